@@ -1,0 +1,104 @@
+//! What comes with the program: device specs, studies and ledgers, compiled in.
+//!
+//! Const slices in documentation order. A test fails when a file in `devices/` or `studies/` is not
+//! listed here, or does not decode.
+
+/// A file that comes with the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    /// Name as the user types it.
+    pub name: &'static str,
+    /// File name for diagnostics.
+    pub file: &'static str,
+    /// The whole text.
+    pub text: &'static str,
+}
+
+macro_rules! bundled {
+    ($name:literal, $file:literal) => {
+        Bundled { name: $name, file: $file, text: include_str!(concat!("../../../", $file)) }
+    };
+}
+
+/// Device specs.
+pub const DEVICES: &[Bundled] = &[
+    bundled!("ssd-l", "devices/ssd-l.toml"),
+    bundled!("ssd-m", "devices/ssd-m.toml"),
+    bundled!("ssd-h", "devices/ssd-h.toml"),
+    bundled!("wd1600js", "devices/wd1600js.toml"),
+];
+
+/// A study: experiments that answer the questions of one document, or of one occasion.
+#[derive(Clone, Copy, Debug)]
+pub struct Study {
+    /// Name as the user types it.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Its experiments.
+    pub experiments: &'static [Bundled],
+    /// Names of the ledgers its cells are held against.
+    pub ledgers: &'static [&'static str],
+}
+
+/// Studies that can be run.
+pub const STUDIES: &[Study] = &[Study {
+    name: "quick",
+    title: "Four workloads that tell most of a drive's character",
+    experiments: &[bundled!("general", "studies/quick/general.toml")],
+    ledgers: &["sigmetrics09"],
+}];
+
+/// Ledgers.
+pub const LEDGERS: &[Bundled] = &[
+    bundled!("sigmetrics09", "studies/sigmetrics09/claims.toml"),
+    bundled!("cmu08", "studies/cmu08/claims.toml"),
+    bundled!("sara10", "studies/sara10/claims.toml"),
+    bundled!("oslo09", "studies/oslo09/claims.toml"),
+];
+
+/// The entry called `name`.
+pub fn find(entries: &'static [Bundled], name: &str) -> Option<&'static Bundled> {
+    entries.iter().find(|b| b.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::Ledger;
+    use crate::decode::Source;
+    use crate::device::DeviceSpec;
+    use crate::experiment::Experiment;
+
+    fn source(b: &Bundled) -> Source<'static> {
+        Source { file: b.file, text: b.text }
+    }
+
+    #[test]
+    fn everything_bundled_decodes_under_its_name() {
+        for device in DEVICES {
+            let spec = DeviceSpec::parse(source(device)).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(spec.name, device.name);
+        }
+        for experiment in STUDIES.iter().flat_map(|s| s.experiments) {
+            let spec = Experiment::parse(source(experiment)).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(spec.name, experiment.name);
+        }
+        for ledger in LEDGERS {
+            let spec = Ledger::parse(source(ledger)).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(spec.study, ledger.name);
+        }
+    }
+
+    #[test]
+    fn the_ledgers_hold_every_claim() {
+        let wanted = [("sigmetrics09", 'S', 40), ("cmu08", 'C', 18), ("sara10", 'R', 21)];
+        for (study, letter, count) in wanted.into_iter().chain([("oslo09", 'T', 20)]) {
+            let bundled = find(LEDGERS, study).expect("listed");
+            let ledger = Ledger::parse(source(bundled)).unwrap_or_else(|e| panic!("{e}"));
+            let ids: Vec<String> = ledger.claims.iter().map(|c| c.id.clone()).collect();
+            let expected: Vec<String> = (1..=count).map(|n| format!("{letter}-{n:02}")).collect();
+            assert_eq!(ids, expected);
+        }
+    }
+}

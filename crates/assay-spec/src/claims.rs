@@ -1,0 +1,153 @@
+//! Ledger files: the published claims of a study, as data.
+//!
+//! `studies/*/claims.toml` holds every claim with its source, its published numbers and a predicate
+//! over measurements. Here they are decoded; judging them is the work of analysis.
+
+use crate::decode::{Decoded, Section, Source, document, with_hint};
+use crate::diagnostic::Kind;
+
+/// The ledger of one document.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    /// Name of the study.
+    pub study: String,
+    /// Title of the document.
+    pub title: String,
+    /// Full citation.
+    pub citation: String,
+    /// Its claims, in order.
+    pub claims: Vec<Claim>,
+}
+
+/// One published statement.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// E.g. `S-03`.
+    pub id: String,
+    /// Place in the document.
+    pub source: String,
+    /// What it says, in our words.
+    pub statement: String,
+    /// The experiment that tests it, for measured claims.
+    pub experiment: Option<String>,
+    /// How it can be judged.
+    pub kind: ClaimKind,
+    /// Why it is an input, not testable or a contradiction.
+    pub reason: String,
+    /// What must hold for it to be reproduced.
+    pub predicate: Option<String>,
+    /// What the reader should know.
+    pub notes: String,
+    /// Its numbers.
+    pub values: Vec<ClaimValue>,
+}
+
+/// How a claim can be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimKind {
+    /// By measuring.
+    Measured,
+    /// It is a specification that went in.
+    Input,
+    /// Not at all, for a reason.
+    NotTestable,
+    /// The document disproves itself.
+    Contradiction,
+}
+
+/// A number of a claim.
+#[derive(Clone, Debug)]
+pub struct ClaimValue {
+    /// Which number of the claim.
+    pub label: String,
+    /// The expression that measures it; none for inputs.
+    pub measure: Option<String>,
+    /// The published number in `unit`; none if it is not at hand.
+    pub published: Option<f64>,
+    /// The unit.
+    pub unit: String,
+    /// Relative tolerance, e.g. 0.15.
+    pub tolerance: Option<f64>,
+}
+
+impl Ledger {
+    /// Decodes a ledger file.
+    pub fn parse(source: Source<'_>) -> Decoded<Ledger> {
+        document(source, "ledger", |top| {
+            let study = top.string("study")?;
+            let title = top.string("title")?;
+            let citation = top.string("citation")?;
+            let mut claims: Vec<Claim> = Vec::new();
+            for mut section in top.sections("claim", "claim")? {
+                let span = section.span_of("id");
+                let claim = decode_claim(&mut section)?;
+                if claims.iter().any(|c| c.id == claim.id) {
+                    let message = format!("two claims are called `{}`", claim.id);
+                    return Err(section.error(Kind::Impossible, span, message, "another id"));
+                }
+                section.finish()?;
+                claims.push(claim);
+            }
+            Ok(Ledger { study, title, citation, claims })
+        })
+    }
+}
+
+fn decode_claim(s: &mut Section<'_>) -> Decoded<Claim> {
+    let text = |found: Option<(String, _)>| found.map(|(t, _)| t);
+    let id = s.string("id")?;
+    let kind = match s.choice("kind", &["measured", "input", "not-testable", "contradiction"])? {
+        0 => ClaimKind::Measured,
+        1 => ClaimKind::Input,
+        2 => ClaimKind::NotTestable,
+        _ => ClaimKind::Contradiction,
+    };
+    let mut values = Vec::new();
+    for mut section in s.sections("value", "value")? {
+        values.push(decode_value(&mut section)?);
+        section.finish()?;
+    }
+    let claim = Claim {
+        id,
+        source: s.string("source")?,
+        statement: s.string("statement")?,
+        experiment: text(s.optional_string("experiment")?),
+        kind,
+        reason: text(s.optional_string("reason")?).unwrap_or_default(),
+        predicate: text(s.optional_string("predicate")?),
+        notes: text(s.optional_string("notes")?).unwrap_or_default(),
+        values,
+    };
+    let judged = claim.predicate.is_some() || claim.values.iter().any(|v| v.measure.is_some());
+    let complaint = match claim.kind {
+        ClaimKind::Measured if claim.experiment.is_none() => "a measured claim has no `experiment`",
+        ClaimKind::Measured if !judged => "a measured claim has neither predicate nor measure",
+        ClaimKind::Measured if !claim.reason.is_empty() => "a measured claim has a `reason`",
+        ClaimKind::Measured => return Ok(claim),
+        _ if claim.reason.is_empty() => "a claim that is not measured has no `reason`",
+        _ => return Ok(claim),
+    };
+    Err(s.error(Kind::MissingKey, s.span(), format!("{}: {complaint}", claim.id), ""))
+}
+
+fn decode_value(s: &mut Section<'_>) -> Decoded<ClaimValue> {
+    let label = s.string("label")?;
+    let measure = s.optional_string("measure")?.map(|(t, _)| t);
+    let has_published = s.has("published");
+    let published = s.number("published", f64::MIN, f64::MAX, Some(f64::NAN))?;
+    let unit = s.string("unit")?;
+    let has_tolerance = s.has("tolerance");
+    let tolerance = s.number("tolerance", 0.0, 10.0, Some(0.0))?;
+    let held_back = s.boolean("held_back", false)?;
+    if held_back && has_published {
+        let e = s.error(Kind::Impossible, s.span_of("held_back"), "the value is published", "");
+        return Err(with_hint(e, "remove `held_back` or `published`"));
+    }
+    Ok(ClaimValue {
+        label,
+        measure,
+        published: has_published.then_some(published),
+        unit,
+        tolerance: has_tolerance.then_some(tolerance),
+    })
+}

@@ -1,0 +1,487 @@
+//! From TOML to values, with the place of every mistake.
+//!
+//! A [`Section`] wraps one table. Each getter takes a key out; [`Section::finish`] complains of what
+//! nobody took. So a key cannot be ignored by accident, and every complaint has a line and a column.
+//! Used instead of serde because a range check three levels down must still point at the value.
+
+use crate::diagnostic::{Diagnostic, Kind, Place, closest, one_of};
+use crate::units::{Bytes, Nanos, QuantityError, SIZE_EXPECTED, TIME_EXPECTED};
+use std::ops::Range;
+use std::str::FromStr;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The version of the spec format this program reads.
+pub const FORMAT: i64 = 1;
+
+/// The result of decoding. The error is boxed: it is large and rare.
+pub type Decoded<T> = Result<T, Box<Diagnostic>>;
+
+/// A text with its name, for diagnostics.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// File name as the user knows it.
+    pub file: &'a str,
+    /// The whole text.
+    pub text: &'a str,
+}
+
+impl Source<'_> {
+    /// A mistake at `span`.
+    pub fn error(
+        &self,
+        kind: Kind,
+        span: Range<usize>,
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Box<Diagnostic> {
+        Box::new(Diagnostic {
+            kind,
+            message: message.into(),
+            expected: expected.into(),
+            hint: String::new(),
+            file: self.file.to_owned(),
+            place: Some(Place::of(self.text, span)),
+        })
+    }
+}
+
+/// Adds a hint to a diagnostic.
+pub fn with_hint(mut diagnostic: Box<Diagnostic>, hint: impl Into<String>) -> Box<Diagnostic> {
+    diagnostic.hint = hint.into();
+    diagnostic
+}
+
+/// Parses `source` and hands its top table to `decode`, checking `format = 1` first.
+pub fn document<'a, T>(
+    source: Source<'a>,
+    what: &'static str,
+    decode: impl FnOnce(&mut Section<'a>) -> Decoded<T>,
+) -> Decoded<T> {
+    let table = DeTable::parse(source.text).map_err(|e| {
+        let span = e.span().unwrap_or(0..0);
+        let message = e.message().trim().replace('\n', " ");
+        source.error(Kind::Syntax, span, format!("not valid TOML: {message}"), "")
+    })?;
+    let mut section = Section::new(source, what, table.get_ref().clone(), 0..0);
+    let (format, span) = section.integer_at("format")?;
+    if format != FORMAT {
+        let e = source.error(
+            Kind::Format,
+            span,
+            format!("format {format} is not one this assay reads"),
+            format!("`format = {FORMAT}`"),
+        );
+        return Err(with_hint(e, "a newer assay may read it; see `assay --version`"));
+    }
+    let value = decode(&mut section)?;
+    section.finish()?;
+    Ok(value)
+}
+
+/// One table, being emptied key by key.
+#[derive(Debug)]
+pub struct Section<'a> {
+    source: Source<'a>,
+    what: &'static str,
+    span: Range<usize>,
+    entries: Vec<Entry<'a>>,
+    known: Vec<&'static str>,
+}
+
+#[derive(Debug)]
+struct Entry<'a> {
+    key: String,
+    key_span: Range<usize>,
+    value: Spanned<DeValue<'a>>,
+    taken: bool,
+}
+
+/// A list element or value with its span.
+pub type Value<'a> = Spanned<DeValue<'a>>;
+
+impl<'a> Section<'a> {
+    /// Wraps `table`; `what` names it in messages, e.g. `workload`.
+    pub fn new(
+        source: Source<'a>,
+        what: &'static str,
+        table: DeTable<'a>,
+        span: Range<usize>,
+    ) -> Self {
+        let entries = table.into_iter().map(|(key, value)| Entry {
+            key_span: key.span(),
+            key: key.get_ref().to_string(),
+            value,
+            taken: false,
+        });
+        Section { source, what, span, entries: entries.collect(), known: Vec::new() }
+    }
+
+    /// The span of the whole section, for mistakes that concern several keys.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// The text this section comes from.
+    pub fn source(&self) -> Source<'a> {
+        self.source
+    }
+
+    /// A mistake at `span`.
+    pub fn error(
+        &self,
+        kind: Kind,
+        span: Range<usize>,
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Box<Diagnostic> {
+        self.source.error(kind, span, message, expected)
+    }
+
+    /// True if the key is there; does not take it.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|e| e.key == key)
+    }
+
+    /// The span of the value of `key`, or of the section if it is absent.
+    pub fn span_of(&self, key: &str) -> Range<usize> {
+        self.entries.iter().find(|e| e.key == key).map_or(self.span(), |e| e.value.span())
+    }
+
+    /// Keys nobody has taken yet, for tables with free keys.
+    pub fn free_keys(&self) -> Vec<String> {
+        self.entries.iter().filter(|e| !e.taken).map(|e| e.key.clone()).collect()
+    }
+
+    /// Takes the raw value of `key`, if it is there.
+    pub fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
+        self.known.push(key);
+        self.take_free(key)
+    }
+
+    /// Takes a key of a table with free keys.
+    pub fn take_free(&mut self, key: &str) -> Option<Value<'a>> {
+        let entry = self.entries.iter_mut().find(|e| e.key == key)?;
+        entry.taken = true;
+        Some(entry.value.clone())
+    }
+
+    fn missing(&self, key: &str, expected: &str) -> Box<Diagnostic> {
+        let span = self.span();
+        let mut e = self.error(
+            Kind::MissingKey,
+            span.clone(),
+            format!("{} has no `{key}`", self.what),
+            format!("`{key}`: {expected}"),
+        );
+        if span == (0..0) {
+            e.place = None;
+        }
+        let near: Vec<&str> =
+            self.entries.iter().filter(|e| !e.taken).map(|e| e.key.as_str()).collect();
+        match closest(key, &near) {
+            Some(typo) => with_hint(e, format!("`{typo}` is there; did you mean `{key}`?")),
+            None => e,
+        }
+    }
+
+    fn wrong_type(&self, key: &str, value: &Value<'a>, expected: &str) -> Box<Diagnostic> {
+        let found = value.get_ref().type_str();
+        let message = format!("`{key}` is {} {found}", article(found));
+        self.error(Kind::WrongType, value.span(), message, expected)
+    }
+
+    /// A required string with its span.
+    pub fn string_at(&mut self, key: &'static str) -> Decoded<(String, Range<usize>)> {
+        match self.optional_string(key)? {
+            Some(found) => Ok(found),
+            None => Err(self.missing(key, "a string")),
+        }
+    }
+
+    /// A required string.
+    pub fn string(&mut self, key: &'static str) -> Decoded<String> {
+        Ok(self.string_at(key)?.0)
+    }
+
+    /// An optional string with its span.
+    pub fn optional_string(
+        &mut self,
+        key: &'static str,
+    ) -> Decoded<Option<(String, Range<usize>)>> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(v) => match v.get_ref() {
+                DeValue::String(s) => Ok(Some((s.to_string(), v.span()))),
+                _ => Err(self.wrong_type(key, &v, "a string")),
+            },
+        }
+    }
+
+    /// A required integer with its span.
+    pub fn integer_at(&mut self, key: &'static str) -> Decoded<(i64, Range<usize>)> {
+        match self.take(key) {
+            None => Err(self.missing(key, "a whole number")),
+            Some(v) => self.as_integer(key, &v).map(|n| (n, v.span())),
+        }
+    }
+
+    fn as_integer(&self, key: &str, v: &Value<'a>) -> Decoded<i64> {
+        let integer = match v.get_ref() {
+            DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok(),
+            _ => None,
+        };
+        integer.ok_or_else(|| self.wrong_type(key, v, "a whole number"))
+    }
+
+    /// An optional integer within `range`, else `default`.
+    pub fn count(
+        &mut self,
+        key: &'static str,
+        range: Range<u32>,
+        default: Option<u32>,
+    ) -> Decoded<u32> {
+        let limits = format!("a whole number from {} to {}", range.start, range.end - 1);
+        match (self.take(key), default) {
+            (None, Some(default)) => Ok(default),
+            (None, None) => Err(self.missing(key, &limits)),
+            (Some(v), _) => {
+                let n = self.as_integer(key, &v)?;
+                match u32::try_from(n) {
+                    Ok(n) if range.contains(&n) => Ok(n),
+                    _ => Err(self.error(
+                        Kind::OutOfRange,
+                        v.span(),
+                        format!("`{key}` = {n} is out of range"),
+                        limits,
+                    )),
+                }
+            }
+        }
+    }
+
+    /// An optional number within `low..=high`; percentages may be written as strings (`"70%"`).
+    pub fn number(
+        &mut self,
+        key: &'static str,
+        low: f64,
+        high: f64,
+        default: Option<f64>,
+    ) -> Decoded<f64> {
+        let limits = format!("a number from {low} to {high}");
+        let Some(v) = self.take(key) else {
+            return default.ok_or_else(|| self.missing(key, &limits));
+        };
+        let n = match as_number(v.get_ref()) {
+            Some(n) => n,
+            None => return Err(self.wrong_type(key, &v, &limits)),
+        };
+        if (low..=high).contains(&n) {
+            return Ok(n);
+        }
+        Err(self.error(
+            Kind::OutOfRange,
+            v.span(),
+            format!("`{key}` = {n} is out of range"),
+            limits,
+        ))
+    }
+
+    /// A required size.
+    pub fn size(&mut self, key: &'static str) -> Decoded<Bytes> {
+        self.optional_size(key)?.ok_or_else(|| self.missing(key, SIZE_EXPECTED))
+    }
+
+    /// An optional size.
+    pub fn optional_size(&mut self, key: &'static str) -> Decoded<Option<Bytes>> {
+        self.quantity(key, SIZE_EXPECTED)
+    }
+
+    /// A required time.
+    pub fn time(&mut self, key: &'static str) -> Decoded<Nanos> {
+        self.optional_time(key)?.ok_or_else(|| self.missing(key, TIME_EXPECTED))
+    }
+
+    /// An optional time.
+    pub fn optional_time(&mut self, key: &'static str) -> Decoded<Option<Nanos>> {
+        self.quantity(key, TIME_EXPECTED)
+    }
+
+    fn quantity<T: FromStr<Err = QuantityError>>(
+        &mut self,
+        key: &'static str,
+        expected: &'static str,
+    ) -> Decoded<Option<T>> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(v) => match v.get_ref() {
+                DeValue::String(s) => quantity(self.source, key, s, v.span(), expected).map(Some),
+                DeValue::Integer(_) | DeValue::Float(_) => {
+                    let e = self.error(
+                        Kind::BadUnit,
+                        v.span(),
+                        format!("`{key}` has no unit"),
+                        expected,
+                    );
+                    Err(with_hint(e, "write the number with its unit, in quotes"))
+                }
+                _ => Err(self.wrong_type(key, &v, expected)),
+            },
+        }
+    }
+
+    /// A required word out of a fixed list; returns its index.
+    pub fn choice(&mut self, key: &'static str, words: &[&'static str]) -> Decoded<usize> {
+        match self.optional_choice(key, words)? {
+            Some(index) => Ok(index),
+            None => Err(self.missing(key, &one_of(words))),
+        }
+    }
+
+    /// An optional word out of a fixed list.
+    pub fn optional_choice(
+        &mut self,
+        key: &'static str,
+        words: &[&'static str],
+    ) -> Decoded<Option<usize>> {
+        let Some((word, span)) = self.optional_string(key)? else { return Ok(None) };
+        match words.iter().position(|w| *w == word) {
+            Some(index) => Ok(Some(index)),
+            None => {
+                let e = self.error(
+                    Kind::UnknownValue,
+                    span,
+                    format!("unknown {key} `{word}`"),
+                    one_of(words),
+                );
+                Err(match closest(&word, words) {
+                    Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
+                    None => e,
+                })
+            }
+        }
+    }
+
+    /// An optional boolean.
+    pub fn boolean(&mut self, key: &'static str, default: bool) -> Decoded<bool> {
+        match self.take(key) {
+            None => Ok(default),
+            Some(v) => match v.get_ref() {
+                DeValue::Boolean(b) => Ok(*b),
+                _ => Err(self.wrong_type(key, &v, "`true` or `false`")),
+            },
+        }
+    }
+
+    /// An optional list of strings.
+    pub fn strings(&mut self, key: &'static str) -> Decoded<Vec<(String, Range<usize>)>> {
+        let Some(v) = self.take(key) else { return Ok(Vec::new()) };
+        let DeValue::Array(items) = v.get_ref() else {
+            return Err(self.wrong_type(key, &v, "a list of strings"));
+        };
+        let text = |item: &Value<'a>| match item.get_ref() {
+            DeValue::String(s) => Ok((s.to_string(), item.span())),
+            _ => Err(self.wrong_type(key, item, "a string")),
+        };
+        items.iter().map(text).collect()
+    }
+
+    /// A required sub-table.
+    pub fn section(&mut self, key: &'static str, what: &'static str) -> Decoded<Section<'a>> {
+        match self.optional_section(key, what)? {
+            Some(section) => Ok(section),
+            None => Err(self.missing(key, "a table")),
+        }
+    }
+
+    /// An optional sub-table.
+    pub fn optional_section(
+        &mut self,
+        key: &'static str,
+        what: &'static str,
+    ) -> Decoded<Option<Section<'a>>> {
+        let key_span = self.entries.iter().find(|e| e.key == key).map(|e| e.key_span.clone());
+        match self.take(key) {
+            None => Ok(None),
+            Some(v) => match v.get_ref() {
+                DeValue::Table(t) => {
+                    let span = key_span.unwrap_or(v.span());
+                    Ok(Some(Section::new(self.source, what, t.clone(), span)))
+                }
+                _ => Err(self.wrong_type(key, &v, "a table")),
+            },
+        }
+    }
+
+    /// A list of tables (`[[key]]`), possibly empty.
+    pub fn sections(&mut self, key: &'static str, what: &'static str) -> Decoded<Vec<Section<'a>>> {
+        let Some(v) = self.take(key) else { return Ok(Vec::new()) };
+        let DeValue::Array(items) = v.get_ref() else {
+            return Err(self.wrong_type(key, &v, "a list of tables (`[[…]]`)"));
+        };
+        let table = |item: &Value<'a>| match item.get_ref() {
+            DeValue::Table(t) => Ok(Section::new(self.source, what, t.clone(), item.span())),
+            _ => Err(self.wrong_type(key, item, "a table")),
+        };
+        items.iter().map(table).collect()
+    }
+
+    /// Complains of the first key nobody took.
+    pub fn finish(self) -> Decoded<()> {
+        let Some(unknown) = self.entries.iter().find(|e| !e.taken) else { return Ok(()) };
+        let e = self.source.error(
+            Kind::UnknownKey,
+            unknown.key_span.clone(),
+            format!("unknown key `{}` in {}", unknown.key, self.what),
+            one_of(&self.known),
+        );
+        Err(match closest(&unknown.key, &self.known) {
+            Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
+            None => e,
+        })
+    }
+}
+
+fn article(word: &str) -> &'static str {
+    if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
+fn as_number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
+        DeValue::Float(x) => x.as_str().parse().ok(),
+        DeValue::String(s) => {
+            s.strip_suffix('%').and_then(|p| p.trim().parse::<f64>().ok()).map(|p| p / 100.0)
+        }
+        _ => None,
+    }
+}
+
+/// Reads a quantity out of a string, with the diagnostic each mistake deserves.
+pub fn quantity<T: FromStr<Err = QuantityError>>(
+    source: Source<'_>,
+    key: &str,
+    text: &str,
+    span: Range<usize>,
+    expected: &str,
+) -> Decoded<T> {
+    text.parse().map_err(|e| match e {
+        QuantityError::Number => source.error(
+            Kind::BadUnit,
+            span,
+            format!("`{key}` is not a quantity: `{text}`"),
+            expected,
+        ),
+        QuantityError::NoUnit => with_hint(
+            source.error(Kind::BadUnit, span, format!("`{key}` has no unit"), expected),
+            "write the unit after the number",
+        ),
+        QuantityError::Unit(unit) => with_hint(
+            source.error(Kind::BadUnit, span, format!("`{key}` has no unit `{unit}`"), expected),
+            "KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000; times take ns, us, ms, s, m, h",
+        ),
+        QuantityError::TooLarge => {
+            source.error(Kind::OutOfRange, span, format!("`{key}` is too large"), "less than 2^63")
+        }
+    })
+}

@@ -1,0 +1,253 @@
+//! Device specs: what a drive is made of, every value with its source.
+//!
+//! A value in `devices/*.toml` is a small table: the value and where it comes from. Exactly one of
+//! `source` (a key of the file's `[sources]`), `derived` (how) or `assumed` (why) must be there:
+//!
+//! ```toml
+//! read = { value = "50us", source = "table1" }
+//! shift = { value = "40MB/s", derived = "25 ns a byte, S-12" }
+//! ```
+
+mod hdd;
+mod ssd;
+
+pub use hdd::{HddSpec, SeekSpec, ZoneSpec};
+pub use ssd::{BufferSpec, FtlSpec, NandSpec, ReadAheadSpec, SsdSpec};
+
+use crate::decode::{Decoded, Section, Source, document, with_hint};
+use crate::diagnostic::{Kind, closest};
+use crate::units::{Bytes, Nanos};
+
+/// A drive, as declared.
+#[derive(Clone, Debug)]
+pub struct DeviceSpec {
+    /// The name used in `sim:NAME`.
+    pub name: String,
+    /// Other names of the same drive.
+    pub aliases: Vec<String>,
+    /// What people call it.
+    pub title: String,
+    /// Addressable size.
+    pub capacity: Bytes,
+    /// The way to the host.
+    pub link: LinkSpec,
+    /// What it is made of.
+    pub kind: DeviceKind,
+    /// Every value with its origin, in the order of decoding.
+    pub facts: Vec<Fact>,
+}
+
+/// What a drive is made of.
+#[derive(Clone, Debug)]
+pub enum DeviceKind {
+    /// Flash.
+    Ssd(SsdSpec),
+    /// A disk.
+    Hdd(HddSpec),
+}
+
+/// The link between host and drive.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSpec {
+    /// Payload bytes a second.
+    pub rate: Bytes,
+    /// Most requests the drive holds at a time.
+    pub queue_depth: u32,
+    /// Time per command in the drive's controller, before the media is touched.
+    pub command: Nanos,
+}
+
+/// One value of a spec and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// Place in the spec, e.g. `nand.read`.
+    pub path: String,
+    /// The value as written.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Published: the text of the source.
+    Source(String),
+    /// Follows from published values: how.
+    Derived(String),
+    /// Assumed: why.
+    Assumed(String),
+}
+
+impl DeviceSpec {
+    /// Decodes a device file.
+    pub fn parse(source: Source<'_>) -> Decoded<DeviceSpec> {
+        document(source, "device", decode_device)
+    }
+
+    /// True if the drive answers to this name.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|a| a == name)
+    }
+}
+
+fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
+    let name = top.string("name")?;
+    let title = top.string("title")?;
+    let aliases = top.strings("aliases")?.into_iter().map(|(s, _)| s).collect();
+    let kind = top.choice("kind", &["ssd", "hdd"])?;
+    let mut values = Values::new(top)?;
+    let capacity = values.top(top, "capacity")?.size("value")?;
+    let mut link = top.section("link", "link")?;
+    let link_spec = LinkSpec {
+        rate: values.rate(&mut link, "link", "rate")?,
+        queue_depth: values.count(&mut link, "link", "queue_depth", 1..1025)?,
+        command: values.time(&mut link, "link", "command")?,
+    };
+    link.finish()?;
+    let kind = match kind {
+        0 => DeviceKind::Ssd(ssd::decode(top, &mut values, capacity)?),
+        _ => DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?),
+    };
+    Ok(DeviceSpec { name, aliases, title, capacity, link: link_spec, kind, facts: values.facts })
+}
+
+/// Takes values with their origins out of sections, keeping the facts.
+struct Values {
+    sources: Vec<(String, String)>,
+    facts: Vec<Fact>,
+}
+
+impl Values {
+    fn new(top: &mut Section<'_>) -> Decoded<Values> {
+        let mut table = top.section("sources", "sources")?;
+        let mut sources = Vec::new();
+        for key in table.free_keys() {
+            let Some(value) = table.take_free(&key) else { continue };
+            match value.get_ref() {
+                toml::de::DeValue::String(text) => sources.push((key, text.to_string())),
+                _ => {
+                    return Err(table.error(
+                        Kind::WrongType,
+                        value.span(),
+                        format!("source `{key}` is not a string"),
+                        "the title and place of a publication",
+                    ));
+                }
+            }
+        }
+        Ok(Values { sources, facts: Vec::new() })
+    }
+
+    /// Opens `section.key`, records its origin, and returns the table holding `value`.
+    fn open<'a>(
+        &mut self,
+        section: &mut Section<'a>,
+        path: &str,
+        key: &'static str,
+    ) -> Decoded<Section<'a>> {
+        let mut inner = section.section(key, key)?;
+        let mut origins = Vec::new();
+        if let Some((id, span)) = inner.optional_string("source")? {
+            let found = self.sources.iter().find(|(k, _)| *k == id);
+            let Some((_, text)) = found else {
+                let known: Vec<&str> = self.sources.iter().map(|(k, _)| k.as_str()).collect();
+                let e = inner.error(
+                    Kind::UnknownValue,
+                    span,
+                    format!("unknown source `{id}`"),
+                    "a key of `[sources]`",
+                );
+                return Err(match closest(&id, &known) {
+                    Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
+                    None => with_hint(e, "add it to `[sources]` at the top of the file"),
+                });
+            };
+            origins.push(Origin::Source(text.clone()));
+        }
+        if let Some((how, _)) = inner.optional_string("derived")? {
+            origins.push(Origin::Derived(how));
+        }
+        if let Some((why, _)) = inner.optional_string("assumed")? {
+            origins.push(Origin::Assumed(why));
+        }
+        if origins.len() != 1 {
+            let e = inner.error(
+                Kind::MissingKey,
+                section.span_of(key),
+                format!("`{path}.{key}` has {} origins", origins.len()),
+                "exactly one of `source`, `derived`, `assumed`",
+            );
+            return Err(with_hint(e, "a value without a source cannot be checked by anyone"));
+        }
+        let span = inner.span_of("value");
+        let value = inner.source().text.get(span).unwrap_or("").trim_matches('"').to_owned();
+        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        self.facts.push(Fact { path, value, origin: origins.remove(0) });
+        Ok(inner)
+    }
+
+    fn top<'a>(&mut self, top: &mut Section<'a>, key: &'static str) -> Decoded<Section<'a>> {
+        self.open(top, "", key)
+    }
+
+    fn time(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<Nanos> {
+        let mut inner = self.open(s, path, key)?;
+        let value = inner.time("value")?;
+        inner.finish()?;
+        Ok(value)
+    }
+
+    fn size(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<Bytes> {
+        let mut inner = self.open(s, path, key)?;
+        let value = inner.size("value")?;
+        inner.finish()?;
+        Ok(value)
+    }
+
+    fn count(
+        &mut self,
+        s: &mut Section<'_>,
+        path: &str,
+        key: &'static str,
+        range: std::ops::Range<u32>,
+    ) -> Decoded<u32> {
+        let mut inner = self.open(s, path, key)?;
+        let value = inner.count("value", range, None)?;
+        inner.finish()?;
+        Ok(value)
+    }
+
+    fn choice(
+        &mut self,
+        s: &mut Section<'_>,
+        path: &str,
+        key: &'static str,
+        words: &[&'static str],
+    ) -> Decoded<usize> {
+        let mut inner = self.open(s, path, key)?;
+        let value = inner.choice("value", words)?;
+        inner.finish()?;
+        Ok(value)
+    }
+
+    fn boolean(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<bool> {
+        let mut inner = self.open(s, path, key)?;
+        let value = inner.choice("value", &["no", "yes"])?;
+        inner.finish()?;
+        Ok(value == 1)
+    }
+
+    /// A rate such as `40MB/s`, as bytes a second; never zero.
+    fn rate(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<Bytes> {
+        let mut inner = self.open(s, path, key)?;
+        let (text, span) = inner.string_at("value")?;
+        let expected = "a rate such as `300MB/s`";
+        let bytes = text.strip_suffix("/s").and_then(|t| t.parse::<Bytes>().ok());
+        let rate = bytes.filter(|b| b.0 > 0).ok_or_else(|| {
+            inner.error(Kind::BadUnit, span, format!("`{text}` is not a rate"), expected)
+        })?;
+        inner.finish()?;
+        Ok(rate)
+    }
+}

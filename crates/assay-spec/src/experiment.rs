@@ -1,0 +1,121 @@
+//! Experiment files: workloads, phases, repeats and expectations.
+//!
+//! An experiment is a set of workloads, each run on each target: one cell per pair. `docs/spec.md`
+//! lists every key; `examples/` has a commented file for each feature.
+
+mod stream;
+mod workload;
+
+pub use stream::{Address, Span, StreamSpec};
+pub use workload::{Amount, Arrival, Phases, StartState, SteadyRule, WorkloadSpec};
+
+use crate::decode::{Decoded, Section, Source, document, with_hint};
+use crate::diagnostic::Kind;
+use crate::units::Nanos;
+
+/// One question, asked of some targets.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Short name, the first part of every cell's name.
+    pub name: String,
+    /// What it asks, in a sentence.
+    pub question: String,
+    /// Where the set-up comes from; empty if it is the author's own.
+    pub source: String,
+    /// Targets, as written (`sim:ssd-m`, `null`, a path).
+    pub targets: Vec<String>,
+    /// Independent repeats of every cell.
+    pub repeats: u32,
+    /// Whether a per-request log is kept.
+    pub log: bool,
+    /// The machine around a modelled drive.
+    pub host: HostSpec,
+    /// Length of time-ended phases on targets that run on the wall clock, if not the model's.
+    pub wall_clock: Option<Nanos>,
+    /// The workloads.
+    pub workloads: Vec<WorkloadSpec>,
+}
+
+/// What the machine adds to a modelled drive; real targets have their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostSpec {
+    /// Time the host needs between a completion and the next dispatch.
+    pub gap: Nanos,
+    /// Requests the host lets the drive have at a time; `None`: as many as the drive takes.
+    pub queue_depth: Option<u32>,
+}
+
+impl Experiment {
+    /// Decodes an experiment file.
+    pub fn parse(source: Source<'_>) -> Decoded<Experiment> {
+        document(source, "experiment", decode)
+    }
+}
+
+fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
+    let (name, name_span) = top.string_at("name")?;
+    if !is_name(&name) {
+        return Err(bad_name(top, name_span, &name));
+    }
+    let question = top.string("question")?;
+    let source = top.optional_string("source")?.map(|(s, _)| s).unwrap_or_default();
+    let targets: Vec<String> = top.strings("targets")?.into_iter().map(|(s, _)| s).collect();
+    let repeats = top.count("repeats", 1..1001, Some(1))?;
+    let log = top.boolean("log", true)?;
+    let host = match top.optional_section("host", "host")? {
+        None => HostSpec { gap: Nanos::ZERO, queue_depth: None },
+        Some(mut s) => {
+            let gap = s.optional_time("gap")?.unwrap_or(Nanos::ZERO);
+            let limited = s.has("queue_depth");
+            let depth = s.count("queue_depth", 1..65_536, Some(1))?;
+            s.finish()?;
+            HostSpec { gap, queue_depth: limited.then_some(depth) }
+        }
+    };
+    let wall_clock = match top.optional_section("wall-clock", "wall-clock")? {
+        None => None,
+        Some(mut s) => {
+            let time = s.time("time")?;
+            s.finish()?;
+            Some(time)
+        }
+    };
+    let mut workloads: Vec<WorkloadSpec> = Vec::new();
+    for mut section in top.sections("workload", "workload")? {
+        let name_span = section.span_of("name");
+        let workload = workload::decode(&mut section)?;
+        if !is_name(&workload.name) {
+            return Err(bad_name(top, name_span, &workload.name));
+        }
+        if workloads.iter().any(|w| w.name == workload.name) {
+            let message = format!("two workloads are called `{}`", workload.name);
+            return Err(top.error(Kind::Impossible, name_span, message, "another name"));
+        }
+        section.finish()?;
+        workloads.push(workload);
+    }
+    if workloads.is_empty() {
+        let e = top.error(Kind::MissingKey, 0..0, "the experiment has no workload", "");
+        return Err(with_hint(e, "add a `[[workload]]` section; see `examples/`"));
+    }
+    Ok(Experiment { name, question, source, targets, repeats, log, host, wall_clock, workloads })
+}
+
+/// Names become file names: lower-case letters, digits, `-`, at most 64.
+pub fn is_name(text: &str) -> bool {
+    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.len() <= 64 && text.chars().all(fine)
+}
+
+fn bad_name(
+    top: &Section<'_>,
+    span: std::ops::Range<usize>,
+    name: &str,
+) -> Box<crate::diagnostic::Diagnostic> {
+    top.error(
+        Kind::UnknownValue,
+        span,
+        format!("`{name}` cannot be a name"),
+        "lower-case letters, digits and `-`, at most 64 of them",
+    )
+}

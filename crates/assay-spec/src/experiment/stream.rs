@@ -1,0 +1,182 @@
+//! Streams: where requests go, how long they are, and which way.
+
+use crate::decode::{Decoded, Section, quantity, with_hint};
+use crate::diagnostic::Kind;
+use crate::units::{Bytes, SIZE_EXPECTED};
+
+/// One stream of requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamSpec {
+    /// Share of reads, 0 to 1.
+    pub read_share: f64,
+    /// Sizes with their weights; one entry for a fixed size.
+    pub sizes: Vec<(Bytes, f64)>,
+    /// Where requests go.
+    pub address: Address,
+    /// The part of the device it stays in.
+    pub span: Span,
+}
+
+impl StreamSpec {
+    /// The largest request.
+    pub fn max_size(&self) -> Bytes {
+        self.sizes.iter().map(|(size, _)| *size).max().expect("a stream has a size")
+    }
+}
+
+/// Part of a device: from `start`, up to `end` or the end of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: Bytes,
+    /// First byte after it; `None` is the end of the device.
+    pub end: Option<Bytes>,
+}
+
+/// Where requests go within a span. All jobs of a workload draw from the same stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Address {
+    /// One after the other, from the start again at the end.
+    Sequential,
+    /// Uniform, aligned to the request size.
+    Random,
+    /// Sequential, with a share of jumps to uniform places; the stream goes on from there.
+    Mixed {
+        /// Share of jumps, 0 to 1.
+        random_share: f64,
+    },
+    /// Sequential starts `step` apart, from the start again at the end.
+    Stride {
+        /// Distance between the starts of consecutive requests.
+        step: Bytes,
+    },
+    /// Zipf over units of the request size: the k-th most popular has weight 1/k^theta. Popularity is
+    /// scattered over the span by a fixed permutation.
+    Zipf {
+        /// Skew, above 0 and not 1.
+        theta: f64,
+    },
+    /// Two-level: a share of requests goes to a share of the space at its start.
+    HotCold {
+        /// Share of the space that is hot, 0 to 1.
+        hot_space: f64,
+        /// Share of the requests that go there, 0 to 1.
+        hot_requests: f64,
+    },
+}
+
+const PATTERNS: &[&str] = &["sequential", "random", "mixed", "stride", "zipf", "hot-cold"];
+
+/// Takes the keys of one stream out of `s`.
+pub(super) fn decode(s: &mut Section<'_>) -> Decoded<StreamSpec> {
+    let read_share = s.number("read_share", 0.0, 1.0, None)?;
+    let sizes = decode_sizes(s)?;
+    let pattern = s.choice("pattern", PATTERNS)?;
+    let span = decode_span(s)?;
+    let address = match pattern {
+        0 => Address::Sequential,
+        1 => Address::Random,
+        2 => Address::Mixed { random_share: s.number("random_share", 0.0, 1.0, None)? },
+        3 => Address::Stride { step: s.size("step")? },
+        4 => Address::Zipf { theta: s.number("theta", 0.01, 5.0, None)? },
+        _ => Address::HotCold {
+            hot_space: s.number("hot_space", 0.0001, 0.9999, None)?,
+            hot_requests: s.number("hot_requests", 0.0, 1.0, None)?,
+        },
+    };
+    let stream = StreamSpec { read_share, sizes, address, span };
+    check(s, &stream)?;
+    Ok(stream)
+}
+
+fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
+    if !s.has("sizes") {
+        let size_span = s.span_of("size");
+        let size = s.size("size")?;
+        check_size(s, size_span, size)?;
+        return Ok(vec![(size, 1.0)]);
+    }
+    let span = s.span_of("sizes");
+    let source = s.source();
+    let mut table = s.section("sizes", "sizes")?;
+    let mut sizes = Vec::new();
+    for key in table.free_keys() {
+        let at = table.span_of(&key);
+        let size: Bytes = quantity(source, "sizes", &key, at.clone(), SIZE_EXPECTED)?;
+        check_size(s, at.clone(), size)?;
+        let weight = table.take_free(&key).and_then(|v| match v.get_ref() {
+            toml::de::DeValue::Integer(i) => i.as_str().parse::<f64>().ok(),
+            toml::de::DeValue::Float(f) => f.as_str().parse().ok(),
+            _ => None,
+        });
+        match weight {
+            Some(w) if w > 0.0 && w.is_finite() => sizes.push((size, w)),
+            _ => {
+                return Err(s.error(
+                    Kind::OutOfRange,
+                    at,
+                    format!("the weight of {key} is not a positive number"),
+                    "sizes with weights, e.g. `sizes = { \"4KiB\" = 70, \"8KiB\" = 30 }`",
+                ));
+            }
+        }
+    }
+    if sizes.is_empty() {
+        return Err(s.error(Kind::MissingKey, span, "`sizes` is empty", "at least one size"));
+    }
+    Ok(sizes)
+}
+
+fn check_size(s: &Section<'_>, span: std::ops::Range<usize>, size: Bytes) -> Decoded<()> {
+    if size.0 >= 512 && size.is_multiple_of(Bytes(512)) && size <= Bytes::MIB * 64 {
+        return Ok(());
+    }
+    Err(s.error(
+        Kind::OutOfRange,
+        span,
+        format!("a request of {size} cannot be"),
+        "a multiple of 512B up to 64MiB",
+    ))
+}
+
+/// `range = "1GiB..30GiB"`, `range = "1024MiB"` (from the start), or absent: the whole device.
+fn decode_span(s: &mut Section<'_>) -> Decoded<Span> {
+    let whole = Span { start: Bytes::ZERO, end: None };
+    let Some((text, at)) = s.optional_string("range")? else { return Ok(whole) };
+    let source = s.source();
+    let size = |t: &str| quantity::<Bytes>(source, "range", t, at.clone(), SIZE_EXPECTED);
+    let span = match text.split_once("..") {
+        None => Span { start: Bytes::ZERO, end: Some(size(&text)?) },
+        Some((start, "")) => Span { start: size(start)?, end: None },
+        Some((start, end)) => Span { start: size(start)?, end: Some(size(end)?) },
+    };
+    if span.end.is_some_and(|end| end <= span.start) {
+        let expected = "a start below its end, e.g. `1GiB..30GiB`";
+        return Err(s.error(Kind::OutOfRange, at, format!("`{text}` is empty"), expected));
+    }
+    Ok(span)
+}
+
+fn check(s: &Section<'_>, stream: &StreamSpec) -> Decoded<()> {
+    if let Address::Stride { step } = stream.address
+        && (step < stream.max_size() || !step.is_multiple_of(Bytes(512)))
+    {
+        let e = s.error(
+            Kind::OutOfRange,
+            s.span_of("step"),
+            format!("a step of {step} does not clear requests of {}", stream.max_size()),
+            "a multiple of 512B, at least the request size",
+        );
+        return Err(with_hint(e, "for overlapping requests use a smaller `size`"));
+    }
+    let length = stream.span.end.map(|end| end - stream.span.start);
+    if length.is_some_and(|l| l < stream.max_size()) {
+        return Err(s.error(
+            Kind::Impossible,
+            s.span_of("range"),
+            format!("the range is smaller than a request of {}", stream.max_size()),
+            "room for at least one request",
+        ));
+    }
+    Ok(())
+}

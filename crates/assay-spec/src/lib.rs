@@ -1,0 +1,24 @@
+//! WHAT: the words and declarations everything else is built from.
+//!
+//! Units, requests, seeds, the latency histogram's layout, declarations of devices and experiments,
+//! the schema of the run directory, and the diagnostics a wrong declaration gets. Nothing here
+//! touches a file, a clock or a device: text comes in, values and diagnostics go out.
+
+#![forbid(unsafe_code)]
+
+pub mod catalog;
+pub mod claims;
+pub mod decode;
+pub mod device;
+pub mod diagnostic;
+pub mod experiment;
+pub mod histogram;
+pub mod record;
+pub mod request;
+pub mod seed;
+pub mod units;
+
+pub use diagnostic::{Diagnostic, Kind};
+pub use histogram::Histogram;
+pub use request::{Completion, Op, Request};
+pub use units::{Bytes, Nanos};

@@ -1,0 +1,215 @@
+//! The run directory's schema: what a run leaves behind and analysis reads. See `docs/run-directory.md`.
+//!
+//! `run.json` holds what was asked and where ([`RunRecord`]); `cells.json` holds what was measured
+//! ([`CellsRecord`]) and nothing else: no wall-clock time, no path, so that on modelled targets the
+//! same seed gives the same bytes.
+
+use crate::histogram::Histogram;
+use crate::request::Op;
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Version of the run directory. A reader refuses what it does not know.
+pub const SCHEMA: u32 = 1;
+
+/// `run.json`: what was asked, of what, where, when.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecord {
+    /// [`SCHEMA`] of the writer.
+    pub schema: u32,
+    /// Version of the writer.
+    pub assay: String,
+    /// Study or file name, e.g. `quick`.
+    pub study: String,
+    /// One line for people.
+    pub title: String,
+    /// The exact command, one argument an element.
+    pub command: Vec<String>,
+    /// The run's seed.
+    pub seed: u64,
+    /// When it began, UTC, `2026-11-21T14:00:00Z`.
+    pub started: String,
+    /// The experiments as run, whole text.
+    pub experiments: Vec<ExperimentRecord>,
+    /// The targets.
+    pub targets: Vec<TargetRecord>,
+    /// The machine.
+    pub host: HostRecord,
+    /// What the user allowed, needed again to resume.
+    pub intent: IntentRecord,
+    /// Every cell of the run, in order.
+    pub plan: Vec<CellPlan>,
+}
+
+/// An experiment as run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentRecord {
+    /// Its name.
+    pub name: String,
+    /// File name for diagnostics.
+    pub file: String,
+    /// The whole file.
+    pub text: String,
+}
+
+/// A target as it was found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetRecord {
+    /// As the user wrote it, e.g. `sim:ssd-m` or a path.
+    pub written: String,
+    /// The short name used in cells, e.g. `ssd-m`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// `null`, `model`, `file` or `block device`.
+    pub kind: String,
+    /// Addressable size.
+    pub capacity: Bytes,
+    /// Model, serial and what else identifies a real device; (key, value).
+    pub identity: Vec<(String, String)>,
+    /// The whole device spec of a modelled drive.
+    pub spec: Option<String>,
+    /// True if latencies are virtual time.
+    pub virtual_time: bool,
+}
+
+/// The machine of the run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostRecord {
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Processors at hand.
+    pub cpus: u32,
+    /// Memory.
+    pub memory: Bytes,
+}
+
+/// What the user allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IntentRecord {
+    /// `--write`.
+    pub write: Option<String>,
+    /// `--destroy`.
+    pub destroy: Option<String>,
+    /// `--size`.
+    pub size: Option<Bytes>,
+}
+
+/// One cell to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellPlan {
+    /// `EXPERIMENT/WORKLOAD@TARGET`.
+    pub id: String,
+    /// Experiment name.
+    pub experiment: String,
+    /// Workload name.
+    pub workload: String,
+    /// Target name.
+    pub target: String,
+}
+
+/// `cells.json`: what was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellsRecord {
+    /// [`SCHEMA`] of the writer.
+    pub schema: u32,
+    /// The finished cells, in the order of the plan.
+    pub cells: Vec<CellRecord>,
+}
+
+/// One workload on one target, measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellRecord {
+    /// `EXPERIMENT/WORKLOAD@TARGET`.
+    pub id: String,
+    /// Experiment name.
+    pub experiment: String,
+    /// Workload name.
+    pub workload: String,
+    /// Target name.
+    pub target: String,
+    /// One line of what the workload does, e.g. `random read, 4KiB, 32 jobs`.
+    pub summary: String,
+    /// Why the cell was not measured, if it was not.
+    pub skipped: Option<String>,
+    /// The repeats.
+    pub repeats: Vec<RepeatRecord>,
+}
+
+/// One repeat of a cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RepeatRecord {
+    /// The repeat's seed.
+    pub seed: u64,
+    /// Length of the measured phase on the target's clock.
+    pub elapsed: Nanos,
+    /// What each kind of request gave; only kinds that occurred.
+    pub ops: Vec<OpRecord>,
+    /// The measured phase, second by second.
+    pub series: SeriesRecord,
+    /// How the steady-state rule ended, if a phase had one.
+    pub steady: Option<SteadyRecord>,
+    /// Numbers the target tells of itself, e.g. write amplification; (name, value).
+    pub device: Vec<(String, f64)>,
+    /// What a reader must know to trust the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// What one kind of request gave.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpRecord {
+    /// The kind.
+    pub op: Op,
+    /// Completed without error.
+    pub requests: u64,
+    /// Bytes of those.
+    pub bytes: Bytes,
+    /// Completed with an error; not in the histogram.
+    pub errors: u64,
+    /// Latencies of those without error.
+    pub latency: Histogram,
+}
+
+/// A measured phase over time; element i covers `[i, i + 1) * interval`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesRecord {
+    /// Length of an element.
+    pub interval: Nanos,
+    /// Completions.
+    pub requests: Vec<u64>,
+    /// Bytes completed.
+    pub bytes: Vec<u64>,
+    /// Sum of latencies in ns; divided by `requests` it is the mean.
+    pub latency_sum_ns: Vec<u64>,
+    /// Largest latency in ns.
+    pub latency_max_ns: Vec<u64>,
+}
+
+/// How a steady-state rule ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SteadyRecord {
+    /// IOPS of each round.
+    pub rounds: Vec<f64>,
+    /// Rounds in the window.
+    pub window: u32,
+    /// Allowed (max − min) / mean.
+    pub range: f64,
+    /// Allowed change of the fitted line over the window, relative to the mean.
+    pub slope: f64,
+    /// Whether the rule held at the end.
+    pub reached: bool,
+}
