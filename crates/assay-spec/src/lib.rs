@@ -16,6 +16,7 @@ pub mod histogram;
 pub mod record;
 pub mod request;
 pub mod seed;
+pub mod steady;
 pub mod units;
 
 pub use diagnostic::{Diagnostic, Kind};

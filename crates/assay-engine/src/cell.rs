@@ -1,0 +1,275 @@
+//! One cell: a workload on a target, through its phases, repeat by repeat.
+
+use crate::drive::{Forget, run_phase};
+use crate::error::{Error, Result};
+use crate::generate::Generator;
+use crate::measure::log::LogWriter;
+use crate::measure::series::write_series;
+use crate::measure::{Recorded, Recorder};
+use crate::plan::{PlannedTarget, TargetKind};
+use crate::target::null::NullTarget;
+use crate::target::sim::SimTarget;
+use crate::target::uring::{UringOptions, UringTarget};
+use crate::target::Target;
+use assay_sim::{Drive, Host, build};
+use assay_spec::experiment::{
+    Address, Amount, Arrival, Experiment, Phases, StartState, StreamSpec, WorkloadSpec,
+};
+use assay_spec::record::{CellRecord, RepeatRecord};
+use assay_spec::{Bytes, Nanos, seed};
+use std::path::Path;
+
+/// Runs every repeat of a cell; logs and series go below `directory`, if there is one.
+pub fn run_cell(
+    experiment: &Experiment,
+    workload: &WorkloadSpec,
+    target: &PlannedTarget,
+    run_seed: u64,
+    directory: Option<&Path>,
+) -> Result<CellRecord> {
+    let mut cell = CellRecord {
+        id: cell_id(&experiment.name, &workload.name, &target.record.name),
+        experiment: experiment.name.clone(),
+        workload: workload.name.clone(),
+        target: target.record.name.clone(),
+        summary: summary(workload),
+        skipped: skip_reason(workload, target),
+        repeats: Vec::new(),
+    };
+    if cell.skipped.is_some() {
+        return Ok(cell);
+    }
+    let workload = &fitted(experiment, workload, target);
+    for repeat in 1..=experiment.repeats {
+        // The target is not part of the seed: all targets get the same stream.
+        let path = [experiment.name.as_str(), &workload.name, &repeat.to_string()];
+        let task = Repeat {
+            workload,
+            seed: seed::derive(run_seed, &path),
+            log: experiment.log,
+            directory,
+            stem: format!(
+                "{}.{}.{}.{repeat}",
+                experiment.name, workload.name, target.record.name
+            ),
+        };
+        cell.repeats.push(task.run_on(experiment, target)?);
+    }
+    Ok(cell)
+}
+
+/// `EXPERIMENT/WORKLOAD@TARGET`.
+pub fn cell_id(experiment: &str, workload: &str, target: &str) -> String {
+    format!("{experiment}/{workload}@{target}")
+}
+
+/// Why this workload cannot be measured on this target, if so.
+fn skip_reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
+    if workload.writes() && !target.may_write {
+        let written = &target.record.written;
+        return Some(format!("it writes, and only `--write {written}` allows that"));
+    }
+    let granularity = target.granularity().0;
+    let streams = workload.streams.iter().chain(&workload.phases.precondition_stream);
+    let mut sizes = streams.flat_map(|s| s.sizes.iter().map(|(size, _)| size.0));
+    if let Some(size) = sizes.find(|size| !size.is_multiple_of(granularity)) {
+        return Some(format!("{} requests: the target's blocks are {granularity} B", Bytes(size)));
+    }
+    let smallest = workload.max_size();
+    (target.record.capacity < smallest).then(|| format!("the target is smaller than {smallest}"))
+}
+
+/// The workload with the wall clock's phase length, where the experiment gives one.
+fn fitted(
+    experiment: &Experiment,
+    workload: &WorkloadSpec,
+    target: &PlannedTarget,
+) -> WorkloadSpec {
+    let mut workload = workload.clone();
+    if let Some(time) = experiment.wall_clock.filter(|_| !target.record.virtual_time) {
+        let amounts = [
+            Some(&mut workload.phases.measure),
+            workload.phases.settle.as_mut(),
+            workload.phases.precondition.as_mut(),
+        ];
+        for amount in amounts.into_iter().flatten() {
+            if let Amount::Time(t) = amount {
+                *t = time;
+            }
+        }
+    }
+    workload
+}
+
+/// One repeat.
+struct Repeat<'a> {
+    workload: &'a WorkloadSpec,
+    seed: u64,
+    log: bool,
+    directory: Option<&'a Path>,
+    stem: String,
+}
+
+impl Repeat<'_> {
+    fn run_on(&self, experiment: &Experiment, target: &PlannedTarget) -> Result<RepeatRecord> {
+        match &target.kind {
+            TargetKind::Null => self.run(&mut NullTarget::new(target.record.capacity), |_| {}),
+            TargetKind::Model(spec) => {
+                let filled = self.workload.phases.start == StartState::Filled;
+                let drive = Host::new(build(spec, filled), experiment.host);
+                let mut sim = SimTarget::new(drive);
+                let mut record = self.run(&mut sim, |sim| sim.drive().mark())?;
+                record.device = sim.drive().counters();
+                Ok(record)
+            }
+            TargetKind::Real(opened) => {
+                let file = opened.file.try_clone().map_err(|e| {
+                    Error::environment("device-lost", "the device cannot be used", "try again")
+                        .caused_by(e)
+                })?;
+                let options = UringOptions {
+                    depth: self.workload.slots(),
+                    max_length: self.workload.max_size(),
+                    granularity: opened.granularity,
+                    writes: self.workload.writes(),
+                    seed: self.seed,
+                    clock: crate::clock::Clock::start(),
+                };
+                self.run(&mut UringTarget::new(file, opened.capacity, options)?, |_| {})
+            }
+        }
+    }
+
+    fn run<T: Target>(
+        &self,
+        target: &mut T,
+        before_measure: impl FnOnce(&mut T),
+    ) -> Result<RepeatRecord> {
+        let WorkloadSpec { phases, arrival, streams, .. } = self.workload;
+        let mut warnings = self.range_warnings(target.capacity());
+        self.precondition(target, phases, &mut warnings)?;
+        let mut generator = Generator::new(streams, target.capacity(), self.seed);
+        let gap_seed = seed::derive(self.seed, &["arrivals"]);
+        let mut steady = None;
+        if let Some(amount) = phases.settle {
+            let mut forget = Forget::default();
+            let end =
+                run_phase(target, &mut generator, *arrival, amount, gap_seed, &mut forget)?;
+            steady = end.steady;
+        }
+        before_measure(target);
+        let mut recorder = Recorder::new(self.log_writer()?);
+        let end =
+            run_phase(target, &mut generator, *arrival, phases.measure, gap_seed, &mut recorder)?;
+        let Recorded { ops, seconds, fine } = recorder.finish()?;
+        if let Some(directory) = self.directory {
+            write_series(&directory.join("series").join(format!("{}.parquet", self.stem)), &fine)?;
+        }
+        self.judge(&ops, end.elapsed, &mut warnings);
+        let steady = end.steady.or(steady);
+        if steady.as_ref().is_some_and(|s| !s.reached) {
+            warnings.push("steady state was not reached within the limit of rounds".into());
+        }
+        Ok(RepeatRecord {
+            seed: self.seed,
+            elapsed: end.elapsed,
+            ops,
+            series: seconds,
+            steady,
+            device: Vec::new(),
+            warnings,
+        })
+    }
+
+    fn precondition<T: Target>(
+        &self,
+        target: &mut T,
+        phases: &Phases,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        let (Some(stream), Some(amount)) = (&phases.precondition_stream, phases.precondition)
+        else {
+            return Ok(());
+        };
+        let seed = seed::derive(self.seed, &["precondition"]);
+        let stream = std::slice::from_ref(stream);
+        let mut generator = Generator::new(stream, target.capacity(), seed);
+        let mut forget = Forget::default();
+        // As deep as the workload itself, so that a real target's buffers suffice.
+        let slots = self.workload.slots().min(32);
+        let arrival = Arrival::Closed { jobs: 1, queue_depth: slots, think: Nanos::ZERO };
+        run_phase(target, &mut generator, arrival, amount, seed, &mut forget)?;
+        if forget.errors > 0 {
+            warnings.push(format!("{} requests failed while preconditioning", forget.errors));
+        }
+        Ok(())
+    }
+
+    fn log_writer(&self) -> Result<Option<LogWriter>> {
+        let Some(directory) = self.directory.filter(|_| self.log) else { return Ok(None) };
+        LogWriter::create(&directory.join("log").join(format!("{}.parquet", self.stem))).map(Some)
+    }
+
+    fn range_warnings(&self, capacity: Bytes) -> Vec<String> {
+        let beyond = |s: &&StreamSpec| s.span.end.is_some_and(|end| end > capacity);
+        let cut = self.workload.streams.iter().find(beyond);
+        let text = |_| format!("the range was cut to the target's {capacity}");
+        cut.map(text).into_iter().collect()
+    }
+
+    fn judge(
+        &self,
+        ops: &[assay_spec::record::OpRecord],
+        elapsed: Nanos,
+        warnings: &mut Vec<String>,
+    ) {
+        let errors: u64 = ops.iter().map(|o| o.errors).sum();
+        if errors > 0 {
+            warnings.push(format!("{errors} requests failed; they are not in the latencies"));
+        }
+        let done: u64 = ops.iter().map(|o| o.requests).sum();
+        if done < 100 {
+            warnings.push(format!("only {done} requests completed in {elapsed}"));
+        }
+    }
+}
+
+/// One line of what a workload does.
+fn summary(workload: &WorkloadSpec) -> String {
+    let parts: Vec<String> = workload.streams.iter().map(stream_summary).collect();
+    let arrival = match workload.arrival {
+        Arrival::Closed { jobs, queue_depth, think } => {
+            let mut text = if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") };
+            if queue_depth > 1 {
+                text += &format!(" x queue depth {queue_depth}");
+            }
+            if think > Nanos::ZERO {
+                text += &format!(", {think} think time");
+            }
+            text
+        }
+        Arrival::Open { interval, poisson, .. } => {
+            let kind = if poisson { "Poisson" } else { "fixed" };
+            format!("{kind} arrivals every {interval}")
+        }
+    };
+    format!("{}, {arrival}", parts.join(" / "))
+}
+
+fn stream_summary(stream: &StreamSpec) -> String {
+    let way = match stream.read_share {
+        s if s >= 1.0 => "read".to_owned(),
+        s if s <= 0.0 => "write".to_owned(),
+        s => format!("{:.0} % read", s * 100.0),
+    };
+    let pattern = match stream.address {
+        Address::Sequential => "sequential".to_owned(),
+        Address::Random => "random".to_owned(),
+        Address::Mixed { random_share } => format!("{:.0} % random", random_share * 100.0),
+        Address::Stride { step } => format!("stride {step}"),
+        Address::Zipf { theta } => format!("zipf {theta}"),
+        Address::HotCold { .. } => "hot/cold".to_owned(),
+    };
+    let sizes: Vec<String> = stream.sizes.iter().map(|(s, _)| s.to_string()).collect();
+    format!("{pattern} {way} {}", sizes.join("+"))
+}

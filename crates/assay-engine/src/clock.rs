@@ -1,0 +1,89 @@
+//! The wall clock of real targets: `CLOCK_MONOTONIC`, counted from a start of one's own.
+//!
+//! *Invariants.* Never goes back; unaffected by changes of the date. One reading is a vDSO call of
+//! about 20 ns, so the measuring loop reads it once for a batch, not once for a request. Copies of
+//! a clock share its start, so several targets can answer on one time line.
+//!
+//! Not for modelled drives: their time is virtual and belongs to the model.
+
+use assay_spec::Nanos;
+
+/// A monotonic clock that began at zero when it was started.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Nanos,
+}
+
+impl Clock {
+    /// A clock that shows zero now.
+    pub fn start() -> Clock {
+        Clock { start: monotonic() }
+    }
+
+    /// The time since the start.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        monotonic().saturating_sub(self.start)
+    }
+
+    /// Sleeps until the clock shows `until`, or until a signal arrives; returns the time then.
+    ///
+    /// A signal ends the sleep early so that Ctrl-C is seen at once: callers compare the result.
+    pub fn sleep_until(&self, until: Nanos) -> Nanos {
+        let now = self.now();
+        if until <= now {
+            return now;
+        }
+        let absolute = self.start.0.saturating_add(until.0);
+        let deadline = libc::timespec {
+            tv_sec: (absolute / 1_000_000_000) as libc::time_t,
+            tv_nsec: (absolute % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: `deadline` outlives the call; with an absolute time no remainder is written, so
+        // the last pointer may be null.
+        unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &deadline,
+                std::ptr::null_mut(),
+            );
+        }
+        self.now()
+    }
+}
+
+#[inline]
+fn monotonic() -> Nanos {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid timespec for the kernel to fill. CLOCK_MONOTONIC exists on every
+    // Linux, so the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_at_zero_and_never_goes_back() {
+        let clock = Clock::start();
+        let mut last = clock.now();
+        assert!(last < Nanos::from_secs(60), "a fresh clock shows {last}");
+        for _ in 0..10_000 {
+            let now = clock.now();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn sleep_reaches_its_time_and_does_not_wait_for_the_past() {
+        let clock = Clock::start();
+        let until = clock.now() + Nanos::from_millis(3);
+        assert!(clock.sleep_until(until) >= until);
+        let before = clock.now();
+        assert!(clock.sleep_until(Nanos::ZERO) >= before);
+    }
+}

@@ -1,0 +1,451 @@
+//! The measuring loop: one phase of a workload on a target.
+//!
+//! Generic over target and sink, so that the loop over a null target costs what the tool costs and no
+//! virtual call more. Requests are issued whenever a slot is free; the clock is the target's. A phase
+//! ended by time counts what completed within it; what is still in flight is waited for and not counted.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::generate::{Ask, Generator, Random};
+use crate::measure::{Recorder, Sample};
+use crate::target::{Submit, Target};
+use assay_spec::experiment::{Amount, Arrival, SteadyRule};
+use assay_spec::record::SteadyRecord;
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Asks every running phase to end. Safe to call from a signal handler.
+pub fn interrupt() {
+    INTERRUPTED.store(true, Ordering::Relaxed);
+}
+
+/// Where finished requests go.
+pub trait Sink {
+    /// Takes one request.
+    fn sample(&mut self, sample: Sample);
+}
+
+impl Sink for Recorder {
+    #[inline]
+    fn sample(&mut self, sample: Sample) {
+        self.record(sample);
+    }
+}
+
+/// Forgets everything: for phases that only prepare.
+#[derive(Debug, Default)]
+pub struct Forget {
+    /// Completions with an error.
+    pub errors: u64,
+}
+
+impl Sink for Forget {
+    #[inline]
+    fn sample(&mut self, sample: Sample) {
+        self.errors += u64::from(sample.error != 0);
+    }
+}
+
+/// How a phase ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseEnd {
+    /// Its length on the target's clock.
+    pub elapsed: Nanos,
+    /// How the steady-state rule ended, if it had one.
+    pub steady: Option<SteadyRecord>,
+}
+
+/// Runs one phase to its end.
+pub fn run_phase<T: Target, S: Sink>(
+    target: &mut T,
+    generator: &mut Generator,
+    arrival: Arrival,
+    end: Amount,
+    seed: u64,
+    sink: &mut S,
+) -> Result<PhaseEnd> {
+    Phase::new(target, arrival, end, seed).run(target, generator, sink)
+}
+
+/// A slot's request while it is in flight.
+#[derive(Clone, Copy)]
+struct InFlight {
+    submit: Nanos,
+    ask: Ask,
+}
+
+/// Requests that arrive at a rate.
+struct Open {
+    interval: Nanos,
+    random: Option<Random>,
+    next: Nanos,
+}
+
+impl Open {
+    fn take(&mut self) -> Nanos {
+        let at = self.next;
+        let gap = match &mut self.random {
+            Some(random) => random.exponential(self.interval),
+            None => self.interval,
+        };
+        self.next = at + gap;
+        at
+    }
+}
+
+/// Rounds of a steady-state rule.
+struct Rounds {
+    rule: SteadyRule,
+    end: Nanos,
+    count: u64,
+    done: Vec<f64>,
+}
+
+struct Phase {
+    start: Nanos,
+    /// Completions after this time do not count.
+    deadline: Nanos,
+    requests_left: u64,
+    bytes_left: u64,
+    slots: Vec<InFlight>,
+    free: Vec<u32>,
+    thinking: BinaryHeap<Reverse<(Nanos, u32)>>,
+    think: Nanos,
+    queue_depth: u32,
+    open: Option<Open>,
+    rounds: Option<Rounds>,
+    in_flight: usize,
+    last: Nanos,
+}
+
+impl Phase {
+    fn new<T: Target>(target: &mut T, arrival: Arrival, end: Amount, seed: u64) -> Phase {
+        let start = target.now();
+        let (slots, think, queue_depth, open) = match arrival {
+            Arrival::Closed { jobs, queue_depth, think } => {
+                (jobs * queue_depth, think, queue_depth, None)
+            }
+            Arrival::Open { interval, poisson, max_in_flight } => {
+                let random = poisson.then(|| Random::new(seed));
+                let open = Open { interval, random, next: start };
+                (max_in_flight, Nanos::ZERO, 1, Some(open))
+            }
+        };
+        let idle = Ask { op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO };
+        Phase {
+            start,
+            deadline: if let Amount::Time(t) = end { start + t } else { Nanos::NEVER },
+            requests_left: if let Amount::Requests(n) = end { n } else { u64::MAX },
+            bytes_left: if let Amount::Bytes(b) = end { b.0 } else { u64::MAX },
+            slots: vec![InFlight { submit: start, ask: idle }; slots as usize],
+            free: (0..slots).rev().collect(),
+            thinking: BinaryHeap::new(),
+            think,
+            queue_depth,
+            open,
+            rounds: match end {
+                Amount::Steady(rule) => {
+                    Some(Rounds { rule, end: start + rule.round, count: 0, done: Vec::new() })
+                }
+                _ => None,
+            },
+            in_flight: 0,
+            last: start,
+        }
+    }
+
+    fn run<T: Target, S: Sink>(
+        mut self,
+        target: &mut T,
+        generator: &mut Generator,
+        sink: &mut S,
+    ) -> Result<PhaseEnd> {
+        let mut now = self.start;
+        let mut issuing = true;
+        let mut completions: Vec<Completion> = Vec::with_capacity(self.slots.len());
+        loop {
+            if issuing {
+                self.issue(target, generator, now)?;
+                issuing = self.requests_left > 0 && self.bytes_left > 0;
+            }
+            if !issuing && self.in_flight == 0 {
+                break;
+            }
+            let wake = if issuing { self.wake() } else { Nanos::NEVER };
+            now = target.poll(wake, &mut completions);
+            for completion in completions.drain(..) {
+                self.complete(completion, sink);
+            }
+            if self.close_rounds(now) || now >= self.deadline {
+                issuing = false;
+            }
+            if INTERRUPTED.load(Ordering::Relaxed) {
+                issuing = false;
+                if self.in_flight == 0 {
+                    return Err(interrupted());
+                }
+            }
+        }
+        Ok(self.finish())
+    }
+
+    /// Issues what may go at `now`.
+    #[inline]
+    fn issue<T: Target>(
+        &mut self,
+        target: &mut T,
+        generator: &mut Generator,
+        now: Nanos,
+    ) -> Result<()> {
+        while let Some(Reverse((at, slot))) = self.thinking.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.thinking.pop();
+            self.free.push(slot);
+        }
+        while let Some(&slot) = self.free.last() {
+            if self.requests_left == 0 || self.bytes_left == 0 {
+                break;
+            }
+            let intended = match &mut self.open {
+                Some(open) if open.next > now => break,
+                Some(open) => open.take(),
+                None => now,
+            };
+            let ask = generator.ask();
+            let request = Request { tag: slot, op: ask.op, offset: ask.offset, length: ask.length };
+            if target.submit(now, request) == Submit::Full {
+                return Err(Error::usage(
+                    "queue-overrun",
+                    format!("the target takes fewer than {} requests at a time", self.slots.len()),
+                    "lower `jobs` or `queue_depth`",
+                ));
+            }
+            self.free.pop();
+            self.slots[slot as usize] = InFlight { submit: intended, ask };
+            self.in_flight += 1;
+            self.requests_left -= 1;
+            self.bytes_left = self.bytes_left.saturating_sub(ask.length.0);
+        }
+        Ok(())
+    }
+
+    /// When there is something to do even if nothing completes.
+    #[inline]
+    fn wake(&self) -> Nanos {
+        let mut wake = self.deadline;
+        if let Some(rounds) = &self.rounds {
+            wake = wake.min(rounds.end);
+        }
+        if let Some(Reverse((at, _))) = self.thinking.peek() {
+            wake = wake.min(*at);
+        }
+        match &self.open {
+            Some(open) if !self.free.is_empty() => wake.min(open.next),
+            _ => wake,
+        }
+    }
+
+    #[inline]
+    fn complete<S: Sink>(&mut self, completion: Completion, sink: &mut S) {
+        let slot = self.slots[completion.tag as usize];
+        self.in_flight -= 1;
+        if completion.at <= self.deadline {
+            self.last = completion.at;
+            if let Some(rounds) = &mut self.rounds {
+                rounds.count += 1;
+            }
+            sink.sample(Sample {
+                submit: slot.submit - self.start,
+                complete: completion.at - self.start,
+                offset: slot.ask.offset,
+                length: slot.ask.length,
+                op: slot.ask.op,
+                job: completion.tag / self.queue_depth,
+                error: completion.error,
+            });
+        }
+        if self.think == Nanos::ZERO {
+            self.free.push(completion.tag);
+        } else {
+            self.thinking.push(Reverse((completion.at + self.think, completion.tag)));
+        }
+    }
+
+    /// Closes the rounds that have ended; true when the rule says that the phase has.
+    #[inline]
+    fn close_rounds(&mut self, now: Nanos) -> bool {
+        let Some(rounds) = &mut self.rounds else { return false };
+        while now >= rounds.end && self.deadline == Nanos::NEVER {
+            rounds.done.push(rounds.count as f64 / rounds.rule.round.as_secs_f64());
+            rounds.count = 0;
+            if rounds.rule.holds(&rounds.done) || rounds.done.len() >= rounds.rule.limit as usize {
+                self.deadline = rounds.end;
+            }
+            rounds.end += rounds.rule.round;
+        }
+        self.deadline != Nanos::NEVER
+    }
+
+    fn finish(self) -> PhaseEnd {
+        let end = if self.deadline == Nanos::NEVER { self.last } else { self.deadline };
+        let steady = self.rounds.map(|r| SteadyRecord {
+            reached: r.rule.holds(&r.done),
+            rounds: r.done,
+            window: r.rule.window,
+            range: r.rule.range,
+            slope: r.rule.slope,
+        });
+        PhaseEnd { elapsed: end.saturating_sub(self.start), steady }
+    }
+}
+
+fn interrupted() -> Error {
+    Error {
+        kind: ErrorKind::Interrupted,
+        ..Error::usage(
+            "interrupted",
+            "interrupted",
+            "`assay resume DIR` goes on with the first cell that is not finished",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_spec::experiment::{Address, Span, StreamSpec};
+
+    /// Serves one request at a time, 10 µs each, in virtual time.
+    struct Server {
+        now: Nanos,
+        busy: Nanos,
+        queue: std::collections::VecDeque<(Nanos, u32)>,
+    }
+
+    impl Target for Server {
+        fn capacity(&self) -> Bytes {
+            Bytes::GIB
+        }
+        fn granularity(&self) -> Bytes {
+            Bytes(512)
+        }
+        fn now(&mut self) -> Nanos {
+            self.now
+        }
+        fn submit(&mut self, now: Nanos, request: Request) -> Submit {
+            self.busy = self.busy.max(now) + Nanos::from_micros(10);
+            self.queue.push_back((self.busy, request.tag));
+            Submit::Accepted
+        }
+        fn poll(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+            match self.queue.front().copied().filter(|(at, _)| *at <= until) {
+                Some((at, tag)) => {
+                    self.queue.pop_front();
+                    completions.push(Completion { tag, at, error: 0 });
+                    self.now = at;
+                }
+                None => self.now = until,
+            }
+            self.now
+        }
+    }
+
+    #[derive(Default)]
+    struct Keep(Vec<Sample>);
+    impl Sink for Keep {
+        fn sample(&mut self, sample: Sample) {
+            self.0.push(sample);
+        }
+    }
+
+    fn run(arrival: Arrival, end: Amount) -> (PhaseEnd, Vec<Sample>) {
+        let spec = StreamSpec {
+            read_share: 1.0,
+            sizes: vec![(Bytes(4096), 1.0)],
+            address: Address::Sequential,
+            span: Span { start: Bytes::ZERO, end: None },
+        };
+        let mut server =
+            Server { now: Nanos(123), busy: Nanos::ZERO, queue: Default::default() };
+        let mut generator = Generator::new(&[spec], Bytes::GIB, 1);
+        let mut keep = Keep::default();
+        let end = run_phase(&mut server, &mut generator, arrival, end, 1, &mut keep);
+        (end.expect("runs"), keep.0)
+    }
+
+    fn closed(jobs: u32, queue_depth: u32, think_us: u64) -> Arrival {
+        Arrival::Closed { jobs, queue_depth, think: Nanos::from_micros(think_us) }
+    }
+
+    #[test]
+    fn a_closed_loop_keeps_its_depth_and_little_holds() {
+        let (end, samples) = run(closed(2, 4, 0), Amount::Requests(1000));
+        assert_eq!(samples.len(), 1000);
+        assert_eq!(end.elapsed, Nanos::from_micros(10_000));
+        let later = &samples[8..1000 - 8];
+        assert!(later.iter().all(|s| s.complete - s.submit == Nanos::from_micros(80)));
+        assert!(samples.iter().all(|s| s.job < 2));
+    }
+
+    #[test]
+    fn think_time_is_kept_between_completion_and_next() {
+        let (end, samples) = run(closed(1, 1, 90), Amount::Requests(5));
+        let starts: Vec<u64> = samples.iter().map(|s| s.submit.0 / 1000).collect();
+        assert_eq!(starts, [0, 100, 200, 300, 400]);
+        assert_eq!(end.elapsed, Nanos::from_micros(410));
+    }
+
+    #[test]
+    fn time_counts_what_ended_within_it() {
+        for (us, expected) in [(99, 9), (100, 10), (101, 10)] {
+            let (end, samples) = run(closed(1, 4, 0), Amount::Time(Nanos::from_micros(us)));
+            assert_eq!(samples.len(), expected, "{us} µs");
+            assert_eq!(end.elapsed, Nanos::from_micros(us));
+        }
+    }
+
+    #[test]
+    fn an_overloaded_open_loop_shows_its_queue() {
+        let interval = Nanos::from_micros(5);
+        let arrival = Arrival::Open { interval, poisson: false, max_in_flight: 4 };
+        let (_, samples) = run(arrival, Amount::Requests(101));
+        let last = samples.last().expect("samples");
+        assert_eq!(last.submit, Nanos::from_micros(500), "the intended arrival");
+        assert_eq!(last.complete - last.submit, Nanos::from_micros(101 * 10 - 500));
+    }
+
+    #[test]
+    fn poisson_arrivals_have_their_rate() {
+        let interval = Nanos::from_micros(20);
+        let arrival = Arrival::Open { interval, poisson: true, max_in_flight: 1000 };
+        let (end, _) = run(arrival, Amount::Requests(50_000));
+        assert!((end.elapsed.as_secs_f64() - 1.0).abs() < 0.02, "{:?}", end.elapsed);
+    }
+
+    #[test]
+    fn steady_ends_after_its_window() {
+        let rule = SteadyRule {
+            round: Nanos::from_millis(1),
+            window: 5,
+            range: 0.2,
+            slope: 0.1,
+            limit: 25,
+        };
+        let (end, samples) = run(closed(1, 1, 0), Amount::Steady(rule));
+        let steady = end.steady.expect("a rule");
+        assert!(steady.reached);
+        assert_eq!(steady.rounds, [100_000.0; 5]);
+        assert_eq!((end.elapsed, samples.len()), (Nanos::from_millis(5), 500));
+    }
+
+    #[test]
+    fn bytes_end_a_phase() {
+        let (_, samples) = run(closed(1, 2, 0), Amount::Bytes(Bytes(4096 * 7)));
+        assert_eq!(samples.len(), 7);
+    }
+}

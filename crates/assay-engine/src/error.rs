@@ -1,0 +1,79 @@
+//! What can go wrong while running, as the user sees it.
+//!
+//! Every error says what happened and what to do next; `kind` is what code matches on and decides the
+//! exit code, `id` is what `assay explain` takes.
+
+use std::fmt;
+
+/// What code matches on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The request makes no sense: exit code 2.
+    Usage,
+    /// The machine does not allow it, or refuses for safety: exit code 3.
+    Environment,
+    /// Interrupted by the user: exit code 130.
+    Interrupted,
+}
+
+/// An error of the engine.
+#[derive(Debug)]
+pub struct Error {
+    /// What code matches on.
+    pub kind: ErrorKind,
+    /// A stable name, e.g. `device-mounted`, for `assay explain`.
+    pub id: &'static str,
+    /// What happened, to what.
+    pub message: String,
+    /// What to do next.
+    pub hint: String,
+    /// The cause, where the system gave one.
+    pub source: Option<std::io::Error>,
+}
+
+impl Error {
+    /// An error of the environment.
+    pub fn environment(
+        id: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Error {
+        Error {
+            kind: ErrorKind::Environment,
+            id,
+            message: message.into(),
+            hint: hint.into(),
+            source: None,
+        }
+    }
+
+    /// An error of usage.
+    pub fn usage(id: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error { kind: ErrorKind::Usage, ..Error::environment(id, message, hint) }
+    }
+
+    /// The same error with the system's own cause.
+    pub fn caused_by(mut self, source: std::io::Error) -> Error {
+        self.source = Some(source);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        match &self.source {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|e| e as _)
+    }
+}
+
+/// The engine's result.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,89 @@
+//! From a workload's declaration to its requests.
+//!
+//! A stream is a pure function of (spec, capacity, seed): the same numbers whatever the target does.
+//! All jobs of a workload draw from the one stream, in the order they become free.
+
+mod address;
+mod random;
+mod zipf;
+
+pub use random::Random;
+
+use address::Walker;
+use assay_spec::experiment::StreamSpec;
+use assay_spec::{Bytes, Op};
+
+/// What a stream asks next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Which way.
+    pub op: Op,
+    /// First byte.
+    pub offset: Bytes,
+    /// How many bytes.
+    pub length: Bytes,
+}
+
+/// One stream, or two taken in turn.
+#[derive(Debug)]
+pub struct Generator {
+    streams: Vec<Stream>,
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct Stream {
+    read_share: f64,
+    sizes: Vec<(Bytes, f64)>,
+    walker: Walker,
+    random: Random,
+}
+
+impl Generator {
+    /// Streams over a target of `capacity`; a span beyond its end is cut to it.
+    pub fn new(specs: &[StreamSpec], capacity: Bytes, seed: u64) -> Generator {
+        let stream = |(index, spec): (usize, &StreamSpec)| {
+            let total: f64 = spec.sizes.iter().map(|(_, w)| w).sum();
+            let mut below = 0.0;
+            let cumulate = |(size, weight): &(Bytes, f64)| {
+                below += weight / total;
+                (*size, below)
+            };
+            Stream {
+                read_share: spec.read_share,
+                sizes: spec.sizes.iter().map(cumulate).collect(),
+                walker: Walker::new(spec, capacity),
+                random: Random::new(assay_spec::seed::derive(seed, &[&index.to_string()])),
+            }
+        };
+        Generator { streams: specs.iter().enumerate().map(stream).collect(), turn: 0 }
+    }
+
+    /// The next request.
+    #[inline]
+    pub fn ask(&mut self) -> Ask {
+        let turn = self.turn;
+        self.turn = if turn + 1 == self.streams.len() { 0 } else { turn + 1 };
+        self.streams[turn].ask()
+    }
+}
+
+impl Stream {
+    #[inline]
+    fn ask(&mut self) -> Ask {
+        let length = match self.sizes.as_slice() {
+            [(size, _)] => *size,
+            sizes => {
+                let u = self.random.unit();
+                sizes.iter().find(|(_, below)| u < *below).unwrap_or(&sizes[sizes.len() - 1]).0
+            }
+        };
+        let op = match self.read_share {
+            share if share >= 1.0 => Op::Read,
+            share if share <= 0.0 => Op::Write,
+            share if self.random.unit() < share => Op::Read,
+            _ => Op::Write,
+        };
+        Ask { op, offset: self.walker.step(length, &mut self.random), length }
+    }
+}

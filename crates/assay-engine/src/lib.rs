@@ -1,0 +1,14 @@
+//! RUN: generates the stream, drives a target, records. The only crate that measures time.
+
+pub mod cell;
+pub mod clock;
+pub mod drive;
+pub mod error;
+pub mod generate;
+pub mod measure;
+pub mod plan;
+pub mod run;
+pub mod safety;
+pub mod target;
+
+pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,96 @@
+//! Measuring: histogram, series, and the per-request log.
+
+pub mod log;
+pub mod series;
+
+use assay_spec::record::{OpRecord, SeriesRecord};
+use assay_spec::{Bytes, Histogram, Nanos, Op};
+use log::LogWriter;
+use series::Series;
+
+/// One finished request as it is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Submission, or the intended arrival in an open loop, from the start of the measured phase.
+    pub submit: Nanos,
+    /// Completion, likewise.
+    pub complete: Nanos,
+    /// First byte.
+    pub offset: Bytes,
+    /// How many bytes.
+    pub length: Bytes,
+    /// Which way.
+    pub op: Op,
+    /// Which job.
+    pub job: u32,
+    /// 0 or errno.
+    pub error: i32,
+}
+
+/// Records the requests of a measured phase.
+pub struct Recorder {
+    ops: [OpStat; Op::ALL.len()],
+    series: Series,
+    log: Option<LogWriter>,
+}
+
+#[derive(Default)]
+struct OpStat {
+    bytes: u64,
+    errors: u64,
+    latency: Histogram,
+}
+
+impl Recorder {
+    /// A recorder, with a log if one is given.
+    pub fn new(log: Option<LogWriter>) -> Recorder {
+        Recorder { ops: Default::default(), series: Series::new(), log }
+    }
+
+    /// Takes one request.
+    #[inline]
+    pub fn record(&mut self, sample: Sample) {
+        let op = &mut self.ops[sample.op as usize];
+        let latency = sample.complete - sample.submit;
+        if sample.error == 0 {
+            op.bytes += sample.length.0;
+            op.latency.record(latency);
+            self.series.record(sample.complete, sample.length, latency);
+        } else {
+            op.errors += 1;
+        }
+        if let Some(log) = &mut self.log {
+            log.push(sample);
+        }
+    }
+
+    /// Everything recorded: by kind of request, over time at 1 s, and the fine series.
+    pub fn finish(self) -> crate::Result<Recorded> {
+        if let Some(log) = self.log {
+            log.finish()?;
+        }
+        let record = |(op, stat): (Op, OpStat)| {
+            let any = stat.latency.count() + stat.errors > 0;
+            any.then(|| OpRecord {
+                op,
+                requests: stat.latency.count(),
+                bytes: Bytes(stat.bytes),
+                errors: stat.errors,
+                latency: stat.latency,
+            })
+        };
+        let ops = Op::ALL.into_iter().zip(self.ops).filter_map(record).collect();
+        Ok(Recorded { ops, seconds: self.series.coarse(), fine: self.series.into_record() })
+    }
+}
+
+/// What a measured phase gave.
+#[derive(Debug)]
+pub struct Recorded {
+    /// By kind of request.
+    pub ops: Vec<OpRecord>,
+    /// Second by second.
+    pub seconds: SeriesRecord,
+    /// Tenth by tenth of a second.
+    pub fine: SeriesRecord,
+}

@@ -1,0 +1,131 @@
+//! A measured phase over time, in tenths of a second and in seconds.
+
+use crate::error::{Error, Result};
+use assay_spec::record::SeriesRecord;
+use assay_spec::{Bytes, Nanos};
+use parquet::data_type::Int64Type;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+const SCHEMA: &str = "message interval {
+    required int64 start_ns;
+    required int64 requests;
+    required int64 bytes;
+    required int64 latency_sum_ns;
+    required int64 latency_max_ns;
+}";
+
+const FINE: Nanos = Nanos::from_millis(100);
+const COARSE: usize = 10;
+
+/// Counts completions by the time they came.
+#[derive(Debug, Default)]
+pub struct Series {
+    fine: SeriesRecord,
+    /// End of the last element; completions come nearly in order, so most fall into it.
+    end: Nanos,
+}
+
+impl Series {
+    /// An empty series.
+    pub fn new() -> Series {
+        Series { fine: SeriesRecord { interval: FINE, ..Default::default() }, end: Nanos::ZERO }
+    }
+
+    /// Counts one completion at `at`.
+    #[inline]
+    pub fn record(&mut self, at: Nanos, length: Bytes, latency: Nanos) {
+        while at >= self.end {
+            self.end += FINE;
+            self.fine.requests.push(0);
+            self.fine.bytes.push(0);
+            self.fine.latency_sum_ns.push(0);
+            self.fine.latency_max_ns.push(0);
+        }
+        let last = self.fine.requests.len() - 1;
+        let index = if at >= self.end - FINE { last } else { (at.0 / FINE.0) as usize };
+        self.fine.requests[index] += 1;
+        self.fine.bytes[index] += length.0;
+        self.fine.latency_sum_ns[index] += latency.0;
+        let max = &mut self.fine.latency_max_ns[index];
+        *max = latency.0.max(*max);
+    }
+
+    /// The series second by second.
+    pub fn coarse(&self) -> SeriesRecord {
+        let sum = |v: &[u64]| v.chunks(COARSE).map(|c| c.iter().sum()).collect::<Vec<u64>>();
+        let max = |c: &[u64]| c.iter().copied().max().unwrap_or(0);
+        SeriesRecord {
+            interval: FINE * COARSE as u64,
+            requests: sum(&self.fine.requests),
+            bytes: sum(&self.fine.bytes),
+            latency_sum_ns: sum(&self.fine.latency_sum_ns),
+            latency_max_ns: self.fine.latency_max_ns.chunks(COARSE).map(max).collect(),
+        }
+    }
+
+    /// The series tenth by tenth.
+    pub fn into_record(self) -> SeriesRecord {
+        self.fine
+    }
+}
+
+/// Writes a series as Parquet; the file appears when it is whole.
+pub fn write_series(path: &Path, series: &SeriesRecord) -> Result<()> {
+    let partial = path.with_extension("parquet.partial");
+    let failed = |e: std::io::Error| {
+        Error::environment(
+            "series-not-written",
+            format!("the series {} cannot be written", path.display()),
+            "free space or choose another place with `--out DIR`",
+        )
+        .caused_by(e)
+    };
+    let write = || -> parquet::errors::Result<()> {
+        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let file = File::create(&partial)?;
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::default())?;
+        let mut group = writer.next_row_group()?;
+        let starts: Vec<u64> =
+            (0..series.requests.len() as u64).map(|i| i * series.interval.0).collect();
+        for values in [
+            &starts,
+            &series.requests,
+            &series.bytes,
+            &series.latency_sum_ns,
+            &series.latency_max_ns,
+        ] {
+            let values: Vec<i64> = values.iter().map(|v| *v as i64).collect();
+            let mut column = group.next_column()?.expect("the schema has the column");
+            column.typed::<Int64Type>().write_batch(&values, None, None)?;
+            column.close()?;
+        }
+        group.close()?;
+        writer.close().map(|_| ())
+    };
+    write().map_err(|e| failed(std::io::Error::other(e)))?;
+    std::fs::rename(&partial, path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn completions_fall_into_their_interval_even_out_of_order() {
+        let mut s = Series::new();
+        for at in [0, 99_999_999, 100_000_000, 1_250_000_000, 50] {
+            s.record(Nanos(at), Bytes(10), Nanos(at / 2));
+        }
+        let coarse = s.coarse();
+        let fine = s.into_record();
+        assert_eq!(fine.requests[..2], [3, 1]);
+        assert_eq!(fine.requests.len(), 13);
+        assert_eq!(coarse.requests, [4, 1]);
+        assert_eq!(coarse.bytes, [40, 10]);
+        assert_eq!(coarse.latency_max_ns, [50_000_000, 625_000_000]);
+    }
+}

@@ -1,0 +1,184 @@
+//! From words to targets: `null`, `sim:NAME`, `sim:FILE.toml`, or a path.
+
+use crate::error::{Error, Result};
+use crate::safety::Intent;
+use crate::target::block::{self, Kind, Opened};
+use assay_spec::catalog::{self, DEVICES};
+use assay_spec::decode::Source;
+use assay_spec::device::DeviceSpec;
+use assay_spec::diagnostic::closest;
+use assay_spec::record::{IntentRecord, TargetRecord};
+use assay_spec::{Bytes, Diagnostic};
+use std::path::{Path, PathBuf};
+
+/// A target, opened and described.
+pub struct PlannedTarget {
+    /// What goes into `run.json`.
+    pub record: TargetRecord,
+    /// What answers.
+    pub kind: TargetKind,
+    /// Whether workloads that write may run.
+    pub may_write: bool,
+}
+
+/// What answers.
+pub enum TargetKind {
+    /// Nothing.
+    Null,
+    /// A modelled drive.
+    Model(Box<DeviceSpec>),
+    /// A file or block device, held open for the whole run.
+    Real(Opened),
+}
+
+/// Either a wrong spec or an error of the engine.
+#[derive(Debug)]
+pub enum PlanError {
+    /// A device file is wrong.
+    Spec(Box<Diagnostic>),
+    /// Anything else.
+    Engine(Error),
+}
+
+impl From<Error> for PlanError {
+    fn from(e: Error) -> Self {
+        PlanError::Engine(e)
+    }
+}
+
+impl PlannedTarget {
+    /// Requests must be multiples of this.
+    pub fn granularity(&self) -> Bytes {
+        match &self.kind {
+            TargetKind::Real(opened) => opened.granularity,
+            _ => Bytes(512),
+        }
+    }
+}
+
+/// Opens the target written as `written`; `writes` says whether the plan writes at all.
+pub fn open_target(
+    written: &str,
+    intent: &IntentRecord,
+    writes: bool,
+) -> std::result::Result<PlannedTarget, PlanError> {
+    match written.split_once(':') {
+        Some(("sim", name)) => open_model(written, name),
+        None if written == "null" => Ok(null_target()),
+        _ => Ok(open_real(written, intent, writes)?),
+    }
+}
+
+fn null_target() -> PlannedTarget {
+    PlannedTarget {
+        record: TargetRecord {
+            written: "null".into(),
+            name: "null".into(),
+            title: "Null target: answers at once".into(),
+            kind: "null".into(),
+            capacity: Bytes::GIB * 1024,
+            identity: Vec::new(),
+            spec: None,
+            virtual_time: false,
+        },
+        kind: TargetKind::Null,
+        may_write: true,
+    }
+}
+
+fn open_model(written: &str, name: &str) -> std::result::Result<PlannedTarget, PlanError> {
+    let (spec, text) = if name.ends_with(".toml") {
+        let text = std::fs::read_to_string(name).map_err(|e| {
+            Error::usage("no-such-file", format!("the device file {name} cannot be read"), "")
+                .caused_by(e)
+        })?;
+        let spec = DeviceSpec::parse(Source { file: name, text: &text });
+        (spec.map_err(PlanError::Spec)?, text)
+    } else {
+        let spec = find_model(name)?;
+        let bundled = catalog::find(DEVICES, &spec.name).expect("found by its name");
+        (spec, bundled.text.to_owned())
+    };
+    Ok(PlannedTarget {
+        record: TargetRecord {
+            written: written.into(),
+            name: spec.name.clone(),
+            title: spec.title.clone(),
+            kind: "model".into(),
+            capacity: spec.capacity,
+            identity: Vec::new(),
+            spec: Some(text),
+            virtual_time: true,
+        },
+        kind: TargetKind::Model(Box::new(spec)),
+        may_write: true,
+    })
+}
+
+/// The bundled drive of this name or alias.
+pub fn find_model(name: &str) -> Result<DeviceSpec> {
+    let specs = DEVICES.iter().filter_map(|b| {
+        DeviceSpec::parse(Source { file: b.file, text: b.text }).ok().map(Box::new)
+    });
+    let specs: Vec<Box<DeviceSpec>> = specs.collect();
+    if let Some(spec) = specs.iter().find(|s| s.is_called(name)) {
+        return Ok((**spec).clone());
+    }
+    let names: Vec<&str> = specs
+        .iter()
+        .flat_map(|s| std::iter::once(&s.name).chain(&s.aliases))
+        .map(String::as_str)
+        .collect();
+    let hint = match closest(name, &names) {
+        Some(meant) => format!("did you mean `sim:{meant}`?"),
+        None => "`assay devices` lists the modelled drives".to_owned(),
+    };
+    Err(Error::usage("no-such-model", format!("there is no modelled drive `{name}`"), hint))
+}
+
+fn open_real(written: &str, record: &IntentRecord, writes: bool) -> Result<PlannedTarget> {
+    let path = Path::new(written);
+    let new = !path.exists();
+    let allowed = record.write.is_some();
+    let intent = Intent {
+        write: record.write.as_ref().map(PathBuf::from),
+        destroy: record.destroy.clone(),
+        size: record.size,
+        writes: writes && (new || allowed),
+    };
+    let opened = block::open(path, &intent)?;
+    let identity = [
+        ("model", opened.identity.model.clone()),
+        ("serial", opened.identity.serial.clone()),
+        ("path", Some(opened.identity.resolved.display().to_string())),
+        ("kernel name", opened.identity.kernel_name.clone()),
+    ];
+    let identity: Vec<(String, String)> =
+        identity.into_iter().filter_map(|(k, v)| v.map(|v| (k.to_owned(), v))).collect();
+    let file_name = path.file_name().map_or(written.into(), |n| n.to_string_lossy());
+    let kind = match opened.kind {
+        Kind::File => "file",
+        Kind::BlockDevice => "block device",
+    };
+    let title = opened.identity.model.clone().unwrap_or_else(|| format!("{kind} {written}"));
+    Ok(PlannedTarget {
+        record: TargetRecord {
+            written: written.into(),
+            name: cell_name(&file_name),
+            title,
+            kind: kind.into(),
+            capacity: opened.capacity,
+            identity,
+            spec: None,
+            virtual_time: false,
+        },
+        kind: TargetKind::Real(opened),
+        may_write: writes && (new || allowed),
+    })
+}
+
+/// A file name as a target's name: what would not do in a cell's name becomes `-`.
+fn cell_name(text: &str) -> String {
+    let fine = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    text.chars().map(fine).collect()
+}

@@ -1,0 +1,280 @@
+//! A run: its directory, its cells, and going on after an interruption.
+//!
+//! `run.json` is written first and never changes. Each finished cell is added to `cells.json`, which is
+//! replaced as a whole (written beside, synced, renamed), so that a reader and a crash see only whole
+//! files. Modelled targets run side by side; targets on the wall clock run alone, one after the other.
+
+use crate::cell::{cell_id, run_cell};
+use crate::error::{Error, Result};
+use crate::plan::PlannedTarget;
+use assay_spec::experiment::Experiment;
+use assay_spec::record::{
+    CellPlan, CellRecord, CellsRecord, ExperimentRecord, HostRecord, IntentRecord, RunRecord, SCHEMA,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Everything a run needs.
+pub struct Run {
+    /// What goes into `run.json`.
+    pub record: RunRecord,
+    /// The decoded experiments, in the order of the record.
+    pub experiments: Vec<Experiment>,
+    /// The opened targets, in the order of the record.
+    pub targets: Vec<PlannedTarget>,
+    /// Threads for modelled targets.
+    pub threads: usize,
+}
+
+/// Told how a run goes on.
+pub trait Observer: Sync {
+    /// A cell begins.
+    fn started(&self, plan: &CellPlan);
+    /// A cell is finished; so many are done of so many.
+    fn finished(&self, cell: &CellRecord, done: usize, of: usize);
+}
+
+/// What a run was asked: the part of [`RunRecord`] that does not follow from the rest.
+pub struct Asked {
+    /// Study or file.
+    pub study: String,
+    /// One line for people.
+    pub title: String,
+    /// The exact command.
+    pub command: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// When it began.
+    pub started: String,
+    /// What the user allowed.
+    pub intent: IntentRecord,
+}
+
+impl Run {
+    /// Puts a run together; `experiments` come with their texts.
+    pub fn new(
+        asked: Asked,
+        experiments: Vec<(Experiment, ExperimentRecord)>,
+        targets: Vec<PlannedTarget>,
+        host: HostRecord,
+    ) -> Run {
+        let mut plan = Vec::new();
+        for (experiment, _) in &experiments {
+            for workload in &experiment.workloads {
+                plan.extend(targets.iter().map(|target| CellPlan {
+                    id: cell_id(&experiment.name, &workload.name, &target.record.name),
+                    experiment: experiment.name.clone(),
+                    workload: workload.name.clone(),
+                    target: target.record.name.clone(),
+                }));
+            }
+        }
+        let (experiments, texts): (Vec<_>, Vec<_>) = experiments.into_iter().unzip();
+        let record = RunRecord {
+            schema: SCHEMA,
+            assay: env!("CARGO_PKG_VERSION").into(),
+            study: asked.study,
+            title: asked.title,
+            command: asked.command,
+            seed: asked.seed,
+            started: asked.started,
+            experiments: texts,
+            targets: targets.iter().map(|t| t.record.clone()).collect(),
+            host,
+            intent: asked.intent,
+            plan,
+        };
+        Run { record, experiments, targets, threads: available_threads() }
+    }
+
+    /// Creates `directory` and runs every cell.
+    pub fn start(&self, directory: &Path, observer: &dyn Observer) -> Result<Vec<CellRecord>> {
+        create_run_directory(directory)?;
+        write_json(&directory.join("run.json"), &self.record)?;
+        self.go_on(directory, Vec::new(), observer)
+    }
+
+    /// Runs the cells that are not among `done`.
+    pub fn go_on(
+        &self,
+        directory: &Path,
+        done: Vec<CellRecord>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<CellRecord>> {
+        let total = self.record.plan.len();
+        let finished: BTreeMap<usize, CellRecord> = (self.record.plan.iter().enumerate())
+            .filter_map(|(i, p)| done.iter().find(|c| c.id == p.id).map(|c| (i, c.clone())))
+            .collect();
+        let missing: Vec<usize> = (0..total).filter(|i| !finished.contains_key(i)).collect();
+        let (virtual_time, wall): (Vec<usize>, Vec<usize>) =
+            missing.into_iter().partition(|i| self.target_of(*i).record.virtual_time);
+        let finished = Mutex::new(finished);
+        let one = |index: usize| -> Result<()> {
+            let plan = &self.record.plan[index];
+            observer.started(plan);
+            let (experiment, workload) = self.workload_of(plan);
+            let seed = self.record.seed;
+            let cell =
+                run_cell(experiment, workload, self.target_of(index), seed, Some(directory))?;
+            let mut finished = finished.lock().expect("no cell panics while it holds the lock");
+            finished.insert(index, cell.clone());
+            let cells = CellsRecord { schema: SCHEMA, cells: finished.values().cloned().collect() };
+            write_json(&directory.join("cells.json"), &cells)?;
+            observer.finished(&cell, finished.len(), total);
+            Ok(())
+        };
+        side_by_side(self.threads, &virtual_time, &one)?;
+        wall.iter().try_for_each(|index| one(*index))?;
+        Ok(finished.into_inner().expect("no cell panicked").into_values().collect())
+    }
+
+    fn target_of(&self, index: usize) -> &PlannedTarget {
+        let name = &self.record.plan[index].target;
+        self.targets.iter().find(|t| t.record.name == *name).expect("the plan names its targets")
+    }
+
+    fn workload_of(
+        &self,
+        plan: &CellPlan,
+    ) -> (&Experiment, &assay_spec::experiment::WorkloadSpec) {
+        let found = self.experiments.iter().find(|e| e.name == plan.experiment);
+        let experiment = found.expect("the plan names its experiments");
+        let workload = experiment.workloads.iter().find(|w| w.name == plan.workload);
+        (experiment, workload.expect("the plan names its workloads"))
+    }
+}
+
+/// Runs `one` on every index, on so many threads; the first error ends it.
+fn side_by_side(
+    threads: usize,
+    indices: &[usize],
+    one: &(dyn Fn(usize) -> Result<()> + Sync),
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(indices.len()) {
+            scope.spawn(|| {
+                loop {
+                    let position = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(index) = indices.get(position) else { return };
+                    if let Err(e) = one(*index) {
+                        next.store(indices.len(), Ordering::Relaxed);
+                        failed.lock().expect("nobody panics here").get_or_insert(e);
+                    }
+                }
+            });
+        }
+    });
+    failed.into_inner().expect("nobody panicked").map_or(Ok(()), Err)
+}
+
+fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn create_run_directory(directory: &Path) -> Result<()> {
+    let not_writable = |e: std::io::Error| {
+        Error::environment(
+            "out-not-writable",
+            format!("the run directory {} cannot be created", directory.display()),
+            "choose another place with `--out DIR`",
+        )
+        .caused_by(e)
+    };
+    if directory.join("run.json").exists() {
+        return Err(Error::usage(
+            "run-exists",
+            format!("{} holds a run already", directory.display()),
+            format!("`assay resume {}` goes on with it; or choose another `--out`", directory.display()),
+        ));
+    }
+    for sub in ["log", "series"] {
+        std::fs::create_dir_all(directory.join(sub)).map_err(not_writable)?;
+    }
+    Ok(())
+}
+
+/// Replaces `path` as a whole with `value` as JSON.
+pub fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<()> {
+    let mut text = serde_json::to_string(value).expect("records are plain data");
+    text.push('\n');
+    write_text(path, &text)
+}
+
+/// Replaces `path` as a whole: a reader sees the old text or the new one, also after a crash.
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    use std::io::Write;
+    let partial: PathBuf = path.with_extension("partial");
+    let write = || -> std::io::Result<()> {
+        let mut file = std::fs::File::create(&partial)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        std::fs::rename(&partial, path)
+    };
+    write().map_err(|e| {
+        Error::environment(
+            "not-written",
+            format!("{} cannot be written", path.display()),
+            "free space or choose another place with `--out DIR`",
+        )
+        .caused_by(e)
+    })
+}
+
+/// Now, as `2026-11-21T14:00:00Z`.
+pub fn utc_now() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    utc(since.map_or(0, |d| d.as_secs()))
+}
+
+/// Seconds since 1970 as a civil date (Hinnant's algorithm).
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
+}
+
+/// This machine.
+pub fn this_host() -> HostRecord {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, key: &str| {
+        let line = text.lines().find(|l| l.starts_with(key))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let memory = field(&read("/proc/meminfo"), "MemTotal").and_then(|m| {
+        m.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    HostRecord {
+        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        cpu: field(&read("/proc/cpuinfo"), "model name").unwrap_or_default(),
+        cpus: available_threads() as u32,
+        memory: assay_spec::Bytes::KIB * memory.unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_civil() {
+        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(utc(1_795_269_600), "2026-11-21T14:00:00Z");
+    }
+}

@@ -1,0 +1,158 @@
+//! The errors of targets and of the safety layer, explained for `assay explain`.
+
+/// Every error id of this layer with its explanation.
+pub const EXPLANATIONS: &[(&str, &str)] = &[
+    (
+        "destroy-mismatch",
+        "`--destroy` was given with another serial number than the target's. Names such as \
+         /dev/sdb move when disks are plugged in; the serial number does not. When the two \
+         disagree, one of them is not what you mean, so nothing is written.",
+    ),
+    (
+        "device-busy",
+        "The kernel refused to open the device exclusively: somebody else has claimed it, \
+         e.g. a mount in another namespace (a container), a ZFS pool, md, dm or another \
+         assay. assay holds its devices exclusively for the whole run so that neither side \
+         destroys the other's work.",
+    ),
+    (
+        "device-mounted",
+        "The device is in use: it, a partition of it, or something built on it (dm, md, \
+         bcache, a loop device) is mounted or swapped to, or it is a member of something that \
+         could be at any time. Writing would destroy data that is in use. Release it first; \
+         /proc/self/mountinfo, /proc/swaps and /sys/block/*/holders show what assay looked \
+         at. Reading is allowed.",
+    ),
+    (
+        "device-readonly",
+        "The kernel takes no writes for this device: a write-protect switch, a read-only loop \
+         device, a snapshot, or a disk that protects itself after failures.",
+    ),
+    (
+        "device-signature",
+        "The device holds something recognisable: a partition table, a file system, \
+         encryption, a RAID, LVM or ZFS member, swap. To say that all of it may be lost, \
+         repeat the serial number after `--destroy` (`assay devices` shows it; a device \
+         without one goes by its kernel name). About one device in 20,000 full of noise looks \
+         as if it held something.",
+    ),
+    (
+        "device-system",
+        "The device belongs to the disk that carries /, /boot, /usr, /home or /var, found by \
+         going from the mounts down through mappings, arrays and partitions. It is never \
+         written to, and no option changes that. A new file on that disk measures the same \
+         drive safely.",
+    ),
+    (
+        "device-unreadable",
+        "The first or the last megabyte of the device could not be read, so nobody can say \
+         whether it holds data. A device in this state is also not worth measuring: look at \
+         the kernel's log.",
+    ),
+    (
+        "file-not-ours",
+        "The file exists and assay did not make it, so its contents may matter to somebody. \
+         assay writes only to files that it made itself, which carry the extended attribute \
+         `user.assay` or a sidecar NAME.assay; a file that another process uses (behind a \
+         loop device, as swap) is refused too. Name a file that does not exist, with --size, \
+         or remove the old one.",
+    ),
+    (
+        "no-direct-io",
+        "The file system offers no O_DIRECT, so reads and writes would go to the page cache \
+         and measure memory. ext4, XFS, btrfs, f2fs and NFS offer it; most FUSE and pseudo \
+         file systems do not.",
+    ),
+    (
+        "no-io-uring",
+        "The kernel gave no io_uring. It needs Linux 5.11 or newer; administrators switch it \
+         off with kernel.io_uring_disabled, and container run-times with seccomp.",
+    ),
+    (
+        "no-memory",
+        "The I/O buffers did not fit into memory. Every request in flight (jobs × queue \
+         depth) has a buffer of the longest request, two when the workload writes.",
+    ),
+    (
+        "no-permission",
+        "The system does not let this user open the target. Block devices belong to root and \
+         mostly to the group disk. Reading needs read permission, writing needs both.",
+    ),
+    (
+        "no-such-device",
+        "Nothing under /dev has this name. assay never creates files there: a misspelt device \
+         name would otherwise become a file in memory, and the benchmark would measure that.",
+    ),
+    (
+        "no-such-directory",
+        "The target file does not exist, and neither does the directory it should be made in. \
+         assay makes files, not directories: a missing one is mostly a slip in the path.",
+    ),
+    (
+        "not-a-target",
+        "The path is neither a regular file nor a block device. An NVMe controller \
+         (/dev/nvme0) is a character device; its name space (/dev/nvme0n1) is the block \
+         device.",
+    ),
+    (
+        "size-needed",
+        "The target file does not exist, and to make it assay must know its size. It is \
+         allocated and written once in full with incompressible data, because unwritten parts \
+         of a file are answered with zeros without asking the drive.",
+    ),
+    (
+        "target-create",
+        "Making the target file failed, for the reason the system gave, mostly a lack of \
+         space. What was begun has been removed.",
+    ),
+    (
+        "target-empty",
+        "The target has no addressable block: an empty file, a loop device without a file, or \
+         a reader without a medium.",
+    ),
+    (
+        "target-open",
+        "The system refused to open the target for a reason that has no explanation of its \
+         own here; the message carries it.",
+    ),
+    (
+        "uring-options",
+        "The number of requests in flight or their length cannot be: at least one and at most \
+         32768 requests, each at least a block of the target and less than 2 GiB.",
+    ),
+    (
+        "write-mismatch",
+        "`--write` and the target are different devices or files. The path is asked for twice \
+         so that a slip in one of them is noticed; symlinks are followed, so two names of one \
+         device are fine.",
+    ),
+    (
+        "write-not-allowed",
+        "The plan writes, the target exists, and `--write` was not given. Reading is the \
+         default: repeat the target's path after `--write` to allow writing. A file that does \
+         not exist needs only --size.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_is_explained_once_in_order() {
+        assert!(EXPLANATIONS.is_sorted_by(|a, b| a.0 < b.0));
+        for source in [
+            include_str!("mod.rs"),
+            include_str!("../target/block.rs"),
+            include_str!("../target/uring.rs"),
+        ] {
+            for constructor in ["Error::environment(", "Error::usage("] {
+                for call in source.split(constructor).skip(1) {
+                    let id = call.split('"').nth(1).unwrap_or_default();
+                    let known = EXPLANATIONS.iter().any(|(known, _)| *known == id);
+                    assert!(known, "`{id}` has no explanation");
+                }
+            }
+        }
+    }
+}

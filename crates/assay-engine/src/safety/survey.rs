@@ -1,0 +1,115 @@
+//! The block devices of this machine and what may be done to each, for `assay devices`.
+//!
+//! *Invariants.* Nothing is opened for writing, nothing is claimed. The answer is of this moment:
+//! the run checks again. Partitions are not listed by themselves.
+
+use super::machine::Machine;
+use super::sysfs::Device;
+use super::{contents, destroy_word, refusal};
+use assay_spec::Bytes;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+/// A block device of this machine.
+#[derive(Clone, Debug)]
+pub struct DeviceSurvey {
+    /// The kernel's name, e.g. `nvme0n1`.
+    pub name: String,
+    /// Its node, e.g. `/dev/nvme0n1`.
+    pub path: PathBuf,
+    /// Its capacity.
+    pub size: Bytes,
+    /// The maker's name, where the driver tells it.
+    pub model: Option<String>,
+    /// The serial number, where the driver tells it.
+    pub serial: Option<String>,
+    /// Whether it turns, where the kernel knows.
+    pub rotational: Option<bool>,
+    /// What may be done to it.
+    pub may: May,
+}
+
+/// What may be done to a device. Except for `Nothing`, reading is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum May {
+    /// This user may not even read it.
+    Nothing {
+        /// What the system says.
+        reason: String,
+    },
+    /// Read, and write with `--write PATH`.
+    Write {
+        /// The path to repeat.
+        path: PathBuf,
+    },
+    /// Read; writing also needs `--destroy`, because something is on it.
+    Destroy {
+        /// The path to repeat.
+        path: PathBuf,
+        /// The word for `--destroy`.
+        word: String,
+        /// What would be lost.
+        holds: Vec<String>,
+    },
+    /// Read only: writing is refused whatever the options.
+    Refused {
+        /// The error it would give, e.g. `device-mounted`.
+        id: &'static str,
+        /// The reason in words.
+        reason: String,
+    },
+}
+
+impl fmt::Display for May {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            May::Nothing { reason } => write!(f, "nothing: {reason}"),
+            May::Write { path } => write!(f, "read; write with --write {}", path.display()),
+            May::Destroy { path, word, holds } => {
+                let (path, holds) = (path.display(), holds.join(", "));
+                write!(f, "read; write with --write {path} --destroy {word}: holds {holds}")
+            }
+            May::Refused { reason, .. } => write!(f, "read; write refused: {reason}"),
+        }
+    }
+}
+
+/// All block devices with a capacity, by name.
+pub fn survey() -> Vec<DeviceSurvey> {
+    let machine = Machine::read();
+    let devices = Device::all().into_iter().filter(|device| device.size() > Bytes::ZERO);
+    devices.map(|device| describe(&machine, &device)).collect()
+}
+
+fn describe(machine: &Machine, device: &Device) -> DeviceSurvey {
+    DeviceSurvey {
+        name: device.name.clone(),
+        path: device.node(),
+        size: device.size(),
+        model: device.model(),
+        serial: device.serial(),
+        rotational: device.is_rotational(),
+        may: permission(machine, device),
+    }
+}
+
+fn permission(machine: &Machine, device: &Device) -> May {
+    let path = device.node();
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return May::Nothing { reason: "no permission".to_owned() };
+        }
+        Err(error) => return May::Nothing { reason: error.to_string() },
+    };
+    if let Some(error) = refusal(machine, device) {
+        return May::Refused { id: error.id, reason: error.message };
+    }
+    match contents(device, &file) {
+        Ok(holds) if holds.is_empty() => May::Write { path },
+        Ok(holds) => May::Destroy { path, word: destroy_word(device), holds },
+        Err(error) => May::Refused { id: error.id, reason: error.to_string() },
+    }
+}

@@ -1,0 +1,227 @@
+//! Block devices as `/sys` describes them: partitions, holders, slaves, loops and identity.
+//!
+//! Follows the kernel's Documentation/ABI/stable/sysfs-block. *Invariants.* Devices are told apart
+//! by number, never by name or path. Nothing here opens a device.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The number of a device: what tells one from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeviceNumber {
+    /// The driver.
+    pub major: u32,
+    /// The device of that driver.
+    pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// From `MAJOR:MINOR`.
+    pub(crate) fn parse(text: &str) -> Option<DeviceNumber> {
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    }
+
+    /// From the `dev_t` of a stat.
+    pub(crate) fn from_raw(raw: libc::dev_t) -> DeviceNumber {
+        DeviceNumber { major: libc::major(raw), minor: libc::minor(raw) }
+    }
+
+    /// The block device a path leads to, symlinks followed.
+    pub(crate) fn of_node(path: &Path) -> Option<DeviceNumber> {
+        let metadata = fs::metadata(path).ok()?;
+        let is_block = metadata.file_type().is_block_device();
+        is_block.then(|| DeviceNumber::from_raw(metadata.rdev()))
+    }
+}
+
+/// A block device: a disk, a partition, or something stacked on others.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub(crate) number: DeviceNumber,
+    /// The kernel's name, e.g. `nvme0n1p2`.
+    pub(crate) name: String,
+    dir: PathBuf,
+}
+
+impl Device {
+    /// The device with `number`, if the machine has it.
+    pub(crate) fn find(number: DeviceNumber) -> Option<Device> {
+        let link = format!("/sys/dev/block/{}:{}", number.major, number.minor);
+        Device::at(Path::new(&link))
+    }
+
+    fn at(link: &Path) -> Option<Device> {
+        let dir = fs::canonicalize(link).ok()?;
+        let number = DeviceNumber::parse(&fs::read_to_string(dir.join("dev")).ok()?)?;
+        let name = dir.file_name()?.to_string_lossy().into_owned();
+        Some(Device { number, name, dir })
+    }
+
+    /// All disks and stacked devices, without partitions, by name.
+    pub(crate) fn all() -> Vec<Device> {
+        children(Path::new("/sys/block"))
+    }
+
+    /// Where the node is expected.
+    pub(crate) fn node(&self) -> PathBuf {
+        // Names such as `cciss/c0d0` have an exclamation mark for the slash.
+        Path::new("/dev").join(self.name.replace('!', "/"))
+    }
+
+    /// The name, and in brackets what a mapped device is called by its makers.
+    pub(crate) fn title(&self) -> String {
+        match self.text("dm/name") {
+            Some(name) => format!("{} ({name})", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// The disk this is a partition of.
+    pub(crate) fn parent(&self) -> Option<Device> {
+        self.dir.join("partition").exists().then(|| Device::at(self.dir.parent()?)).flatten()
+    }
+
+    /// The disk this is a partition of, or the device itself.
+    pub(crate) fn disk(&self) -> Device {
+        self.parent().unwrap_or_else(|| self.clone())
+    }
+
+    /// The partitions the kernel knows.
+    pub(crate) fn partitions(&self) -> Vec<Device> {
+        let mut found = children(&self.dir);
+        found.retain(|device| device.dir.join("partition").exists());
+        found
+    }
+
+    /// What is built on this device: dm, md, bcache.
+    pub(crate) fn holders(&self) -> Vec<Device> {
+        children(&self.dir.join("holders"))
+    }
+
+    /// What this device is built on.
+    pub(crate) fn slaves(&self) -> Vec<Device> {
+        children(&self.dir.join("slaves"))
+    }
+
+    /// The file or device behind a loop device.
+    pub(crate) fn backing_file(&self) -> Option<PathBuf> {
+        self.text("loop/backing_file").map(PathBuf::from)
+    }
+
+    /// True if the kernel takes no writes for it.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.text("ro").is_some_and(|ro| ro != "0")
+    }
+
+    /// True for a disk that turns; `None` if the kernel does not say.
+    pub(crate) fn is_rotational(&self) -> Option<bool> {
+        Some(self.disk().text("queue/rotational")? != "0")
+    }
+
+    /// The size in sectors of 512 bytes, as sysfs counts whatever the block size is.
+    pub(crate) fn size(&self) -> assay_spec::Bytes {
+        let sectors = self.text("size").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+        assay_spec::Bytes(sectors.saturating_mul(512))
+    }
+
+    /// The logical block size.
+    pub(crate) fn block_size(&self) -> Option<assay_spec::Bytes> {
+        let size = self.disk().text("queue/logical_block_size")?.parse().ok()?;
+        Some(assay_spec::Bytes(size))
+    }
+
+    /// The maker's name of the disk.
+    pub(crate) fn model(&self) -> Option<String> {
+        self.disk().text("device/model").or_else(|| self.disk().text("device/name"))
+    }
+
+    /// The serial number of the disk, from wherever its driver shows it.
+    pub(crate) fn serial(&self) -> Option<String> {
+        let disk = self.disk();
+        let scsi = || {
+            // A header of four bytes, then the number in ASCII.
+            let page = fs::read(disk.dir.join("device/vpd_pg80")).ok()?;
+            non_empty(&String::from_utf8_lossy(page.get(4..)?))
+        };
+        let udev = || {
+            let number = disk.number;
+            let path = format!("/run/udev/data/b{}:{}", number.major, number.minor);
+            let record = fs::read_to_string(path).ok()?;
+            non_empty(record.lines().find_map(|line| line.strip_prefix("E:ID_SERIAL_SHORT="))?)
+        };
+        disk.text("device/serial").or_else(|| disk.text("serial")).or_else(scsi).or_else(udev)
+    }
+
+    fn text(&self, attribute: &str) -> Option<String> {
+        let bytes = fs::read(self.dir.join(attribute)).ok()?;
+        non_empty(&String::from_utf8_lossy(&bytes))
+    }
+}
+
+fn non_empty(text: &str) -> Option<String> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The devices in or linked from a folder, by name; none if there is no such folder.
+fn children(dir: &Path) -> Vec<Device> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    // `device`, `subsystem` and other links lead elsewhere; only block devices have this folder's
+    // kind of number file beside a size.
+    let is_block = |path: &PathBuf| path.join("dev").exists() && path.join("size").exists();
+    paths.iter().filter(|path| is_block(path)).filter_map(|path| Device::at(path)).collect()
+}
+
+/// Collects into `found` the device and everything it stands on: slaves, the disk of a partition,
+/// and what a loop device's backing file lies on. `mounted_from`: the devices of a file system.
+pub(crate) fn foundation(
+    number: DeviceNumber,
+    mounted_from: &dyn Fn(DeviceNumber) -> Vec<DeviceNumber>,
+    found: &mut BTreeSet<DeviceNumber>,
+) {
+    let mut waiting = vec![number];
+    while let Some(number) = waiting.pop() {
+        if !found.insert(number) {
+            continue;
+        }
+        let Some(device) = Device::find(number) else { continue };
+        waiting.extend(device.slaves().iter().map(|slave| slave.number));
+        waiting.extend(device.parent().map(|disk| disk.number));
+        if let Some(backing) = device.backing_file() {
+            match DeviceNumber::of_node(&backing) {
+                Some(below) => waiting.push(below),
+                None => {
+                    let stat = fs::metadata(&backing);
+                    let system = stat.map(|m| DeviceNumber::from_raw(m.dev()));
+                    waiting.extend(system.into_iter().flat_map(mounted_from));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_the_kernel_writes_them() {
+        assert_eq!(DeviceNumber::parse("254:17\n"), Some(DeviceNumber { major: 254, minor: 17 }));
+        for text in ["", "7", "7:", ":1", "a:b", "-1:2", "7:1:2"] {
+            assert_eq!(DeviceNumber::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_disk_of_this_machine_is_found_again_by_number() {
+        for device in Device::all() {
+            let again = Device::find(device.number).map(|d| d.name);
+            assert_eq!(again, Some(device.name));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The kernel's tables of mounts and swaps, as text.
+//!
+//! Follows proc_pid_mountinfo(5) and `/proc/swaps`. *Invariant:* any bytes parse; a line that does
+//! not look as documented is left out, never guessed at. Paths in both tables escape space, tab,
+//! newline and backslash as three octal digits.
+
+use super::sysfs::DeviceNumber;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// One mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// The device, or an anonymous number (major 0) for btrfs, overlays and the like.
+    pub(crate) number: DeviceNumber,
+    /// Where it is mounted.
+    pub(crate) point: PathBuf,
+    /// The type, e.g. `ext4`.
+    pub(crate) kind: String,
+    /// What was mounted: mostly a device node.
+    pub(crate) source: PathBuf,
+}
+
+/// Parses a `mountinfo` table.
+pub(crate) fn mounts(table: &[u8]) -> Vec<Mount> {
+    table.split(|b| *b == b'\n').filter_map(mount).collect()
+}
+
+fn mount(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
+    let (number, point) = (fields.get(2)?, fields.get(4)?);
+    // A varying number of optional fields ends with a lone dash.
+    let dash = 6 + fields.get(6..)?.iter().position(|field| *field == b"-")?;
+    Some(Mount {
+        number: DeviceNumber::parse(std::str::from_utf8(number).ok()?)?,
+        point: path(point),
+        kind: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
+        source: path(fields.get(dash + 2)?),
+    })
+}
+
+/// Parses `/proc/swaps`: the files and devices that are swapped to.
+pub(crate) fn swaps(table: &[u8]) -> Vec<PathBuf> {
+    let lines = table.split(|b| *b == b'\n').skip(1);
+    let names = lines.filter_map(|line| line.split(|b| matches!(b, b' ' | b'\t')).next());
+    names.filter(|name| !name.is_empty()).map(path).collect()
+}
+
+fn path(escaped: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(unescape(escaped)))
+}
+
+/// Replaces `\040` and its like by the byte they stand for.
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, tail)) = rest.split_first() {
+        match (first, tail) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
+                out.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                rest = after;
+            }
+            _ => {
+                out.push(first);
+                rest = tail;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mountinfo_with_optional_fields_and_escapes() {
+        let table = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
+            36 35 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 shared:2 - ext3 /dev/my\\134root rw\n\
+            50 1 0:45 / /data rw - btrfs /dev/sdb1 rw,subvol=/\n";
+        let mounts = mounts(table);
+        assert_eq!(mounts.len(), 3);
+        assert_eq!(mounts[0].number, DeviceNumber { major: 254, minor: 0 });
+        assert_eq!(mounts[1].point, PathBuf::from("/mnt/a b"));
+        assert_eq!(mounts[1].source, PathBuf::from("/dev/my\\root"));
+        assert_eq!((mounts[2].kind.as_str(), mounts[2].number.major), ("btrfs", 0));
+    }
+
+    #[test]
+    fn any_bytes_parse() {
+        for table in [&b""[..], b"\n\n", b"1 2 3", b"1 2 x:y / / rw - a b", b"\xff \\ \\04 - - -"] {
+            assert_eq!(mounts(table), []);
+        }
+        // Cut anywhere, a good table gives an entry or none, never a panic.
+        let line = b"36 35 98:0 / /mnt rw shared:2 - ext3 /dev/root rw";
+        for end in 0..line.len() {
+            assert!(mounts(&line[..end]).len() <= 1);
+        }
+        assert!(swaps(b"").is_empty());
+    }
+
+    #[test]
+    fn swaps_with_escapes_and_deleted_files() {
+        let table = b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+            /dev/sda2                               partition\t8388604\t\t0\t\t-2\n\
+            /my\\040swap\\040file                     file\t\t1024\t\t0\t\t-3\n";
+        assert_eq!(swaps(table), [PathBuf::from("/dev/sda2"), PathBuf::from("/my swap file")]);
+    }
+
+    #[test]
+    fn only_whole_octal_escapes_are_replaced() {
+        assert_eq!(unescape(b"a\\040b\\011\\134"), b"a b\t\\");
+        assert_eq!(unescape(b"\\04 \\999 \\777 \\"), b"\\04 \\999 \\777 \\");
+    }
+}

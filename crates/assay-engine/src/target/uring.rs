@@ -1,0 +1,366 @@
+//! A real file or block device, asked through io_uring.
+//!
+//! *Hot path.* `submit` writes one queue entry; `poll` makes one `io_uring_enter`, which sends what
+//! is queued, runs the completions and waits; then the clock is read once for the whole batch. No
+//! allocation, no other system call (a finite `until` costs one more clock reading).
+//! The file and the buffers are registered, so the kernel looks up nothing per request.
+//!
+//! *Timer resolution.* All completions reaped by one `poll` carry the same time: the end of that
+//! `poll`'s wait. A completion that was ready earlier in the batch is timed late by at most the
+//! time the caller spent between two polls.
+//!
+//! *Invariants.* A tag is in flight at most once and below `depth`; reads and writes have separate
+//! buffers per tag, so a write never carries what a read brought; the buffers are unmapped only
+//! when nothing is in flight. One thread creates and uses a target (it is not `Send`).
+//!
+//! *Not for* files opened without `O_DIRECT`, where it would measure the page cache, nor for tmpfs,
+//! where the kernel hands every request to a worker thread.
+
+use super::{Submit, Target};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+pub(crate) mod buffers;
+use buffers::Region;
+
+/// The kernel takes no deeper ring.
+const DEPTH_MAX: u32 = 32_768;
+/// The kernel registers no more buffers than this.
+const REGISTERED_MAX: usize = 1 << 14;
+/// One request is limited by the kernel to 2 GiB less a page.
+const LENGTH_MAX: Bytes = Bytes((1 << 31) - 4096);
+/// Marks a tag that is not in flight.
+const FREE: i32 = -1;
+/// The registered file.
+const FILE: Fixed = Fixed(0);
+
+/// How a [`UringTarget`] is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct UringOptions {
+    /// Requests in flight at most: jobs × queue depth. Tags are below it.
+    pub depth: u32,
+    /// The longest request.
+    pub max_length: Bytes,
+    /// Requests start and end on multiples of this.
+    pub granularity: Bytes,
+    /// Whether writes will come: they need a second, filled buffer per tag.
+    pub writes: bool,
+    /// Seeds the contents of writes.
+    pub seed: u64,
+    /// The time line; several targets may share one.
+    pub clock: Clock,
+}
+
+/// A target over an open file or block device.
+pub struct UringTarget {
+    // Declared before the buffers: dropped before them.
+    ring: IoUring,
+    reads: Region,
+    writes: Option<Region>,
+    /// Result that means success, by tag; `FREE` when not in flight.
+    expected: Vec<i32>,
+    /// Requests that never reached the kernel because they make no sense.
+    refused: Vec<Completion>,
+    in_flight: u32,
+    registered: bool,
+    stamp: u64,
+    capacity: Bytes,
+    options: UringOptions,
+    _file: File,
+}
+
+impl UringTarget {
+    /// Takes over `file`, opened with `O_DIRECT`, of which `capacity` is addressable.
+    ///
+    /// Also sets the calling thread's timer slack to its minimum: with the default of 50 µs, waits
+    /// for an arrival time would end that much late.
+    ///
+    /// # Errors
+    ///
+    /// `uring-options` if the options make no sense, `no-io-uring` if the kernel refuses a ring,
+    /// `no-memory` if the buffers do not fit.
+    pub fn new(file: File, capacity: Bytes, options: UringOptions) -> Result<UringTarget> {
+        check(&options)?;
+        let ring = build_ring(options.depth).map_err(no_io_uring)?;
+        ring.submitter().register_files(&[file.as_raw_fd()]).map_err(no_io_uring)?;
+        let map = || Region::new(options.depth, options.max_length).map_err(no_memory);
+        let reads = map()?;
+        let mut writes = if options.writes { Some(map()?) } else { None };
+        if let Some(region) = &mut writes {
+            region.fill(options.seed);
+        }
+        let registered = register(&ring, &reads, writes.as_ref());
+        // SAFETY: this prctl takes a plain number and affects only the calling thread's timers.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+        Ok(UringTarget {
+            ring,
+            reads,
+            writes,
+            expected: vec![FREE; options.depth as usize],
+            refused: Vec::new(),
+            in_flight: 0,
+            registered,
+            stamp: 0,
+            capacity,
+            options,
+            _file: file,
+        })
+    }
+
+    /// Whether the buffers are registered with the kernel. If not (a low `RLIMIT_MEMLOCK`), every
+    /// request pins its pages anew, which costs some 100 ns: worth a line in the report.
+    pub fn has_registered_buffers(&self) -> bool {
+        self.registered
+    }
+
+    /// What the last read with `tag` brought, or `None` while anything is in flight.
+    pub fn read_data(&mut self, tag: u32, length: Bytes) -> Option<&[u8]> {
+        let stride = self.reads.stride();
+        if self.in_flight > 0 || tag >= self.options.depth || length.0 > stride as u64 {
+            return None;
+        }
+        let start = tag as usize * stride;
+        Some(&self.reads.bytes()[start..start + length.0 as usize])
+    }
+
+    /// True if the request fits the target and its buffers.
+    fn fits(&self, request: &Request) -> bool {
+        let end = request.offset.0.checked_add(request.length.0);
+        let in_range = end.is_some_and(|end| end <= self.capacity.0);
+        let unit = self.options.granularity;
+        let aligned = request.offset.is_multiple_of(unit) && request.length.is_multiple_of(unit);
+        let transfers = matches!(request.op, Op::Read | Op::Write);
+        let has_buffer = !transfers || request.length <= self.options.max_length;
+        in_range && aligned && has_buffer && (request.op != Op::Write || self.writes.is_some())
+    }
+
+    /// The queue entry for `request`, which fits.
+    #[inline]
+    fn entry(&mut self, request: &Request) -> squeue::Entry {
+        let tag = request.tag as usize;
+        let (offset, length) = (request.offset.0, request.length.0);
+        match (request.op, &self.writes) {
+            (Op::Write, Some(region)) => {
+                self.stamp += 1;
+                // SAFETY: the tag is free (`submit` asserts it), so nothing is in flight on it.
+                unsafe { region.stamp(tag, request.offset, length as usize, self.stamp) };
+                let from = region.slot(tag).cast_const();
+                if self.registered {
+                    let index = (self.options.depth as usize + tag) as u16;
+                    let write = opcode::WriteFixed::new(FILE, from, length as u32, index);
+                    write.offset(offset).build()
+                } else {
+                    opcode::Write::new(FILE, from, length as u32).offset(offset).build()
+                }
+            }
+            (Op::Read | Op::Write, _) => {
+                let into = self.reads.slot(tag);
+                if self.registered {
+                    let read = opcode::ReadFixed::new(FILE, into, length as u32, tag as u16);
+                    read.offset(offset).build()
+                } else {
+                    opcode::Read::new(FILE, into, length as u32).offset(offset).build()
+                }
+            }
+            // For a block device the kernel turns this into write-zeroes with unmap.
+            (Op::Trim, _) => opcode::Fallocate::new(FILE, length)
+                .offset(offset)
+                .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+                .build(),
+            (Op::Flush, _) => opcode::Fsync::new(FILE).flags(FsyncFlags::DATASYNC).build(),
+        }
+    }
+
+    /// One `io_uring_enter`: sends what is queued and waits for a completion until `until`.
+    fn enter(&self, until: Nanos) {
+        let entered = if until == Nanos::NEVER {
+            self.ring.submitter().submit_and_wait(1)
+        } else {
+            let left = until.saturating_sub(self.options.clock.now());
+            let left = Timespec::from(std::time::Duration::from_nanos(left.0));
+            self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&left))
+        };
+        if let Err(error) = entered {
+            // A timeout and a signal end the wait; a lack of memory passes, and what was not sent
+            // stays queued for the next enter. Anything else means the ring was used wrongly.
+            let passing = [libc::ETIME, libc::EINTR, libc::EAGAIN, libc::EBUSY];
+            let passes = error.raw_os_error().is_some_and(|code| passing.contains(&code));
+            assert!(passes, "io_uring_enter: {error}");
+        }
+    }
+
+    /// Appends what has completed, all with the time now.
+    fn reap(&mut self, completions: &mut Vec<Completion>) -> Nanos {
+        let finished = self.ring.completion();
+        // Read after the queue's end is known: no completion is timed before it happened.
+        let at = self.options.clock.now();
+        for entry in finished {
+            let (tag, result) = (entry.user_data() as u32, entry.result());
+            let expected = std::mem::replace(&mut self.expected[tag as usize], FREE);
+            debug_assert_ne!(expected, FREE, "tag {tag} completed twice");
+            self.in_flight -= 1;
+            let error = match result {
+                _ if result == expected => 0,
+                _ if result < 0 => -result,
+                // A short transfer has no errno of its own.
+                _ => libc::EIO,
+            };
+            completions.push(Completion { tag, at, error });
+        }
+        at
+    }
+}
+
+impl Target for UringTarget {
+    fn capacity(&self) -> Bytes {
+        self.capacity
+    }
+
+    fn granularity(&self) -> Bytes {
+        self.options.granularity
+    }
+
+    fn now(&mut self) -> Nanos {
+        self.options.clock.now()
+    }
+
+    /// Queues `request`; it goes out with the next `poll`. A request that does not fit the target
+    /// (range, alignment, longer than `max_length`, a write without write buffers) completes with
+    /// `EINVAL`. A tag out of range or in flight is a bug of the caller and panics.
+    fn submit(&mut self, _now: Nanos, request: Request) -> Submit {
+        let tag = request.tag as usize;
+        // The kernel is about to write to this tag's buffer: the checks guard memory.
+        assert!(tag < self.expected.len(), "tag {tag}, depth {}", self.expected.len());
+        assert_eq!(self.expected[tag], FREE, "tag {tag} is in flight");
+        if !self.fits(&request) {
+            let (tag, at) = (request.tag, Nanos::ZERO);
+            self.refused.push(Completion { tag, at, error: libc::EINVAL });
+            return Submit::Accepted;
+        }
+        let entry = self.entry(&request).user_data(u64::from(request.tag));
+        // SAFETY: the buffer belongs to the tag alone, and `Drop` keeps it until the end of the
+        // request; the file is registered with the ring.
+        let mut pushed = unsafe { self.ring.submission().push(&entry) };
+        if pushed.is_err() {
+            // Happens only after the kernel could not take everything; it may have room now.
+            let _ = self.ring.submit();
+            // SAFETY: as above.
+            pushed = unsafe { self.ring.submission().push(&entry) };
+        }
+        if pushed.is_err() {
+            return Submit::Full;
+        }
+        let transfers = matches!(request.op, Op::Read | Op::Write);
+        self.expected[tag] = if transfers { request.length.0 as i32 } else { 0 };
+        self.in_flight += 1;
+        Submit::Accepted
+    }
+
+    /// Sends, waits and reaps. May return early and with nothing when a signal arrives, so that
+    /// Ctrl-C is seen at once: look at the flag, then poll again.
+    fn poll(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        let anything_refused = !self.refused.is_empty();
+        if self.in_flight == 0 && !anything_refused {
+            assert_ne!(until, Nanos::NEVER, "nothing in flight and nothing to wait for");
+            return self.options.clock.sleep_until(until);
+        }
+        if self.in_flight > 0 {
+            self.enter(if anything_refused { Nanos::ZERO } else { until });
+        }
+        let at = self.reap(completions);
+        if anything_refused {
+            completions.extend(self.refused.drain(..).map(|refused| Completion { at, ..refused }));
+        }
+        at
+    }
+}
+
+impl Drop for UringTarget {
+    /// Waits for everything in flight: the kernel still writes to the buffers.
+    fn drop(&mut self) {
+        let mut completions = Vec::new();
+        while self.in_flight > 0 {
+            self.enter(Nanos::NEVER);
+            self.reap(&mut completions);
+            completions.clear();
+        }
+    }
+}
+
+fn check(options: &UringOptions) -> Result<()> {
+    let wrong = |what: String, hint: &str| Err(Error::usage("uring-options", what, hint));
+    if options.depth == 0 || options.depth > DEPTH_MAX {
+        let what = format!("{} requests in flight cannot be queued", options.depth);
+        return wrong(what, "jobs × queue depth must be 1 to 32768");
+    }
+    if options.granularity == Bytes::ZERO || options.max_length < options.granularity {
+        let (length, unit) = (options.max_length, options.granularity);
+        let what = format!("requests of at most {length} on a target with blocks of {unit}");
+        return wrong(what, "requests must be whole multiples of the block size");
+    }
+    if options.max_length > LENGTH_MAX {
+        let what = format!("requests of {} are more than the kernel takes", options.max_length);
+        return wrong(what, "use requests below 2GiB");
+    }
+    Ok(())
+}
+
+/// The leanest ring the kernel offers; older kernels refuse newer flags with `EINVAL`.
+fn build_ring(depth: u32) -> io::Result<IoUring> {
+    let entries = depth.next_power_of_two();
+    let set_ups: [fn(&mut io_uring::Builder); 4] = [
+        |b| {
+            b.setup_single_issuer().setup_defer_taskrun().setup_no_sqarray();
+        },
+        |b| {
+            b.setup_single_issuer().setup_defer_taskrun();
+        },
+        |b| {
+            b.setup_coop_taskrun();
+        },
+        |_| (),
+    ];
+    let mut refused = None;
+    for set_up in set_ups {
+        let mut builder = IoUring::builder();
+        set_up(&mut builder);
+        // A child process must not write to a ring that the parent measures with.
+        builder.dontfork();
+        match builder.build(entries) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = Some(error),
+            built => return built,
+        }
+    }
+    Err(refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)))
+}
+
+/// Registers all buffers, reads first, then writes; false if the kernel does not let us.
+fn register(ring: &IoUring, reads: &Region, writes: Option<&Region>) -> bool {
+    let vectors: Vec<_> =
+        reads.vectors().chain(writes.into_iter().flat_map(Region::vectors)).collect();
+    debug_assert!(vectors.len() >= reads.slots());
+    if vectors.len() > REGISTERED_MAX {
+        return false;
+    }
+    // SAFETY: the regions live as long as the ring, which is dropped before them.
+    unsafe { ring.submitter().register_buffers(&vectors) }.is_ok()
+}
+
+fn no_io_uring(cause: io::Error) -> Error {
+    let message = "the kernel gives no io_uring";
+    let hint = "io_uring needs Linux 5.11 or newer and may be switched off: see \
+                /proc/sys/kernel/io_uring_disabled, or the container's seccomp profile";
+    Error::environment("no-io-uring", message, hint).caused_by(cause)
+}
+
+fn no_memory(cause: io::Error) -> Error {
+    let hint = "each request in flight has a buffer of the longest request, two when writing: \
+                use fewer jobs, a lower queue depth or smaller requests";
+    Error::environment("no-memory", "no memory for the I/O buffers", hint).caused_by(cause)
+}

@@ -1,0 +1,161 @@
+//! The memory that I/O goes to and comes from: one page-aligned mapping, cut into equal slots.
+//!
+//! *Invariants.* A slot starts on a page and never overlaps another. Slots are reached through raw
+//! pointers only while the kernel may write to them: a reference would promise Rust that nobody
+//! else does. The mapping must outlive every request in flight; the owner sees to that.
+//!
+//! Not a general allocator: slots are made once and never freed one by one.
+
+use assay_spec::{Bytes, seed};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::io;
+use std::ptr::NonNull;
+
+/// A page: the alignment of slots, and the distance of the stamps in a write.
+const PAGE: usize = 4096;
+/// From here on huge pages are worth asking for: fewer segments for the kernel to walk.
+const HUGE: usize = 2 << 20;
+
+/// A mapping of `slots` buffers.
+pub(crate) struct Region {
+    start: NonNull<u8>,
+    stride: usize,
+    slots: usize,
+}
+
+impl Region {
+    /// Maps `slots` zeroed buffers of at least `length` each.
+    pub(crate) fn new(slots: u32, length: Bytes) -> io::Result<Region> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let stride = usize::try_from(length.0).ok().and_then(|n| n.checked_next_multiple_of(PAGE));
+        let stride = stride.ok_or_else(too_large)?.max(PAGE);
+        let slots = slots.max(1) as usize;
+        let size = stride.checked_mul(slots).ok_or_else(too_large)?;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice aliases nothing.
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        if size >= HUGE {
+            // SAFETY: the range is the mapping made above; the advice changes no contents, and
+            // without it everything still works, so its result does not matter.
+            unsafe { libc::madvise(at, size, libc::MADV_HUGEPAGE) };
+        }
+        let start = NonNull::new(at.cast::<u8>()).ok_or_else(too_large)?;
+        Ok(Region { start, stride, slots })
+    }
+
+    /// How much fits into a slot.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// How many slots there are.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The start of slot `index`.
+    #[inline]
+    pub(crate) fn slot(&self, index: usize) -> *mut u8 {
+        assert!(index < self.slots, "slot {index} of {}", self.slots);
+        // SAFETY: `index` is in bounds, so the offset stays within the mapping.
+        unsafe { self.start.as_ptr().add(index * self.stride) }
+    }
+
+    /// The whole region, while nothing is in flight: `&mut self` says nobody else looks, and the
+    /// owner calls it only when the kernel does not write either.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is that long, initialised (zero pages) and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.stride * self.slots) }
+    }
+
+    /// Fills every slot with incompressible bytes; each gets its own from `seed`.
+    pub(crate) fn fill(&mut self, seed: u64) {
+        let stride = self.stride;
+        for (index, slot) in self.bytes().chunks_exact_mut(stride).enumerate() {
+            let mut random = Pcg64Mcg::seed_from_u64(seed::mix(seed ^ seed::mix(index as u64)));
+            random.fill_bytes(slot);
+        }
+    }
+
+    /// Makes the first `length` bytes of slot `index` differ from every other write: each page
+    /// begins with its address on the target and `counter`. Per page, because drives and file
+    /// systems that look for duplicates look at pages.
+    ///
+    /// # Safety
+    ///
+    /// No request may be in flight on the slot.
+    #[inline]
+    pub(crate) unsafe fn stamp(&self, index: usize, offset: Bytes, length: usize, counter: u64) {
+        let slot = self.slot(index);
+        for at in (0..length.min(self.stride)).step_by(PAGE) {
+            // SAFETY: `at` is a multiple of the page below the stride, itself a multiple of the
+            // page, so 16 aligned bytes fit; the caller says that nobody else uses them.
+            unsafe {
+                let stamp = slot.add(at).cast::<u64>();
+                stamp.write((offset.0 + at as u64).to_le());
+                stamp.add(1).write(counter.to_le());
+            }
+        }
+    }
+
+    /// The slots as the kernel wants to see them for registration.
+    pub(crate) fn vectors(&self) -> impl Iterator<Item = libc::iovec> + '_ {
+        (0..self.slots).map(|i| libc::iovec { iov_base: self.slot(i).cast(), iov_len: self.stride })
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping of `new`; the owner has waited for all requests on it.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.stride * self.slots) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_aligned_distinct_and_filled_differently() {
+        let mut region = Region::new(3, Bytes(5000)).unwrap();
+        assert_eq!(region.stride(), 8192);
+        region.fill(7);
+        assert_eq!(region.slot(1) as usize % PAGE, 0);
+        assert_eq!(region.slot(2) as usize - region.slot(1) as usize, 8192);
+        let bytes = region.bytes();
+        assert_ne!(bytes[..8192], bytes[8192..16384]);
+        let ones: u32 = bytes.iter().map(|b| b.count_ones()).sum();
+        let share = f64::from(ones) / (bytes.len() as f64 * 8.0);
+        assert!((share - 0.5).abs() < 0.01, "half of the bits of noise are set, not {share}");
+    }
+
+    #[test]
+    fn every_page_of_a_write_carries_its_address() {
+        let mut region = Region::new(1, Bytes(12288)).unwrap();
+        // SAFETY: nothing is in flight.
+        unsafe { region.stamp(0, Bytes(1 << 20), 8192, 9) };
+        let word = |b: &[u8], at: usize| u64::from_le_bytes(b[at..at + 8].try_into().unwrap());
+        let bytes = region.bytes();
+        assert_eq!([word(bytes, 0), word(bytes, 8)], [1 << 20, 9]);
+        assert_eq!([word(bytes, 4096), word(bytes, 4104)], [(1 << 20) + 4096, 9]);
+        assert_eq!(word(bytes, 8192), 0, "beyond the length nothing is stamped");
+    }
+
+    #[test]
+    fn an_impossible_size_is_an_error() {
+        assert!(Region::new(u32::MAX, Bytes(u64::MAX)).is_err());
+        assert!(Region::new(2, Bytes(1 << 62)).is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! Steady state exactly as SNIA's Performance Test Specification states it.
+//!
+//! Over the last `window` rounds y₁ … yₙ: max − min ≤ `range` × mean, and the least-squares line through
+//! them changes by at most `slope` × mean from the first round to the last. The rule is weak in both
+//! directions (a steady decline of 2.4 % a round passes, noise of 20 % mostly fails), so analysis
+//! reports a drift test beside it.
+
+use crate::experiment::SteadyRule;
+
+/// The rule's arithmetic over one window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Mean of the rounds.
+    pub mean: f64,
+    /// Largest minus smallest.
+    pub range: f64,
+    /// Least-squares slope per round.
+    pub slope: f64,
+    /// |slope| × (rounds − 1): the change of the line over the window.
+    pub excursion: f64,
+    /// Allowed range.
+    pub range_allowed: f64,
+    /// Allowed excursion.
+    pub excursion_allowed: f64,
+}
+
+impl Window {
+    /// The arithmetic of `rounds`; needs at least two.
+    pub fn of(rounds: &[f64], range: f64, slope: f64) -> Option<Window> {
+        let n = rounds.len() as f64;
+        if rounds.len() < 2 {
+            return None;
+        }
+        let mean = rounds.iter().sum::<f64>() / n;
+        let middle = (n - 1.0) / 2.0;
+        let at = |i: usize| i as f64 - middle;
+        let covariance: f64 = rounds.iter().enumerate().map(|(i, y)| at(i) * (y - mean)).sum();
+        let variance: f64 = (0..rounds.len()).map(|i| at(i) * at(i)).sum();
+        let fitted = covariance / variance;
+        let max = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let min = rounds.iter().copied().fold(f64::INFINITY, f64::min);
+        Some(Window {
+            mean,
+            range: max - min,
+            slope: fitted,
+            excursion: fitted.abs() * (n - 1.0),
+            range_allowed: range * mean,
+            excursion_allowed: slope * mean,
+        })
+    }
+
+    /// Whether both conditions hold. Nothing at all (a mean of zero) is not steady.
+    pub fn holds(&self) -> bool {
+        self.mean > 0.0
+            && self.range <= self.range_allowed
+            && self.excursion <= self.excursion_allowed
+    }
+}
+
+impl SteadyRule {
+    /// Whether the last `window` of `rounds` satisfy the rule.
+    pub fn holds(&self, rounds: &[f64]) -> bool {
+        let Some(from) = rounds.len().checked_sub(self.window as usize) else { return false };
+        Window::of(&rounds[from..], self.range, self.slope).is_some_and(|w| w.holds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_window_gives_the_published_numbers() {
+        // A sample report of an open implementation: mean 11726.8, range 300, fit -6.4 R + 11746.
+        let rounds = [11_740.0, 11_760.0, 11_540.0, 11_840.0, 11_754.0];
+        let w = Window::of(&[11_726.8; 5], 0.20, 0.10).expect("five rounds");
+        assert!((w.range_allowed - 2345.36).abs() < 1e-9);
+        assert!((w.excursion_allowed - 1172.68).abs() < 1e-9);
+        let w = Window::of(&rounds, 0.20, 0.10).expect("five rounds");
+        assert_eq!(w.range, 300.0);
+        assert!(w.holds());
+        // A line of slope -6.4 changes by 25.6 over five rounds.
+        let line: Vec<f64> = (1..=5).map(|r| 11_746.0 - 6.4 * f64::from(r)).collect();
+        let w = Window::of(&line, 0.20, 0.10).expect("five rounds");
+        assert!((w.slope + 6.4).abs() < 1e-9 && (w.excursion - 25.6).abs() < 1e-9);
+        assert!((w.mean - 11_726.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn each_condition_fails_alone() {
+        let rule =
+            |rounds: &[f64]| Window::of(rounds, 0.20, 0.10).is_some_and(|w| w.holds());
+        assert!(rule(&[100.0, 110.0, 90.0, 110.0, 100.0]), "range exactly 20 %");
+        assert!(!rule(&[100.0, 110.1, 89.9, 110.0, 100.0]), "range above 20 %");
+        assert!(rule(&[95.0, 97.5, 100.0, 102.5, 105.0]), "line exactly 10 %");
+        assert!(!rule(&[94.9, 97.5, 100.0, 102.5, 105.1]), "line above 10 %");
+        assert!(!rule(&[0.0; 5]), "nothing is not steady");
+    }
+}
