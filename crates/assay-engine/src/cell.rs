@@ -7,10 +7,10 @@ use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
 use crate::plan::{PlannedTarget, TargetKind};
+use crate::target::Target;
 use crate::target::null::NullTarget;
 use crate::target::sim::SimTarget;
 use crate::target::uring::{UringOptions, UringTarget};
-use crate::target::Target;
 use assay_sim::{Drive, Host, build};
 use assay_spec::experiment::{
     Address, Amount, Arrival, Experiment, Phases, StartState, StreamSpec, WorkloadSpec,
@@ -48,10 +48,7 @@ pub fn run_cell(
             seed: seed::derive(run_seed, &path),
             log: experiment.log,
             directory,
-            stem: format!(
-                "{}.{}.{}.{repeat}",
-                experiment.name, workload.name, target.record.name
-            ),
+            stem: format!("{}.{}.{}.{repeat}", experiment.name, workload.name, target.record.name),
         };
         cell.repeats.push(task.run_on(experiment, target)?);
     }
@@ -153,8 +150,7 @@ impl Repeat<'_> {
         let mut steady = None;
         if let Some(amount) = phases.settle {
             let mut forget = Forget::default();
-            let end =
-                run_phase(target, &mut generator, *arrival, amount, gap_seed, &mut forget)?;
+            let end = run_phase(target, &mut generator, *arrival, amount, gap_seed, &mut forget)?;
             steady = end.steady;
         }
         before_measure(target);

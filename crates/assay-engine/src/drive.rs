@@ -370,8 +370,7 @@ mod tests {
             address: Address::Sequential,
             span: Span { start: Bytes::ZERO, end: None },
         };
-        let mut server =
-            Server { now: Nanos(123), busy: Nanos::ZERO, queue: Default::default() };
+        let mut server = Server { now: Nanos(123), busy: Nanos::ZERO, queue: Default::default() };
         let mut generator = Generator::new(&[spec], Bytes::GIB, 1);
         let mut keep = Keep::default();
         let end = run_phase(&mut server, &mut generator, arrival, end, 1, &mut keep);

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::plan::PlannedTarget;
 use assay_spec::experiment::Experiment;
 use assay_spec::record::{
-    CellPlan, CellRecord, CellsRecord, ExperimentRecord, HostRecord, IntentRecord, RunRecord, SCHEMA,
+    CellPlan, CellRecord, CellsRecord, ExperimentRecord, HostRecord, IntentRecord, RunRecord,
+    SCHEMA,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -135,10 +136,7 @@ impl Run {
         self.targets.iter().find(|t| t.record.name == *name).expect("the plan names its targets")
     }
 
-    fn workload_of(
-        &self,
-        plan: &CellPlan,
-    ) -> (&Experiment, &assay_spec::experiment::WorkloadSpec) {
+    fn workload_of(&self, plan: &CellPlan) -> (&Experiment, &assay_spec::experiment::WorkloadSpec) {
         let found = self.experiments.iter().find(|e| e.name == plan.experiment);
         let experiment = found.expect("the plan names its experiments");
         let workload = experiment.workloads.iter().find(|w| w.name == plan.workload);
@@ -188,7 +186,10 @@ fn create_run_directory(directory: &Path) -> Result<()> {
         return Err(Error::usage(
             "run-exists",
             format!("{} holds a run already", directory.display()),
-            format!("`assay resume {}` goes on with it; or choose another `--out`", directory.display()),
+            format!(
+                "`assay resume {}` goes on with it; or choose another `--out`",
+                directory.display()
+            ),
         ));
     }
     for sub in ["log", "series"] {
@@ -256,9 +257,8 @@ pub fn this_host() -> HostRecord {
         let line = text.lines().find(|l| l.starts_with(key))?;
         Some(line.split_once(':')?.1.trim().to_owned())
     };
-    let memory = field(&read("/proc/meminfo"), "MemTotal").and_then(|m| {
-        m.split_whitespace().next()?.parse::<u64>().ok()
-    });
+    let memory = field(&read("/proc/meminfo"), "MemTotal")
+        .and_then(|m| m.split_whitespace().next()?.parse::<u64>().ok());
     HostRecord {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         cpu: field(&read("/proc/cpuinfo"), "model name").unwrap_or_default(),

@@ -88,8 +88,7 @@ mod tests {
 
     #[test]
     fn each_condition_fails_alone() {
-        let rule =
-            |rounds: &[f64]| Window::of(rounds, 0.20, 0.10).is_some_and(|w| w.holds());
+        let rule = |rounds: &[f64]| Window::of(rounds, 0.20, 0.10).is_some_and(|w| w.holds());
         assert!(rule(&[100.0, 110.0, 90.0, 110.0, 100.0]), "range exactly 20 %");
         assert!(!rule(&[100.0, 110.1, 89.9, 110.0, 100.0]), "range above 20 %");
         assert!(rule(&[95.0, 97.5, 100.0, 102.5, 105.0]), "line exactly 10 %");

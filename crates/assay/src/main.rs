@@ -1,1 +1,19 @@
-fn main() {}
+//! The command `assay`: a laboratory for storage devices.
+//!
+//! Data goes to stdout, talk and progress to stderr. Exit codes: 0 done, 1 an expectation was not met,
+//! 2 usage or spec error, 3 environment, 4 inconclusive, 130 interrupted.
+
+mod cli;
+mod output;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cli::run() {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            output::talk(&failure.to_string());
+            ExitCode::from(failure.code)
+        }
+    }
+}

@@ -97,8 +97,7 @@ impl LogWriter {
         drop(self.full);
         let written = self.writer.join().expect("the log writer does not panic");
         written.map_err(|e| failed(&self.partial).caused_by(std::io::Error::other(e)))?;
-        std::fs::rename(&self.partial, &self.path)
-            .map_err(|e| failed(&self.path).caused_by(e))
+        std::fs::rename(&self.partial, &self.path).map_err(|e| failed(&self.path).caused_by(e))
     }
 }
 
@@ -142,11 +141,9 @@ impl Encoder {
 
     fn write(&mut self, chunk: &[Sample]) -> parquet::errors::Result<()> {
         let mut group = self.file.next_row_group()?;
-        for get in [
-            (|s: &Sample| s.submit.0) as fn(&Sample) -> u64,
-            |s| s.complete.0,
-            |s| s.offset.0,
-        ] {
+        for get in
+            [(|s: &Sample| s.submit.0) as fn(&Sample) -> u64, |s| s.complete.0, |s| s.offset.0]
+        {
             self.wide.clear();
             self.wide.extend(chunk.iter().map(|s| get(s) as i64));
             wide_column(&mut group, &self.wide)?;

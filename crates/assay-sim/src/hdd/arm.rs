@@ -46,6 +46,7 @@ struct Spot {
 /// (Ruemmler and Wilkes, IEEE Computer 1994).
 #[derive(Clone, Copy, Debug)]
 struct SeekCurve {
+    single: Nanos,
     a: f64,
     b: f64,
     knee: f64,
@@ -59,6 +60,7 @@ impl SeekCurve {
         let knee = (full / 3.0).max(2.0);
         let b = (spec.average.0 - spec.single.0) as f64 / (knee.sqrt() - 1.0);
         SeekCurve {
+            single: spec.single,
             a: spec.single.0 as f64 - b,
             b,
             knee,
@@ -71,6 +73,7 @@ impl SeekCurve {
         let d = distance as f64;
         match distance {
             0 => Nanos::ZERO,
+            1 => self.single,
             _ if d <= self.knee => Nanos((self.a + self.b * libm::sqrt(d)) as u64),
             _ => Nanos((self.at_knee + self.slope * (d - self.knee)) as u64),
         }
@@ -168,7 +171,10 @@ impl Arm {
             at = self.arrive(at, &spot, write && next == first);
             (self.cylinder, self.head) = (spot.cylinder, spot.head);
             let run = spot.left.min(end - next);
-            at += Nanos((run * self.turn).div_ceil(spot.per_track));
+            // From angle to angle: the next sector begins at the very nanosecond this one ends.
+            let begin = spot.per_track - spot.left;
+            let pass = |sector: u64| sector * self.turn / spot.per_track;
+            at += Nanos(pass(begin + run) - pass(begin));
             next += run;
         }
         self.free = at;
@@ -228,6 +234,20 @@ mod tests {
         let end = a.access(Nanos::ZERO, 0, 400, false);
         // Four tracks, two head switches of 500 µs and one cylinder step of 1 ms.
         assert_eq!(end, Nanos::from_micros(4 * 10_000 + 2 * 500 + 1000));
+    }
+
+    #[test]
+    fn reading_in_pieces_takes_as_long_as_in_one() {
+        let whole = arm().access(Nanos::ZERO, 0, 25_000, false);
+        for piece in [1, 7, 64, 333] {
+            let (mut a, mut at, mut next) = (arm(), Nanos::ZERO, 0);
+            while next < 25_000 {
+                let run = piece.min(25_000 - next);
+                at = a.stream(at, next, next + run);
+                next += run;
+            }
+            assert_eq!(at, whole, "in pieces of {piece}, through a change of zones");
+        }
     }
 
     #[test]

@@ -1,0 +1,213 @@
+//! The language of measures and predicates: `{rnd-rd@ssd-m:p50} < 250us and spread({..}, {..}) <
+//! 1.1`.
+//!
+//! Numbers may carry a glued unit (`ns us ms s`, `B KiB MiB GiB kB MB GB`, those per second,
+//! `IOPS`, `x`, `%`) and are converted to base units: ns, bytes, bytes/s, 1/s, shares. Values
+//! themselves carry no unit: dividing by `1MB/s` turns a bandwidth into a plain number. Nesting and
+//! size are limited, so no text makes the parser or the evaluator overflow the stack.
+
+mod evaluate;
+mod lexer;
+mod parser;
+
+pub use evaluate::{EvalError, Value};
+pub use lexer::unit;
+
+use std::fmt;
+
+/// A metric of a cell, as an expression names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reference {
+    /// Workload; empty in an expectation, where the cell is given.
+    pub workload: String,
+    /// Target; empty in an expectation.
+    pub target: String,
+    /// Metric, see [`crate::metric::NAMES`].
+    pub metric: String,
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.workload.is_empty() && self.target.is_empty() {
+            return f.write_str(&self.metric);
+        }
+        write!(f, "{}@{}:{}", self.workload, self.target, self.metric)
+    }
+}
+
+/// Why a text is not an expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at byte {position})")]
+pub struct ExprError {
+    /// Byte offset into the text.
+    pub position: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// A parsed expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    text: String,
+    root: Node,
+}
+
+/// A node with the bytes of the text it came from.
+#[derive(Clone, Debug)]
+struct Node {
+    start: usize,
+    end: usize,
+    kind: NodeKind,
+}
+
+#[derive(Clone, Debug)]
+enum NodeKind {
+    Number(f64),
+    Reference(Reference),
+    Negate(Box<Node>),
+    Not(Box<Node>),
+    Arithmetic(Arithmetic, Box<Node>, Box<Node>),
+    Compare(Comparison, Box<Node>, Box<Node>),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Call(Function, Vec<Node>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+    NotEqual,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Function {
+    Abs,
+    Min,
+    Max,
+    Spread,
+    Median,
+    Sqrt,
+    Log10,
+}
+
+/// Functions: name, fewest and most arguments.
+const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
+    ("abs", Function::Abs, 1, 1),
+    ("min", Function::Min, 1, 64),
+    ("max", Function::Max, 1, 64),
+    ("spread", Function::Spread, 1, 64),
+    ("median", Function::Median, 1, 64),
+    ("sqrt", Function::Sqrt, 1, 1),
+    ("log10", Function::Log10, 1, 1),
+];
+
+/// One operand of the outermost `and`, judged by itself.
+#[derive(Clone, Debug)]
+pub struct Conjunct<'a> {
+    /// Its text.
+    pub text: &'a str,
+    node: &'a Node,
+}
+
+impl Expr {
+    /// Parses an expression whose references are written `{WORKLOAD@TARGET:METRIC}`.
+    ///
+    /// # Errors
+    /// Where and why the text is not an expression.
+    pub fn parse(text: &str) -> Result<Expr, ExprError> {
+        Ok(Expr { text: text.to_owned(), root: parser::parse(text, false)? })
+    }
+
+    /// Parses an expectation about one cell: metrics stand bare, `p99 < 10ms`.
+    ///
+    /// # Errors
+    /// Where and why the text is not an expression.
+    pub fn parse_expectation(text: &str) -> Result<Expr, ExprError> {
+        Ok(Expr { text: text.to_owned(), root: parser::parse(text, true)? })
+    }
+
+    /// The text it was parsed from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Every reference, each once, in order of appearance.
+    pub fn references(&self) -> Vec<&Reference> {
+        let (mut found, mut stack) = (Vec::new(), vec![&self.root]);
+        while let Some(node) = stack.pop() {
+            match &node.kind {
+                NodeKind::Number(_) => {}
+                NodeKind::Reference(r) if !found.contains(&r) => found.push(r),
+                NodeKind::Reference(_) => {}
+                NodeKind::Negate(a) | NodeKind::Not(a) => stack.push(a),
+                NodeKind::Arithmetic(_, a, b) | NodeKind::Compare(_, a, b) => {
+                    stack.push(b);
+                    stack.push(a);
+                }
+                NodeKind::And(v) | NodeKind::Or(v) | NodeKind::Call(_, v) => {
+                    stack.extend(v.iter().rev());
+                }
+            }
+        }
+        found
+    }
+
+    /// The value of the expression, with `look_up` giving the value of each reference.
+    ///
+    /// # Errors
+    /// [`EvalError::Missing`] if a reference has no value, [`EvalError::Type`] if a truth value
+    /// stands where a number must or the other way round.
+    pub fn evaluate(&self, look_up: LookUp<'_>) -> Result<Value, EvalError> {
+        evaluate::node(&self.root, look_up)
+    }
+
+    /// The operands of the outermost `and`; the whole expression if there is none.
+    pub fn conjuncts(&self) -> Vec<Conjunct<'_>> {
+        let of = |node| Conjunct { text: self.slice(node), node };
+        match &self.root.kind {
+            NodeKind::And(nodes) => nodes.iter().map(of).collect(),
+            _ => vec![of(&self.root)],
+        }
+    }
+
+    fn slice(&self, node: &Node) -> &str {
+        self.text.get(node.start..node.end).unwrap_or("").trim()
+    }
+}
+
+impl Conjunct<'_> {
+    /// The value of this operand.
+    ///
+    /// # Errors
+    /// As [`Expr::evaluate`].
+    pub fn evaluate(&self, look_up: LookUp<'_>) -> Result<Value, EvalError> {
+        evaluate::node(self.node, look_up)
+    }
+
+    /// For a comparison, the two numbers compared.
+    pub fn sides(&self, look_up: LookUp<'_>) -> Option<(f64, f64)> {
+        let NodeKind::Compare(_, a, b) = &self.node.kind else { return None };
+        match (evaluate::node(a, look_up), evaluate::node(b, look_up)) {
+            (Ok(Value::Number(a)), Ok(Value::Number(b))) => Some((a, b)),
+            _ => None,
+        }
+    }
+}
+
+/// Gives the value of a reference, or says why it has none.
+pub type LookUp<'a> = &'a dyn Fn(&Reference) -> Result<f64, crate::metric::MetricError>;
+
+#[cfg(test)]
+mod tests;

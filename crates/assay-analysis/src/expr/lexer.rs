@@ -1,0 +1,187 @@
+//! Text to tokens. Every byte is looked at once; positions are byte offsets.
+
+use super::{ExprError, Reference};
+
+/// A piece of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Token {
+    /// A number in base units.
+    Number(f64),
+    /// A reference in braces, or a bare metric.
+    Reference(Reference),
+    /// A word: function or operator.
+    Word(String),
+    /// An operator or parenthesis.
+    Sign(&'static str),
+}
+
+/// A token and the bytes it stands at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// First byte.
+    pub start: usize,
+    /// Byte after the last.
+    pub end: usize,
+    /// What it is.
+    pub token: Token,
+}
+
+/// Longest first where one begins with another.
+const SIGNS: &[&str] = &["<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")", ","];
+
+/// Units and their size in base units; the longest that fits is taken.
+const UNITS: &[(&str, f64)] = &[
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+    ("B/s", 1.0),
+    ("kB/s", 1e3),
+    ("MB/s", 1e6),
+    ("GB/s", 1e9),
+    ("KiB/s", 1024.0),
+    ("MiB/s", 1_048_576.0),
+    ("GiB/s", 1_073_741_824.0),
+    ("IOPS", 1.0),
+    ("x", 1.0),
+    ("%", 0.01),
+];
+
+/// Words that are never metrics.
+const WORDS: &[&str] = &["and", "or", "not"];
+
+fn error(position: usize, message: impl Into<String>) -> ExprError {
+    ExprError { position, message: message.into() }
+}
+
+/// The size of a unit written in a ledger or an expression, in base units.
+pub fn unit(name: &str) -> Option<f64> {
+    UNITS.iter().find(|(n, _)| *n == name).map(|(_, factor)| *factor)
+}
+
+/// Cuts a text into tokens; with `bare`, words that are no operators or functions are metrics.
+pub fn tokens(text: &str, bare: bool) -> Result<Vec<Placed>, ExprError> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let (length, token) = if c.is_whitespace() {
+            at += c.len_utf8();
+            continue;
+        } else if c == '{' {
+            reference(rest, at)?
+        } else if c.is_ascii_digit() || c == '.' {
+            number(rest, at)?
+        } else if c.is_ascii_alphabetic() {
+            word(rest, bare)
+        } else if let Some(sign) = SIGNS.iter().find(|s| rest.starts_with(**s)) {
+            (sign.len(), Token::Sign(sign))
+        } else {
+            return Err(error(at, format!("unexpected `{c}`")));
+        };
+        found.push(Placed { start: at, end: at + length, token });
+        at += length;
+    }
+    Ok(found)
+}
+
+fn reference(rest: &str, at: usize) -> Result<(usize, Token), ExprError> {
+    let end = rest.find('}').ok_or_else(|| error(at, "`{` without `}`"))?;
+    let inner = &rest[1..end];
+    let parts = inner.split_once('@').and_then(|(workload, more)| {
+        let (target, metric) = more.rsplit_once(':')?;
+        let whole = ![workload, target, metric].iter().any(|p| p.trim().is_empty());
+        (whole && !inner.contains('{')).then_some((workload, target, metric))
+    });
+    let Some((workload, target, metric)) = parts else {
+        return Err(error(at, "a reference is written {WORKLOAD@TARGET:METRIC}"));
+    };
+    let reference = Reference {
+        workload: workload.trim().to_owned(),
+        target: target.trim().to_owned(),
+        metric: metric.trim().to_owned(),
+    };
+    Ok((end + 1, Token::Reference(reference)))
+}
+
+fn number(rest: &str, at: usize) -> Result<(usize, Token), ExprError> {
+    let digits = rest
+        .char_indices()
+        .find(|(_, c)| !(c.is_ascii_digit() || matches!(c, '.' | '_')))
+        .map_or(rest.len(), |(i, _)| i);
+    let digits = digits + exponent(&rest[digits..]);
+    let value: f64 = rest[..digits]
+        .replace('_', "")
+        .parse()
+        .map_err(|_| error(at, format!("`{}` is not a number", &rest[..digits])))?;
+    if !value.is_finite() {
+        return Err(error(at, "the number is too large"));
+    }
+    let tail = &rest[digits..];
+    // `2MB/sqrt(4)`: a unit ends where a word ends.
+    let ends = |name: &str| !tail[name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
+    let unit = UNITS
+        .iter()
+        .filter(|(name, _)| tail.starts_with(name) && ends(name))
+        .max_by_key(|(name, _)| name.len());
+    match unit {
+        Some((name, factor)) => Ok((digits + name.len(), Token::Number(value * factor))),
+        None if tail.starts_with(|c: char| c.is_alphanumeric()) => {
+            let unit: String = tail.chars().take_while(|c| c.is_alphanumeric()).collect();
+            Err(error(at + digits, format!("no unit is called `{unit}`")))
+        }
+        None => Ok((digits, Token::Number(value))),
+    }
+}
+
+/// Length of `e+12` and the like at the beginning of `tail`.
+fn exponent(tail: &str) -> usize {
+    let Some(after) = tail.strip_prefix(['e', 'E']) else { return 0 };
+    let signed = after.strip_prefix(['+', '-']).unwrap_or(after);
+    let digits = signed.len() - signed.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if digits == 0 { 0 } else { 1 + (after.len() - signed.len()) + digits }
+}
+
+fn word(rest: &str, bare: bool) -> (usize, Token) {
+    if !bare {
+        let length = length_while(rest, |c| c.is_ascii_alphanumeric() || c == '_');
+        return (length, Token::Word(rest[..length].to_owned()));
+    }
+    let mut length = length_while(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
+    // `client-min` is a name, `p99 - p50` and `p99-1ms` are differences.
+    while let Some(more) = rest[length..].strip_prefix('-') {
+        if !more.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            break;
+        }
+        length += 1 + length_while(more, |c| c.is_ascii_alphanumeric() || c == '_');
+    }
+    let name = &rest[..length];
+    if name == "share" || name.ends_with(".share") {
+        let glued = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == 'µ';
+        let tail = &rest[length..];
+        if tail.starts_with(['<', '>', '=']) && tail[1..].starts_with(glued) {
+            length += 1 + length_while(&tail[1..], glued);
+        }
+    }
+    let name = rest[..length].to_owned();
+    let function = super::FUNCTIONS.iter().any(|(f, ..)| *f == name)
+        && rest[length..].trim_start().starts_with('(');
+    if function || WORDS.contains(&name.as_str()) {
+        return (length, Token::Word(name));
+    }
+    let (workload, target) = (String::new(), String::new());
+    (length, Token::Reference(Reference { workload, target, metric: name }))
+}
+
+fn length_while(text: &str, inside: impl Fn(char) -> bool) -> usize {
+    text.char_indices().find(|(_, c)| !inside(*c)).map_or(text.len(), |(i, _)| i)
+}

@@ -1,0 +1,134 @@
+//! Tests of the expression language.
+
+use super::*;
+use crate::metric::MetricError;
+
+fn value(text: &str) -> Value {
+    let look_up = |r: &Reference| match r.metric.as_str() {
+        "bandwidth" => Ok(2e6),
+        "p50" | "read.p50" => Ok(200e3),
+        "share<300us" => Ok(0.95),
+        "client-min" => Ok(7.0),
+        other => Err(MetricError::NoSuchMetric(other.into())),
+    };
+    let parsed = Expr::parse(text).or_else(|_| Expr::parse_expectation(text));
+    parsed.unwrap().evaluate(&look_up).unwrap()
+}
+
+#[test]
+fn numbers_units_and_binding() {
+    let cases = [
+        ("1 + 2 * 3", 7.0),
+        ("-(1 - 4) / 2", 1.5),
+        ("10 - 3 - 2", 5.0),
+        ("12 / 3 / 2", 2.0),
+        ("1.5ms", 1.5e6),
+        ("250us + 1ns", 250_001.0),
+        ("4KiB / 1kB", 4.096),
+        ("240MiB/s / 1MB/s", 251.658_24),
+        ("4MB/sqrt(4)", 2e6),
+        ("90%", 0.9),
+        ("31x", 31.0),
+        ("5IOPS * 1e3", 5000.0),
+        ("spread(2, 8, 4)", 4.0),
+        ("median(9, 1, 3, 5)", 4.0),
+        ("min(3, 1, 2) + max(3, 1, 2) + abs(-4) + log10(100)", 10.0),
+        ("100 / ({w@t:bandwidth} / 1MB/s)", 50.0),
+        ("1_000", 1000.0),
+    ];
+    for (text, expected) in cases {
+        let Value::Number(got) = value(text) else { panic!("{text}") };
+        assert!((got - expected).abs() < 1e-9 * expected.abs(), "{text} = {got}");
+    }
+}
+
+#[test]
+fn truths_and_bare_metrics() {
+    let yes = [
+        "1 < 2 and 2 <= 2 and not 3 < 2",
+        "1 > 2 or 2 >= 2 and 1 == 1",
+        "{a-b.c/d*5@linux(fs=ext4, x):share<300us} > 90%",
+        "p50 < 250us",
+        "share<300us > 90%",
+        "read.p50*2 == 400us",
+        "client-min == 7",
+        "p50-1us < p50",
+        "1 != 2",
+    ];
+    for text in yes {
+        assert_eq!(value(text), Value::Truth(true), "{text}");
+    }
+    assert_eq!(value("not (1 < 2) or 1 > 2"), Value::Truth(false));
+    assert_eq!(value("0 / 0 != 1"), Value::Truth(false));
+}
+
+#[test]
+fn errors_say_where() {
+    let at = |text: &str| Expr::parse(text).unwrap_err().position;
+    assert_eq!(at("1 +"), 3);
+    assert_eq!(at("1 + {a@b"), 4);
+    assert_eq!(at("5parsec"), 1);
+    assert_eq!(at("foo(1)"), 0);
+    assert_eq!(at("1 < 2 < 3"), 6);
+    assert_eq!(at("(1"), 2);
+    assert_eq!(at("p50 < 1"), 0);
+    assert_eq!(at("1 ; 2"), 2);
+    assert_eq!(at("abs(1, 2)"), 0);
+    assert_eq!(at(""), 0);
+}
+
+#[test]
+fn missing_and_mistyped() {
+    let missing = |r: &Reference| Err(MetricError::NoSuchMetric(r.metric.clone()));
+    let e = Expr::parse("1 < 2 and {w@t:wall} > 1s").unwrap();
+    assert!(matches!(e.evaluate(&missing), Err(EvalError::Missing(..))));
+    let e = Expr::parse("1 and 2 < 3").unwrap();
+    assert!(matches!(e.evaluate(&missing), Err(EvalError::Type { .. })));
+    let e = Expr::parse("(1 < 2) + 1").unwrap();
+    assert!(matches!(e.evaluate(&missing), Err(EvalError::Type { .. })));
+}
+
+#[test]
+fn references_and_conjuncts() {
+    let e = Expr::parse("{a@x:p50} < {b@x:p50} and max({a@x:p50}, {c@y:p99}) > 1ms").unwrap();
+    let names: Vec<String> = e.references().iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["a@x:p50", "b@x:p50", "c@y:p99"]);
+    let texts: Vec<&str> = e.conjuncts().iter().map(|c| c.text).collect();
+    assert_eq!(texts, ["{a@x:p50} < {b@x:p50}", "max({a@x:p50}, {c@y:p99}) > 1ms"]);
+}
+
+#[test]
+fn nothing_overflows_and_nothing_panics() {
+    for open in ["(", "-", "not ", "abs(", "min(1, "] {
+        assert!(Expr::parse(&open.repeat(10_000)).is_err());
+    }
+    assert!(Expr::parse(&"1+".repeat(9_000)).is_err());
+    let ands = vec!["1 < 2"; 4_000].join(" and ");
+    let e = Expr::parse(&ands).unwrap();
+    let none = |r: &Reference| Err(MetricError::NoSuchMetric(r.metric.clone()));
+    assert_eq!(e.evaluate(&none), Ok(Value::Truth(true)));
+    let pieces = [
+        "1", ".", "e", "%", "{a@b:c}", "{", "}", "@", ":", "(", ")", "<", "=", "and", "or ",
+        "not ", "min", ",", "-", "/", " ", "µ", "share<", "p50", "MB/s", "\u{0}", "€", "9e999",
+    ];
+    let mut state = 7_u64;
+    for _ in 0..20_000 {
+        let mut text = String::new();
+        for _ in 0..state % 12 {
+            state = assay_spec::seed::mix(state.wrapping_add(1));
+            text += pieces[(state % pieces.len() as u64) as usize];
+        }
+        state = assay_spec::seed::mix(state.wrapping_add(1));
+        for e in [Expr::parse(&text), Expr::parse_expectation(&text)].into_iter().flatten() {
+            let _ = e.evaluate(&|_| Ok(1.0));
+            assert!(e.conjuncts().iter().all(|c| !c.text.is_empty()));
+        }
+    }
+    let mut bytes = [0_u8; 40];
+    for i in 0..20_000_u64 {
+        for (j, b) in bytes.iter_mut().enumerate() {
+            *b = (assay_spec::seed::mix(i * 64 + j as u64) % 128) as u8;
+        }
+        let _ = Expr::parse(&String::from_utf8_lossy(&bytes));
+    }
+}

@@ -1,0 +1,228 @@
+//! Findings: what the measurements alone say, each with evidence, threshold and how to reproduce
+//! it.
+//!
+//! A difference is stated only if the 95 % intervals of the two sides do not overlap, which is
+//! stricter than a test at 5 %. Not for published claims: those are the ledger's.
+
+use crate::compare::ratio_of;
+use crate::load::Run;
+use crate::metric;
+use crate::stats::Estimate;
+use assay_spec::record::CellRecord;
+use assay_spec::units::{human_time, three_digits};
+use serde::Serialize;
+
+/// Something the run shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// Stable within a run, e.g. `ranking/general/rnd-rd`.
+    pub id: String,
+    /// What it is, in a sentence.
+    pub statement: String,
+    /// Cells and numbers.
+    pub evidence: Vec<String>,
+    /// The rule that made it a finding.
+    pub threshold: String,
+    /// Requests behind it.
+    pub samples: u64,
+    /// Confidence of the statement, if it has one.
+    pub confidence: Option<f64>,
+    /// How to get it again.
+    pub reproduce: String,
+}
+
+/// Everything the run shows, in the order of its workloads and then its targets.
+pub fn findings(run: &Run) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for (experiment, workload) in run.workloads() {
+        all.extend(ranking(run, experiment, workload));
+    }
+    for target in run.targets() {
+        all.extend(contrasts(run, target));
+        all.extend(variability(run, target));
+    }
+    all
+}
+
+fn requests(cells: &[&CellRecord]) -> u64 {
+    cells.iter().map(|c| metric::histogram(c, None).count()).sum()
+}
+
+fn command(run: &Run) -> String {
+    run.record.command.join(" ")
+}
+
+fn bandwidth_line(cell: &CellRecord) -> String {
+    let e = metric::estimate(cell, "bandwidth").map(|e| crate::text::rate(&e));
+    format!("{}: {}", cell.id, e.unwrap_or_else(|e| e.to_string()))
+}
+
+fn separate(a: &Estimate, b: &Estimate) -> bool {
+    match (a.interval, b.interval) {
+        (Some(a), Some(b)) => a.1 < b.0 || b.1 < a.0,
+        _ => false,
+    }
+}
+
+fn with_interval(ratio: &Estimate) -> String {
+    match ratio.interval {
+        Some((low, high)) => {
+            format!("95 % interval {} to {}", three_digits(low), three_digits(high))
+        }
+        None => ratio.basis.to_string(),
+    }
+}
+
+/// What the workload does in a word or two, from its summary: `random read, 4KiB, 32 jobs`.
+fn short(cell: &CellRecord) -> String {
+    let summary = if cell.summary.is_empty() { &cell.workload } else { &cell.summary };
+    let mut letters = summary.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}", letters.as_str())
+}
+
+fn ranking(run: &Run, experiment: &str, workload: &str) -> Option<Finding> {
+    let mut ranked: Vec<(&CellRecord, Estimate)> = run
+        .cells_of(experiment, workload)
+        .filter_map(|c| Some((c, metric::estimate(c, "bandwidth").ok()?)))
+        .collect();
+    ranked.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    let ((best, top), (worst, bottom)) = (ranked.first()?, ranked.last()?);
+    if ranked.len() < 2 {
+        return None;
+    }
+    let what = short(best);
+    let ratio = ratio_of(best, worst, "bandwidth").ok()?;
+    let apart = separate(top, bottom);
+    let statement = if apart {
+        format!(
+            "{what}: {} is {} times faster than {} ({})",
+            best.target,
+            three_digits(ratio.value),
+            worst.target,
+            with_interval(&ratio)
+        )
+    } else if top.interval.is_none() || bottom.interval.is_none() {
+        format!(
+            "{what}: {} comes out first and {} last, without an interval to tell them apart",
+            best.target, worst.target
+        )
+    } else {
+        format!("{what}: {} and {} are not distinguishable", best.target, worst.target)
+    };
+    let cells: Vec<&CellRecord> = ranked.iter().map(|(c, _)| *c).collect();
+    Some(Finding {
+        id: format!("ranking/{experiment}/{workload}"),
+        statement,
+        evidence: cells.iter().map(|c| bandwidth_line(c)).collect(),
+        threshold: "95 % intervals of the bandwidth do not overlap".into(),
+        samples: requests(&cells),
+        confidence: apart.then_some(0.95),
+        reproduce: command(run),
+    })
+}
+
+/// What kind of stream a summary describes: (random, writes, size).
+fn kind(cell: &CellRecord) -> Option<(bool, bool, &str)> {
+    let mut parts = cell.summary.split(',').map(str::trim);
+    let first = parts.next()?;
+    let random = match first.split_whitespace().next()? {
+        "random" => true,
+        "sequential" => false,
+        _ => return None,
+    };
+    let writes = match first.split_whitespace().nth(1)? {
+        "read" | "reads" => false,
+        "write" | "writes" => true,
+        _ => return None,
+    };
+    Some((random, writes, parts.next().unwrap_or("")))
+}
+
+/// Sequential against random, and reads against writes, on one target and otherwise alike.
+fn contrasts(run: &Run, target: &str) -> Vec<Finding> {
+    let of_target = || run.cells.iter().filter(|c| c.target == target);
+    let mut all = Vec::new();
+    for a in of_target() {
+        for b in of_target().filter(|b| b.experiment == a.experiment) {
+            let (Some(x), Some(y)) = (kind(a), kind(b)) else { continue };
+            // Like is compared with like; where the run has no sequential stream of the same size,
+            // the sizes differ and the sentence names both.
+            let alike = of_target().filter_map(kind).any(|k| k == (false, y.1, y.2));
+            if (x.0, y.0) == (false, true) && x.1 == y.1 && (x.2 == y.2 || !alike) {
+                all.extend(contrast(run, "pattern", a, b));
+            }
+            if (x.1, y.1) == (false, true) && x.0 == y.0 && x.2 == y.2 {
+                all.extend(contrast(run, "direction", a, b));
+            }
+        }
+    }
+    all
+}
+
+/// How much less the second of two cells must deliver to be worth a sentence.
+const CONTRAST: f64 = 1.25;
+
+fn contrast(run: &Run, id: &str, fast: &CellRecord, slow: &CellRecord) -> Option<Finding> {
+    let (a, b) = (metric::estimate(fast, "bandwidth"), metric::estimate(slow, "bandwidth"));
+    let (a, b) = (a.ok()?, b.ok()?);
+    let ratio = ratio_of(fast, slow, "bandwidth").ok()?;
+    if ratio.value < CONTRAST || !separate(&a, &b) {
+        return None;
+    }
+    let lower = |c: &CellRecord| c.summary.clone();
+    Some(Finding {
+        id: format!("{id}/{}/{}@{}", fast.experiment, slow.workload, slow.target),
+        statement: format!(
+            "{}: {} gives {} times less bandwidth than {} ({})",
+            slow.target,
+            lower(slow),
+            three_digits(ratio.value),
+            lower(fast),
+            with_interval(&ratio)
+        ),
+        evidence: vec![bandwidth_line(fast), bandwidth_line(slow)],
+        threshold: format!("ratio of at least {CONTRAST}, 95 % intervals do not overlap"),
+        samples: requests(&[fast, slow]),
+        confidence: Some(0.95),
+        reproduce: command(run),
+    })
+}
+
+/// From this p99.9 / p50 on, a tail is worth a sentence.
+const TAIL: f64 = 10.0;
+
+fn variability(run: &Run, target: &str) -> Vec<Finding> {
+    let cells = run.cells.iter().filter(|c| c.target == target);
+    cells.filter_map(|cell| tail(run, cell)).collect()
+}
+
+fn tail(run: &Run, cell: &CellRecord) -> Option<Finding> {
+    let middle = metric::estimate(cell, "p50").ok()?;
+    let far = metric::estimate(cell, "p99.9").ok()?;
+    let ratio = far.value / middle.value;
+    // Without an interval the percentile is one of the few largest values: no finding.
+    let (low, _) = far.interval?;
+    if ratio < TAIL || low < TAIL * middle.value {
+        return None;
+    }
+    Some(Finding {
+        id: format!("tail/{}", cell.id),
+        statement: format!(
+            "{}, {}: one request in 1000 takes {} times the median or longer ({} against {})",
+            cell.target,
+            cell.summary,
+            three_digits(ratio),
+            human_time(far.value),
+            human_time(middle.value)
+        ),
+        evidence: vec![
+            format!("{} p50: {}", cell.id, crate::text::time(&middle)),
+            format!("{} p99.9: {}", cell.id, crate::text::time(&far)),
+        ],
+        threshold: format!("lower end of p99.9 at least {TAIL} times p50"),
+        samples: requests(&[cell]),
+        confidence: Some(0.95),
+        reproduce: command(run),
+    })
+}

@@ -1,0 +1,109 @@
+//! Tests of the judge: verdicts, flips, and that every bundled ledger is understood.
+
+use super::*;
+use crate::load::sample;
+use assay_spec::catalog;
+use assay_spec::decode::Source;
+
+fn ledger(predicate: &str, published: &str) -> Ledger {
+    let text = format!(
+        r#"
+format = 1
+study = "s"
+title = "T"
+citation = "C"
+[[claim]]
+id = "X-1"
+source = "here"
+statement = "It reads."
+experiment = "e"
+kind = "measured"
+{predicate}
+[[claim.value]]
+label = "mean"
+measure = "{{w@t:mean}}"
+{published}
+unit = "us"
+tolerance = "10%"
+"#
+    );
+    Ledger::parse(Source { file: "x.toml", text: &text }).unwrap()
+}
+
+fn verdict(l: &Ledger, latency: u64) -> ClaimVerdict {
+    let run = sample::run(vec![sample::cell(&[&[latency]])]);
+    judge(l, Some(&run)).rows.remove(0)
+}
+
+#[test]
+fn changing_a_cell_flips_the_verdict() {
+    let l = ledger(r#"predicate = "{w@t:max} < 150us""#, "published = 100.0");
+    let at = |latency| verdict(&l, latency).verdict;
+    assert_eq!(at(100_000), Verdict::Reproduced);
+    assert_eq!(at(110_000), Verdict::Reproduced);
+    assert_eq!(at(110_001), Verdict::Deviates);
+    assert_eq!(at(89_999), Verdict::Deviates);
+    let far = verdict(&l, 200_000);
+    assert_eq!(far.values[0].deviation, Some(1.0));
+    assert_eq!(far.predicate.unwrap().holds, Some(false));
+    assert_eq!(far.reason, "1 of 1 values outside the tolerance; the predicate does not hold");
+}
+
+#[test]
+fn missing_cells_are_not_built_and_their_neighbours_still_show() {
+    let l = ledger(r#"predicate = "{other@t:max} < 1s""#, "published = 100.0");
+    let row = verdict(&l, 100_000);
+    assert_eq!(row.verdict, Verdict::NotBuilt);
+    assert!(row.reason.starts_with("1 of 2 cells measured"), "{}", row.reason);
+    assert_eq!(row.values[0].verdict, Verdict::Reproduced);
+    let nothing = judge(&l, None);
+    assert_eq!(nothing.rows[0].verdict, Verdict::NotBuilt);
+    assert_eq!(nothing.summary(), "1 not built");
+}
+
+#[test]
+fn without_published_values_it_is_predicted() {
+    let l = ledger("", "held_back = true");
+    let row = verdict(&l, 100_000);
+    assert_eq!(row.verdict, Verdict::Predicted);
+    assert_eq!(row.values[0].reproduced, Some(100.0));
+    let l = ledger(r#"predicate = "{w@t:max} < 1s""#, "held_back = true");
+    assert_eq!(verdict(&l, 100_000).verdict, Verdict::Reproduced);
+}
+
+#[test]
+fn a_predicate_that_does_not_parse_is_said_and_never_passes() {
+    let l = ledger(r#"predicate = "{w@t:max} <""#, "published = 100.0");
+    let row = verdict(&l, 100_000);
+    assert_eq!(row.verdict, Verdict::NotBuilt);
+    assert!(row.reason.contains("does not parse"), "{}", row.reason);
+}
+
+/// Every measure is a number and every predicate a truth value over well-formed references.
+#[test]
+fn every_bundled_ledger_is_understood() {
+    let mut wrong = Vec::new();
+    for bundled in catalog::LEDGERS {
+        let source = Source { file: bundled.file, text: bundled.text };
+        let ledger = match Ledger::parse(source) {
+            Ok(ledger) => ledger,
+            Err(e) => {
+                wrong.push(e.to_string());
+                continue;
+            }
+        };
+        for claim in &ledger.claims {
+            let mut check = |text: &str, truth: bool| match Expr::parse(text) {
+                Err(e) => wrong.push(format!("{} {}: {e}: {text}", ledger.study, claim.id)),
+                Ok(expr) => match expr.evaluate(&|_| Ok(1.0)) {
+                    Ok(Value::Truth(_)) if truth => {}
+                    Ok(Value::Number(_)) if !truth => {}
+                    other => wrong.push(format!("{} {}: {other:?}", ledger.study, claim.id)),
+                },
+            };
+            claim.values.iter().filter_map(|v| v.measure.as_deref()).for_each(|m| check(m, false));
+            claim.predicate.iter().for_each(|p| check(p, true));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

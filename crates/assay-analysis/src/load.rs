@@ -1,0 +1,195 @@
+//! A run directory's two files, read and checked. Text in, values out: opening files is the
+//! caller's.
+
+use assay_spec::record::{CellRecord, CellsRecord, RunRecord, SCHEMA};
+
+/// A whole run: what was asked and what was measured.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// `run.json`.
+    pub record: RunRecord,
+    /// The cells of `cells.json`, in the order of the plan.
+    pub cells: Vec<CellRecord>,
+}
+
+/// Why a run directory cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Not JSON, or not of the schema.
+    #[error("{file}, line {line}: {message}")]
+    Json {
+        /// `run.json` or `cells.json`.
+        file: &'static str,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// Written by another version.
+    #[error("{file} has schema {found}, this program reads {SCHEMA}; use the assay that wrote it")]
+    Schema {
+        /// `run.json` or `cells.json`.
+        file: &'static str,
+        /// The schema found.
+        found: u64,
+    },
+    /// A cell twice: the two files were mixed or edited.
+    #[error("cells.json has the cell `{0}` twice")]
+    Twice(String),
+}
+
+/// Only the version: read first, so that an unknown schema is not reported as an unknown field.
+#[derive(serde::Deserialize)]
+struct Version {
+    schema: u64,
+}
+
+impl Run {
+    /// Reads the texts of `run.json` and `cells.json`.
+    ///
+    /// # Errors
+    /// If either is not JSON, has another schema, or a cell occurs twice.
+    pub fn from_json(run_json: &str, cells_json: &str) -> Result<Run, LoadError> {
+        let record: RunRecord = read("run.json", run_json)?;
+        let cells: CellsRecord = read("cells.json", cells_json)?;
+        let mut names: Vec<&str> = cells.cells.iter().map(|c| c.id.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(LoadError::Twice(pair[0].to_owned()));
+        }
+        Ok(Run { record, cells: cells.cells })
+    }
+
+    /// The first cell of `workload` on `target`, in `experiment` if given.
+    pub fn cell(
+        &self,
+        experiment: Option<&str>,
+        workload: &str,
+        target: &str,
+    ) -> Option<&CellRecord> {
+        self.cells.iter().find(|c| {
+            c.workload == workload
+                && c.target == target
+                && experiment.is_none_or(|e| c.experiment == e)
+        })
+    }
+
+    /// (experiment, workload) of every cell, each once, in order of first appearance.
+    pub fn workloads(&self) -> Vec<(&str, &str)> {
+        let mut seen: Vec<(&str, &str)> = Vec::new();
+        for c in &self.cells {
+            let key = (c.experiment.as_str(), c.workload.as_str());
+            if !seen.contains(&key) {
+                seen.push(key);
+            }
+        }
+        seen
+    }
+
+    /// Every target that has a cell, each once, in order of first appearance.
+    pub fn targets(&self) -> Vec<&str> {
+        let mut seen: Vec<&str> = Vec::new();
+        for c in &self.cells {
+            if !seen.contains(&c.target.as_str()) {
+                seen.push(&c.target);
+            }
+        }
+        seen
+    }
+
+    /// The cells of one workload, in order.
+    pub fn cells_of<'a>(
+        &'a self,
+        experiment: &'a str,
+        workload: &'a str,
+    ) -> impl Iterator<Item = &'a CellRecord> + 'a {
+        self.cells.iter().filter(move |c| c.experiment == experiment && c.workload == workload)
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(file: &'static str, text: &str) -> Result<T, LoadError> {
+    let json =
+        |e: serde_json::Error| LoadError::Json { file, line: e.line(), message: e.to_string() };
+    let version: Version = serde_json::from_str(text).map_err(json)?;
+    if version.schema != u64::from(SCHEMA) {
+        return Err(LoadError::Schema { file, found: version.schema });
+    }
+    serde_json::from_str(text).map_err(json)
+}
+
+/// Small hand-made cells for the unit tests of this crate.
+#[cfg(test)]
+pub(crate) mod sample {
+    use assay_spec::record::{CellRecord, HostRecord, IntentRecord, OpRecord, RepeatRecord};
+    use assay_spec::record::{RunRecord, SCHEMA, SeriesRecord};
+    use assay_spec::{Bytes, Histogram, Nanos, Op};
+
+    /// 4 KiB reads with these latencies in ns, one second long each repeat, write amplification
+    /// 1.5.
+    pub fn cell(repeats: &[&[u64]]) -> CellRecord {
+        let repeat = |latencies: &&[u64]| {
+            let mut latency = Histogram::new();
+            latencies.iter().for_each(|v| latency.record(Nanos(*v)));
+            let requests = latencies.len() as u64;
+            RepeatRecord {
+                seed: 1,
+                elapsed: Nanos::from_secs(1),
+                ops: vec![OpRecord {
+                    op: Op::Read,
+                    requests,
+                    bytes: Bytes(4096 * requests),
+                    errors: 0,
+                    latency,
+                }],
+                series: SeriesRecord::default(),
+                steady: None,
+                device: vec![("wa".into(), 1.5)],
+                warnings: Vec::new(),
+            }
+        };
+        CellRecord {
+            id: "e/w@t".into(),
+            experiment: "e".into(),
+            workload: "w".into(),
+            target: "t".into(),
+            summary: "random read, 4KiB".into(),
+            skipped: None,
+            repeats: repeats.iter().map(repeat).collect(),
+        }
+    }
+
+    /// A run of these cells.
+    pub fn run(cells: Vec<CellRecord>) -> super::Run {
+        let record = RunRecord {
+            schema: SCHEMA,
+            assay: "0.0.0".into(),
+            study: "sample".into(),
+            title: "A sample".into(),
+            command: vec!["assay".into(), "run".into(), "sample".into()],
+            seed: 1,
+            started: "2026-01-01T00:00:00Z".into(),
+            experiments: Vec::new(),
+            targets: Vec::new(),
+            host: HostRecord::default(),
+            intent: IntentRecord::default(),
+            plan: Vec::new(),
+        };
+        super::Run { record, cells }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let message = |run, cells| Run::from_json(run, cells).unwrap_err().to_string();
+        assert!(message("{", "").starts_with("run.json, line 1"));
+        assert_eq!(
+            message(r#"{"schema": 99, "more": 1}"#, ""),
+            "run.json has schema 99, this program reads 1; use the assay that wrote it"
+        );
+        assert!(message(r#"{"schema": 1}"#, "").contains("missing field"));
+    }
+}

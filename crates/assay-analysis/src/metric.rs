@@ -1,0 +1,326 @@
+//! Metrics of a cell by name, each with its uncertainty.
+//!
+//! Base units: ns, bytes/s, 1/s, shares of 1. With two repeats or more, a metric is computed for
+//! each repeat and the t interval over the repeats is given around their mean; a percentile beyond
+//! which a repeat has fewer than ten requests is taken of all repeats merged instead, by order
+//! statistics. With one repeat: batch means of the series for bandwidth, iops and mean; order
+//! statistics for quantiles; Wilson for shares.
+
+use crate::stats::{Estimate, batch, order, proportion, student};
+use assay_spec::record::{CellRecord, RepeatRecord};
+use assay_spec::{Histogram, Nanos, Op};
+
+/// The metrics, for documentation: (name, unit, meaning).
+pub const NAMES: &[(&str, &str, &str)] = &[
+    ("bandwidth", "bytes/s", "bytes completed in the measured phase over its length"),
+    ("iops", "1/s", "requests completed in the measured phase over its length"),
+    ("mean", "ns", "mean latency, exact"),
+    ("sd", "ns", "sample standard deviation of the latency"),
+    ("min", "ns", "smallest latency, exact"),
+    ("max", "ns", "largest latency, exact"),
+    ("p50, p99, p99.9 ...", "ns", "percentile of the latency, within 0.4 %"),
+    ("share<T, share>T", "share", "requests faster, or slower, than T, e.g. share<300us"),
+    ("share=T..T", "share", "requests between two latencies, e.g. share=75us..90us"),
+    ("requests", "count", "requests completed without error, all repeats together"),
+    ("errors", "count", "requests that ended with an error, all repeats together"),
+    ("elapsed", "ns", "length of the measured phase"),
+    ("read. write. trim. flush.", "", "in front of any of these: only this kind of request"),
+    ("any other name", "as told", "a number the target or the workload tells of itself, e.g. wa"),
+];
+
+/// Why a metric has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MetricError {
+    /// Neither known nor told by the target.
+    #[error("no such metric `{0}`: this run did not measure it")]
+    NoSuchMetric(String),
+    /// The cell was skipped; the reason.
+    #[error("not measured: {0}")]
+    Skipped(String),
+    /// The cell has no requests of this kind.
+    #[error("no {0} requests completed")]
+    NoRequests(&'static str),
+}
+
+/// A metric name, understood.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Measure {
+    Bandwidth,
+    Iops,
+    Mean,
+    Deviation,
+    Min,
+    Max,
+    Quantile(f64),
+    Share(Nanos, Nanos),
+    Requests,
+    Errors,
+    Elapsed,
+}
+
+fn measure(name: &str) -> Option<Measure> {
+    Some(match name {
+        "bandwidth" => Measure::Bandwidth,
+        "iops" => Measure::Iops,
+        "mean" => Measure::Mean,
+        "sd" => Measure::Deviation,
+        "min" => Measure::Min,
+        "max" => Measure::Max,
+        "requests" => Measure::Requests,
+        "errors" => Measure::Errors,
+        "elapsed" => Measure::Elapsed,
+        _ => return quantile(name).or_else(|| share(name)),
+    })
+}
+
+fn quantile(name: &str) -> Option<Measure> {
+    let digits = name.strip_prefix('p')?;
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let percent: f64 = digits.parse().ok()?;
+    (percent > 0.0 && percent < 100.0).then_some(Measure::Quantile(percent / 100.0))
+}
+
+fn share(name: &str) -> Option<Measure> {
+    let rest = name.strip_prefix("share")?;
+    let all = Nanos::NEVER;
+    if let Some(limit) = rest.strip_prefix('<') {
+        return Some(Measure::Share(Nanos::ZERO, limit.parse().ok()?));
+    }
+    if let Some(limit) = rest.strip_prefix('>') {
+        return Some(Measure::Share(limit.parse().ok()?, all));
+    }
+    let (low, high) = rest.strip_prefix('=')?.split_once("..")?;
+    Some(Measure::Share(low.parse().ok()?, high.parse().ok()?))
+}
+
+/// Splits `read.p50` into the kind of request and the metric.
+fn direction(name: &str) -> (Option<Op>, &str) {
+    for op in Op::ALL {
+        if let Some(rest) = name.strip_prefix(op.name()).and_then(|r| r.strip_prefix('.')) {
+            return (Some(op), rest);
+        }
+    }
+    (None, name)
+}
+
+/// True if `name` is a metric every cell has, as opposed to one only some targets tell.
+pub fn is_known(name: &str) -> bool {
+    measure(direction(name).1).is_some()
+}
+
+/// The latencies of a cell: all repeats, one kind of request or all.
+pub fn histogram(cell: &CellRecord, op: Option<Op>) -> Histogram {
+    let mut all = Histogram::new();
+    cell.repeats.iter().for_each(|r| merge_into(&mut all, r, op));
+    all
+}
+
+fn merge_into(all: &mut Histogram, repeat: &RepeatRecord, op: Option<Op>) {
+    for o in repeat.ops.iter().filter(|o| op.is_none_or(|op| o.op == op)) {
+        all.merge(&o.latency);
+    }
+}
+
+/// A metric of a cell, in base units, with its uncertainty.
+///
+/// # Errors
+/// If the cell was not measured, no request of the kind completed, or nobody knows the name.
+pub fn estimate(cell: &CellRecord, name: &str) -> Result<Estimate, MetricError> {
+    if let Some(reason) = &cell.skipped {
+        return Err(MetricError::Skipped(reason.clone()));
+    }
+    if cell.repeats.is_empty() {
+        return Err(MetricError::Skipped("no repeat was completed".into()));
+    }
+    let (op, rest) = direction(name);
+    match measure(rest) {
+        None => told(cell, name),
+        Some(measure) => known(cell, op, measure),
+    }
+}
+
+/// A number the target tells of itself.
+fn told(cell: &CellRecord, name: &str) -> Result<Estimate, MetricError> {
+    let of = |r: &RepeatRecord| r.device.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+    let values: Option<Vec<f64>> = cell.repeats.iter().map(of).collect();
+    values
+        .and_then(|v| student::of_repeats(&v))
+        .ok_or_else(|| MetricError::NoSuchMetric(name.to_owned()))
+}
+
+fn known(cell: &CellRecord, op: Option<Op>, measure: Measure) -> Result<Estimate, MetricError> {
+    let merged = histogram(cell, op);
+    let sum = |f: fn(&assay_spec::record::OpRecord) -> u64| {
+        let ops = cell.repeats.iter().flat_map(|r| &r.ops);
+        ops.filter(|o| op.is_none_or(|op| o.op == op)).map(f).sum::<u64>() as f64
+    };
+    match measure {
+        Measure::Errors => return Ok(Estimate::bare(sum(|o| o.errors), "a count, exact")),
+        Measure::Requests => return Ok(Estimate::bare(sum(|o| o.requests), "a count, exact")),
+        _ if merged.is_empty() && measure != Measure::Elapsed => {
+            return Err(MetricError::NoRequests(op.map_or("", Op::name)));
+        }
+        // An extreme has no interval: another run may always go beyond it.
+        Measure::Min => return Ok(extreme(merged.min(), &merged, "smallest")),
+        Measure::Max => return Ok(extreme(merged.max(), &merged, "largest")),
+        _ => {}
+    }
+    let values: Vec<f64> = cell.repeats.iter().filter_map(|r| one(r, op, measure)).collect();
+    let enough = match measure {
+        Measure::Quantile(q) => cell.repeats.iter().all(|r| quantile_is_fair(r, op, q)),
+        _ => true,
+    };
+    let all = values.len() > 1 && values.len() == cell.repeats.len();
+    let repeats = student::of_repeats(&values).filter(|_| all && enough);
+    let estimate = repeats.unwrap_or_else(|| single(cell, op, measure, &merged, &values));
+    // A symmetric interval around a percentile may reach below anything that was ever measured.
+    let floor = match (measure, merged.min()) {
+        (Measure::Quantile(_), Some(min)) => (min.0 as f64).min(estimate.value),
+        _ => 0.0,
+    };
+    Ok(at_least(floor, estimate))
+}
+
+/// Requests a repeat must have beyond a quantile for its value to be more than the luck of a few.
+const BEYOND: f64 = 10.0;
+
+/// True if a repeat has enough requests beyond the quantile; else the repeats are merged and order
+/// statistics taken of all.
+fn quantile_is_fair(repeat: &RepeatRecord, op: Option<Op>, q: f64) -> bool {
+    let ops = repeat.ops.iter().filter(|o| op.is_none_or(|op| o.op == op));
+    let n: u64 = ops.map(|o| o.latency.count()).sum();
+    n as f64 * q.min(1.0 - q) >= BEYOND
+}
+
+fn extreme(value: Option<Nanos>, merged: &Histogram, word: &str) -> Estimate {
+    let reason = format!("the {word} of {}", merged.count());
+    Estimate::bare(value.map_or(f64::NAN, |v| v.0 as f64), reason)
+}
+
+/// Times and rates are never below `floor`, though a symmetric interval may say so.
+fn at_least(floor: f64, mut estimate: Estimate) -> Estimate {
+    if let Some((low, _)) = &mut estimate.interval {
+        *low = low.max(floor);
+    }
+    estimate
+}
+
+/// The metric of one repeat.
+fn one(repeat: &RepeatRecord, op: Option<Op>, measure: Measure) -> Option<f64> {
+    let seconds = repeat.elapsed.as_secs_f64();
+    let ops = || repeat.ops.iter().filter(|o| op.is_none_or(|op| o.op == op));
+    let rate = |n: u64| (seconds > 0.0).then(|| n as f64 / seconds);
+    let mut merged = Histogram::new();
+    if !matches!(measure, Measure::Bandwidth | Measure::Iops | Measure::Elapsed) {
+        merge_into(&mut merged, repeat, op);
+    }
+    match measure {
+        Measure::Bandwidth => rate(ops().map(|o| o.bytes.0).sum()),
+        Measure::Iops => rate(ops().map(|o| o.requests).sum()),
+        Measure::Mean => merged.mean(),
+        Measure::Deviation => merged.deviation(),
+        Measure::Quantile(q) => merged.quantile(q).map(|v| v.0 as f64),
+        Measure::Share(low, high) => merged.share(low, high),
+        Measure::Elapsed => Some(repeat.elapsed.0 as f64),
+        Measure::Min | Measure::Max | Measure::Requests | Measure::Errors => None,
+    }
+}
+
+/// The metric where repeats give no interval.
+fn single(
+    cell: &CellRecord,
+    op: Option<Op>,
+    measure: Measure,
+    merged: &Histogram,
+    values: &[f64],
+) -> Estimate {
+    let value = crate::stats::mean(values).unwrap_or(f64::NAN);
+    let mixed = op.is_some() && cell.repeats.iter().any(|r| r.ops.len() > 1);
+    match (measure, cell.repeats.first()) {
+        (Measure::Bandwidth | Measure::Iops | Measure::Mean, Some(repeat)) => match measure {
+            _ if mixed => Estimate::bare(value, "one repeat, and its series mixes all requests"),
+            Measure::Bandwidth => batch::around(value, &bandwidth_series(repeat)),
+            Measure::Iops => batch::around(value, &iops_series(repeat)),
+            _ => batch::around(value, &latency_series(repeat)),
+        },
+        (Measure::Quantile(q), _) => {
+            order::quantile(merged, q).unwrap_or_else(|| Estimate::bare(value, "no requests"))
+        }
+        (Measure::Share(..), _) => {
+            let e = proportion::share(value, merged.count());
+            // A single repeat's share and the merged one are the same number.
+            Estimate { value, ..e }
+        }
+        _ => Estimate::bare(value, "one repeat"),
+    }
+}
+
+/// Elements of the series that the measured phase covers wholly: the last is usually cut short.
+fn whole(repeat: &RepeatRecord) -> usize {
+    let interval = repeat.series.interval.0;
+    let covered = repeat.elapsed.0.checked_div(interval).unwrap_or(0);
+    repeat.series.requests.len().min(usize::try_from(covered).unwrap_or(usize::MAX))
+}
+
+/// Bytes per second of each whole interval of the series.
+pub fn bandwidth_series(repeat: &RepeatRecord) -> Vec<f64> {
+    let seconds = repeat.series.interval.as_secs_f64();
+    repeat.series.bytes.iter().take(whole(repeat)).map(|b| *b as f64 / seconds).collect()
+}
+
+/// Requests per second of each whole interval of the series.
+pub fn iops_series(repeat: &RepeatRecord) -> Vec<f64> {
+    let seconds = repeat.series.interval.as_secs_f64();
+    repeat.series.requests.iter().take(whole(repeat)).map(|n| *n as f64 / seconds).collect()
+}
+
+/// Mean latency in ns of each whole interval in which something completed.
+pub fn latency_series(repeat: &RepeatRecord) -> Vec<f64> {
+    let pairs = repeat.series.requests.iter().zip(&repeat.series.latency_sum_ns);
+    let means = pairs.take(whole(repeat)).filter(|(n, _)| **n > 0);
+    means.map(|(n, sum)| *sum as f64 / *n as f64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Basis;
+
+    #[test]
+    fn names_are_understood_or_refused() {
+        assert_eq!(measure("p99.9"), Some(Measure::Quantile(0.9990000000000001)));
+        for bad in ["p0", "p100", "p", "p-1", "pinf", "p1e1x", "share", "share<5", "share=1us", ""]
+        {
+            assert_eq!(measure(bad), None, "{bad}");
+        }
+        let expected = Measure::Share(Nanos(75_000), Nanos(90_000));
+        assert_eq!(measure("share=75us..90us"), Some(expected));
+        assert_eq!(direction("read.share<1ms"), (Some(Op::Read), "share<1ms"));
+        assert_eq!(direction("readmean"), (None, "readmean"));
+        assert!(is_known("write.p50") && !is_known("write.queue"));
+    }
+
+    #[test]
+    fn hand_numbers_of_one_and_three_repeats() {
+        let cell =
+            crate::load::sample::cell(&[&[100, 200, 300], &[110, 210, 310], &[90, 190, 290]]);
+        let get = |name: &str| estimate(&cell, name).unwrap();
+        assert!((get("mean").value - 200.0).abs() < 1e-9);
+        assert_eq!(get("mean").basis, Basis::Repeats(3));
+        // Means 200, 210, 190: s = 10, t(2) = 4.3027, half = 24.84.
+        assert!((get("mean").half_width().unwrap() - 24.8414).abs() < 1e-3);
+        assert_eq!((get("min").value, get("max").value), (90.0, 310.0));
+        assert_eq!(get("requests").value, 9.0);
+        assert!((get("iops").value - 3.0).abs() < 1e-12);
+        assert!((get("bandwidth").value - 3.0 * 4096.0).abs() < 1e-9);
+        assert!((get("share<250ns").value - 2.0 / 3.0).abs() < 1e-9);
+        assert_eq!(get("wa").value, 1.5);
+        assert_eq!(estimate(&cell, "write.mean"), Err(MetricError::NoRequests("write")));
+        assert!(matches!(estimate(&cell, "wall"), Err(MetricError::NoSuchMetric(_))));
+        let single = crate::load::sample::cell(&[&[100, 200, 300]]);
+        assert_eq!(estimate(&single, "mean").unwrap().interval, None);
+        assert!(matches!(estimate(&single, "sd").unwrap().basis, Basis::None(_)));
+    }
+}

@@ -1,0 +1,142 @@
+//! Axes: from values to positions, and ticks a person would have chosen.
+
+/// A scale from values to 0..1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scale {
+    /// Linear from low to high.
+    Linear(f64, f64),
+    /// Logarithmic from low to high, both positive.
+    Log(f64, f64),
+}
+
+impl Scale {
+    /// A linear scale from 0 that covers `high` with a round end.
+    pub fn from_zero(high: f64) -> Scale {
+        let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
+        let step = round_step(high / 5.0);
+        Scale::Linear(0.0, (high / step).ceil() * step)
+    }
+
+    /// A logarithmic scale that covers the positive values with ends at 1, 2 or 5 times a decade.
+    pub fn log_over(values: impl Iterator<Item = f64>) -> Scale {
+        let positive = values.filter(|v| v.is_finite() && *v > 0.0);
+        let (low, high) =
+            positive.fold((f64::INFINITY, 0.0_f64), |(l, h), v| (f64::min(l, v), f64::max(h, v)));
+        if low > high {
+            return Scale::Log(1.0, 10.0);
+        }
+        let (low, high) = (round_down(low * 0.97), round_up(high * 1.03));
+        Scale::Log(low, if high > low { high } else { low * 10.0 })
+    }
+
+    /// Where a value lies, kept inside 0..1.
+    pub fn place(&self, v: f64) -> f64 {
+        let share = match *self {
+            Scale::Linear(low, high) => (v - low) / (high - low),
+            Scale::Log(low, high) => libm::log(v / low) / libm::log(high / low),
+        };
+        // A value at or below zero has no place on a log axis: it goes to the edge.
+        if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+    }
+
+    /// Positions of ticks, few enough for labels.
+    pub fn ticks(&self) -> Vec<f64> {
+        match *self {
+            Scale::Linear(low, high) => {
+                let step = round_step((high - low) / 5.0);
+                (0..=10)
+                    .map(|i| low + f64::from(i) * step)
+                    .filter(|v| *v <= high * 1.0001)
+                    .collect()
+            }
+            Scale::Log(low, high) => log_ticks(low, high),
+        }
+    }
+}
+
+fn log_ticks(low: f64, high: f64) -> Vec<f64> {
+    let decades = libm::log10(high / low);
+    let factors: &[f64] = match decades {
+        d if d <= 1.6 => &[1.0, 2.0, 5.0],
+        _ => &[1.0],
+    };
+    let stride = if decades > 7.0 { 2 } else { 1 };
+    let first = libm::floor(libm::log10(low)) as i32;
+    let last = libm::ceil(libm::log10(high)) as i32;
+    let mut ticks = Vec::new();
+    for power in (first..=last).filter(|p| p.rem_euclid(stride) == 0) {
+        for f in factors {
+            let tick = f * libm::pow(10.0, f64::from(power));
+            if tick >= low * 0.999 && tick <= high * 1.001 {
+                ticks.push(tick);
+            }
+        }
+    }
+    ticks
+}
+
+fn split(v: f64) -> (f64, f64) {
+    let decade = libm::pow(10.0, libm::floor(libm::log10(v)));
+    (v / decade, decade)
+}
+
+fn round_step(v: f64) -> f64 {
+    round_up(v.max(1e-300))
+}
+
+fn round_up(v: f64) -> f64 {
+    let (m, decade) = split(v);
+    decade * [1.0, 2.0, 5.0].into_iter().find(|r| m <= r * 1.000_001).unwrap_or(10.0)
+}
+
+fn round_down(v: f64) -> f64 {
+    let (m, decade) = split(v);
+    decade * [5.0, 2.0].into_iter().find(|r| m >= r * 0.999_999).unwrap_or(1.0)
+}
+
+/// A number of a tick without trailing zeros.
+pub fn number(v: f64) -> String {
+    let text = format!("{v:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text.is_empty() { "0".into() } else { text.to_owned() }
+}
+
+/// A tick of a time in ns: `10 µs`, `1 ms`.
+pub fn time(ns: f64) -> String {
+    match ns {
+        v if v <= 0.0 => "0".into(),
+        v if v < 999.0 => format!("{} ns", number(v)),
+        v if v < 999e3 => format!("{} µs", number(v / 1e3)),
+        v if v < 999e6 => format!("{} ms", number(v / 1e6)),
+        v => format!("{} s", number(v / 1e9)),
+    }
+}
+
+/// A tick of a share of requests below: 0.001 beyond is `99.9 %`.
+pub fn percent_below(beyond: f64) -> String {
+    let digits = (-libm::log10(beyond)).round().max(0.0) as usize;
+    let decimals = digits.saturating_sub(2);
+    format!("{:.decimals$} %", 100.0 * (1.0 - beyond))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(Scale::from_zero(87.0).ticks(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(Scale::log_over([0.54, 250.0].into_iter()), Scale::Log(0.5, 500.0));
+        assert_eq!(Scale::Log(0.5, 500.0).ticks(), [1.0, 10.0, 100.0]);
+        assert_eq!(Scale::Log(1.0, 20.0).ticks(), [1.0, 2.0, 5.0, 10.0, 20.0]);
+        assert_eq!(Scale::log_over(std::iter::empty()), Scale::Log(1.0, 10.0));
+        assert_eq!(Scale::Log(1.0, 100.0).place(0.0), 0.0);
+        assert!((Scale::Log(1.0, 100.0).place(10.0) - 0.5).abs() < 1e-12);
+        assert_eq!(
+            (time(1e4), time(2.5e6), time(0.0)),
+            ("10 µs".into(), "2.5 ms".into(), "0".into())
+        );
+        let tails = [percent_below(1.0), percent_below(0.1), percent_below(1e-5)];
+        assert_eq!(tails, ["0 %", "90 %", "99.999 %"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! The ledgers in a report: published beside reproduced. What was not built is folded away.
+
+use super::escape;
+use super::tables::table;
+use crate::ledger::{ClaimVerdict, LedgerVerdicts, ValueVerdict, Verdict, plain};
+
+/// All ledgers.
+pub fn ledgers(ledgers: &[LedgerVerdicts]) -> String {
+    if ledgers.is_empty() {
+        return "<p>No published claims belong to this run.</p>".into();
+    }
+    ledgers.iter().map(ledger).collect()
+}
+
+fn ledger(l: &LedgerVerdicts) -> String {
+    let mut out = format!(
+        "<h3>{}</h3><p class=\"dim\">{}</p><p><strong>{}.</strong></p>",
+        escape(&l.title),
+        escape(&l.citation),
+        escape(&l.summary())
+    );
+    let folded =
+        |v: Verdict| matches!(v, Verdict::NotBuilt | Verdict::NotTestable | Verdict::Input);
+    l.rows.iter().filter(|r| !folded(r.verdict)).for_each(|r| out += &claim(r));
+    for kind in [Verdict::NotBuilt, Verdict::NotTestable, Verdict::Input] {
+        let rows: Vec<&ClaimVerdict> = l.rows.iter().filter(|r| r.verdict == kind).collect();
+        if !rows.is_empty() {
+            let title = format!("{} {}", rows.len(), kind.name());
+            out += &format!("<details><summary>{title}</summary>");
+            rows.iter().for_each(|r| out += &claim(r));
+            out += "</details>";
+        }
+    }
+    out
+}
+
+/// The verdict as a badge; its word says it, the colour only repeats it.
+fn badge(v: Verdict) -> String {
+    format!("<span class=\"verdict {}\">{}</span>", v.name().replace(' ', "-"), v.name())
+}
+
+fn claim(c: &ClaimVerdict) -> String {
+    let mut out = format!(
+        "<article class=\"claim\"><h4>{} {} <span class=\"dim\">{}</span></h4><p>{}</p>",
+        escape(&c.id),
+        badge(c.verdict),
+        escape(&c.source),
+        escape(&c.statement)
+    );
+    if !c.reason.is_empty() {
+        out += &format!("<p class=\"dim\">Because: {}</p>", escape(&c.reason));
+    }
+    if let Some(p) = c.predicate.as_ref().filter(|p| p.holds == Some(false)) {
+        out += &format!("<p class=\"dim\">Fails: <code>{}</code></p>", escape(&p.why));
+    }
+    let rows: Vec<Vec<String>> = c.values.iter().map(value).collect();
+    if !rows.is_empty() {
+        let heading = ["value", "published", "reproduced", "deviation", "tolerance", "verdict"];
+        out += &table(&format!("{}: published and reproduced", c.id), &heading, &rows);
+    }
+    if !c.notes.is_empty() {
+        out += &format!("<p class=\"dim\">{}</p>", escape(&c.notes));
+    }
+    out + "</article>"
+}
+
+fn value(v: &ValueVerdict) -> Vec<String> {
+    let number =
+        |n: Option<f64>| n.map_or("–".into(), |n| escape(&format!("{} {}", plain(n), v.unit)));
+    let percent = |n: f64| format!("{:.0} %", 100.0 * n);
+    vec![
+        escape(&v.label),
+        number(v.published),
+        number(v.reproduced),
+        v.deviation.map_or("–".into(), |d| format!("{:+.1} %", 100.0 * d)),
+        v.tolerance.map_or("–".into(), percent),
+        badge(v.verdict),
+    ]
+}

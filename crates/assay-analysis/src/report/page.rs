@@ -1,0 +1,94 @@
+//! The page: order of the sections, navigation, findings.
+
+use super::{charts, claims, escape, specs, style, tables};
+use crate::finding::{Finding, findings};
+use crate::ledger::LedgerVerdicts;
+use crate::load::Run;
+
+/// The whole page.
+pub fn page(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
+    let sections: Vec<(&str, &str, String)> = vec![
+        ("findings", "Findings", finding_list(&findings(run))),
+        ("bandwidth", "Bandwidth", charts::bandwidth(run)),
+        ("latency", "Latency", charts::latency(run)),
+        ("time", "Over time", charts::over_time(run)),
+        ("metrics", "All metrics", tables::metrics(run)),
+        ("comparison", "Comparison", tables::comparison(run)),
+        ("ledger", "Published and reproduced", claims::ledgers(ledgers)),
+        ("method", "Method", format!("{}{}", specs::method(), tables::stability(run))),
+        ("warnings", "Warnings", specs::warnings(run)),
+        ("setting", "Machine, command and specs", specs::setting(run) + &specs::specs(run)),
+    ];
+    let title = escape(&run.record.title);
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"generator\" content=\"assay {}\"><title>{title}</title>\
+         <style>{}</style></head>\n<body><a class=\"skip\" href=\"#main\">Skip to the \
+          findings</a>\n",
+        escape(&run.record.assay),
+        style::CSS
+    );
+    out += &header(run, &title);
+    out += "<nav aria-label=\"Sections\"><ul>";
+    for (id, name, _) in &sections {
+        out += &format!("<li><a href=\"#{id}\">{name}</a></li>");
+    }
+    out += "</ul></nav></header>\n<main id=\"main\">\n";
+    for (id, name, body) in &sections {
+        out += &format!(
+            "<section id=\"{id}\" aria-labelledby=\"h-{id}\"><h2 id=\"h-{id}\">{name}</h2>\
+             {body}</section>\n"
+        );
+    }
+    out += "</main>\n<footer>";
+    out += &format!(
+        "Made by assay {} from the run of {}. Every number here is in the run directory.",
+        escape(&run.record.assay),
+        escape(&run.record.started)
+    );
+    out + "</footer></body></html>\n"
+}
+
+fn header(run: &Run, title: &str) -> String {
+    let r = &run.record;
+    let repeats = run.cells.iter().map(|c| c.repeats.len()).max().unwrap_or(0);
+    let line = format!(
+        "Study {}, {} cells of {} planned, up to {repeats} repeats each, seed {}, {}",
+        r.study,
+        run.cells.len(),
+        r.plan.len().max(run.cells.len()),
+        r.seed,
+        r.started
+    );
+    format!("<header><h1>{title}</h1><p class=\"dim\">{}</p>{}", escape(&line), tables::cards(run))
+}
+
+fn finding_list(all: &[Finding]) -> String {
+    if all.is_empty() {
+        return "<p>Nothing stands out beyond its uncertainty.</p>".into();
+    }
+    let across = |f: &&Finding| f.id.starts_with("ranking/");
+    let mut out = String::from("<h3>Between targets</h3>");
+    out += &items(all.iter().filter(across));
+    out += "<h3>Within a target</h3>";
+    out + &items(all.iter().filter(|f| !across(f)))
+}
+
+fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {
+    let mut out = String::from("<ul class=\"findings\">");
+    for f in all {
+        out += &format!("<li>{}.", escape(&f.statement));
+        let evidence: String =
+            f.evidence.iter().map(|e| format!("<li>{}</li>", escape(e))).collect();
+        out += &format!(
+            "<details><summary class=\"dim\">Evidence</summary><ul>{evidence}\
+             <li>Threshold: {}. {} requests.</li><li>Again: \
+              <code>{}</code></li></ul></details></li>",
+            escape(&f.threshold),
+            f.samples,
+            escape(&f.reproduce)
+        );
+    }
+    out + "</ul>"
+}

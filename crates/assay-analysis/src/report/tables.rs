@@ -1,0 +1,209 @@
+//! The tables of a report. Each scrolls in its own container, which the keyboard can reach.
+
+use super::escape;
+use crate::compare::{self, Comparison};
+use crate::load::Run;
+use crate::metric;
+use crate::stats::steady::{self, Limits};
+use crate::stats::{Basis, Estimate, drift};
+use crate::text::{count, plus_minus, time_unit};
+use assay_spec::record::{CellRecord, RepeatRecord};
+use assay_spec::units::three_digits;
+
+/// A table in a container of its own; cells are HTML already.
+pub fn table(label: &str, heading: &[&str], rows: &[Vec<String>]) -> String {
+    let mut out = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>\
+         <caption>{0}</caption><thead><tr>",
+        escape(label)
+    );
+    for h in heading {
+        out += &format!("<th scope=\"col\">{}</th>", escape(h));
+    }
+    out += "</tr></thead><tbody>";
+    for row in rows {
+        out += "<tr>";
+        for (i, cell) in row.iter().enumerate() {
+            if i == 0 {
+                out += &format!("<th scope=\"row\">{cell}</th>");
+            } else {
+                out += &format!("<td>{cell}</td>");
+            }
+        }
+        out += "</tr>";
+    }
+    out + "</tbody></table></div>"
+}
+
+/// A value with its interval or the reason beneath.
+fn with_uncertainty(value: &str, e: &Estimate, factor: f64) -> String {
+    let (class, below) = match e.interval {
+        Some((low, high)) => {
+            ("", format!("{} to {}", three_digits(low * factor), three_digits(high * factor)))
+        }
+        None => match &e.basis {
+            Basis::None(reason) => (" class=\"why\"", reason.clone()),
+            other => (" class=\"why\"", other.to_string()),
+        },
+    };
+    format!("{}<small{class}>{}</small>", escape(value), escape(&below))
+}
+
+fn latency(cell: &CellRecord, name: &str) -> String {
+    metric::estimate(cell, name).map_or_else(
+        |_| "–".into(),
+        |e| {
+            let (factor, unit) = time_unit(e.value);
+            with_uncertainty(&format!("{} {unit}", three_digits(e.value * factor)), &e, factor)
+        },
+    )
+}
+
+const PERCENTILES: [&str; 8] = ["mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max"];
+
+/// Every metric of every cell, a table for each workload.
+pub fn metrics(run: &Run) -> String {
+    let mut out = String::new();
+    for (experiment, workload) in run.workloads() {
+        let mut rows = Vec::new();
+        for cell in run.cells_of(experiment, workload) {
+            rows.push(metric_row(cell));
+        }
+        let mut heading = vec!["target", "MB/s", "IOPS"];
+        heading.extend(PERCENTILES);
+        heading.extend(["requests", "errors", "repeats"]);
+        out += &table(&format!("{experiment}: {workload}"), &heading, &rows);
+    }
+    out
+}
+
+fn metric_row(cell: &CellRecord) -> Vec<String> {
+    let mut row = vec![escape(&cell.target)];
+    let rate = |name: &str, factor: f64, text: fn(&Estimate) -> String| {
+        metric::estimate(cell, name).map_or_else(
+            |e| escape(&e.to_string()),
+            |e| with_uncertainty(&text(&e.scaled(factor)), &e, factor),
+        )
+    };
+    row.push(rate("bandwidth", 1e-6, |e| three_digits(e.value)));
+    row.push(rate("iops", 1.0, |e| count(e.value)));
+    row.extend(PERCENTILES.iter().map(|p| latency(cell, p)));
+    for name in ["requests", "errors"] {
+        row.push(metric::estimate(cell, name).map_or("–".into(), |e| format!("{}", e.value)));
+    }
+    row.push(cell.repeats.len().to_string());
+    row
+}
+
+/// Effect sizes of every target against the first listed.
+pub fn comparison(run: &Run) -> String {
+    let targets = run.targets();
+    let Some(reference) = targets.first().filter(|_| targets.len() > 1) else {
+        return "<p>One target: nothing to compare.</p>".into();
+    };
+    let c = compare::table(run, reference);
+    let rows: Vec<Vec<String>> = c.rows.iter().map(comparison_row).collect();
+    let heading =
+        ["workload", "target", "bandwidth ratio", "p50 ratio", "p99 ratio", "A", "KS", "shift"];
+    format!(
+        "<p>Each target against <strong>{}</strong>. A ratio above 1 means the target has more. \
+         A is \
+         the probability that a request of the target is the faster of the two, ties half; KS is \
+         the \
+         largest distance between the two distributions.</p>{}{}",
+        escape(reference),
+        table(&format!("against {reference}"), &heading, &rows),
+        notes(&c)
+    )
+}
+
+fn notes(c: &Comparison) -> String {
+    c.notes.iter().map(|n| format!("<p class=\"dim\">{}</p>", escape(n))).collect()
+}
+
+fn comparison_row(row: &compare::Row) -> Vec<String> {
+    let ratio = |e: &Estimate| with_uncertainty(&three_digits(e.value), e, 1.0);
+    let shift = row.shift;
+    vec![
+        escape(&row.workload),
+        escape(&row.target),
+        ratio(&row.bandwidth),
+        ratio(&row.p50),
+        ratio(&row.p99),
+        shift.map_or("–".into(), |s| format!("{:.3}", s.superiority)),
+        shift.map_or("–".into(), |s| format!("{:.3}", s.distance)),
+        shift.map_or("–".into(), |s| s.words().to_owned()),
+    ]
+}
+
+/// Steady state and drift of the first repeat of each cell.
+pub fn stability(run: &Run) -> String {
+    let mut rows = Vec::new();
+    for cell in &run.cells {
+        let Some(repeat) = cell.repeats.first() else { continue };
+        rows.push(vec![
+            escape(&format!("{}@{}", cell.workload, cell.target)),
+            steady_words(repeat),
+            drift_words(&metric::bandwidth_series(repeat)),
+            drift_words(&metric::latency_series(repeat)),
+        ]);
+    }
+    let heading = ["cell", "steady-state rule", "drift of bandwidth", "drift of mean latency"];
+    table("steady state and drift over the measured phase, first repeat", &heading, &rows)
+}
+
+fn steady_words(repeat: &RepeatRecord) -> String {
+    let Some(s) = &repeat.steady else { return "no rule asked for".into() };
+    let limits = Limits { window: s.window as usize, range: s.range, slope: s.slope };
+    let word = if s.reached { "steady" } else { "not steady" };
+    match steady::check(&s.rounds, limits) {
+        None => format!("{word}<small>{} rounds</small>", s.rounds.len()),
+        Some(c) => {
+            let share = |v: f64| 100.0 * v / c.average;
+            format!(
+                "{word} after {} rounds<small>range {:.1} % of {:.0} %, slope {:.1} % of \
+                 {:.0} %</small>",
+                s.rounds.len(),
+                share(c.range),
+                100.0 * s.range,
+                share(c.excursion),
+                100.0 * s.slope
+            )
+        }
+    }
+}
+
+fn drift_words(series: &[f64]) -> String {
+    let Some(d) = drift::test(series) else { return "too short to tell".into() };
+    let (low, value, high) = d.relative;
+    let word = if d.drifts() { "drifts" } else { "no drift seen" };
+    format!(
+        "{word}<small>{:+.1} % ({:+.1} to {:+.1}) over the phase, p = {:.2}</small>",
+        100.0 * value,
+        100.0 * low,
+        100.0 * high,
+        d.p
+    )
+}
+
+/// A card for each target: its bandwidth under the first four workloads.
+pub fn cards(run: &Run) -> String {
+    let mut out = String::from("<div class=\"cards\">");
+    for target in run.targets() {
+        let about = run.record.targets.iter().find(|t| t.name == target);
+        out += &format!("<section class=\"card\"><h2>{}</h2>", escape(target));
+        if let Some(t) = about {
+            let time = if t.virtual_time { ", virtual time" } else { "" };
+            let line = format!("{} ({}, {}{time})", t.title, t.kind, t.capacity);
+            out += &format!("<p class=\"dim\">{}</p>", escape(&line));
+        }
+        out += "<dl>";
+        for cell in run.cells.iter().filter(|c| c.target == target).take(4) {
+            let value = metric::estimate(cell, "bandwidth")
+                .map_or_else(|_| "not measured".into(), |e| plus_minus(&e.scaled(1e-6)) + " MB/s");
+            out += &format!("<dt>{}</dt><dd>{}</dd>", escape(&cell.workload), escape(&value));
+        }
+        out += "</dl></section>";
+    }
+    out + "</div>"
+}

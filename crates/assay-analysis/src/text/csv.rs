@@ -1,0 +1,82 @@
+//! CSV (RFC 4180): one row for each cell and metric, in base units, with interval and basis.
+
+use crate::load::Run;
+use crate::metric;
+use crate::stats::Estimate;
+
+/// Metrics every cell is asked for; a direction is added where both occur.
+const METRICS: &[(&str, &str)] = &[
+    ("bandwidth", "bytes/s"),
+    ("iops", "1/s"),
+    ("mean", "ns"),
+    ("sd", "ns"),
+    ("min", "ns"),
+    ("p50", "ns"),
+    ("p90", "ns"),
+    ("p95", "ns"),
+    ("p99", "ns"),
+    ("p99.9", "ns"),
+    ("p99.99", "ns"),
+    ("p99.999", "ns"),
+    ("max", "ns"),
+    ("requests", "count"),
+    ("errors", "count"),
+];
+
+/// The whole run as CSV.
+pub fn csv(run: &Run) -> String {
+    let mut out = String::from(
+        "experiment,workload,target,metric,unit,value,low,high,basis,repeats,requests\r\n",
+    );
+    for cell in &run.cells {
+        let n = metric::histogram(cell, None).count();
+        let mut row = |name: &str, unit: &str, e: &Estimate| {
+            let side = |v: Option<f64>| v.map(|v| v.to_string()).unwrap_or_default();
+            let fields = [
+                cell.experiment.clone(),
+                cell.workload.clone(),
+                cell.target.clone(),
+                name.to_owned(),
+                unit.to_owned(),
+                e.value.to_string(),
+                side(e.interval.map(|i| i.0)),
+                side(e.interval.map(|i| i.1)),
+                e.basis.to_string(),
+                cell.repeats.len().to_string(),
+                n.to_string(),
+            ];
+            out += &fields.map(|f| quoted(&f)).join(",");
+            out += "\r\n";
+        };
+        for (name, unit) in names(cell) {
+            if let Ok(e) = metric::estimate(cell, &name) {
+                row(&name, unit, &e);
+            }
+        }
+    }
+    out
+}
+
+fn names(cell: &assay_spec::record::CellRecord) -> Vec<(String, &'static str)> {
+    let mut names: Vec<(String, &str)> =
+        METRICS.iter().map(|(m, unit)| ((*m).to_owned(), *unit)).collect();
+    let kinds = |op| cell.repeats.iter().any(|r| r.ops.iter().any(|o| o.op == op));
+    let ops: Vec<_> = assay_spec::Op::ALL.into_iter().filter(|op| kinds(*op)).collect();
+    if ops.len() > 1 {
+        for op in ops {
+            names.extend(METRICS.iter().map(|(m, unit)| (format!("{}.{m}", op.name()), *unit)));
+        }
+    }
+    let told = cell.repeats.first().map(|r| r.device.as_slice()).unwrap_or_default();
+    names.extend(told.iter().map(|(name, _)| (name.clone(), "")));
+    names
+}
+
+/// Quoted where the format needs it.
+fn quoted(field: &str) -> String {
+    if field.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}

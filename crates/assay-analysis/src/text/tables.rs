@@ -1,0 +1,195 @@
+//! The tables for a terminal.
+
+use super::table::{Table, wrap};
+use super::{count, plus_minus, time_unit};
+use crate::compare::Comparison;
+use crate::ledger::{LedgerVerdicts, ValueVerdict, plain};
+use crate::load::Run;
+use crate::metric;
+use crate::stats::Estimate;
+use assay_spec::record::CellRecord;
+use assay_spec::units::{human_time, three_digits};
+
+/// The run as a table: a block for each workload, a row for each target, at most 100 columns for
+/// target names of up to 16 characters.
+pub fn summary_table(run: &Run) -> String {
+    let mut out = String::new();
+    for (experiment, workload) in run.workloads() {
+        let cells: Vec<&CellRecord> = run.cells_of(experiment, workload).collect();
+        let summary = cells.iter().map(|c| c.summary.as_str()).find(|s| !s.is_empty());
+        out += &format!("{workload}  {}\n", summary.unwrap_or(""));
+        let heading = ["target", "MB/s", "IOPS", "mean", "p50", "p99", "p99.9", "", "max"];
+        let mut table = Table::new(&heading, &[0, 7]);
+        for cell in &cells {
+            table.row(row(cell));
+        }
+        for line in table.lines() {
+            out += &format!("  {line}\n");
+        }
+        out.push('\n');
+    }
+    out += &notes(run);
+    out
+}
+
+fn row(cell: &CellRecord) -> Vec<String> {
+    let get = |name: &str| metric::estimate(cell, name);
+    let bandwidth = match get("bandwidth") {
+        Ok(e) => plus_minus(&e.scaled(1e-6)),
+        Err(e) => return vec![clip(&cell.target, 20), format!("({})", clip(&e.to_string(), 60))],
+    };
+    let short = |name: &str| get(name).map_or_else(|_| "-".into(), |e| human_time(e.value));
+    let tail = get("p99.9");
+    vec![
+        clip(&cell.target, 20),
+        bandwidth,
+        get("iops").map_or_else(|_| "-".into(), |e| count(e.value)),
+        short("mean"),
+        short("p50"),
+        short("p99"),
+        short("p99.9"),
+        tail.map_or_else(|_| String::new(), |e| range(&e)),
+        short("max"),
+    ]
+}
+
+/// `1.1..1.4` in the unit of the value, or `*` where there is no interval.
+fn range(e: &Estimate) -> String {
+    let (factor, _) = time_unit(e.value);
+    match e.interval {
+        Some((low, high)) => {
+            format!("{}..{}", three_digits(low * factor), three_digits(high * factor))
+        }
+        None => "*".into(),
+    }
+}
+
+fn clip(text: &str, limit: usize) -> String {
+    if super::table::width(text) <= limit {
+        return text.to_owned();
+    }
+    text.chars().take(limit - 1).chain(['…']).collect()
+}
+
+/// What a reader must know to trust the table.
+pub(crate) fn note_lines(run: &Run) -> Vec<String> {
+    let mut notes: Vec<String> =
+        vec!["± and low..high are 95 % intervals; MB/s is 10^6 bytes/s.".into()];
+    let mut add = |note: String| {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    };
+    for cell in &run.cells {
+        let at = format!("{}@{}", cell.workload, cell.target);
+        for name in ["bandwidth", "p99.9"] {
+            if let Ok(Estimate { interval: None, basis, .. }) = metric::estimate(cell, name) {
+                add(format!("{at} {name}: {basis}."));
+            }
+        }
+        if let Some(e) = metric::estimate(cell, "errors").ok().filter(|e| e.value > 0.0) {
+            add(format!("{at}: {} requests ended with an error.", e.value));
+        }
+        for repeat in &cell.repeats {
+            if repeat.steady.as_ref().is_some_and(|s| !s.reached) {
+                add(format!("{at}: steady state was not reached."));
+            }
+            repeat.warnings.iter().for_each(|w| add(format!("{at}: {w}")));
+        }
+    }
+    notes
+}
+
+fn notes(run: &Run) -> String {
+    let lines = note_lines(run);
+    let wrapped = lines.iter().flat_map(|n| wrap(n, 98));
+    wrapped.map(|line| line + "\n").collect()
+}
+
+/// The ledger: published beside reproduced, lines of at most `width` characters.
+pub fn ledger_table(verdicts: &LedgerVerdicts, width: usize) -> String {
+    let width = width.max(60);
+    let mut out = String::new();
+    for line in wrap(&format!("{}: {}", verdicts.study, verdicts.title), width) {
+        out += &format!("{line}\n");
+    }
+    out.push('\n');
+    for row in &verdicts.rows {
+        out += &format!("{:<6} {:<12} {}\n", row.id, row.verdict.name(), row.source);
+        let mut indented = |text: &str, by: usize| {
+            for line in wrap(text, width - by) {
+                out += &format!("{}{line}\n", " ".repeat(by));
+            }
+        };
+        indented(&row.statement, 7);
+        if !row.reason.is_empty() {
+            indented(&format!("because: {}", row.reason), 7);
+        }
+        if let Some(p) = row.predicate.as_ref().filter(|p| p.holds == Some(false)) {
+            indented(&format!("fails: {}", p.why), 7);
+        }
+        let shown = row.values.iter().filter(|v| v.reproduced.is_some() || v.published.is_some());
+        let mut table =
+            Table::new(&["", "published", "reproduced", "", "deviation", "verdict"], &[0, 3, 5]);
+        shown.for_each(|v| table.row(value_row(v)));
+        if table.lines().len() > 1 {
+            for line in table.lines() {
+                out += &format!("       {line}\n");
+            }
+        }
+        out.push('\n');
+    }
+    out += &format!("{}\n", verdicts.summary());
+    out
+}
+
+fn value_row(v: &ValueVerdict) -> Vec<String> {
+    let number = |n: Option<f64>| n.map_or_else(|| "-".into(), plain);
+    vec![
+        clip(&v.label, 34),
+        number(v.published),
+        number(v.reproduced),
+        v.unit.clone(),
+        v.deviation.map_or_else(String::new, |d| format!("{:+.1} %", 100.0 * d)),
+        v.verdict.name().to_owned(),
+    ]
+}
+
+/// A comparison: effect sizes of each target against the reference.
+pub fn comparison(c: &Comparison) -> String {
+    let mut out = format!("against {}\n", c.reference);
+    let heading = ["workload", "target", "bandwidth x", "p50 x", "p99 x", "A", "KS", ""];
+    let mut table = Table::new(&heading, &[0, 1, 7]);
+    for row in &c.rows {
+        let ratio = |e: &Estimate| match e.interval {
+            Some((low, high)) => {
+                format!("{} ({}..{})", three_digits(e.value), three_digits(low), three_digits(high))
+            }
+            None => format!("{} *", three_digits(e.value)),
+        };
+        let of = |f: fn(&crate::stats::shift::Shift) -> String| {
+            row.shift.as_ref().map_or_else(|| "-".into(), f)
+        };
+        table.row(vec![
+            clip(&row.workload, 16),
+            clip(&row.target, 16),
+            ratio(&row.bandwidth),
+            three_digits(row.p50.value),
+            three_digits(row.p99.value),
+            of(|s| format!("{:.2}", s.superiority)),
+            of(|s| format!("{:.2}", s.distance)),
+            of(|s| s.words().to_owned()),
+        ]);
+    }
+    for line in table.lines() {
+        out += &format!("  {line}\n");
+    }
+    let legend = "x: target over reference with 95 % interval, * without one. A: probability \
+    that a \
+                  request of the target is the faster one. KS: largest distance of the \
+                   distributions.";
+    for line in wrap(legend, 98).into_iter().chain(c.notes.iter().flat_map(|n| wrap(n, 98))) {
+        out += &format!("{line}\n");
+    }
+    out
+}

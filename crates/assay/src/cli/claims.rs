@@ -1,0 +1,61 @@
+//! `assay claims`: the ledgers, held against the latest run or a given one.
+
+use super::{Common, saved};
+use crate::output::{DONE, Failure, Outcome, data, json, talk};
+use assay_analysis::ledger::{LedgerVerdicts, judge};
+use assay_analysis::load::Run;
+use assay_analysis::text;
+use assay_spec::catalog::{LEDGERS, STUDIES};
+use assay_spec::claims::Ledger;
+use assay_spec::decode::Source;
+use assay_spec::diagnostic::closest;
+use std::path::PathBuf;
+
+/// Options of `assay claims`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Study whose claims to show [default: all]
+    study: Option<String>,
+    /// Run directory to hold them against [default: the latest below `runs`]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the verb.
+pub fn main(options: Options) -> Outcome {
+    let names: Vec<&str> = LEDGERS.iter().map(|b| b.name).collect();
+    if let Some(study) = options.study.as_deref().filter(|s| !names.contains(s)) {
+        let hint = match closest(study, &names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("ledgers: {}", names.join(", ")),
+        };
+        return Err(Failure::usage(format!("there is no ledger `{study}`"), hint));
+    }
+    let directory = options.directory.or_else(saved::latest);
+    let run = directory.as_deref().map(saved::read).transpose()?;
+    let wanted = LEDGERS.iter().filter(|b| options.study.as_deref().is_none_or(|s| s == b.name));
+    let mut verdicts: Vec<LedgerVerdicts> = Vec::new();
+    for bundled in wanted {
+        let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text })?;
+        let tests = run.as_ref().filter(|run| is_held_against(run, bundled.name));
+        verdicts.push(judge(&ledger, tests));
+    }
+    if options.common.json {
+        json(&verdicts);
+        return Ok(DONE);
+    }
+    let tables: Vec<String> = verdicts.iter().map(|v| text::ledger_table(v, 100)).collect();
+    data(&tables.join("\n"));
+    if let Some(directory) = directory.filter(|_| !options.common.quiet) {
+        talk(&format!("held against {}", directory.display()));
+    }
+    Ok(DONE)
+}
+
+/// Whether cells of this run count for this ledger: only if its study says so, since a workload of
+/// the same name in somebody's own file is another experiment.
+fn is_held_against(run: &Run, ledger: &str) -> bool {
+    let study = STUDIES.iter().find(|s| s.name == run.record.study);
+    study.is_some_and(|s| s.ledgers.contains(&ledger))
+}

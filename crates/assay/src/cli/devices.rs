@@ -1,0 +1,114 @@
+//! `assay devices`: modelled drives with their sources, and what may be done to this machine's.
+
+use super::Common;
+use crate::output::{DONE, Outcome, data, json};
+use assay_engine::plan::find_model;
+use assay_engine::safety;
+use assay_spec::catalog::DEVICES;
+use assay_spec::decode::Source;
+use assay_spec::device::{DeviceKind, DeviceSpec, Origin};
+
+/// Options of `assay devices`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// A modelled drive: show every value with its source
+    name: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the verb.
+pub fn main(options: Options) -> Outcome {
+    match &options.name {
+        Some(name) => show(name.strip_prefix("sim:").unwrap_or(name), &options.common),
+        None => list(&options.common),
+    }
+}
+
+fn list(common: &Common) -> Outcome {
+    let mut specs = Vec::new();
+    for bundled in DEVICES {
+        specs.push(DeviceSpec::parse(Source { file: bundled.file, text: bundled.text })?);
+    }
+    let real = safety::survey();
+    if common.json {
+        json(&serde_json::json!({
+            "models": specs.iter().map(|s| serde_json::json!({
+                "name": s.name, "aliases": s.aliases, "title": s.title, "bytes": s.capacity,
+            })).collect::<Vec<_>>(),
+            "block_devices": real.iter().map(|d| serde_json::json!({
+                "name": d.name, "path": d.path, "bytes": d.size, "model": d.model,
+                "serial": d.serial, "rotational": d.rotational, "may": d.may.to_string(),
+            })).collect::<Vec<_>>(),
+        }));
+        return Ok(DONE);
+    }
+    let mut lines = vec!["Modelled drives (virtual time)".to_owned()];
+    for spec in &specs {
+        let aliases = match spec.aliases.as_slice() {
+            [] => String::new(),
+            names => format!(" (also {})", names.join(", ")),
+        };
+        lines.push(format!("  {:<14} {}{aliases}", format!("sim:{}", spec.name), spec.title));
+    }
+    lines.push("\nBlock devices of this machine".to_owned());
+    for d in &real {
+        let path = d.path.display().to_string();
+        let size = format!("{:.1} GB", d.size.0 as f64 / 1e9);
+        let model = d.model.as_deref().unwrap_or("");
+        lines.push(format!("  {path:<14} {size:>10}  {model:<20} {}", d.may));
+    }
+    if real.is_empty() {
+        lines.push("  none".to_owned());
+    }
+    lines.push("\nA file works too: `assay run quick --on ./scratch.img --size 1GiB`".to_owned());
+    data(&lines.join("\n"));
+    Ok(DONE)
+}
+
+fn show(name: &str, common: &Common) -> Outcome {
+    let spec = find_model(name)?;
+    let origin = |o: &Origin| match o {
+        Origin::Source(text) => ("source", text.clone()),
+        Origin::Derived(how) => ("derived", how.clone()),
+        Origin::Assumed(why) => ("assumed", why.clone()),
+    };
+    if common.json {
+        let facts = spec.facts.iter().map(|f| {
+            let (kind, text) = origin(&f.origin);
+            serde_json::json!({ "path": f.path, "value": f.value, "origin": kind, "text": text })
+        });
+        json(&serde_json::json!({
+            "name": spec.name, "aliases": spec.aliases, "title": spec.title,
+            "facts": facts.collect::<Vec<_>>(),
+        }));
+        return Ok(DONE);
+    }
+    let mut lines = vec![format!("{}: {}", spec.name, spec.title)];
+    match &spec.kind {
+        DeviceKind::Ssd(ssd) => {
+            let spare = ssd.nand.raw().0 as f64 / spec.capacity.0 as f64 - 1.0;
+            let share = format!("{:.1} %", spare * 100.0);
+            lines.push(format!(
+                "{} of flash on {} planes for {}: {share} spare",
+                ssd.nand.raw(),
+                ssd.nand.planes(),
+                spec.capacity
+            ));
+        }
+        DeviceKind::Hdd(hdd) => lines.push(format!(
+            "{} cylinders, {} heads, {} zones",
+            hdd.cylinders(),
+            hdd.heads,
+            hdd.zones.len()
+        )),
+    }
+    lines.push(String::new());
+    for fact in &spec.facts {
+        let (kind, text) = origin(&fact.origin);
+        let value = fact.value.split_whitespace().collect::<Vec<_>>().join(" ");
+        lines.push(format!("  {:<22} {value:<14} {kind}: {text}", fact.path));
+    }
+    data(&lines.join("\n"));
+    Ok(DONE)
+}

@@ -1,0 +1,129 @@
+//! `assay report`: the page and the tables of a run, again from its directory alone.
+
+use super::{Common, saved};
+use crate::output::{DONE, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
+use assay_analysis::expr::{Expr, Value};
+use assay_analysis::ledger::{LedgerVerdicts, judge};
+use assay_analysis::load::Run;
+use assay_analysis::{finding, metric, report, text};
+use assay_engine::run::{write_json, write_text};
+use assay_spec::catalog::{LEDGERS, STUDIES, find};
+use assay_spec::claims::Ledger;
+use assay_spec::decode::Source;
+use assay_spec::experiment::Experiment;
+use std::path::{Path, PathBuf};
+
+/// Options of `assay report`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// The run directory [default: the latest below `runs`]
+    directory: Option<PathBuf>,
+    /// Print every metric of every cell as CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the verb.
+pub fn main(options: Options) -> Outcome {
+    let directory = saved::or_latest(options.directory)?;
+    if options.csv {
+        data(&text::csv(&saved::read(&directory)?));
+        return Ok(DONE);
+    }
+    finish(&directory, &options.common, None)
+}
+
+/// Analyses a run directory: writes its findings, ledger and page, prints its table.
+/// `print` replaces the table.
+pub fn finish(directory: &Path, common: &Common, print: Option<String>) -> Outcome {
+    let run = saved::read(directory)?;
+    let ledgers = ledgers_of(&run);
+    let findings = finding::findings(&run);
+    write_json(&directory.join("findings.json"), &findings)?;
+    write_json(&directory.join("claims.json"), &ledgers)?;
+    write_text(&directory.join("cells.csv"), &text::csv(&run))?;
+    let page = directory.join("report.html");
+    write_text(&page, &report::html(&run, &ledgers))?;
+    if common.json {
+        json(&serde_json::json!({
+            "directory": directory,
+            "report": page,
+            "cells": metrics(&run),
+            "findings": findings,
+            "ledgers": ledgers,
+        }));
+    } else {
+        data(&print.unwrap_or_else(|| text::summary_table(&run)));
+    }
+    if !common.quiet {
+        for ledger in &ledgers {
+            talk(&format!("{}: {}", ledger.study, ledger.summary()));
+        }
+        talk(&format!("report: {}", page.display()));
+    }
+    let unmet = unmet_expectations(&run);
+    unmet.iter().for_each(|text| talk(text));
+    let unsteady = run.cells.iter().flat_map(|c| &c.repeats).filter_map(|r| r.steady.as_ref());
+    Ok(match (unmet.is_empty(), unsteady.clone().all(|s| s.reached)) {
+        (false, _) => UNMET,
+        (true, false) => INCONCLUSIVE,
+        (true, true) => DONE,
+    })
+}
+
+/// The ledgers the run's study is held against, judged.
+pub fn ledgers_of(run: &Run) -> Vec<LedgerVerdicts> {
+    let names = STUDIES.iter().find(|s| s.name == run.record.study).map_or(&[][..], |s| s.ledgers);
+    let judged = |name: &&str| {
+        let bundled = find(LEDGERS, name)?;
+        let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text }).ok()?;
+        Some(judge(&ledger, Some(run)))
+    };
+    names.iter().filter_map(judged).collect()
+}
+
+/// The usual metrics of every cell, with their intervals.
+fn metrics(run: &Run) -> Vec<serde_json::Value> {
+    const USUAL: &[&str] =
+        &["bandwidth", "iops", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max"];
+    let one = |cell: &assay_spec::record::CellRecord| {
+        let mut values = serde_json::Map::new();
+        for name in USUAL {
+            let value = match metric::estimate(cell, name) {
+                Ok(e) => serde_json::json!(e),
+                Err(e) => serde_json::json!({ "missing": e.to_string() }),
+            };
+            values.insert((*name).to_owned(), value);
+        }
+        serde_json::json!({ "id": cell.id, "summary": cell.summary, "skipped": cell.skipped,
+            "metrics": values })
+    };
+    run.cells.iter().map(one).collect()
+}
+
+/// What the author of the experiment expected and the run does not show.
+fn unmet_expectations(run: &Run) -> Vec<String> {
+    let mut unmet = Vec::new();
+    for record in &run.record.experiments {
+        let source = Source { file: &record.file, text: &record.text };
+        let Ok(experiment) = Experiment::parse(source) else { continue };
+        for workload in &experiment.workloads {
+            for text in &workload.expect {
+                let Ok(expression) = Expr::parse_expectation(text) else { continue };
+                for cell in run.cells_of(&experiment.name, &workload.name) {
+                    let look_up = |r: &assay_analysis::expr::Reference| {
+                        metric::estimate(cell, &r.metric).map(|e| e.value)
+                    };
+                    match expression.evaluate(&look_up) {
+                        Ok(Value::Truth(true)) => {}
+                        Ok(_) => unmet.push(format!("not met: {} of {}", text, cell.id)),
+                        Err(e) => unmet.push(format!("not met: {} of {}: {e}", text, cell.id)),
+                    }
+                }
+            }
+        }
+    }
+    unmet
+}

@@ -1,0 +1,216 @@
+//! `assay run`: a study or an experiment file, on its targets or on others.
+
+use super::{Common, Running, report};
+use crate::output::progress::Progress;
+use crate::output::{Failure, Outcome, talk};
+use assay_analysis::expr::Expr;
+use assay_engine::plan::{PlannedTarget, open_target};
+use assay_engine::run::{Asked, Run, this_host, utc_now};
+use assay_spec::catalog::STUDIES;
+use assay_spec::decode::Source;
+use assay_spec::diagnostic::closest;
+use assay_spec::experiment::{Experiment, WorkloadSpec};
+use assay_spec::record::{ExperimentRecord, IntentRecord};
+use std::path::{Path, PathBuf};
+
+/// Options of `assay run`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// A study (`quick`) or an experiment file (`slow.toml`)
+    subject: String,
+    /// Targets to measure beside the experiment's own: `sim:NAME`, `null`, a file, a block device
+    #[arg(long, value_name = "T,T…", value_delimiter = ',')]
+    on: Vec<String>,
+    /// Targets to measure instead of the experiment's own
+    #[arg(long, value_name = "T,T…", value_delimiter = ',', conflicts_with = "on")]
+    only: Vec<String>,
+    #[command(flatten)]
+    running: Running,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What is to be run, before any target is opened.
+pub struct Subject {
+    /// Study or file.
+    pub study: String,
+    /// One line for people.
+    pub title: String,
+    /// Experiments with their texts.
+    pub experiments: Vec<(Experiment, ExperimentRecord)>,
+}
+
+/// Runs the verb.
+pub fn main(options: Options) -> Outcome {
+    let subject = find_subject(&options.subject)?;
+    let own = subject.experiments.iter().flat_map(|(e, _)| e.targets.clone());
+    let mut written: Vec<String> =
+        if options.only.is_empty() { own.chain(options.on).collect() } else { options.only };
+    let mut seen = std::collections::BTreeSet::new();
+    written.retain(|t| seen.insert(t.clone()));
+    execute(subject, &written, options.running, &options.common)
+        .and_then(|(directory, _)| report::finish(&directory, &options.common, None))
+}
+
+/// Opens the targets and runs the subject on them; returns the run directory.
+pub fn execute(
+    subject: Subject,
+    targets: &[String],
+    running: Running,
+    common: &Common,
+) -> Result<(PathBuf, Run), Failure> {
+    if targets.is_empty() {
+        return Err(Failure::usage(
+            "the experiment names no target",
+            "add `targets = [\"sim:ssd-m\"]` to it, or say `--on sim:ssd-m` or `--on PATH`",
+        ));
+    }
+    let intent = IntentRecord {
+        write: running.write,
+        destroy: running.destroy,
+        size: running.size.as_deref().map(parse_size).transpose()?,
+    };
+    let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
+    let writes = workloads.any(WorkloadSpec::writes);
+    let targets = open_targets(targets, &intent, writes)?;
+    let started = utc_now();
+    let directory = running.out.unwrap_or_else(|| default_directory(&subject.study, &started));
+    let asked = Asked {
+        study: subject.study,
+        title: subject.title,
+        command: std::env::args().collect(),
+        seed: running.seed,
+        started,
+        intent,
+    };
+    let mut run = Run::new(asked, subject.experiments, targets, this_host());
+    if let Some(threads) = running.threads {
+        run.threads = usize::from(threads);
+    }
+    announce_writes(&run, common);
+    watch_for_interrupt();
+    let progress = Progress::new(run.record.plan.len(), common.quiet);
+    let ended = run.start(&directory, &progress);
+    progress.clear();
+    ended.inspect_err(|_| point_to_resume(&directory))?;
+    Ok((directory, run))
+}
+
+/// Opens every target; two of one name get numbers.
+pub fn open_targets(
+    written: &[String],
+    intent: &IntentRecord,
+    writes: bool,
+) -> Result<Vec<PlannedTarget>, Failure> {
+    let mut targets: Vec<PlannedTarget> = Vec::new();
+    for text in written {
+        let mut target = open_target(text, intent, writes)?;
+        let base = target.record.name.clone();
+        let mut number = 2;
+        while targets.iter().any(|t| t.record.name == target.record.name) {
+            target.record.name = format!("{base}.{number}");
+            number += 1;
+        }
+        targets.push(target);
+    }
+    Ok(targets)
+}
+
+fn parse_size(text: &str) -> Result<assay_spec::Bytes, Failure> {
+    let expected = assay_spec::units::SIZE_EXPECTED;
+    text.parse().map_err(|_| {
+        Failure::usage(format!("`--size {text}` is not a size"), format!("write {expected}"))
+    })
+}
+
+/// The study of this name, or the experiment in this file.
+pub fn find_subject(name: &str) -> Result<Subject, Failure> {
+    if let Some(study) = STUDIES.iter().find(|s| s.name == name) {
+        let experiments = study.experiments.iter().map(|b| load(b.file, b.text));
+        return Ok(Subject {
+            study: study.name.into(),
+            title: study.title.into(),
+            experiments: experiments.collect::<Result<_, Failure>>()?,
+        });
+    }
+    if !name.ends_with(".toml") {
+        let names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
+        let hint = match closest(name, &names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("studies: {}; an experiment file ends in `.toml`", names.join(", ")),
+        };
+        return Err(Failure::usage(format!("there is no study `{name}`"), hint));
+    }
+    let text = std::fs::read_to_string(name).map_err(|e| {
+        Failure::usage(format!("{name} cannot be read: {e}"), "`examples/` has files to start from")
+    })?;
+    let loaded = load(name, &text)?;
+    let stem = Path::new(name).file_stem().map_or(name.into(), |s| s.to_string_lossy());
+    Ok(Subject {
+        study: stem.into_owned(),
+        title: loaded.0.question.clone(),
+        experiments: vec![loaded],
+    })
+}
+
+/// Decodes an experiment and checks its expectations.
+pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Failure> {
+    let experiment = Experiment::parse(Source { file, text })?;
+    for workload in &experiment.workloads {
+        for expectation in &workload.expect {
+            Expr::parse_expectation(expectation).map_err(|e| {
+                Failure::usage(
+                    format!("{file}: `{}` expects `{expectation}`: {e}", workload.name),
+                    "an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`",
+                )
+            })?;
+        }
+    }
+    let record = ExperimentRecord {
+        name: experiment.name.clone(),
+        file: file.to_owned(),
+        text: text.to_owned(),
+    };
+    Ok((experiment, record))
+}
+
+fn default_directory(study: &str, started: &str) -> PathBuf {
+    let stamp: String = started.chars().filter(char::is_ascii_alphanumeric).collect();
+    let base = format!("{study}-{stamp}");
+    let numbered = (2..).map(|n| format!("{base}-{n}"));
+    let names = std::iter::once(base.clone()).chain(numbered);
+    let mut paths = names.map(|name| Path::new("runs").join(name));
+    paths.find(|p| !p.exists()).expect("some number is free")
+}
+
+/// Before anything is written to a real target, says how much may be.
+fn announce_writes(run: &Run, common: &Common) {
+    let writing = run.experiments.iter().flat_map(|e| e.workloads.iter().map(move |w| (e, w)));
+    let cells: u32 = writing.filter(|(_, w)| w.writes()).map(|(e, _)| e.repeats).sum();
+    let real = |t: &&PlannedTarget| !t.record.virtual_time && t.record.kind != "null";
+    for target in run.targets.iter().filter(real).filter(|t| t.may_write && !common.quiet) {
+        talk(&format!(
+            "{} ({}) will be written to: {cells} measurements, within its first {}",
+            target.record.written, target.record.kind, target.record.capacity
+        ));
+    }
+}
+
+/// Ctrl-C ends the cell in progress and keeps what is done; a second one ends the program.
+pub fn watch_for_interrupt() {
+    extern "C" fn on_interrupt(_signal: libc::c_int) {
+        assay_engine::drive::interrupt();
+        // SAFETY: `signal` is async-signal-safe, and restoring the default takes no pointer.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+    }
+    let handler = on_interrupt as extern "C" fn(libc::c_int);
+    // SAFETY: the handler only stores to an atomic and calls `signal`.
+    unsafe { libc::signal(libc::SIGINT, handler as libc::sighandler_t) };
+}
+
+/// Says how to go on, if there is something to go on with.
+pub fn point_to_resume(directory: &Path) {
+    if directory.join("cells.json").exists() {
+        talk(&format!("what is finished is kept: `assay resume {}`", directory.display()));
+    }
+}

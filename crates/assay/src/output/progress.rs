@@ -1,0 +1,36 @@
+//! Progress with an ETA, on a terminal only.
+
+use assay_engine::run::Observer;
+use assay_spec::record::{CellPlan, CellRecord};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar over the cells of a run.
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar of `cells`; invisible if `quiet` or if stderr is no terminal.
+    pub fn new(cells: usize, quiet: bool) -> Progress {
+        let target =
+            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(cells as u64), target);
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} cells  {eta} left  {msg}");
+        bar.set_style(style.expect("the template is right"));
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        Progress(bar)
+    }
+
+    /// Takes the bar away.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Observer for Progress {
+    fn started(&self, plan: &CellPlan) {
+        self.0.set_message(plan.id.clone());
+    }
+
+    fn finished(&self, _cell: &CellRecord, done: usize, _of: usize) {
+        self.0.set_position(done as u64);
+    }
+}
