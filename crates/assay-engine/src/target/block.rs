@@ -1,7 +1,7 @@
 //! Opens the file or block device that an experiment runs on, as safely as it can be done.
 //!
 //! *Invariants.* Nothing is created under `/dev`; nothing that exists is written to, truncated or
-//! opened for writing before the checks of [`safety`](crate::safety) have passed. A block device
+//! opened for writing before the checks of [`crate::safety`] have passed. A block device
 //! that will be written to is opened `O_EXCL`: as long as [`Opened::file`] lives, nobody can
 //! mount it.
 //! What was opened is compared with what was checked, so a name that changes hands in between is

@@ -90,10 +90,10 @@ fn show(name: &str, common: &Common) -> Outcome {
             let spare = ssd.nand.raw().0 as f64 / spec.capacity.0 as f64 - 1.0;
             let share = format!("{:.1} %", spare * 100.0);
             lines.push(format!(
-                "{} of flash on {} planes for {}: {share} spare",
+                "{} of flash on {} planes for {:.1} GB: {share} spare",
                 ssd.nand.raw(),
                 ssd.nand.planes(),
-                spec.capacity
+                spec.capacity.0 as f64 / 1e9
             ));
         }
         DeviceKind::Hdd(hdd) => lines.push(format!(
