@@ -10,7 +10,6 @@ pub mod proportion;
 pub mod ratio;
 pub mod shift;
 pub mod special;
-pub mod steady;
 pub mod student;
 
 /// A number with its uncertainty, or with the reason why it has none.

@@ -103,6 +103,7 @@ fn synthetic(repeats: usize) -> Run {
         identity: vec![("vendor".into(), "<none>".into())],
         spec: Some("name = \"x\" # <&>\npage = \"4KiB\"\n".into()),
         virtual_time: true,
+        created: false,
     };
     let record = RunRecord {
         schema: SCHEMA,

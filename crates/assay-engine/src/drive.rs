@@ -1,8 +1,9 @@
 //! The measuring loop: one phase of a workload on a target.
 //!
-//! Generic over target and sink, so that the loop over a null target costs what the tool costs and no
-//! virtual call more. Requests are issued whenever a slot is free; the clock is the target's. A phase
-//! ended by time counts what completed within it; what is still in flight is waited for and not counted.
+//! Generic over target and sink, so that the loop over a null target costs what the tool costs and
+//! no virtual call more. Requests are issued whenever a slot is free; the clock is the target's. A
+//! phase ended by time counts what completed within it; what is still in flight is waited for and
+//! not counted.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::generate::{Ask, Generator, Random};

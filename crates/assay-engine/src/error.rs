@@ -1,7 +1,7 @@
 //! What can go wrong while running, as the user sees it.
 //!
-//! Every error says what happened and what to do next; `kind` is what code matches on and decides the
-//! exit code, `id` is what `assay explain` takes.
+//! Every error says what happened and what to do next; `kind` is what code matches on and decides
+//! the exit code, `id` is what `assay explain` takes.
 
 use std::fmt;
 

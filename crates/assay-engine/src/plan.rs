@@ -80,6 +80,7 @@ fn null_target() -> PlannedTarget {
             identity: Vec::new(),
             spec: None,
             virtual_time: false,
+            created: false,
         },
         kind: TargetKind::Null,
         may_write: true,
@@ -89,7 +90,9 @@ fn null_target() -> PlannedTarget {
 fn open_model(written: &str, name: &str) -> std::result::Result<PlannedTarget, PlanError> {
     let (spec, text) = if name.ends_with(".toml") {
         let text = std::fs::read_to_string(name).map_err(|e| {
-            Error::usage("no-such-file", format!("the device file {name} cannot be read"), "")
+            let hint =
+                "the path counts from where assay is started; `assay devices` lists the models";
+            Error::usage("no-such-file", format!("the device file {name} cannot be read"), hint)
                 .caused_by(e)
         })?;
         let spec = DeviceSpec::parse(Source { file: name, text: &text });
@@ -109,6 +112,7 @@ fn open_model(written: &str, name: &str) -> std::result::Result<PlannedTarget, P
             identity: Vec::new(),
             spec: Some(text),
             virtual_time: true,
+            created: false,
         },
         kind: TargetKind::Model(Box::new(spec)),
         may_write: true,
@@ -171,6 +175,7 @@ fn open_real(written: &str, record: &IntentRecord, writes: bool) -> Result<Plann
             identity,
             spec: None,
             virtual_time: false,
+            created: opened.created,
         },
         kind: TargetKind::Real(opened),
         may_write: writes && (new || allowed),

@@ -1,8 +1,9 @@
 //! A run: its directory, its cells, and going on after an interruption.
 //!
-//! `run.json` is written first and never changes. Each finished cell is added to `cells.json`, which is
-//! replaced as a whole (written beside, synced, renamed), so that a reader and a crash see only whole
-//! files. Modelled targets run side by side; targets on the wall clock run alone, one after the other.
+//! `run.json` is written first and never changes. Each finished cell is added to `cells.json`,
+//! which is replaced as a whole (written beside, synced, renamed), so that a reader and a crash see
+//! only whole files. Modelled targets run side by side; targets on the wall clock run alone, one
+//! after the other.
 
 use crate::cell::{cell_id, run_cell};
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! The drive as a state machine, and the queue in front of a media model.
 //!
-//! *Contract.* `submit` takes a request or says the queue is full; `next_event` is the time of the next
-//! thing that will happen; `advance(to, …)` lets everything up to and including `to` happen, in order,
-//! and appends the completions. Time never runs back.
+//! *Contract.* `submit` takes a request or says the queue is full; `next_event` is the time of the
+//! next thing that will happen; `advance(to, …)` lets everything up to and including `to` happen,
+//! in order, and appends the completions. Time never runs back.
 
 use crate::hdd::Hdd;
 use crate::ssd::Ssd;
@@ -38,7 +38,8 @@ pub trait Drive {
 
 /// A media model: knows a request's end when it gets it.
 pub(crate) trait Media {
-    /// Serves `request`, which reaches the controller at `at`; returns when the host has its answer.
+    /// Serves `request`, which reaches the controller at `at`; returns when the host has its
+    /// answer.
     fn serve(&mut self, at: Nanos, request: &Request) -> Nanos;
     /// See [`Drive::counters`].
     fn counters(&self) -> Vec<(String, f64)>;

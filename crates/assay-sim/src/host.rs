@@ -1,8 +1,9 @@
 //! The host model: what the machine adds between the workload and the drive.
 //!
-//! Requests wait in arrival order (as under Linux's noop elevator) until the drive may have another,
-//! and each dispatch comes no earlier than `gap` after the last completion: interrupt, completion and
-//! dispatch cost the processor that much. One host per machine of a document, the same for all drives.
+//! Requests wait in arrival order (as under Linux's noop elevator) until the drive may have
+//! another, and each dispatch comes no earlier than `gap` after the last completion: interrupt,
+//! completion and dispatch cost the processor that much. One host per machine of a document, the
+//! same for all drives.
 
 use crate::drive::{Accept, Drive};
 use assay_spec::experiment::HostSpec;

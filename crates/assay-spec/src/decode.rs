@@ -1,8 +1,9 @@
 //! From TOML to values, with the place of every mistake.
 //!
-//! A [`Section`] wraps one table. Each getter takes a key out; [`Section::finish`] complains of what
-//! nobody took. So a key cannot be ignored by accident, and every complaint has a line and a column.
-//! Used instead of serde because a range check three levels down must still point at the value.
+//! A [`Section`] wraps one table. Each getter takes a key out; [`Section::finish`] complains of
+//! what nobody took. So a key cannot be ignored by accident, and every complaint has a line and a
+//! column. Used instead of serde because a range check three levels down must still point at the
+//! value.
 
 use crate::diagnostic::{Diagnostic, Kind, Place, closest, one_of};
 use crate::units::{Bytes, Nanos, QuantityError, SIZE_EXPECTED, TIME_EXPECTED};
@@ -305,6 +306,16 @@ impl<'a> Section<'a> {
     /// An optional time.
     pub fn optional_time(&mut self, key: &'static str) -> Decoded<Option<Nanos>> {
         self.quantity(key, TIME_EXPECTED)
+    }
+
+    /// An optional time of waiting, zero if absent, an hour at most.
+    pub fn pause(&mut self, key: &'static str) -> Decoded<Nanos> {
+        let value = self.optional_time(key)?.unwrap_or(Nanos::ZERO);
+        if value <= Nanos::from_secs(3600) {
+            return Ok(value);
+        }
+        let message = format!("`{key}` = {value} is out of range");
+        Err(self.error(Kind::OutOfRange, self.span_of(key), message, "at most 1h"))
     }
 
     fn quantity<T: FromStr<Err = QuantityError>>(

@@ -16,6 +16,7 @@ pub use ssd::{BufferSpec, FtlSpec, NandSpec, ReadAheadSpec, SsdSpec};
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Kind, closest};
+use crate::experiment::{bad_name, is_name};
 use crate::units::{Bytes, Nanos};
 
 /// A drive, as declared.
@@ -92,12 +93,23 @@ impl DeviceSpec {
 }
 
 fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
-    let name = top.string("name")?;
+    let (name, name_span) = top.string_at("name")?;
+    if !is_name(&name) {
+        return Err(bad_name(top, name_span, &name));
+    }
     let title = top.string("title")?;
     let aliases = top.strings("aliases")?.into_iter().map(|(s, _)| s).collect();
     let kind = top.choice("kind", &["ssd", "hdd"])?;
     let mut values = Values::new(top)?;
-    let capacity = values.top(top, "capacity")?.size("value")?;
+    let capacity = values.size(top, "", "capacity")?;
+    if !(Bytes::MIB..=Bytes(1 << 50)).contains(&capacity) {
+        return Err(top.error(
+            Kind::OutOfRange,
+            top.span_of("capacity"),
+            format!("a drive of {capacity} cannot be"),
+            "from 1MiB to 1PiB",
+        ));
+    }
     let mut link = top.section("link", "link")?;
     let link_spec = LinkSpec {
         rate: values.rate(&mut link, "link", "rate")?,
@@ -110,6 +122,11 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
         _ => DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?),
     };
     Ok(DeviceSpec { name, aliases, title, capacity, link: link_spec, kind, facts: values.facts })
+}
+
+/// `section.key`, or `key` at the top.
+fn dotted(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// Takes values with their origins out of sections, keeping the facts.
@@ -182,25 +199,29 @@ impl Values {
         }
         let span = inner.span_of("value");
         let value = inner.source().text.get(span).unwrap_or("").trim_matches('"').to_owned();
-        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        self.facts.push(Fact { path, value, origin: origins.remove(0) });
+        self.facts.push(Fact { path: dotted(path, key), value, origin: origins.remove(0) });
         Ok(inner)
-    }
-
-    fn top<'a>(&mut self, top: &mut Section<'a>, key: &'static str) -> Decoded<Section<'a>> {
-        self.open(top, "", key)
     }
 
     fn time(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<Nanos> {
         let mut inner = self.open(s, path, key)?;
-        let value = inner.time("value")?;
+        let (value, span) = (inner.time("value")?, inner.span_of("value"));
+        // Nothing in a drive takes longer, and sums of a few of these stay far from overflow.
+        if value > Nanos::from_secs(60) {
+            let message = format!("`{}` = {value} is out of range", dotted(path, key));
+            return Err(inner.error(Kind::OutOfRange, span, message, "at most 60s"));
+        }
         inner.finish()?;
         Ok(value)
     }
 
     fn size(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<Bytes> {
         let mut inner = self.open(s, path, key)?;
-        let value = inner.size("value")?;
+        let (value, span) = (inner.size("value")?, inner.span_of("value"));
+        if value < Bytes(512) {
+            let message = format!("`{}` = {value} is out of range", dotted(path, key));
+            return Err(inner.error(Kind::OutOfRange, span, message, "at least 512B"));
+        }
         inner.finish()?;
         Ok(value)
     }

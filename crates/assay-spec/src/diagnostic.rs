@@ -43,14 +43,14 @@ impl Kind {
         (
             Kind::Syntax,
             "syntax",
-            "The file is not TOML. The position is where the parser gave up; the mistake is there or \
-             just before it (a missing quote, bracket or `=`).",
+            "The file is not TOML. The position is where the parser gave up; the mistake is there \
+             or just before it (a missing quote, bracket or `=`).",
         ),
         (
             Kind::UnknownKey,
             "unknown-key",
-            "A key that no declaration has. Keys are never ignored: a misspelt key that was silently \
-             skipped would measure something else than you asked for.",
+            "A key that no declaration has. Keys are never ignored: a misspelt key that was \
+             silently skipped would measure something else than you asked for.",
         ),
         (
             Kind::MissingKey,
@@ -61,26 +61,27 @@ impl Kind {
         (
             Kind::WrongType,
             "wrong-type",
-            "The value has another type than the key takes, e.g. a string where a list is expected. \
-             Sizes and times are strings with a unit: `\"4KiB\"`, `\"10ms\"`.",
+            "The value has another type than the key takes, e.g. a string where a list is \
+             expected. Sizes and times are strings with a unit: `\"4KiB\"`, `\"10ms\"`.",
         ),
         (
             Kind::BadUnit,
             "bad-unit",
-            "Every size and time is written with its unit. KiB, MiB, GiB, TiB are powers of 1024; kB, \
-             MB, GB, TB are powers of 1000; times take ns, us, ms, s, m, h; rates take `/s`. `KB` and \
-             `K` are refused because different tools mean different things by them.",
+            "Every size and time is written with its unit. KiB, MiB, GiB, TiB are powers of 1024; \
+             kB, MB, GB, TB are powers of 1000; times take ns, us, ms, s, m, h; rates take `/s`. \
+             `KB` and `K` are refused because different tools mean different things by them.",
         ),
         (
             Kind::UnknownValue,
             "unknown-value",
-            "A word that is not one of the fixed list the key takes: a pattern, a policy, the name of \
-             a device.",
+            "A word that is not one of the fixed list the key takes: a pattern, a policy, the \
+             name of a device.",
         ),
         (
             Kind::OutOfRange,
             "out-of-range",
-            "The value is of the right kind but outside what makes sense; the message gives the range.",
+            "The value is of the right kind but outside what makes sense; the message gives the \
+             range.",
         ),
         (
             Kind::Impossible,

@@ -65,7 +65,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     let host = match top.optional_section("host", "host")? {
         None => HostSpec { gap: Nanos::ZERO, queue_depth: None },
         Some(mut s) => {
-            let gap = s.optional_time("gap")?.unwrap_or(Nanos::ZERO);
+            let gap = s.pause("gap")?;
             let limited = s.has("queue_depth");
             let depth = s.count("queue_depth", 1..65_536, Some(1))?;
             s.finish()?;
@@ -107,7 +107,8 @@ pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.chars().all(fine)
 }
 
-fn bad_name(
+/// The complaint about a name that is none.
+pub(crate) fn bad_name(
     top: &Section<'_>,
     span: std::ops::Range<usize>,
     name: &str,

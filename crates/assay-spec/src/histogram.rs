@@ -2,8 +2,8 @@
 //!
 //! Values below 256 ns have a bucket each; above, every power of two is cut into 128 equal buckets,
 //! so a bucket is at most 1/128 of its value wide and its midpoint is off by at most 1/256 (0.4 %).
-//! The layout never changes, so histograms of any two runs merge by adding counts. 7 bits a power of
-//! two up to 2⁴³ ns (2.4 hours): 4,736 buckets, 37 KiB.
+//! The layout never changes, so histograms of any two runs merge by adding counts. 7 bits a power
+//! of two up to 2⁴³ ns (2.4 hours): 4,736 buckets, 37 KiB.
 
 use crate::units::Nanos;
 use serde::de::Error as _;
@@ -171,7 +171,8 @@ impl std::fmt::Debug for Histogram {
     }
 }
 
-/// On disk: counts as (gap, count) pairs, 128-bit sums as strings so that no JSON reader rounds them.
+/// On disk: counts as (gap, count) pairs, 128-bit sums as strings so that no JSON reader rounds
+/// them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

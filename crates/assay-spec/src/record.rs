@@ -1,4 +1,5 @@
-//! The run directory's schema: what a run leaves behind and analysis reads. See `docs/run-directory.md`.
+//! The run directory's schema: what a run leaves behind and analysis reads. See
+//! `docs/run-directory.md`.
 //!
 //! `run.json` holds what was asked and where ([`RunRecord`]); `cells.json` holds what was measured
 //! ([`CellsRecord`]) and nothing else: no wall-clock time, no path, so that on modelled targets the
@@ -74,6 +75,8 @@ pub struct TargetRecord {
     pub spec: Option<String>,
     /// True if latencies are virtual time.
     pub virtual_time: bool,
+    /// True if this run made the file, and so may write to it when it is resumed.
+    pub created: bool,
 }
 
 /// The machine of the run.

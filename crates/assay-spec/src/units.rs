@@ -1,8 +1,9 @@
 //! Units in types: time in integer nanoseconds, sizes in bytes, and how people write them.
 //!
-//! `KiB`, `MiB`, `GiB`, `TiB` are binary; `kB`, `MB`, `GB`, `TB` are decimal. Times are written with
-//! `ns`, `us` (or `µs`), `ms`, `s`, `m`, `h`. A bare number has no unit and is refused: `4096` could
-//! be anything, `4KiB` could not.
+//! `KiB`, `MiB`, `GiB`, `TiB` are binary; `kB`, `MB`, `GB`, `TB` are decimal. Times are written
+//! with
+//! `ns`, `us` (or `µs`), `ms`, `s`, `m`, `h`. A bare number has no unit and is refused: `4096`
+//! could be anything, `4KiB` could not.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -238,6 +239,15 @@ pub fn human_time(ns: f64) -> String {
         _ => (ns / 1e9, "s"),
     };
     format!("{} {unit}", three_digits(value))
+}
+
+/// A device's size for people, decimal as vendors count: `80.0 GB`.
+pub fn human_size(size: Bytes) -> String {
+    match size.0 {
+        b if b >= 1_000_000_000_000 => format!("{} TB", three_digits(b as f64 / 1e12)),
+        b if b >= 1_000_000_000 => format!("{} GB", three_digits(b as f64 / 1e9)),
+        b => format!("{} MB", three_digits(b as f64 / 1e6)),
+    }
 }
 
 /// Three significant digits without exponent: `0.54`, `5.40`, `54.0`, `540`.

@@ -1,7 +1,7 @@
 //! The command `assay`: a laboratory for storage devices.
 //!
-//! Data goes to stdout, talk and progress to stderr. Exit codes: 0 done, 1 an expectation was not met,
-//! 2 usage or spec error, 3 environment, 4 inconclusive, 130 interrupted.
+//! Data goes to stdout, talk and progress to stderr. Exit codes: 0 done, 1 an expectation was not
+//! met, 2 usage or spec error, 3 environment, 4 inconclusive, 130 interrupted.
 
 mod cli;
 mod output;

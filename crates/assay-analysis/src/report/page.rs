@@ -69,10 +69,12 @@ fn finding_list(all: &[Finding]) -> String {
         return "<p>Nothing stands out beyond its uncertainty.</p>".into();
     }
     let across = |f: &&Finding| f.id.starts_with("ranking/");
-    let mut out = String::from("<h3>Between targets</h3>");
-    out += &items(all.iter().filter(across));
-    out += "<h3>Within a target</h3>";
-    out + &items(all.iter().filter(|f| !across(f)))
+    let (between, within): (Vec<&Finding>, Vec<&Finding>) = all.iter().partition(across);
+    let part = |heading: &str, findings: Vec<&Finding>| match findings.is_empty() {
+        true => String::new(),
+        false => format!("<h3>{heading}</h3>{}", items(findings.into_iter())),
+    };
+    part("Between targets", between) + &part("Within a target", within)
 }
 
 fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {

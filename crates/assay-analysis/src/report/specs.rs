@@ -3,6 +3,7 @@
 use super::escape;
 use super::tables::table;
 use crate::load::Run;
+use assay_spec::units::human_size;
 
 /// The method, in prose.
 pub fn method() -> &'static str {
@@ -49,7 +50,10 @@ pub fn setting(run: &Run) -> String {
     row("memory", r.host.memory.to_string());
     row("kernel", r.host.kernel.clone());
     for t in &r.targets {
-        row(&escape(&t.name), format!("{}: {}, {}, {}", t.written, t.title, t.kind, t.capacity));
+        row(
+            &escape(&t.name),
+            format!("{}: {}, {}, {}", t.written, t.title, t.kind, human_size(t.capacity)),
+        );
         for (key, value) in &t.identity {
             row(&escape(&format!("{}, {key}", t.name)), value.clone());
         }

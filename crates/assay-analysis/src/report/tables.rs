@@ -4,10 +4,11 @@ use super::escape;
 use crate::compare::{self, Comparison};
 use crate::load::Run;
 use crate::metric;
-use crate::stats::steady::{self, Limits};
 use crate::stats::{Basis, Estimate, drift};
 use crate::text::{count, plus_minus, time_unit};
 use assay_spec::record::{CellRecord, RepeatRecord};
+use assay_spec::steady::Window;
+use assay_spec::units::human_size;
 use assay_spec::units::three_digits;
 
 /// A table in a container of its own; cells are HTML already.
@@ -154,12 +155,12 @@ pub fn stability(run: &Run) -> String {
 
 fn steady_words(repeat: &RepeatRecord) -> String {
     let Some(s) = &repeat.steady else { return "no rule asked for".into() };
-    let limits = Limits { window: s.window as usize, range: s.range, slope: s.slope };
+    let from = s.rounds.len().saturating_sub(s.window as usize);
     let word = if s.reached { "steady" } else { "not steady" };
-    match steady::check(&s.rounds, limits) {
+    match Window::of(&s.rounds[from..], s.range, s.slope) {
         None => format!("{word}<small>{} rounds</small>", s.rounds.len()),
         Some(c) => {
-            let share = |v: f64| 100.0 * v / c.average;
+            let share = |v: f64| 100.0 * v / c.mean;
             format!(
                 "{word} after {} rounds<small>range {:.1} % of {:.0} %, slope {:.1} % of \
                  {:.0} %</small>",
@@ -194,7 +195,7 @@ pub fn cards(run: &Run) -> String {
         out += &format!("<section class=\"card\"><h2>{}</h2>", escape(target));
         if let Some(t) = about {
             let time = if t.virtual_time { ", virtual time" } else { "" };
-            let line = format!("{} ({}, {}{time})", t.title, t.kind, t.capacity);
+            let line = format!("{} ({}, {}{time})", t.title, t.kind, human_size(t.capacity));
             out += &format!("<p class=\"dim\">{}</p>", escape(&line));
         }
         out += "<dl>";

@@ -1,7 +1,7 @@
 //! From a workload's declaration to its requests.
 //!
-//! A stream is a pure function of (spec, capacity, seed): the same numbers whatever the target does.
-//! All jobs of a workload draw from the one stream, in the order they become free.
+//! A stream is a pure function of (spec, capacity, seed): the same numbers whatever the target
+//! does. All jobs of a workload draw from the one stream, in the order they become free.
 
 mod address;
 mod random;

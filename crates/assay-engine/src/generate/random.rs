@@ -1,5 +1,5 @@
-//! The random numbers of a stream: PCG-64 (O'Neill 2014), and our own samplers on top, so that a seed
-//! means the same stream in every version of every library.
+//! The random numbers of a stream: PCG-64 (O'Neill 2014), and our own samplers on top, so that a
+//! seed means the same stream in every version of every library.
 
 use assay_spec::Nanos;
 use rand_core::{Rng, SeedableRng};

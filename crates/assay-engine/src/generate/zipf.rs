@@ -1,8 +1,8 @@
-//! Zipf by rejection-inversion (Hörmann and Derflinger, ACM TOMACS 1996): constant time and memory for
-//! any number of units.
+//! Zipf by rejection-inversion (Hörmann and Derflinger, ACM TOMACS 1996): constant time and memory
+//! for any number of units.
 //!
-//! Popular units are scattered over the span by a fixed affine permutation, the same for every seed, so
-//! that two seeds differ in their draws and not in which addresses are hot.
+//! Popular units are scattered over the span by a fixed affine permutation, the same for every
+//! seed, so that two seeds differ in their draws and not in which addresses are hot.
 
 use super::random::Random;
 

@@ -1,9 +1,10 @@
 //! The per-request log: Parquet, streamed by a thread of its own in bounded memory.
 //!
-//! The measuring thread fills chunks and hands them over; the writer encodes a chunk as a row group and
-//! gives it back to be filled again. With every chunk out, the measuring thread waits rather than lose
-//! a row: back-pressure shows as a pause in the log, never as a gap. Rows are in order of completion.
-//! Columns: `docs/run-directory.md`. The file appears under its name only when it is whole.
+//! The measuring thread fills chunks and hands them over; the writer encodes a chunk as a row group
+//! and gives it back to be filled again. With every chunk out, the measuring thread waits rather
+//! than lose a row: back-pressure shows as a pause in the log, never as a gap. Rows are in order of
+//! completion. Columns: `docs/run-directory.md`. The file appears under its name only when it is
+//! whole.
 
 use super::Sample;
 use crate::error::{Error, Result};

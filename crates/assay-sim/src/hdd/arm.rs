@@ -1,8 +1,8 @@
 //! Where the head is and when a sector passes under it.
 //!
-//! Sectors are laid out cylinder by cylinder, head by head, zones from the outer edge in. Tracks are
-//! skewed by the time a head switch or a one-cylinder seek takes, so that sequential reading loses no
-//! turn. Angles are kept as time within a revolution, in nanoseconds: exact integers.
+//! Sectors are laid out cylinder by cylinder, head by head, zones from the outer edge in. Tracks
+//! are skewed by the time a head switch or a one-cylinder seek takes, so that sequential reading
+//! loses no turn. Angles are kept as time within a revolution, in nanoseconds: exact integers.
 
 use assay_spec::Nanos;
 use assay_spec::device::{HddSpec, SeekSpec};
@@ -143,7 +143,8 @@ impl Arm {
         }
     }
 
-    /// When the head is over `spot` and it begins to pass, starting at `from` from where the arm is.
+    /// When the head is over `spot` and it begins to pass, starting at `from` from where the arm
+    /// is.
     fn arrive(&self, from: Nanos, spot: &Spot, write: bool) -> Nanos {
         let moved = match self.cylinder.abs_diff(spot.cylinder) {
             0 if self.head == spot.head => Nanos::ZERO,

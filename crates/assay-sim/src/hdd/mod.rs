@@ -1,9 +1,10 @@
 //! A disk: arm, rotation, zones, a read-ahead segment and a write-back cache.
 //!
-//! The platter turns for ever; a request waits until its first sector passes under the head. Reads fill
-//! a segment that goes on filling at media rate while nothing else is asked (read-ahead), so the next
-//! sequential read finds its data there or on its way. Writes are answered from the cache; the drive
-//! destages them in idle time and when the cache is full, nearest in time first among the oldest
+//! The platter turns for ever; a request waits until its first sector passes under the head. Reads
+//! fill a segment that goes on filling at media rate while nothing else is asked (read-ahead), so
+//! the next sequential read finds its data there or on its way. Writes are answered from the cache;
+//! the drive destages them in idle time and when the cache is full, nearest in time first among the
+//! oldest
 //! `destage_window` (Jacobson and Wilkes, HPL-CSP-91-7, shortest access time first).
 
 mod arm;
@@ -40,8 +41,8 @@ struct Extent {
 struct Segment {
     /// First sector in the cache.
     first: u64,
-    /// The sector under the head at `at`; everything from `first` to here is in the cache by then, and
-    /// what follows comes in at media rate.
+    /// The sector under the head at `at`; everything from `first` to here is in the cache by then,
+    /// and what follows comes in at media rate.
     next: u64,
     at: Nanos,
 }

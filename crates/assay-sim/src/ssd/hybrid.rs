@@ -1,11 +1,12 @@
 //! Hybrid log-block mapping with superblocks (Kang et al., EMSOFT 2006; block-associative as BAST).
 //!
-//! A superblock is one block of every plane; logical superblocks map to physical ones as a whole, pages
-//! at fixed places. What does not continue a sequential stream goes to a log superblock of its own
-//! logical superblock, in units of `unit` pages: the rest of a unit is read first. When no log
-//! superblock is left, the one longest unused is merged: every plane copies its block, then erases the
-//! old ones. A superblock rewritten from its first page to its last is switched, at the cost of an
-//! erase. Pages of one stripe (one page on each plane) loaded in sequence are programmed together.
+//! A superblock is one block of every plane; logical superblocks map to physical ones as a whole,
+//! pages at fixed places. What does not continue a sequential stream goes to a log superblock of
+//! its own logical superblock, in units of `unit` pages: the rest of a unit is read first. When no
+//! log superblock is left, the one longest unused is merged: every plane copies its block, then
+//! erases the old ones. A superblock rewritten from its first page to its last is switched, at the
+//! cost of an erase. Pages of one stripe (one page on each plane) loaded in sequence are programmed
+//! together.
 //!
 //! Not modelled here: partial merges, and logs shared by several superblocks (FAST).
 
@@ -65,7 +66,8 @@ impl Hybrid {
         (page % self.planes) as usize
     }
 
-    /// Programs the pages of the current stripe that are loaded; returns when they are in the cells.
+    /// Programs the pages of the current stripe that are loaded; returns when they are in the
+    /// cells.
     fn close_stripe(&mut self, nand: &mut Nand) -> Option<Nanos> {
         let planes = self.planes;
         let stream = self.stream.as_mut().filter(|s| s.loaded > 0)?;
@@ -76,7 +78,8 @@ impl Hybrid {
         ends.max()
     }
 
-    /// The next page of the sequential stream: loaded into its register, programmed with its stripe.
+    /// The next page of the sequential stream: loaded into its register, programmed with its
+    /// stripe.
     fn write_in_sequence(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Written {
         if page.is_multiple_of(self.superblock_pages()) {
             // The superblock before is complete and takes the place of its old one.
@@ -137,7 +140,8 @@ impl Hybrid {
         ready
     }
 
-    /// Full merge: every plane copies its block of the superblock and erases the old block and the log's.
+    /// Full merge: every plane copies its block of the superblock and erases the old block and the
+    /// log's.
     fn merge(&mut self, nand: &mut Nand, at: Nanos) -> Nanos {
         let pages = self.pages_per_block;
         let merge_plane = |plane| {

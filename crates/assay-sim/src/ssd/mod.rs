@@ -1,8 +1,8 @@
 //! A solid-state drive: controller, buffer, read-ahead and translation layer over flash time-lines.
 //!
-//! One request passes: firmware (`link.command`), then page by page the buffer or the flash, and the
-//! link. The link is half duplex and in order. A written page is answered when it is safe from the
-//! host's point of view: in DRAM with a DRAM buffer, in a page register with none.
+//! One request passes: firmware (`link.command`), then page by page the buffer or the flash, and
+//! the link. The link is half duplex and in order. A written page is answered when it is safe from
+//! the host's point of view: in DRAM with a DRAM buffer, in a page register with none.
 
 mod hybrid;
 mod nand;
@@ -46,6 +46,7 @@ pub(crate) struct Ssd {
     link_free: Nanos,
     buffer: Option<DramBuffer>,
     readahead: Option<ReadAhead>,
+    logical: u32,
     host_pages: u64,
 }
 
@@ -72,6 +73,7 @@ impl Ssd {
                 BufferSpec::Dram { size } => Some(DramBuffer::new(size, spec.nand.page)),
             },
             readahead: spec.readahead.map(|r| ReadAhead::new(r, spec.nand.page)),
+            logical,
             host_pages: 0,
         }
     }
@@ -102,7 +104,7 @@ impl Ssd {
             done = done.max(self.transfer(ready, share));
         }
         if streaming && let Some(ahead) = &mut self.readahead {
-            for page in ahead.missing(pages.end) {
+            for page in ahead.missing(pages.end, self.logical) {
                 let ready = self.ftl.read(&mut self.nand, page, at);
                 ahead.put(page, ready);
             }
@@ -232,7 +234,7 @@ impl ReadAhead {
     fn new(spec: ReadAheadSpec, page: Bytes) -> Self {
         ReadAhead {
             trigger: spec.trigger,
-            window: (spec.window.0 / page.0).max(1) as u32,
+            window: (spec.window.0 / page.0).clamp(1, 1 << 20) as u32,
             next: u32::MAX,
             run: 0,
             front: 0,
@@ -261,13 +263,13 @@ impl ReadAhead {
         Some(ready)
     }
 
-    /// The pages to fetch so that the window from `from` on is on its way.
-    fn missing(&mut self, from: u32) -> std::ops::Range<u32> {
+    /// The pages to fetch so that the window from `from` on is on its way, up to the drive's end.
+    fn missing(&mut self, from: u32, logical: u32) -> std::ops::Range<u32> {
         if self.ready.is_empty() {
             self.front = from;
         }
         let have = self.front + self.ready.len() as u32;
-        have..(from + self.window).max(have)
+        have..from.saturating_add(self.window).min(logical).max(have)
     }
 
     fn put(&mut self, page: u32, ready: Nanos) {

@@ -1,8 +1,8 @@
 //! Flash time-lines: planes with a page register each, on shared channel buses.
 //!
-//! A read occupies the plane for tR and then plane and bus for the shift; a program occupies bus and
-//! plane for the shift and then the plane for tPROG; an erase occupies the plane. No resource serves
-//! two operations at a time.
+//! A read occupies the plane for tR and then plane and bus for the shift; a program occupies bus
+//! and plane for the shift and then the plane for tPROG; an erase occupies the plane. No resource
+//! serves two operations at a time.
 
 use assay_spec::Nanos;
 use assay_spec::device::NandSpec;

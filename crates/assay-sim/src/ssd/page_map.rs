@@ -2,9 +2,9 @@
 //!
 //! Host pages go to the planes in turn, each plane with one open block for the host and one for
 //! collected pages. When a plane runs down to its reserve of free blocks, the full block with the
-//! fewest valid pages is copied within the plane and erased, in the foreground. Invariants: the maps
-//! are inverse of each other on valid pages; a block's count is its number of valid pages; pages of a
-//! block are programmed in order.
+//! fewest valid pages is copied within the plane and erased, in the foreground. Invariants: the
+//! maps are inverse of each other on valid pages; a block's count is its number of valid pages;
+//! pages of a block are programmed in order.
 
 use super::nand::Nand;
 use super::{Ftl, Written};
@@ -18,8 +18,8 @@ pub(crate) struct PageMap {
     blocks_per_plane: u32,
     pages_per_block: u32,
     reserve: usize,
-    /// Logical to physical page, and back. A physical page is block · pages_per_block + page; a block
-    /// is plane · blocks_per_plane + block.
+    /// Logical to physical page, and back. A physical page is block · pages_per_block + page; a
+    /// block is plane · blocks_per_plane + block.
     forward: Vec<u32>,
     backward: Vec<u32>,
     valid: Vec<u16>,

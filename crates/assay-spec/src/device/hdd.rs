@@ -37,7 +37,8 @@ pub struct ZoneSpec {
     pub sectors_per_track: u32,
 }
 
-/// Seek time over distance d in cylinders: `a + b·√d` up to `knee`, then linear up to the full stroke.
+/// Seek time over distance d in cylinders: `a + b·√d` up to `knee`, then linear up to the full
+/// stroke.
 #[derive(Clone, Copy, Debug)]
 pub struct SeekSpec {
     /// One cylinder.
@@ -133,7 +134,7 @@ fn decode_zones(s: &mut Section<'_>, values: &mut Values) -> Decoded<Vec<ZoneSpe
             _ => None,
         };
         match numbers.as_deref() {
-            Some([cylinders @ 1..=10_000_000, sectors_per_track @ 1..=100_000]) => zones
+            Some([cylinders @ 1..=1_000_000, sectors_per_track @ 1..=100_000]) => zones
                 .push(ZoneSpec { cylinders: *cylinders, sectors_per_track: *sectors_per_track }),
             _ => {
                 return Err(inner.error(

@@ -50,8 +50,8 @@ pub enum Address {
         /// Distance between the starts of consecutive requests.
         step: Bytes,
     },
-    /// Zipf over units of the request size: the k-th most popular has weight 1/k^theta. Popularity is
-    /// scattered over the span by a fixed permutation.
+    /// Zipf over units of the request size: the k-th most popular has weight 1/k^theta. Popularity
+    /// is scattered over the span by a fixed permutation.
     Zipf {
         /// Skew, above 0 and not 1.
         theta: f64,

@@ -152,13 +152,13 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
             let message = format!("{jobs} jobs × {queue_depth} are too many requests in flight");
             return Err(s.error(Kind::OutOfRange, s.span_of("queue_depth"), message, "≤ 65536"));
         }
-        let think = s.optional_time("think")?.unwrap_or(Nanos::ZERO);
+        let think = s.pause("think")?;
         return Ok(Arrival::Closed { jobs, queue_depth, think });
     }
     let (text, span) = s.string_at("rate")?;
-    let expected = "arrivals a second, e.g. `5000/s`";
+    let expected = "arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`";
     let rate = text.strip_suffix("/s").and_then(|t| t.trim().parse::<f64>().ok());
-    let rate = rate.filter(|r| *r > 0.0 && *r <= 1e9).ok_or_else(|| {
+    let rate = rate.filter(|r| *r >= 0.001 && *r <= 1e9).ok_or_else(|| {
         s.error(Kind::BadUnit, span.clone(), format!("`{text}` is not a rate"), expected)
     })?;
     if s.has("jobs") || s.has("queue_depth") || s.has("think") {
@@ -224,7 +224,10 @@ fn decode_amount(s: &mut Section<'_>) -> Decoded<Amount> {
         [Amount::Steady(r)] => r.round.0 == 0 || r.limit < r.window,
         [_] => false,
         _ => {
-            let message = format!("the phase has {} ends", amounts.len());
+            let message = match amounts.len() {
+                0 => "the phase has no end".to_owned(),
+                n => format!("the phase has {n} ends"),
+            };
             let expected = "exactly one of `requests`, `bytes`, `time`, `steady`";
             return Err(s.error(Kind::MissingKey, span, message, expected));
         }

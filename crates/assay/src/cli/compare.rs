@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 /// Options of `assay compare`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Targets (`sim:ssd-m`, a file, a block device), or run directories; the first is the reference
+    /// Targets (`sim:ssd-m`, a file, a block device), or run directories; the first is the
+    /// reference
     #[arg(required = true)]
     subjects: Vec<String>,
     /// Study or experiment file to run on the targets

@@ -7,6 +7,7 @@ use assay_engine::safety;
 use assay_spec::catalog::DEVICES;
 use assay_spec::decode::Source;
 use assay_spec::device::{DeviceKind, DeviceSpec, Origin};
+use assay_spec::units::human_size;
 
 /// Options of `assay devices`.
 #[derive(Debug, clap::Args)]
@@ -54,7 +55,7 @@ fn list(common: &Common) -> Outcome {
     lines.push("\nBlock devices of this machine".to_owned());
     for d in &real {
         let path = d.path.display().to_string();
-        let size = format!("{:.1} GB", d.size.0 as f64 / 1e9);
+        let size = human_size(d.size);
         let model = d.model.as_deref().unwrap_or("");
         lines.push(format!("  {path:<14} {size:>10}  {model:<20} {}", d.may));
     }
@@ -90,10 +91,10 @@ fn show(name: &str, common: &Common) -> Outcome {
             let spare = ssd.nand.raw().0 as f64 / spec.capacity.0 as f64 - 1.0;
             let share = format!("{:.1} %", spare * 100.0);
             lines.push(format!(
-                "{} of flash on {} planes for {:.1} GB: {share} spare",
+                "{} of flash on {} planes for {}: {share} spare",
                 ssd.nand.raw(),
                 ssd.nand.planes(),
-                spec.capacity.0 as f64 / 1e9
+                human_size(spec.capacity)
             ));
         }
         DeviceKind::Hdd(hdd) => lines.push(format!(

@@ -22,46 +22,49 @@ pub struct Options {
 const TOPICS: &[(&str, &str)] = &[
     (
         "interval",
-        "95 % confidence intervals. With two repeats or more: Student's t over the repeats, which are \
-         independent seeds on a model and independent runs on a device. With one repeat: batch means \
-         over the second-by-second series. Percentiles: order statistics (the binomial ranks around the \
-         percentile), which assume independent requests and so are too narrow when latency drifts.",
+        "95 % confidence intervals. With two repeats or more: Student's t over the repeats, which \
+         are independent seeds on a model and independent runs on a device. With one repeat: \
+         batch means over the second-by-second series. Percentiles: order statistics (the \
+         binomial ranks around the percentile), which assume independent requests and so are too \
+         narrow when latency drifts.",
     ),
     (
         "steady-state",
-        "SNIA PTS: over the last five rounds, max - min at most 20 % of the mean, and the fitted line \
-         changes by at most 10 % of the mean over the window. The rule passes a slow decline and fails \
-         honest noise, so a drift test (Mann-Kendall with Theil-Sen slope) stands beside it.",
+        "SNIA PTS: over the last five rounds, max - min at most 20 % of the mean, and the fitted \
+         line changes by at most 10 % of the mean over the window. The rule passes a slow decline \
+         and fails honest noise, so a drift test (Mann-Kendall with Theil-Sen slope) stands \
+         beside it.",
     ),
     (
         "latency",
-        "Completion minus submission as the workload sees it, or minus the intended arrival in an open \
-         loop, so that a slow device cannot hide its queue. Recorded in a log-linear histogram with at \
-         most 0.4 % error; minimum, maximum and mean are exact.",
+        "Completion minus submission as the workload sees it, or minus the intended arrival in an \
+         open loop, so that a slow device cannot hide its queue. Recorded in a log-linear \
+         histogram with at most 0.4 % error; minimum, maximum and mean are exact.",
     ),
     (
         "bandwidth",
-        "Bytes of requests completed without error in the measured phase, divided by its length. MB is \
-         10^6 bytes. Requests in flight at the end of a timed phase are waited for and not counted.",
+        "Bytes of requests completed without error in the measured phase, divided by its length. \
+         MB is 10^6 bytes. Requests in flight at the end of a timed phase are waited for and not \
+         counted.",
     ),
     (
         "metrics",
         "bandwidth, iops, mean, sd, min, max, p50, p99, p99.9 (any percentile), share<300us, \
-         share>1.3ms, share=75us..90us, errors, and what a model tells of itself (wa). Prefix read. or \
-         write. for one direction.",
+         share>1.3ms, share=75us..90us, errors, and what a model tells of itself (wa). Prefix \
+         read. or write. for one direction.",
     ),
     (
         "verdict",
-        "reproduced: within the stated tolerance and its predicate holds. deviates: measured, and not. \
-         contradicted: the document disproves itself. predicted: measured, no published value at hand. \
-         input: a specification that went into the model. not testable: why is said. not built: the \
-         experiment is not there yet, or not in this run.",
+        "reproduced: within the stated tolerance and its predicate holds. deviates: measured, and \
+         not. contradicted: the document disproves itself. predicted: measured, no published \
+         value at hand. input: a specification that went into the model. not testable: why is \
+         said. not built: the experiment is not there yet, or not in this run.",
     ),
     (
         "effect-size",
-        "The ratio of bandwidths with its interval; the probability that a random request of one target \
-         is slower than one of the other (Vargha-Delaney A); the largest distance between the two \
-         latency distributions (Kolmogorov-Smirnov).",
+        "The ratio of bandwidths with its interval; the probability that a random request of one \
+         target is slower than one of the other (Vargha-Delaney A); the largest distance between \
+         the two latency distributions (Kolmogorov-Smirnov).",
     ),
     ("no-such-model", "`assay devices` lists the modelled drives; a file ends in `.toml`."),
     ("no-such-file", "The file named as a device spec cannot be read."),

@@ -19,20 +19,22 @@ pub struct Options {
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
     let saved = saved::read(&options.directory)?;
-    let mut intent = saved.record.intent.clone();
-    let written: Vec<String> = saved.record.targets.iter().map(|t| t.written.clone()).collect();
-    if let (None, Some(_)) = (&intent.write, intent.size) {
-        // The run created this file itself; the safety layer checks the mark it left.
-        let file = saved.record.targets.iter().find(|t| t.kind == "file");
-        intent.write = file.map(|t| t.written.clone());
-    }
     let experiments = saved.record.experiments.iter().map(|e| load(&e.file, &e.text));
     let experiments = experiments.collect::<Result<Vec<_>, _>>()?;
     let mut workloads = experiments.iter().flat_map(|(e, _)| &e.workloads);
     let writes = workloads.any(|w| w.writes());
+    let asked = saved.record.targets.iter().map(|target| {
+        let mut intent = saved.record.intent.clone();
+        if target.created {
+            // The run made this file itself; the safety layer checks the mark it left.
+            intent.write = Some(target.written.clone());
+        }
+        (target.written.as_str(), intent)
+    });
+    let targets = open_targets(asked, writes)?;
     let run = Run {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        targets: open_targets(&written, &intent, writes)?,
+        targets,
         experiments: experiments.into_iter().map(|(e, _)| e).collect(),
         record: saved.record,
     };
@@ -40,6 +42,6 @@ pub fn main(options: Options) -> Outcome {
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);
     let ended = run.go_on(&options.directory, saved.cells, &progress);
     progress.clear();
-    ended.inspect_err(|_| point_to_resume(&options.directory))?;
+    ended.inspect_err(|e| point_to_resume(&options.directory, e))?;
     report::finish(&options.directory, &options.common, None)
 }

@@ -4,6 +4,7 @@ use super::{Common, Running, report};
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome, talk};
 use assay_analysis::expr::Expr;
+use assay_analysis::metric;
 use assay_engine::plan::{PlannedTarget, open_target};
 use assay_engine::run::{Asked, Run, this_host, utc_now};
 use assay_spec::catalog::STUDIES;
@@ -72,7 +73,8 @@ pub fn execute(
     };
     let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
     let writes = workloads.any(WorkloadSpec::writes);
-    let targets = open_targets(targets, &intent, writes)?;
+    let asked = targets.iter().map(|t| (t.as_str(), intent.clone()));
+    let targets = open_targets(asked, writes)?;
     let started = utc_now();
     let directory = running.out.unwrap_or_else(|| default_directory(&subject.study, &started));
     let asked = Asked {
@@ -92,19 +94,18 @@ pub fn execute(
     let progress = Progress::new(run.record.plan.len(), common.quiet);
     let ended = run.start(&directory, &progress);
     progress.clear();
-    ended.inspect_err(|_| point_to_resume(&directory))?;
+    ended.inspect_err(|e| point_to_resume(&directory, e))?;
     Ok((directory, run))
 }
 
-/// Opens every target; two of one name get numbers.
-pub fn open_targets(
-    written: &[String],
-    intent: &IntentRecord,
+/// Opens every target with what may be done to it; two of one name get numbers.
+pub fn open_targets<'a>(
+    asked: impl Iterator<Item = (&'a str, IntentRecord)>,
     writes: bool,
 ) -> Result<Vec<PlannedTarget>, Failure> {
     let mut targets: Vec<PlannedTarget> = Vec::new();
-    for text in written {
-        let mut target = open_target(text, intent, writes)?;
+    for (text, intent) in asked {
+        let mut target = open_target(text, &intent, writes)?;
         let base = target.record.name.clone();
         let mut number = 2;
         while targets.iter().any(|t| t.record.name == target.record.name) {
@@ -158,7 +159,7 @@ pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Fa
     let experiment = Experiment::parse(Source { file, text })?;
     for workload in &experiment.workloads {
         for expectation in &workload.expect {
-            Expr::parse_expectation(expectation).map_err(|e| {
+            check_expectation(expectation).map_err(|e| {
                 Failure::usage(
                     format!("{file}: `{}` expects `{expectation}`: {e}", workload.name),
                     "an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`",
@@ -172,6 +173,13 @@ pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Fa
         text: text.to_owned(),
     };
     Ok((experiment, record))
+}
+
+/// An expectation must parse, and its metrics must exist, before hours are spent measuring.
+fn check_expectation(text: &str) -> Result<(), String> {
+    let expression = Expr::parse_expectation(text).map_err(|e| e.to_string())?;
+    let unknown = expression.references().into_iter().find(|r| !metric::is_known(&r.metric));
+    unknown.map_or(Ok(()), |r| Err(format!("there is no metric `{}`", r.metric)))
 }
 
 fn default_directory(study: &str, started: &str) -> PathBuf {
@@ -209,8 +217,8 @@ pub fn watch_for_interrupt() {
 }
 
 /// Says how to go on, if there is something to go on with.
-pub fn point_to_resume(directory: &Path) {
-    if directory.join("cells.json").exists() {
+pub fn point_to_resume(directory: &Path, error: &assay_engine::Error) {
+    if error.id != "run-exists" && directory.join("run.json").exists() {
         talk(&format!("what is finished is kept: `assay resume {}`", directory.display()));
     }
 }

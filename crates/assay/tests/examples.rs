@@ -1,0 +1,100 @@
+//! Every file in `examples/` runs as it stands.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// TOML files directly below `directory`, in order of their names.
+fn toml_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("the directory is there");
+    let paths = entries.map(|entry| entry.expect("readable").path());
+    let mut files: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    files.sort();
+    files
+}
+
+/// Features with a file of their own; a file that is not listed here has not been thought about.
+const EXAMPLES: &[&str] = &[
+    "custom-drive",
+    "endings",
+    "expectations",
+    "host",
+    "hot-cold",
+    "interleave",
+    "mixed",
+    "no-log",
+    "open-loop",
+    "phases",
+    "queues",
+    "random",
+    "read-write",
+    "repeats",
+    "sequential",
+    "sizes",
+    "stride",
+    "targets",
+    "zipf",
+];
+
+fn stem(path: &Path) -> String {
+    path.file_stem().expect("a file has a name").to_string_lossy().into_owned()
+}
+
+#[test]
+fn every_example_is_listed() {
+    let found: Vec<String> =
+        toml_files(&workspace().join("examples")).iter().map(|p| stem(p)).collect();
+    assert_eq!(found, EXAMPLES);
+}
+
+#[test]
+fn every_example_runs_and_leaves_a_whole_run_directory() {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    for name in EXAMPLES {
+        let out = temporary.path().join(name);
+        let run = Command::new(env!("CARGO_BIN_EXE_assay"))
+            .current_dir(workspace())
+            .args(["run", &format!("examples/{name}.toml"), "--quiet", "--out"])
+            .arg(&out)
+            .output()
+            .expect("the binary runs");
+        let talk = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(0), "{name}: {talk}");
+        assert!(!run.stdout.is_empty(), "{name} prints its table");
+        for file in ["run.json", "cells.json", "findings.json", "claims.json", "cells.csv"] {
+            assert!(out.join(file).is_file(), "{name} leaves {file}");
+        }
+        let page = std::fs::read_to_string(out.join("report.html")).expect("the page is there");
+        assert!(page.contains("</html>"), "{name}: the page is whole");
+        let cells = std::fs::read_to_string(out.join("cells.json")).expect("the cells are there");
+        assert!(cells.contains("\"skipped\":null"), "{name} measures something");
+        assert!(!cells.contains("\"skipped\":\""), "{name} skips nothing");
+        let logs = std::fs::read_dir(out.join("log")).expect("the directory is there").count();
+        assert_eq!(logs == 0, *name == "no-log", "{name} has {logs} logs");
+    }
+}
+
+#[test]
+fn every_example_file_names_itself_and_says_what_it_is_for() {
+    for path in toml_files(&workspace().join("examples")) {
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let name = format!("name = \"{}\"", stem(&path));
+        assert!(text.lines().any(|line| line == name), "{} has {name}", path.display());
+        assert!(text.starts_with("# "), "{} begins with a comment", path.display());
+    }
+}
+
+#[test]
+fn every_device_file_of_the_examples_is_used() {
+    let examples = toml_files(&workspace().join("examples"));
+    let texts: Vec<String> =
+        examples.iter().map(|p| std::fs::read_to_string(p).expect("readable")).collect();
+    for device in toml_files(&workspace().join("examples/devices")) {
+        let target = format!("\"sim:examples/devices/{}.toml\"", stem(&device));
+        assert!(texts.iter().any(|text| text.contains(&target)), "no example uses {target}");
+    }
+}
