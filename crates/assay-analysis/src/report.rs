@@ -2,7 +2,7 @@
 //!
 //! Charts are inline SVG drawn here, decimated to what a screen can show, so a report stays small
 //! for any number of requests. Every text that comes from outside is escaped in one place,
-//! [`escape`].
+//! `escape`.
 
 mod axis;
 mod charts;
