@@ -238,7 +238,9 @@ impl Phase {
     /// When there is something to do even if nothing completes.
     #[inline]
     fn wake(&self) -> Nanos {
-        let mut wake = self.deadline;
+        // While anything is in flight its completion will show that the deadline has passed, and a
+        // wait without a timer is the cheaper one.
+        let mut wake = if self.in_flight > 0 { Nanos::NEVER } else { self.deadline };
         if let Some(rounds) = &self.rounds {
             wake = wake.min(rounds.end);
         }
