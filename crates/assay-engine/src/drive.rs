@@ -132,7 +132,8 @@ impl Phase {
             Arrival::Open { interval, poisson, max_in_flight } => {
                 let random = poisson.then(|| Random::new(seed));
                 let open = Open { interval, random, next: start };
-                (max_in_flight, Nanos::ZERO, 1, Some(open))
+                // One process of arrivals is one job, however many of its requests wait.
+                (max_in_flight, Nanos::ZERO, max_in_flight, Some(open))
             }
         };
         let idle = Ask { op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO };
@@ -313,7 +314,7 @@ fn interrupted() -> Error {
         ..Error::usage(
             "interrupted",
             "interrupted",
-            "`assay resume DIR` goes on with the first cell that is not finished",
+            "resume the run: it goes on with the first cell that is not finished",
         )
     }
 }
@@ -419,6 +420,7 @@ mod tests {
         let last = samples.last().expect("samples");
         assert_eq!(last.submit, Nanos::from_micros(500), "the intended arrival");
         assert_eq!(last.complete - last.submit, Nanos::from_micros(101 * 10 - 500));
+        assert!(samples.iter().all(|s| s.job == 0), "one process of arrivals is one job");
     }
 
     #[test]

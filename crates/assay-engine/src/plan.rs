@@ -6,7 +6,7 @@ use crate::target::block::{self, Kind, Opened};
 use assay_spec::catalog::{self, DEVICES};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
-use assay_spec::diagnostic::closest;
+use assay_spec::diagnostic::{closest, edit_distance};
 use assay_spec::record::{IntentRecord, TargetRecord};
 use assay_spec::{Bytes, Diagnostic};
 use std::path::{Path, PathBuf};
@@ -63,10 +63,51 @@ pub fn open_target(
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     match written.split_once(':') {
-        Some(("sim", name)) => open_model(written, name),
+        Some(("sim", name)) => {
+            let (spec, text) = load_model(name)?;
+            Ok(model_target(written, spec, text))
+        }
         None if written == "null" => Ok(null_target()),
+        Some((word, rest)) if is_misspelt_sim(word) && !Path::new(written).exists() => {
+            Err(unknown_target(written, rest).into())
+        }
         _ => Ok(open_real(written, intent, writes)?),
     }
+}
+
+/// Opens a target of a saved run again, by its name there; a model from the spec saved with it.
+pub fn reopen_target(
+    saved: &TargetRecord,
+    intent: &IntentRecord,
+    writes: bool,
+) -> std::result::Result<PlannedTarget, PlanError> {
+    let mut target = match &saved.spec {
+        Some(text) => {
+            let file = saved.written.strip_prefix("sim:").unwrap_or(&saved.written);
+            let spec = DeviceSpec::parse(Source { file, text }).map_err(PlanError::Spec)?;
+            model_target(&saved.written, spec, text.clone())
+        }
+        None => {
+            let mut intent = intent.clone();
+            if saved.created {
+                // The run made this file itself; the safety layer checks the mark it left.
+                intent.write = Some(saved.written.clone());
+            }
+            open_target(&saved.written, &intent, writes)?
+        }
+    };
+    target.record.name.clone_from(&saved.name);
+    Ok(target)
+}
+
+/// True if `sim` may have been meant. A path with a directory is always a path.
+fn is_misspelt_sim(word: &str) -> bool {
+    !word.contains('/') && edit_distance(word, "sim") <= 2
+}
+
+fn unknown_target(written: &str, rest: &str) -> Error {
+    let hint = format!("did you mean `sim:{rest}`? A file of this name is written `./{written}`");
+    Error::usage("unknown-target", format!("there is no target `{written}`"), hint)
 }
 
 fn null_target() -> PlannedTarget {
@@ -87,22 +128,24 @@ fn null_target() -> PlannedTarget {
     }
 }
 
-fn open_model(written: &str, name: &str) -> std::result::Result<PlannedTarget, PlanError> {
-    let (spec, text) = if name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name).map_err(|e| {
-            let hint =
-                "the path counts from where assay is started; `assay devices` lists the models";
-            Error::usage("no-such-file", format!("the device file {name} cannot be read"), hint)
-                .caused_by(e)
-        })?;
-        let spec = DeviceSpec::parse(Source { file: name, text: &text });
-        (spec.map_err(PlanError::Spec)?, text)
-    } else {
+/// The drive called `name`, or declared in the file `name` if that ends in `.toml`; and its text.
+pub fn load_model(name: &str) -> std::result::Result<(DeviceSpec, String), PlanError> {
+    if !name.ends_with(".toml") {
         let spec = find_model(name)?;
         let bundled = catalog::find(DEVICES, &spec.name).expect("found by its name");
-        (spec, bundled.text.to_owned())
-    };
-    Ok(PlannedTarget {
+        return Ok((spec, bundled.text.to_owned()));
+    }
+    let text = std::fs::read_to_string(name).map_err(|e| {
+        let hint = "the path counts from where assay is started; `assay devices` lists the models";
+        Error::usage("no-such-file", format!("the device file {name} cannot be read"), hint)
+            .caused_by(e)
+    })?;
+    let spec = DeviceSpec::parse(Source { file: name, text: &text }).map_err(PlanError::Spec)?;
+    Ok((spec, text))
+}
+
+fn model_target(written: &str, spec: DeviceSpec, text: String) -> PlannedTarget {
+    PlannedTarget {
         record: TargetRecord {
             written: written.into(),
             name: spec.name.clone(),
@@ -116,11 +159,11 @@ fn open_model(written: &str, name: &str) -> std::result::Result<PlannedTarget, P
         },
         kind: TargetKind::Model(Box::new(spec)),
         may_write: true,
-    })
+    }
 }
 
 /// The bundled drive of this name or alias.
-pub fn find_model(name: &str) -> Result<DeviceSpec> {
+fn find_model(name: &str) -> Result<DeviceSpec> {
     let specs = DEVICES.iter().filter_map(|b| {
         DeviceSpec::parse(Source { file: b.file, text: b.text }).ok().map(Box::new)
     });

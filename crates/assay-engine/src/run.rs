@@ -7,13 +7,14 @@
 
 use crate::cell::{cell_id, run_cell};
 use crate::error::{Error, Result};
-use crate::plan::PlannedTarget;
-use assay_spec::experiment::Experiment;
+use crate::plan::{PlanError, PlannedTarget, reopen_target};
+use assay_spec::experiment::{Experiment, WorkloadSpec};
 use assay_spec::record::{
     CellPlan, CellRecord, CellsRecord, ExperimentRecord, HostRecord, IntentRecord, RunRecord,
     SCHEMA,
 };
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,6 +92,23 @@ impl Run {
         Run { record, experiments, targets, threads: available_threads() }
     }
 
+    /// A saved run, opened again to be gone on with: from what its record holds, so that a device
+    /// file that was changed since makes no difference. `experiments` are those of the record.
+    ///
+    /// # Errors
+    /// If another version began it, or a target cannot be opened.
+    pub fn reopen(
+        record: RunRecord,
+        experiments: Vec<Experiment>,
+    ) -> std::result::Result<Run, PlanError> {
+        same_version(&record)?;
+        let mut workloads = experiments.iter().flat_map(|e| &e.workloads);
+        let writes = workloads.any(WorkloadSpec::writes);
+        let targets = record.targets.iter().map(|t| reopen_target(t, &record.intent, writes));
+        let targets = targets.collect::<std::result::Result<_, _>>()?;
+        Ok(Run { record, experiments, targets, threads: available_threads() })
+    }
+
     /// Creates `directory` and runs every cell.
     pub fn start(&self, directory: &Path, observer: &dyn Observer) -> Result<Vec<CellRecord>> {
         create_run_directory(directory)?;
@@ -137,12 +155,25 @@ impl Run {
         self.targets.iter().find(|t| t.record.name == *name).expect("the plan names its targets")
     }
 
-    fn workload_of(&self, plan: &CellPlan) -> (&Experiment, &assay_spec::experiment::WorkloadSpec) {
+    fn workload_of(&self, plan: &CellPlan) -> (&Experiment, &WorkloadSpec) {
         let found = self.experiments.iter().find(|e| e.name == plan.experiment);
         let experiment = found.expect("the plan names its experiments");
         let workload = experiment.workloads.iter().find(|w| w.name == plan.workload);
         (experiment, workload.expect("the plan names its workloads"))
     }
+}
+
+/// Another version may measure otherwise, and one run must not hold the numbers of two.
+fn same_version(record: &RunRecord) -> Result<()> {
+    const THIS: &str = env!("CARGO_PKG_VERSION");
+    if record.assay == THIS {
+        return Ok(());
+    }
+    Err(Error::usage(
+        "other-version",
+        format!("assay {} began this run, and this is assay {THIS}", record.assay),
+        format!("resume it with assay {}, or run it anew with `--out` elsewhere", record.assay),
+    ))
 }
 
 /// Runs `one` on every index, on so many threads; the first error ends it.
@@ -211,10 +242,9 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
     use std::io::Write;
     let partial: PathBuf = path.with_extension("partial");
     let write = || -> std::io::Result<()> {
-        let mut file = std::fs::File::create(&partial)?;
+        let mut file = File::create(&partial)?;
         file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        std::fs::rename(&partial, path)
+        publish(&file, &partial, path)
     };
     write().map_err(|e| {
         Error::environment(
@@ -224,6 +254,19 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
         )
         .caused_by(e)
     })
+}
+
+/// Gives the whole file at `partial` its name for good: after a power cut there is either nothing
+/// at `path` (or the old file), or all of this one.
+///
+/// # Errors
+/// If the system cannot write the file or its directory to the disk.
+pub(crate) fn publish(file: &File, partial: &Path, path: &Path) -> std::io::Result<()> {
+    // Without it, the name may reach the disk before the content does.
+    file.sync_data()?;
+    std::fs::rename(partial, path)?;
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Now, as `2026-11-21T14:00:00Z`.

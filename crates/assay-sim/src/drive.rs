@@ -5,7 +5,8 @@
 //! in order, and appends the completions. Time never runs back.
 
 use crate::hdd::Hdd;
-use crate::ssd::Ssd;
+use crate::nand::Observer;
+use crate::ssd;
 use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use std::cmp::Reverse;
@@ -41,6 +42,12 @@ pub(crate) trait Media {
     /// Serves `request`, which reaches the controller at `at`; returns when the host has its
     /// answer.
     fn serve(&mut self, at: Nanos, request: &Request) -> Nanos;
+    /// Both will come: of `later` the map entry is fetched, of `sooner` what that points to.
+    fn expect(&mut self, _later: &Request, _sooner: &Request) {}
+    /// Tells every flash operation from now on to `observer`.
+    fn observe(&mut self, _observer: Box<dyn Observer>) {}
+    /// Panics unless every invariant holds; slow.
+    fn check(&self) {}
     /// See [`Drive::counters`].
     fn counters(&self) -> Vec<(String, f64)>;
     /// See [`Drive::mark`].
@@ -61,7 +68,7 @@ pub struct Queued {
 /// Builds the drive of `spec`, written once from start to end if `filled`.
 pub fn build(spec: &DeviceSpec, filled: bool) -> Queued {
     let media: Box<dyn Media + Send> = match &spec.kind {
-        DeviceKind::Ssd(ssd) => Box::new(Ssd::new(ssd, spec.link, spec.capacity, filled)),
+        DeviceKind::Ssd(ssd) => ssd::build(ssd, spec.link, spec.capacity, filled),
         DeviceKind::Hdd(hdd) => Box::new(Hdd::new(hdd, spec.link)),
     };
     Queued {
@@ -71,6 +78,34 @@ pub fn build(spec: &DeviceSpec, filled: bool) -> Queued {
         pending: BinaryHeap::new(),
         submitted: 0,
         clock: Nanos::ZERO,
+    }
+}
+
+impl Queued {
+    /// Serves `request` at once and returns its end, past the queue: for a caller that keeps its
+    /// own. What is in the queue is not overtaken: it was served when it was submitted.
+    pub fn serve(&mut self, now: Nanos, request: &Request) -> Nanos {
+        debug_assert!(request.end() <= self.capacity, "request beyond the end of the drive");
+        assert!(now >= self.clock, "time runs back: {now} after {}", self.clock);
+        self.clock = now;
+        self.media.serve(now, request)
+    }
+
+    /// Both requests will come: of `later` the map entry is fetched into the processor's cache, of
+    /// `sooner`, whose entry is there by now, what that points to. Changes no result.
+    #[inline]
+    pub fn expect(&mut self, later: &Request, sooner: &Request) {
+        self.media.expect(later, sooner);
+    }
+
+    /// Tells every flash operation from now on to `observer`.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.media.observe(observer);
+    }
+
+    /// Panics unless every invariant of the drive holds. Walks everything.
+    pub fn check(&self) {
+        self.media.check();
     }
 }
 

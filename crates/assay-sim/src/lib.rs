@@ -11,8 +11,15 @@
 pub mod drive;
 pub mod host;
 
+mod closed;
+mod ftl;
 mod hdd;
+mod nand;
 mod ssd;
+mod timeline;
+mod winner;
 
+pub use closed::Closed;
 pub use drive::{Accept, Drive, Queued, build};
 pub use host::Host;
+pub use nand::{Cause, Observer, Operation, Step};

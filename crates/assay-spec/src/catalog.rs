@@ -26,6 +26,8 @@ pub const DEVICES: &[Bundled] = &[
     bundled!("ssd-m", "devices/ssd-m.toml"),
     bundled!("ssd-h", "devices/ssd-h.toml"),
     bundled!("wd1600js", "devices/wd1600js.toml"),
+    bundled!("reference-7", "devices/reference-7.toml"),
+    bundled!("reference-28", "devices/reference-28.toml"),
 ];
 
 /// A study: experiments that answer the questions of one document, or of one occasion.

@@ -65,6 +65,9 @@ pub fn document<'a, T>(
         source.error(Kind::Syntax, span, format!("not valid TOML: {message}"), "")
     })?;
     let mut section = Section::new(source, what, table.get_ref().clone(), 0..0);
+    if !section.has("format") {
+        return Err(no_format(&section));
+    }
     let (format, span) = section.integer_at("format")?;
     if format != FORMAT {
         let e = source.error(
@@ -80,11 +83,25 @@ pub fn document<'a, T>(
     Ok(value)
 }
 
+/// The complaint about a file that does not say its format.
+fn no_format(top: &Section<'_>) -> Box<Diagnostic> {
+    let e = top.missing("format", "");
+    let expected = format!("`format = {FORMAT}` at the top of the file");
+    let e = Box::new(Diagnostic { expected, ..*e });
+    if !e.hint.is_empty() {
+        return e;
+    }
+    let hint = "it is the version of the language the file is written in; this assay reads only";
+    with_hint(e, format!("{hint} {FORMAT}"))
+}
+
 /// One table, being emptied key by key.
 #[derive(Debug)]
 pub struct Section<'a> {
     source: Source<'a>,
     what: &'static str,
+    /// What messages call the key `value`, if the table is a value with its origin.
+    value_name: Option<String>,
     span: Range<usize>,
     entries: Vec<Entry<'a>>,
     known: Vec<&'static str>,
@@ -115,7 +132,24 @@ impl<'a> Section<'a> {
             value,
             taken: false,
         });
-        Section { source, what, span, entries: entries.collect(), known: Vec::new() }
+        let entries = entries.collect();
+        Section { source, what, value_name: None, span, entries, known: Vec::new() }
+    }
+
+    /// The same section as a value with its origin: messages name it by `path`, e.g. `nand.read`.
+    #[must_use]
+    pub fn value_of(self, path: String) -> Self {
+        Section { value_name: Some(path), ..self }
+    }
+
+    /// What messages call `key`.
+    fn name_of<'s>(&'s self, key: &'s str) -> &'s str {
+        self.value_name.as_deref().filter(|_| key == "value").unwrap_or(key)
+    }
+
+    /// What messages call the section.
+    fn name(&self) -> String {
+        self.value_name.as_ref().map_or(self.what.to_owned(), |path| format!("`{path}`"))
     }
 
     /// The span of the whole section, for mistakes that concern several keys.
@@ -141,12 +175,39 @@ impl<'a> Section<'a> {
 
     /// True if the key is there; does not take it.
     pub fn has(&self, key: &str) -> bool {
-        self.entries.iter().any(|e| e.key == key)
+        self.entry(key).is_some()
     }
 
-    /// The span of the value of `key`, or of the section if it is absent.
+    fn entry(&self, key: &str) -> Option<&Entry<'a>> {
+        self.entries.iter().find(|e| e.key == key)
+    }
+
+    /// The span of the value of `key`, or of the section if it is absent. Of a value with its
+    /// origin (`{ value = …, source = … }`), the span of what is the value.
     pub fn span_of(&self, key: &str) -> Range<usize> {
-        self.entries.iter().find(|e| e.key == key).map_or(self.span(), |e| e.value.span())
+        let inner = self.entry(key).and_then(|e| e.value.get_ref().as_table()?.get("value"));
+        inner.map_or_else(|| self.whole_span_of(key), Spanned::span)
+    }
+
+    /// The span of all that is written for `key`, or of the section if it is absent.
+    pub fn whole_span_of(&self, key: &str) -> Range<usize> {
+        self.entry(key).map_or(self.span(), |e| e.value.span())
+    }
+
+    /// The span of `key` itself, or of the section if it is absent.
+    pub fn key_span_of(&self, key: &str) -> Range<usize> {
+        self.entry(key).map_or(self.span(), |e| e.key_span.clone())
+    }
+
+    /// The key that is there, nobody has taken, and may be `key` misspelt.
+    pub fn misspelt(&self, key: &str) -> Option<&str> {
+        let free = self.entries.iter().filter(|e| !e.taken);
+        closest(key, &free.map(|e| e.key.as_str()).collect::<Vec<_>>())
+    }
+
+    /// Counts `keys` among those that may be there, though this file need not have them.
+    pub fn may_have(&mut self, keys: &[&'static str]) {
+        self.known.extend(keys);
     }
 
     /// Keys nobody has taken yet, for tables with free keys.
@@ -172,15 +233,13 @@ impl<'a> Section<'a> {
         let mut e = self.error(
             Kind::MissingKey,
             span.clone(),
-            format!("{} has no `{key}`", self.what),
+            format!("{} has no `{key}`", self.name()),
             format!("`{key}`: {expected}"),
         );
         if span == (0..0) {
             e.place = None;
         }
-        let near: Vec<&str> =
-            self.entries.iter().filter(|e| !e.taken).map(|e| e.key.as_str()).collect();
-        match closest(key, &near) {
+        match self.misspelt(key) {
             Some(typo) => with_hint(e, format!("`{typo}` is there; did you mean `{key}`?")),
             None => e,
         }
@@ -188,7 +247,7 @@ impl<'a> Section<'a> {
 
     fn wrong_type(&self, key: &str, value: &Value<'a>, expected: &str) -> Box<Diagnostic> {
         let found = value.get_ref().type_str();
-        let message = format!("`{key}` is {} {found}", article(found));
+        let message = format!("`{}` is {} {found}", self.name_of(key), article(found));
         self.error(Kind::WrongType, value.span(), message, expected)
     }
 
@@ -235,29 +294,29 @@ impl<'a> Section<'a> {
         integer.ok_or_else(|| self.wrong_type(key, v, "a whole number"))
     }
 
-    /// An optional integer within `range`, else `default`.
+    /// An integer within `range`, else `default`.
     pub fn count(
         &mut self,
         key: &'static str,
         range: Range<u32>,
         default: Option<u32>,
     ) -> Decoded<u32> {
-        let limits = format!("a whole number from {} to {}", range.start, range.end - 1);
-        match (self.take(key), default) {
-            (None, Some(default)) => Ok(default),
-            (None, None) => Err(self.missing(key, &limits)),
-            (Some(v), _) => {
-                let n = self.as_integer(key, &v)?;
-                match u32::try_from(n) {
-                    Ok(n) if range.contains(&n) => Ok(n),
-                    _ => Err(self.error(
-                        Kind::OutOfRange,
-                        v.span(),
-                        format!("`{key}` = {n} is out of range"),
-                        limits,
-                    )),
-                }
-            }
+        let found = self.optional_count(key, range.clone())?;
+        found.or(default).ok_or_else(|| self.missing(key, &whole_number(&range)))
+    }
+
+    /// An optional integer within `range`.
+    pub fn optional_count(&mut self, key: &'static str, range: Range<u32>) -> Decoded<Option<u32>> {
+        let Some(v) = self.take(key) else { return Ok(None) };
+        let n = self.as_integer(key, &v)?;
+        match u32::try_from(n) {
+            Ok(n) if range.contains(&n) => Ok(Some(n)),
+            _ => Err(self.error(
+                Kind::OutOfRange,
+                v.span(),
+                format!("`{}` = {n} is out of range", self.name_of(key)),
+                whole_number(&range),
+            )),
         }
     }
 
@@ -283,7 +342,7 @@ impl<'a> Section<'a> {
         Err(self.error(
             Kind::OutOfRange,
             v.span(),
-            format!("`{key}` = {n} is out of range"),
+            format!("`{}` = {n} is out of range", self.name_of(key)),
             limits,
         ))
     }
@@ -326,12 +385,14 @@ impl<'a> Section<'a> {
         match self.take(key) {
             None => Ok(None),
             Some(v) => match v.get_ref() {
-                DeValue::String(s) => quantity(self.source, key, s, v.span(), expected).map(Some),
+                DeValue::String(s) => {
+                    quantity(self.source, self.name_of(key), s, v.span(), expected).map(Some)
+                }
                 DeValue::Integer(_) | DeValue::Float(_) => {
                     let e = self.error(
                         Kind::BadUnit,
                         v.span(),
-                        format!("`{key}` has no unit"),
+                        format!("`{}` has no unit", self.name_of(key)),
                         expected,
                     );
                     Err(with_hint(e, "write the number with its unit, in quotes"))
@@ -362,7 +423,7 @@ impl<'a> Section<'a> {
                 let e = self.error(
                     Kind::UnknownValue,
                     span,
-                    format!("unknown {key} `{word}`"),
+                    format!("unknown {} `{word}`", self.name_of(key)),
                     one_of(words),
                 );
                 Err(match closest(&word, words) {
@@ -411,14 +472,11 @@ impl<'a> Section<'a> {
         key: &'static str,
         what: &'static str,
     ) -> Decoded<Option<Section<'a>>> {
-        let key_span = self.entries.iter().find(|e| e.key == key).map(|e| e.key_span.clone());
+        let span = self.key_span_of(key);
         match self.take(key) {
             None => Ok(None),
             Some(v) => match v.get_ref() {
-                DeValue::Table(t) => {
-                    let span = key_span.unwrap_or(v.span());
-                    Ok(Some(Section::new(self.source, what, t.clone(), span)))
-                }
+                DeValue::Table(t) => Ok(Some(Section::new(self.source, what, t.clone(), span))),
                 _ => Err(self.wrong_type(key, &v, "a table")),
             },
         }
@@ -443,7 +501,7 @@ impl<'a> Section<'a> {
         let e = self.source.error(
             Kind::UnknownKey,
             unknown.key_span.clone(),
-            format!("unknown key `{}` in {}", unknown.key, self.what),
+            format!("unknown key `{}` in {}", unknown.key, self.name()),
             one_of(&self.known),
         );
         Err(match closest(&unknown.key, &self.known) {
@@ -451,6 +509,10 @@ impl<'a> Section<'a> {
             None => e,
         })
     }
+}
+
+fn whole_number(range: &Range<u32>) -> String {
+    format!("a whole number from {} to {}", range.start, range.end - 1)
 }
 
 fn article(word: &str) -> &'static str {

@@ -8,11 +8,18 @@
 //! shift = { value = "40MB/s", derived = "25 ns a byte, S-12" }
 //! ```
 
+mod ftl;
 mod hdd;
+mod nand;
 mod ssd;
 
+pub use ftl::{
+    Allocation, BackgroundSpec, CollectionSpec, CopyPath, Frontiers, FtlSpec, Pace, PageMapSpec,
+    VictimSpec, WearSpec,
+};
 pub use hdd::{HddSpec, SeekSpec, ZoneSpec};
-pub use ssd::{BufferSpec, FtlSpec, NandSpec, ReadAheadSpec, SsdSpec};
+pub use nand::{NandSpec, PlaneMode};
+pub use ssd::{BufferSpec, ReadAheadSpec, SsdSpec};
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Kind, closest};
@@ -163,7 +170,8 @@ impl Values {
         path: &str,
         key: &'static str,
     ) -> Decoded<Section<'a>> {
-        let mut inner = section.section(key, key)?;
+        let path = dotted(path, key);
+        let mut inner = section.section(key, key)?.value_of(path.clone());
         let mut origins = Vec::new();
         if let Some((id, span)) = inner.optional_string("source")? {
             let found = self.sources.iter().find(|(k, _)| *k == id);
@@ -191,15 +199,18 @@ impl Values {
         if origins.len() != 1 {
             let e = inner.error(
                 Kind::MissingKey,
-                section.span_of(key),
-                format!("`{path}.{key}` has {} origins", origins.len()),
+                section.whole_span_of(key),
+                match origins.len() {
+                    0 => format!("`{path}` names no origin"),
+                    n => format!("`{path}` names {n} origins"),
+                },
                 "exactly one of `source`, `derived`, `assumed`",
             );
             return Err(with_hint(e, "a value without a source cannot be checked by anyone"));
         }
         let span = inner.span_of("value");
         let value = inner.source().text.get(span).unwrap_or("").trim_matches('"').to_owned();
-        self.facts.push(Fact { path: dotted(path, key), value, origin: origins.remove(0) });
+        self.facts.push(Fact { path, value, origin: origins.remove(0) });
         Ok(inner)
     }
 

@@ -195,7 +195,7 @@ pub fn closest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Levenshtein distance, ignoring case and the difference of `-` and `_`.
-fn edit_distance(a: &str, b: &str) -> usize {
+pub fn edit_distance(a: &str, b: &str) -> usize {
     let fold = |s: &str| -> Vec<char> { s.to_lowercase().replace('-', "_").chars().collect() };
     let (a, b) = (fold(a), fold(b));
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -217,6 +217,7 @@ impl fmt::Display for Bytes {
             ("GB", 1_000_000_000),
             ("TB", 1_000_000_000_000),
         ];
+        // Both read back the same; the shorter is the one people write: 30GB, not 29296875KiB.
         let (binary, decimal) = (exact(self.0, BINARY), exact(self.0, DECIMAL));
         f.pad(if decimal.len() < binary.len() { &decimal } else { &binary })
     }
@@ -288,6 +289,8 @@ mod tests {
         }
         assert_eq!(Bytes(4096).to_string(), "4KiB");
         assert_eq!(Bytes(30_000_000_000).to_string(), "30GB");
+        assert_eq!(Bytes(1000).to_string(), "1kB");
+        assert_eq!(Bytes(1_025).to_string(), "1025B");
     }
 
     #[test]

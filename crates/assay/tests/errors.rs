@@ -104,6 +104,88 @@ error: workload has no `size`
    | ^^^^^^^^^^^^ expected `size`: a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`"#,
     ),
     (
+        "unknown-key",
+        "requests = 10",
+        "time = \"1s\", request = 10",
+        r#"
+error: unknown key `request` in phase
+  --> slow.toml:11:26
+   |
+11 | measure = { time = "1s", request = 10 }
+   |                          ^^^^^^^ expected one of `requests`, `bytes`, `time`, `steady`
+hint: did you mean `requests`?"#,
+    ),
+    (
+        "unknown-key",
+        "measure",
+        "rat = \"5000/s\"\nmeasure",
+        concat!(
+            r#"
+error: unknown key `rat` in workload
+  --> slow.toml:11:1
+   |
+11 | rat = "5000/s"
+   | ^^^ expected one of `name`, `stream`, `read_share`, `sizes`, `size`, `pattern`, `range`, "#,
+            "`rate`, `jobs`, `queue_depth`, `think`, ",
+            "`start`, `precondition`, `settle`, `measure`, `expect`\n",
+            "hint: did you mean `rate`?",
+        ),
+    ),
+    (
+        "missing-key",
+        "requests = 10",
+        "request = 10",
+        r#"
+error: the phase has no end
+  --> slow.toml:11:1
+   |
+11 | measure = { request = 10 }
+   | ^^^^^^^ expected exactly one of `requests`, `bytes`, `time`, `steady`
+hint: `request` is there; did you mean `requests`?"#,
+    ),
+    (
+        "missing-key",
+        "measure",
+        "arrivals = \"fixed\"\nmeasure",
+        r#"
+error: `arrivals` without `rate`
+  --> slow.toml:11:1
+   |
+11 | arrivals = "fixed"
+   | ^^^^^^^^ expected `rate` beside it: arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`
+hint: add `rate`; without one, a completion lets the next request go"#,
+    ),
+    (
+        "missing-key",
+        "measure",
+        "arrivals = \"fixed\"\nrat = \"5000/s\"\nmeasure",
+        r#"
+error: `arrivals` without `rate`
+  --> slow.toml:11:1
+   |
+11 | arrivals = "fixed"
+   | ^^^^^^^^ expected `rate` beside it: arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`
+hint: `rat` is there; did you mean `rate`?"#,
+    ),
+    (
+        "missing-key",
+        "format = 1\n",
+        "",
+        r#"
+error: experiment has no `format`
+  --> slow.toml: expected `format = 1` at the top of the file
+hint: it is the version of the language the file is written in; this assay reads only 1"#,
+    ),
+    (
+        "missing-key",
+        "format = 1",
+        "fromat = 1",
+        r#"
+error: experiment has no `format`
+  --> slow.toml: expected `format = 1` at the top of the file
+hint: `fromat` is there; did you mean `format`?"#,
+    ),
+    (
         "missing-key",
         "question",
         "qestion",
@@ -157,6 +239,40 @@ error: `5000` is not a rate
    |
 12 | rate = "5000"
    |        ^^^^^^ expected arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`"#,
+    ),
+    (
+        "bad-unit",
+        "size = \"4KiB\"",
+        "sizes = { \"4KB\" = 70, \"8KiB\" = 30 }",
+        r#"
+error: `sizes` has no unit `KB`
+  --> slow.toml:9:11
+   |
+ 9 | sizes = { "4KB" = 70, "8KiB" = 30 }
+   |           ^^^^^ expected a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`
+hint: KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000; times take ns, us, ms, s, m, h"#,
+    ),
+    (
+        "out-of-range",
+        "size = \"4KiB\"",
+        "sizes = { \"4KiB\" = 70, \"513B\" = 30 }",
+        r#"
+error: a request of 513B cannot be
+  --> slow.toml:9:24
+   |
+ 9 | sizes = { "4KiB" = 70, "513B" = 30 }
+   |                        ^^^^^^ expected a multiple of 512B up to 64MiB"#,
+    ),
+    (
+        "out-of-range",
+        "size = \"4KiB\"",
+        "sizes = { \"4KiB\" = 70, \"8KiB\" = 0 }",
+        r#"
+error: the weight of 8KiB is not a positive number
+  --> slow.toml:9:33
+   |
+ 9 | sizes = { "4KiB" = 70, "8KiB" = 0 }
+   |                                 ^ expected a weight above 0, e.g. `"8KiB" = 30`"#,
     ),
     (
         "unknown-value",
@@ -227,6 +343,53 @@ error: a rate and a closed loop exclude each other
 hint: remove `rate`, or `jobs`, `queue_depth` and `think`"#,
     ),
     (
+        "impossible",
+        "size = \"4KiB\"",
+        "size = \"4KiB\"\nsizes = { \"4KiB\" = 70, \"8KiB\" = 30 }",
+        r#"
+error: `size` and `sizes` exclude each other
+  --> slow.toml:9:1
+   |
+ 9 | size = "4KiB"
+   | ^^^^
+hint: remove one of them"#,
+    ),
+    (
+        "impossible",
+        "requests = 10",
+        "steady = { round = \"1s\", limit = 3 }",
+        r#"
+error: the phase ends after 3 rounds, before the window of 5 is full
+  --> slow.toml:11:46
+   |
+11 | measure = { steady = { round = "1s", limit = 3 } }
+   |                                              ^ expected `limit` at least `window`
+hint: the rule holds over the last `window` rounds: with fewer it never can"#,
+    ),
+    (
+        "impossible",
+        "requests = 10",
+        "steady = { round = \"1s\", window = 30 }",
+        r#"
+error: the phase ends after 25 rounds, before the window of 30 is full
+  --> slow.toml:11:47
+   |
+11 | measure = { steady = { round = "1s", window = 30 } }
+   |                                               ^^ expected `limit` at least `window`
+hint: the rule holds over the last `window` rounds: with fewer it never can"#,
+    ),
+    (
+        "out-of-range",
+        "requests = 10",
+        "steady = { round = \"0s\" }",
+        r#"
+error: a round takes no time
+  --> slow.toml:11:32
+   |
+11 | measure = { steady = { round = "0s" } }
+   |                                ^^^^ expected more than nothing"#,
+    ),
+    (
         "format",
         "format = 1",
         "format = 2",
@@ -266,17 +429,17 @@ fn impossible_drives_are_refused_with_line_and_reason() {
     drive_refused(
         &[("blocks_per_plane = { value = 600", "blocks_per_plane = { value = 512")],
         r#"
-error: 1GiB of flash cannot hold 1GiB and the 12MiB this layer works with
-  --> drive.toml:28:2
+error: 1GiB of flash cannot hold 1GiB and the 8224KiB this layer works with
+  --> drive.toml:28:1
    |
 28 | [ftl]
-   |  ^^^
+   | ^^^^^
 hint: raise `nand.blocks_per_plane`, or lower `capacity` or what the layer reserves"#,
     );
     drive_refused(
         &[("planes_per_die = { value = 1", "planes_per_die = { value = 0")],
         r#"
-error: `value` = 0 is out of range
+error: `nand.planes_per_die` = 0 is out of range
   --> drive.toml:19:28
    |
 19 | planes_per_die = { value = 0, source = "sheet" }
@@ -287,15 +450,15 @@ error: `value` = 0 is out of range
         &[("\"1GiB\"", "\"1152921504606846976B\"")],
         r#"
 error: a drive of 1048576TiB cannot be
-  --> drive.toml:6:12
+  --> drive.toml:6:22
    |
  6 | capacity = { value = "1152921504606846976B", assumed = "small" }
-   |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ expected from 1MiB to 1PiB"#,
+   |                      ^^^^^^^^^^^^^^^^^^^^^^ expected from 1MiB to 1PiB"#,
     );
     drive_refused(
         &[("\"1GiB\"", "\"8388608TiB\"")],
         r#"
-error: `value` is too large
+error: `capacity` is too large
   --> drive.toml:6:22
    |
  6 | capacity = { value = "8388608TiB", assumed = "small" }
@@ -305,10 +468,10 @@ error: `value` is too large
         &[("\"1GiB\"", "\"1000000001B\"")],
         r#"
 error: capacity 1000000001B is not a whole number of pages of 4KiB
-  --> drive.toml:6:12
+  --> drive.toml:6:22
    |
  6 | capacity = { value = "1000000001B", assumed = "small" }
-   |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+   |                      ^^^^^^^^^^^^^
 hint: round the capacity down to a multiple of the page"#,
     );
 }
@@ -319,10 +482,10 @@ fn units_that_do_not_divide_are_refused() {
         &[("page = { value = \"4KiB\"", "page = { value = \"5KiB\"")],
         r#"
 error: a page of 5KiB cannot be
-  --> drive.toml:22:8
+  --> drive.toml:22:18
    |
 22 | page = { value = "5KiB", source = "sheet" }
-   |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ expected a power of two from 512B to 1MiB"#,
+   |                  ^^^^^^ expected a power of two from 512B to 1MiB"#,
     );
     drive_refused(
         &[
@@ -335,20 +498,94 @@ error: a page of 5KiB cannot be
         ],
         r#"
 error: the log's unit of 12KiB does not divide a superblock of 2MiB
-  --> drive.toml:28:2
+  --> drive.toml:28:1
    |
 28 | [ftl]
-   |  ^^^
+   | ^^^^^
 hint: use a multiple of the page (4KiB) that divides it"#,
+    );
+}
+
+#[test]
+fn every_mistake_in_a_value_of_a_drive_names_it_by_its_path() {
+    drive_refused(
+        &[("{ value = 32, source", "{ value = \"32\", source")],
+        r#"
+error: `link.queue_depth` is a string
+  --> drive.toml:13:25
+   |
+13 | queue_depth = { value = "32", source = "sheet" }
+   |                         ^^^^ expected a whole number"#,
+    );
+    drive_refused(
+        &[("\"20us\"", "20")],
+        r#"
+error: `link.command` has no unit
+  --> drive.toml:14:21
+   |
+14 | command = { value = 20, source = "sheet" }
+   |                     ^^ expected a time such as `250us`, `10ms`, `30s` or `5m`
+hint: write the number with its unit, in quotes"#,
+    );
+    drive_refused(
+        &[("mapping = { value = \"page\"", "mapping = { value = \"pages\"")],
+        r#"
+error: unknown ftl.mapping `pages`
+  --> drive.toml:29:21
+   |
+29 | mapping = { value = "pages", assumed = "the common choice" }
+   |                     ^^^^^^^ expected one of `page`, `hybrid`
+hint: did you mean `page`?"#,
+    );
+    drive_refused(
+        &[("read = { value = \"50us\"", "read = { valu = \"50us\"")],
+        r#"
+error: `nand.read` has no `value`
+  --> drive.toml:23:1
+   |
+23 | read = { valu = "50us", source = "sheet" }
+   | ^^^^ expected `value`: a time such as `250us`, `10ms`, `30s` or `5m`
+hint: `valu` is there; did you mean `value`?"#,
+    );
+    drive_refused(
+        &[("read = { value = \"50us\",", "read = { value = \"50us\", note = \"hm\",")],
+        r#"
+error: unknown key `note` in `nand.read`
+  --> drive.toml:23:26
+   |
+23 | read = { value = "50us", note = "hm", source = "sheet" }
+   |                          ^^^^ expected one of `source`, `derived`, `assumed`, `value`"#,
     );
 }
 
 #[test]
 fn values_of_a_drive_need_a_source() {
     drive_refused(
+        &[("{ value = \"1GiB\", assumed = \"small\" }", "{ value = \"1GiB\" }")],
+        r#"
+error: `capacity` names no origin
+  --> drive.toml:6:12
+   |
+ 6 | capacity = { value = "1GiB" }
+   |            ^^^^^^^^^^^^^^^^^^ expected exactly one of `source`, `derived`, `assumed`
+hint: a value without a source cannot be checked by anyone"#,
+    );
+    drive_refused(
+        &[("{ value = \"50us\", source", "{ value = \"50us\", derived = \"\", source")],
+        r#"
+error: `nand.read` names 2 origins
+  --> drive.toml:23:8
+   |
+23 | read = { value = "50us", derived = "", source = "sheet" }
+   |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ @
+hint: a value without a source cannot be checked by anyone"#
+            .replace('@', "expected exactly one of `source`, `derived`, `assumed`")
+            .as_str(),
+    );
+    drive_refused(
         &[("read = { value = \"50us\", source = \"sheet\" }", "read = { value = \"50us\" }")],
         r#"
-error: `nand.read` has 0 origins
+error: `nand.read` names no origin
   --> drive.toml:23:8
    |
 23 | read = { value = "50us" }
@@ -371,6 +608,43 @@ hint: did you mean `sheet`?"#,
 }
 
 #[test]
+fn a_device_file_is_shown_like_a_drive_that_comes_with_assay() {
+    let directory = temporary();
+    std::fs::write(directory.path().join("drive.toml"), DRIVE).expect("written");
+    for name in ["drive.toml", "sim:drive.toml"] {
+        let output = assay(directory.path(), &["devices", name]);
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.starts_with("drive: A drive of the tests\n"), "{shown}");
+        let read = "  nand.read              50us           source: a data sheet\n";
+        assert!(shown.contains(read), "{shown}");
+        assert_eq!(output.status.code(), Some(0));
+    }
+    let broken = changed(DRIVE, "title = \"A drive of the tests\"\n", "");
+    std::fs::write(directory.path().join("broken.toml"), broken).expect("written");
+    let stderr = "error: device has no `title`\n  --> broken.toml: expected `title`: a string";
+    assert_fails(directory.path(), &["devices", "broken.toml"], 2, stderr);
+    let stderr = "error[no-such-file]: the device file gone.toml cannot be read: \
+                  No such file or directory (os error 2)\n\
+                  hint: the path counts from where assay is started; \
+                  `assay devices` lists the models";
+    assert_fails(directory.path(), &["devices", "gone.toml"], 2, stderr);
+}
+
+#[test]
+fn what_is_nearly_a_target_of_assay_is_a_path_if_there_is_such_a_file() {
+    let directory = temporary();
+    let error = |name: &str| {
+        let output = assay(directory.path(), &["run", "quick", "--only", name, "--out", "out"]);
+        String::from_utf8_lossy(&output.stderr).split(':').next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(error("simm:disk"), "error[unknown-target]");
+    assert_eq!(error("./simm:disk"), "error[size-needed]");
+    assert_eq!(error("floppy:disk"), "error[size-needed]");
+    std::fs::write(directory.path().join("simm:disk"), []).expect("written");
+    assert_ne!(error("simm:disk"), "error[unknown-target]");
+}
+
+#[test]
 fn names_that_are_not_there_are_answered_with_those_that_are() {
     let directory = temporary();
     let cases: &[(&[&str], &str)] = &[
@@ -383,6 +657,16 @@ fn names_that_are_not_there_are_answered_with_those_that_are() {
             &["run", "quick", "--only", "sim:ssd-x"],
             "error[no-such-model]: there is no modelled drive `ssd-x`\n\
              hint: did you mean `sim:ssd-l`?",
+        ),
+        (
+            &["run", "quick", "--only", "simm:ssd-l", "--size", "1GiB"],
+            "error[unknown-target]: there is no target `simm:ssd-l`\n\
+             hint: did you mean `sim:ssd-l`? A file of this name is written `./simm:ssd-l`",
+        ),
+        (
+            &["compare", "sim:ssd-l", "Sin:ssd-m"],
+            "error[unknown-target]: there is no target `Sin:ssd-m`\n\
+             hint: did you mean `sim:ssd-m`? A file of this name is written `./Sin:ssd-m`",
         ),
         (
             &["devices", "floppy"],

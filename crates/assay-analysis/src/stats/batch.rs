@@ -15,7 +15,8 @@ const FEWEST: usize = 10;
 /// `value`, the mean of the whole run, with the interval that the batches of `series` give.
 pub fn around(value: f64, series: &[f64]) -> Estimate {
     if series.len() < FEWEST {
-        let reason = format!("one repeat of {} intervals, {FEWEST} are needed", series.len());
+        let n = series.len();
+        let reason = format!("one repeat with {n} of the {FEWEST} seconds that batch means need");
         return Estimate::bare(value, reason);
     }
     let length = (series.len() / BATCHES).max(1);
@@ -59,7 +60,10 @@ mod tests {
         assert!((30.0..110.0).contains(&half), "{half}");
         let ramp: Vec<f64> = (0..100).map(f64::from).collect();
         assert!(around(49.5, &ramp).interval.is_none());
-        assert!(around(1.0, &[1.0; 9]).interval.is_none());
+        assert_eq!(
+            around(1.0, &[1.0; 9]).basis.to_string(),
+            "no interval: one repeat with 9 of the 10 seconds that batch means need"
+        );
         assert_eq!(around(1.0, &[1.0; 10]).interval, Some((1.0, 1.0)));
     }
 

@@ -8,6 +8,7 @@
 
 use super::Sample;
 use crate::error::{Error, Result};
+use crate::run::publish;
 use assay_spec::{Bytes, Nanos, Op};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{Int32Type, Int64Type};
@@ -43,7 +44,7 @@ pub struct LogWriter {
     chunk: Chunk,
     full: SyncSender<Chunk>,
     empty: Receiver<Chunk>,
-    writer: JoinHandle<std::result::Result<(), parquet::errors::ParquetError>>,
+    writer: JoinHandle<parquet::errors::Result<File>>,
     partial: PathBuf,
     path: PathBuf,
 }
@@ -97,8 +98,9 @@ impl LogWriter {
         }
         drop(self.full);
         let written = self.writer.join().expect("the log writer does not panic");
-        written.map_err(|e| failed(&self.partial).caused_by(std::io::Error::other(e)))?;
-        std::fs::rename(&self.partial, &self.path).map_err(|e| failed(&self.path).caused_by(e))
+        let file =
+            written.map_err(|e| failed(&self.partial).caused_by(std::io::Error::other(e)))?;
+        publish(&file, &self.partial, &self.path).map_err(|e| failed(&self.path).caused_by(e))
     }
 }
 
@@ -163,8 +165,8 @@ impl Encoder {
         Ok(())
     }
 
-    fn close(self) -> parquet::errors::Result<()> {
-        self.file.close().map(|_| ())
+    fn close(self) -> parquet::errors::Result<File> {
+        self.file.into_inner()
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Sample {
     pub length: Bytes,
     /// Which way.
     pub op: Op,
-    /// Which job.
+    /// Which job; 0 in an open loop, which is one process of arrivals.
     pub job: u32,
     /// 0 or errno.
     pub error: i32,

@@ -1,6 +1,7 @@
 //! A measured phase over time, in tenths of a second and in seconds.
 
 use crate::error::{Error, Result};
+use crate::run::publish;
 use assay_spec::record::SeriesRecord;
 use assay_spec::{Bytes, Nanos};
 use parquet::data_type::Int64Type;
@@ -84,7 +85,7 @@ pub fn write_series(path: &Path, series: &SeriesRecord) -> Result<()> {
         )
         .caused_by(e)
     };
-    let write = || -> parquet::errors::Result<()> {
+    let write = || -> parquet::errors::Result<File> {
         let schema = Arc::new(parse_message_type(SCHEMA)?);
         let file = File::create(&partial)?;
         let mut writer = SerializedFileWriter::new(file, schema, Arc::default())?;
@@ -104,10 +105,10 @@ pub fn write_series(path: &Path, series: &SeriesRecord) -> Result<()> {
             column.close()?;
         }
         group.close()?;
-        writer.close().map(|_| ())
+        writer.into_inner()
     };
-    write().map_err(|e| failed(std::io::Error::other(e)))?;
-    std::fs::rename(&partial, path).map_err(failed)
+    let file = write().map_err(|e| failed(std::io::Error::other(e)))?;
+    publish(&file, &partial, path).map_err(failed)
 }
 
 #[cfg(test)]

@@ -1,97 +1,118 @@
-//! A solid-state drive: controller, buffer, read-ahead and translation layer over flash time-lines.
+//! A solid-state drive: link, firmware, buffer and read-ahead over a translation layer over flash.
 //!
-//! One request passes: firmware (`link.command`), then page by page the buffer or the flash, and
-//! the link. The link is half duplex and in order. A written page is answered when it is safe from
-//! the host's point of view: in DRAM with a DRAM buffer, in a page register with none.
+//! A request passes the firmware, which serves one at a time (`link.command`); then page by page
+//! the buffer or the flash, and the link, which is half duplex and goes to whoever is ready first.
+//! A written page is answered when it is safe from the host's point of view: in DRAM with a DRAM
+//! buffer, in a page register with none.
 
-mod hybrid;
-mod nand;
-mod page_map;
+mod buffer;
+mod readahead;
 
 use crate::drive::Media;
-use assay_spec::device::{BufferSpec, FtlSpec, LinkSpec, ReadAheadSpec, SsdSpec};
+use crate::ftl::hybrid::Hybrid;
+use crate::ftl::page::PageMap;
+use crate::ftl::{Ftl, Written};
+use crate::nand::{Cause, Nand, Observer};
+use crate::timeline::Timeline;
+use assay_spec::device::{BufferSpec, FtlSpec, LinkSpec, SsdSpec};
 use assay_spec::{Bytes, Nanos, Op, Request};
-use nand::Nand;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use buffer::WriteBuffer;
+use readahead::ReadAhead;
 
-/// Maps logical pages to flash; puts reads and programs on the time-lines.
-pub(crate) trait Ftl {
-    /// Reads a logical page at `at`; returns when its data is in the controller.
-    fn read(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Nanos;
-    /// Writes `pages` consecutive logical pages from `first`, the data of the i-th being at the
-    /// controller at `arrival(i)`; reports each page's time in the register and its end.
-    fn write(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Written;
-    /// Forgets a logical page.
-    fn trim(&mut self, page: u32);
-    /// Everything still half done is finished; returns when.
-    fn flush(&mut self, nand: &mut Nand, at: Nanos) -> Nanos;
-}
-
-/// The times of a written page.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Written {
-    /// Its data has left the controller for a page register.
-    pub in_register: Nanos,
-    /// Its data is in the cells.
-    pub in_cells: Nanos,
-}
-
-/// A solid-state drive.
-pub(crate) struct Ssd {
-    ftl: Box<dyn Ftl + Send>,
+/// A solid-state drive with a translation layer.
+pub(crate) struct Ssd<F> {
+    ftl: F,
     nand: Nand,
     page: Bytes,
-    link: LinkSpec,
-    link_free: Nanos,
-    buffer: Option<DramBuffer>,
+    /// log₂ of the page.
+    page_bits: u32,
+    command: Nanos,
+    rate: Bytes,
+    /// A page on the link.
+    page_time: Nanos,
+    firmware_free: Nanos,
+    firmware_total: Nanos,
+    link: Timeline,
+    buffer: Option<WriteBuffer>,
     readahead: Option<ReadAhead>,
     logical: u32,
     host_pages: u64,
+    /// When the request served now arrived.
+    now: Nanos,
+    /// The end of the last request.
+    busy_until: Nanos,
 }
 
-impl Ssd {
-    pub(crate) fn new(spec: &SsdSpec, link: LinkSpec, capacity: Bytes, filled: bool) -> Ssd {
-        let logical = (capacity.0 / spec.nand.page.0) as u32;
-        let ftl: Box<dyn Ftl + Send> = match spec.ftl {
-            FtlSpec::Page { reserve_blocks } => {
-                Box::new(page_map::PageMap::new(&spec.nand, logical, reserve_blocks, filled))
-            }
-            FtlSpec::Hybrid { log_superblocks, unit } => {
-                let unit = (unit.0 / spec.nand.page.0) as u32;
-                Box::new(hybrid::Hybrid::new(&spec.nand, logical, log_superblocks, unit))
-            }
-        };
+/// Builds the drive of `spec`.
+pub(crate) fn build(
+    spec: &SsdSpec,
+    link: LinkSpec,
+    capacity: Bytes,
+    filled: bool,
+) -> Box<dyn Media + Send> {
+    let logical = (capacity.0 / spec.nand.page.0) as u32;
+    match spec.ftl {
+        FtlSpec::Page(map) => Box::new(Ssd::new(
+            PageMap::new(&spec.nand, map, logical, 0, filled),
+            spec,
+            link,
+            logical,
+        )),
+        FtlSpec::Hybrid { log_superblocks, unit } => {
+            let unit = (unit.0 / spec.nand.page.0) as u32;
+            let map = Hybrid::new(&spec.nand, logical, log_superblocks, unit);
+            Box::new(Ssd::new(map, spec, link, logical))
+        }
+    }
+}
+
+impl<F: Ftl> Ssd<F> {
+    fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, logical: u32) -> Ssd<F> {
+        let slots = |size: Bytes| (size.0 / spec.nand.page.0).max(1) as usize;
         Ssd {
             ftl,
             nand: Nand::new(&spec.nand),
             page: spec.nand.page,
-            link,
-            link_free: Nanos::ZERO,
+            page_bits: spec.nand.page.0.trailing_zeros(),
+            page_time: spec.nand.page.time_at(link.rate),
+            command: link.command,
+            rate: link.rate,
+            firmware_free: Nanos::ZERO,
+            firmware_total: Nanos::ZERO,
+            link: Timeline::default(),
             buffer: match spec.buffer {
                 BufferSpec::Registers => None,
-                BufferSpec::Dram { size } => Some(DramBuffer::new(size, spec.nand.page)),
+                BufferSpec::Dram { size } => {
+                    Some(WriteBuffer::new(slots(size), spec.nand.planes()))
+                }
             },
             readahead: spec.readahead.map(|r| ReadAhead::new(r, spec.nand.page)),
             logical,
             host_pages: 0,
+            now: Nanos::ZERO,
+            busy_until: Nanos::ZERO,
         }
     }
 
     fn pages(&self, request: &Request) -> std::ops::Range<u32> {
-        let first = request.offset.0 / self.page.0;
-        let end = request.end().0.div_ceil(self.page.0);
-        first as u32..end as u32
+        let end = request.end().0 + self.page.0 - 1;
+        (request.offset.0 >> self.page_bits) as u32..(end >> self.page_bits) as u32
     }
 
-    /// Moves one page's share of the request over the link, not before `at`.
+    /// The part of `page` that `request` covers.
+    fn share(&self, request: &Request, page: u32) -> Bytes {
+        let start = Bytes(u64::from(page) * self.page.0);
+        (start + self.page).min(request.end()) - start.max(request.offset)
+    }
+
+    /// Moves data over the link, not before `at`; returns when it is through.
+    #[inline]
     fn transfer(&mut self, at: Nanos, amount: Bytes) -> Nanos {
-        self.link_free = at.max(self.link_free) + amount.time_at(self.link.rate);
-        self.link_free
+        let duration = if amount == self.page { self.page_time } else { amount.time_at(self.rate) };
+        self.link.reserve(self.now, at, duration) + duration
     }
 
     fn read(&mut self, at: Nanos, request: &Request) -> Nanos {
-        let share = self.page.min(request.length);
         let pages = self.pages(request);
         let streaming = self.readahead.as_mut().is_some_and(|r| r.note(&pages));
         let mut done = at;
@@ -99,8 +120,10 @@ impl Ssd {
             let fetched = self.readahead.as_mut().and_then(|r| r.take(page));
             let ready = match fetched {
                 Some(ready) => ready.max(at),
+                None if self.is_buffered(page, at) => at,
                 None => self.ftl.read(&mut self.nand, page, at),
             };
+            let share = self.share(request, page);
             done = done.max(self.transfer(ready, share));
         }
         if streaming && let Some(ahead) = &mut self.readahead {
@@ -112,8 +135,15 @@ impl Ssd {
         done
     }
 
+    /// Whether the write buffer still holds `page` at `at`.
+    #[inline]
+    fn is_buffered(&self, page: u32, at: Nanos) -> bool {
+        let Some(buffer) = &self.buffer else { return false };
+        buffer.drained() > at
+            && self.ftl.plane_of(page).is_some_and(|plane| buffer.holds(plane, page, at))
+    }
+
     fn write(&mut self, at: Nanos, request: &Request) -> Nanos {
-        let share = self.page.min(request.length);
         let mut done = at;
         for page in self.pages(request) {
             if let Some(ahead) = &mut self.readahead {
@@ -122,167 +152,117 @@ impl Ssd {
             self.host_pages += 1;
             // The link takes the next page only when there is room for it.
             let room = self.buffer.as_mut().map_or(at, |b| b.room(at));
+            let share = self.share(request, page);
             let arrived = self.transfer(room, share);
-            let written = self.ftl.write(&mut self.nand, page, arrived);
-            let safe = match &mut self.buffer {
-                Some(buffer) => {
-                    buffer.fill(written.in_cells);
-                    arrived
-                }
-                None => written.in_register,
-            };
-            done = done.max(safe);
+            let whole = if share < self.page { self.complete(page, arrived) } else { arrived };
+            let written = self.ftl.write(&mut self.nand, page, whole);
+            done = done.max(self.safe(page, arrived, written));
         }
         done
     }
-}
 
-impl Media for Ssd {
-    fn serve(&mut self, at: Nanos, request: &Request) -> Nanos {
-        let started = at.max(self.link_free) + self.link.command;
-        match request.op {
-            Op::Read => self.read(started, request),
-            Op::Write => self.write(started, request),
-            Op::Trim => {
-                // Only pages covered as a whole lose their content.
-                let first = request.offset.0.div_ceil(self.page.0) as u32;
-                let end = (request.end().0 / self.page.0) as u32;
-                (first..end).for_each(|page| self.ftl.trim(page));
-                started
+    /// The rest of a page that is written in part; returns when the page is whole.
+    fn complete(&mut self, page: u32, at: Nanos) -> Nanos {
+        if self.is_buffered(page, at) || self.ftl.locate(page).is_none() {
+            return at;
+        }
+        self.ftl.read(&mut self.nand, page, at)
+    }
+
+    /// When the host may be told that a page which arrived at `arrived` is safe.
+    #[inline]
+    fn safe(&mut self, page: u32, arrived: Nanos, written: Written) -> Nanos {
+        match &mut self.buffer {
+            Some(buffer) => {
+                buffer.fill(written.plane, page, written.in_cells);
+                arrived
             }
-            Op::Flush => {
-                let programmed = self.ftl.flush(&mut self.nand, started);
-                let drained = self.buffer.as_ref().and_then(DramBuffer::drained);
-                programmed.max(drained.unwrap_or(started))
-            }
+            None => written.in_register,
         }
     }
 
+    fn trim(&mut self, request: &Request) {
+        // Only pages covered as a whole lose their content.
+        let first = request.offset.0.div_ceil(self.page.0) as u32;
+        let end = (request.end().0 / self.page.0) as u32;
+        (first..end).for_each(|page| self.ftl.trim(page));
+    }
+
+    fn flush(&mut self, at: Nanos) -> Nanos {
+        let programmed = self.ftl.flush(&mut self.nand, at);
+        self.buffer.as_ref().map_or(programmed, |b| programmed.max(b.drained()))
+    }
+}
+
+impl<F: Ftl> Media for Ssd<F> {
+    fn serve(&mut self, at: Nanos, request: &Request) -> Nanos {
+        if at > self.busy_until {
+            self.ftl.idle(&mut self.nand, self.busy_until, at);
+        }
+        self.now = at;
+        self.nand.pass(at);
+        let started = at.max(self.firmware_free) + self.command;
+        self.firmware_free = started;
+        self.firmware_total += self.command;
+        let done = match request.op {
+            Op::Read => self.read(started, request),
+            Op::Write => self.write(started, request),
+            Op::Trim => {
+                self.trim(request);
+                started
+            }
+            Op::Flush => self.flush(started),
+        };
+        self.busy_until = self.busy_until.max(done);
+        done
+    }
+
+    fn expect(&mut self, later: &Request, sooner: &Request) {
+        let page = |request: &Request| (request.offset.0 >> self.page_bits) as u32;
+        self.ftl.expect_later(page(later));
+        self.ftl.expect_sooner(page(sooner), sooner.op);
+    }
+
+    fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.nand.observe(observer);
+    }
+
+    fn check(&self) {
+        self.ftl.check();
+    }
+
     fn counters(&self) -> Vec<(String, f64)> {
-        let c = &self.nand.counts;
-        let mut counters = vec![
-            ("pages_read".to_owned(), c.reads as f64),
-            ("pages_programmed".to_owned(), c.programs as f64),
-            ("blocks_erased".to_owned(), c.erases as f64),
+        let counts = &self.nand.counts;
+        let sum = |per_cause: &[u64]| per_cause.iter().sum::<u64>() as f64;
+        let (array, channels) = self.nand.busy();
+        let mut counters: Vec<(String, f64)> = vec![
+            ("pages_read".to_owned(), sum(&counts.reads)),
+            ("pages_programmed".to_owned(), sum(&counts.programs)),
+            ("blocks_erased".to_owned(), sum(&counts.erases)),
+            ("array_busy_ns".to_owned(), array.0 as f64),
+            ("channel_busy_ns".to_owned(), channels.0 as f64),
+            ("link_busy_ns".to_owned(), self.link.total().0 as f64),
+            ("firmware_busy_ns".to_owned(), self.firmware_total.0 as f64),
         ];
         if self.host_pages > 0 {
-            counters.push(("wa".to_owned(), c.programs as f64 / self.host_pages as f64));
+            let host = self.host_pages as f64;
+            counters.push(("wa".to_owned(), counts.programmed() as f64 / host));
+            for (cause, word) in Cause::ALL {
+                let programs = counts.programs[cause as usize];
+                if programs > 0 {
+                    counters.push((format!("wa_{word}"), programs as f64 / host));
+                }
+            }
         }
+        counters.extend(self.ftl.counters());
         counters
     }
 
     fn mark(&mut self) {
-        self.nand.counts = nand::Counts::default();
+        self.nand.mark();
+        self.ftl.mark();
+        self.link.mark();
+        self.firmware_total = Nanos::ZERO;
         self.host_pages = 0;
-    }
-}
-
-/// DRAM that acknowledges writes and hands them to the flash at once; a page's slot is free again
-/// when its data is in the cells.
-struct DramBuffer {
-    slots: usize,
-    busy: BinaryHeap<Reverse<Nanos>>,
-    latest: Nanos,
-}
-
-impl DramBuffer {
-    fn new(size: Bytes, page: Bytes) -> Self {
-        let slots = (size.0 / page.0).max(1) as usize;
-        DramBuffer { slots, busy: BinaryHeap::with_capacity(slots + 1), latest: Nanos::ZERO }
-    }
-
-    /// When there is room for one more page, not before `at`.
-    fn room(&mut self, at: Nanos) -> Nanos {
-        while let Some(Reverse(free)) = self.busy.peek().copied() {
-            if free > at && self.busy.len() < self.slots {
-                return at;
-            }
-            self.busy.pop();
-            if free > at {
-                return free;
-            }
-        }
-        at
-    }
-
-    /// Fills a slot until `until`.
-    fn fill(&mut self, until: Nanos) {
-        assert!(self.busy.len() < self.slots, "more pages than slots");
-        self.busy.push(Reverse(until));
-        self.latest = self.latest.max(until);
-    }
-
-    /// When everything written so far is in the cells.
-    fn drained(&self) -> Option<Nanos> {
-        (self.latest > Nanos::ZERO).then_some(self.latest)
-    }
-}
-
-/// Sequential read-ahead of one stream: after `trigger` requests in sequence, a window of pages is
-/// kept on its way.
-struct ReadAhead {
-    trigger: u32,
-    window: u32,
-    next: u32,
-    run: u32,
-    /// Pages on their way or there, in order, without gaps; `front` is the first.
-    front: u32,
-    ready: std::collections::VecDeque<Nanos>,
-}
-
-impl ReadAhead {
-    fn new(spec: ReadAheadSpec, page: Bytes) -> Self {
-        ReadAhead {
-            trigger: spec.trigger,
-            window: (spec.window.0 / page.0).clamp(1, 1 << 20) as u32,
-            next: u32::MAX,
-            run: 0,
-            front: 0,
-            ready: std::collections::VecDeque::new(),
-        }
-    }
-
-    /// Notes a read request; true if the stream is sequential for long enough.
-    fn note(&mut self, pages: &std::ops::Range<u32>) -> bool {
-        if pages.start == self.next {
-            self.run += 1;
-        } else {
-            self.run = 1;
-            self.ready.clear();
-        }
-        self.next = pages.end;
-        self.run >= self.trigger
-    }
-
-    /// When the page is there, if it was fetched; it and what lies before it are given up.
-    fn take(&mut self, page: u32) -> Option<Nanos> {
-        let index = page.checked_sub(self.front)? as usize;
-        let ready = self.ready.get(index).copied()?;
-        self.ready.drain(..=index);
-        self.front = page + 1;
-        Some(ready)
-    }
-
-    /// The pages to fetch so that the window from `from` on is on its way, up to the drive's end.
-    fn missing(&mut self, from: u32, logical: u32) -> std::ops::Range<u32> {
-        if self.ready.is_empty() {
-            self.front = from;
-        }
-        let have = self.front + self.ready.len() as u32;
-        have..from.saturating_add(self.window).min(logical).max(have)
-    }
-
-    fn put(&mut self, page: u32, ready: Nanos) {
-        assert_eq!(page, self.front + self.ready.len() as u32, "read-ahead has a gap");
-        self.ready.push_back(ready);
-    }
-
-    /// A written page makes fetched data stale, from there on.
-    fn drop_page(&mut self, page: u32) {
-        if let Some(index) = page.checked_sub(self.front)
-            && (index as usize) < self.ready.len()
-        {
-            self.ready.truncate(index as usize);
-        }
     }
 }

@@ -1,9 +1,11 @@
 //! The declaration of a solid-state drive.
 
 use super::Values;
+use super::ftl::FtlSpec;
+use super::nand::NandSpec;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
-use crate::units::{Bytes, Nanos};
+use crate::units::Bytes;
 
 /// A solid-state drive: flash, translation layer, buffer, read-ahead.
 #[derive(Clone, Copy, Debug)]
@@ -16,65 +18,6 @@ pub struct SsdSpec {
     pub buffer: BufferSpec,
     /// What is fetched before it is asked for.
     pub readahead: Option<ReadAheadSpec>,
-}
-
-/// Flash chips and their bus.
-#[derive(Clone, Copy, Debug)]
-pub struct NandSpec {
-    /// Buses that work in parallel.
-    pub channels: u32,
-    /// Dies on each channel.
-    pub dies_per_channel: u32,
-    /// Planes of a die; each has a page register and works on its own.
-    pub planes_per_die: u32,
-    /// Erase blocks of a plane.
-    pub blocks_per_plane: u32,
-    /// Pages of an erase block.
-    pub pages_per_block: u32,
-    /// Data bytes of a page.
-    pub page: Bytes,
-    /// Cell to register (tR).
-    pub read: Nanos,
-    /// Register to cell (tPROG).
-    pub program: Nanos,
-    /// Block erase (tBERS).
-    pub erase: Nanos,
-    /// Register to controller and back: bytes a second of a channel.
-    pub bus: Bytes,
-}
-
-impl NandSpec {
-    /// Planes of the whole drive.
-    pub fn planes(&self) -> u32 {
-        self.channels * self.dies_per_channel * self.planes_per_die
-    }
-    /// Physical pages of the whole drive.
-    pub fn pages(&self) -> u64 {
-        u64::from(self.planes())
-            * u64::from(self.blocks_per_plane)
-            * u64::from(self.pages_per_block)
-    }
-    /// Raw size of the whole drive.
-    pub fn raw(&self) -> Bytes {
-        self.page * self.pages()
-    }
-}
-
-/// The flash translation layer.
-#[derive(Clone, Copy, Debug)]
-pub enum FtlSpec {
-    /// Every page mapped on its own; greedy garbage collection.
-    Page {
-        /// Free blocks a plane keeps before it collects.
-        reserve_blocks: u32,
-    },
-    /// Superblocks striped over all planes, with log superblocks for what is not sequential.
-    Hybrid {
-        /// Log superblocks.
-        log_superblocks: u32,
-        /// Smallest unit the log maps; smaller writes read the rest of the unit first.
-        unit: Bytes,
-    },
 }
 
 /// Where written data waits for the flash.
@@ -103,20 +46,8 @@ pub(super) fn decode(
     values: &mut Values,
     capacity: Bytes,
 ) -> Decoded<SsdSpec> {
-    let nand = decode_nand(top, values)?;
-    let mut ftl = top.section("ftl", "ftl")?;
-    let ftl_span = ftl.span();
-    let mapping = values.choice(&mut ftl, "ftl", "mapping", &["page", "hybrid"])?;
-    let ftl_spec = match mapping {
-        0 => FtlSpec::Page {
-            reserve_blocks: values.count(&mut ftl, "ftl", "reserve_blocks", 2..4097)?,
-        },
-        _ => FtlSpec::Hybrid {
-            log_superblocks: values.count(&mut ftl, "ftl", "log_superblocks", 1..4097)?,
-            unit: values.size(&mut ftl, "ftl", "unit")?,
-        },
-    };
-    ftl.finish()?;
+    let nand = super::nand::decode(top, values)?;
+    let ftl = super::ftl::decode(top, values)?;
     let mut buffer = top.section("buffer", "buffer")?;
     let buffer_spec = match values.choice(&mut buffer, "buffer", "kind", &["registers", "dram"])? {
         0 => BufferSpec::Registers,
@@ -134,45 +65,15 @@ pub(super) fn decode(
             Some(spec)
         }
     };
-    let spec = SsdSpec { nand, ftl: ftl_spec, buffer: buffer_spec, readahead };
-    check(top, &spec, capacity, ftl_span)?;
-    Ok(spec)
-}
-
-fn decode_nand(top: &mut Section<'_>, values: &mut Values) -> Decoded<NandSpec> {
-    let mut s = top.section("nand", "nand")?;
-    let spec = NandSpec {
-        channels: values.count(&mut s, "nand", "channels", 1..257)?,
-        dies_per_channel: values.count(&mut s, "nand", "dies_per_channel", 1..257)?,
-        planes_per_die: values.count(&mut s, "nand", "planes_per_die", 1..17)?,
-        blocks_per_plane: values.count(&mut s, "nand", "blocks_per_plane", 4..1_048_577)?,
-        pages_per_block: values.count(&mut s, "nand", "pages_per_block", 2..8193)?,
-        page: values.size(&mut s, "nand", "page")?,
-        read: values.time(&mut s, "nand", "read")?,
-        program: values.time(&mut s, "nand", "program")?,
-        erase: values.time(&mut s, "nand", "erase")?,
-        bus: values.rate(&mut s, "nand", "bus")?,
-    };
-    if spec.page < Bytes(512) || spec.page > Bytes::MIB || !spec.page.0.is_power_of_two() {
-        return Err(s.error(
-            Kind::OutOfRange,
-            s.span_of("page"),
-            format!("a page of {} cannot be", spec.page),
-            "a power of two from 512B to 1MiB",
-        ));
-    }
-    s.finish()?;
+    let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead };
+    check(top, &spec, capacity)?;
     Ok(spec)
 }
 
 /// What is fine alone and impossible together.
-fn check(
-    top: &Section<'_>,
-    spec: &SsdSpec,
-    capacity: Bytes,
-    ftl_span: std::ops::Range<usize>,
-) -> Decoded<()> {
+fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
     let nand = &spec.nand;
+    let ftl_span = top.span_of("ftl");
     let impossible = |span, message: String, hint: String| {
         Err(with_hint(top.error(Kind::Impossible, span, message, ""), hint))
     };
@@ -192,8 +93,12 @@ fn check(
     }
     let superblock = nand.page * u64::from(nand.planes()) * u64::from(nand.pages_per_block);
     let overhead = match spec.ftl {
-        // One open block a plane for the host and one for collected pages, beside the reserve.
-        FtlSpec::Page { reserve_blocks } => superblock * u64::from(reserve_blocks + 2),
+        // Two open blocks a plane and one that the collector can always move into, or the reserve
+        // if that is more; and a page in each plane that makes collecting worth it.
+        FtlSpec::Page(map) => {
+            let blocks = map.collection.reserve_blocks.max(3);
+            superblock * u64::from(blocks) + nand.page * u64::from(nand.planes())
+        }
         FtlSpec::Hybrid { log_superblocks, .. } => superblock * u64::from(log_superblocks + 2),
     };
     if nand.raw() < capacity + overhead {
@@ -216,4 +121,18 @@ fn check(
         );
     }
     Ok(())
+}
+
+impl Values {
+    /// A choice that may be left out; then it is the word at `default`.
+    pub(super) fn choice_or(
+        &mut self,
+        s: &mut Section<'_>,
+        path: &str,
+        key: &'static str,
+        words: &[&'static str],
+        default: usize,
+    ) -> Decoded<usize> {
+        if s.has(key) { self.choice(s, path, key, words) } else { Ok(default) }
+    }
 }

@@ -91,19 +91,26 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<StreamSpec> {
 
 fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
     if !s.has("sizes") {
+        s.may_have(&["sizes"]);
         let size_span = s.span_of("size");
         let size = s.size("size")?;
         check_size(s, size_span, size)?;
         return Ok(vec![(size, 1.0)]);
+    }
+    if s.has("size") {
+        let message = "`size` and `sizes` exclude each other";
+        let e = s.error(Kind::Impossible, s.key_span_of("size"), message, "");
+        return Err(with_hint(e, "remove one of them"));
     }
     let span = s.span_of("sizes");
     let source = s.source();
     let mut table = s.section("sizes", "sizes")?;
     let mut sizes = Vec::new();
     for key in table.free_keys() {
-        let at = table.span_of(&key);
+        let at = table.key_span_of(&key);
         let size: Bytes = quantity(source, "sizes", &key, at.clone(), SIZE_EXPECTED)?;
-        check_size(s, at.clone(), size)?;
+        check_size(s, at, size)?;
+        let at = table.span_of(&key);
         let weight = table.take_free(&key).and_then(|v| match v.get_ref() {
             toml::de::DeValue::Integer(i) => i.as_str().parse::<f64>().ok(),
             toml::de::DeValue::Float(f) => f.as_str().parse().ok(),
@@ -116,7 +123,7 @@ fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
                     Kind::OutOfRange,
                     at,
                     format!("the weight of {key} is not a positive number"),
-                    "sizes with weights, e.g. `sizes = { \"4KiB\" = 70, \"8KiB\" = 30 }`",
+                    "a weight above 0, e.g. `\"8KiB\" = 30`",
                 ));
             }
         }

@@ -2,7 +2,7 @@
 
 use super::stream::{self, StreamSpec};
 use crate::decode::{Decoded, Section, with_hint};
-use crate::diagnostic::Kind;
+use crate::diagnostic::{Diagnostic, Kind};
 use crate::units::{Bytes, Nanos};
 
 /// A stream of requests, how it arrives, and the phases it runs through.
@@ -146,6 +146,10 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<WorkloadSpec> {
 
 fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
     if !s.has("rate") {
+        s.may_have(&["rate"]);
+        if let Some(key) = ["arrivals", "max_in_flight"].into_iter().find(|key| s.has(key)) {
+            return Err(no_rate(s, key));
+        }
         let jobs = s.count("jobs", 1..1025, Some(1))?;
         let queue_depth = s.count("queue_depth", 1..4097, Some(1))?;
         if u64::from(jobs) * u64::from(queue_depth) > 65_536 {
@@ -156,10 +160,9 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
         return Ok(Arrival::Closed { jobs, queue_depth, think });
     }
     let (text, span) = s.string_at("rate")?;
-    let expected = "arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`";
     let rate = text.strip_suffix("/s").and_then(|t| t.trim().parse::<f64>().ok());
     let rate = rate.filter(|r| *r >= 0.001 && *r <= 1e9).ok_or_else(|| {
-        s.error(Kind::BadUnit, span.clone(), format!("`{text}` is not a rate"), expected)
+        s.error(Kind::BadUnit, span.clone(), format!("`{text}` is not a rate"), RATE_EXPECTED)
     })?;
     if s.has("jobs") || s.has("queue_depth") || s.has("think") {
         let e = s.error(Kind::Impossible, span, "a rate and a closed loop exclude each other", "");
@@ -168,6 +171,19 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
     let poisson = s.choice("arrivals", &["fixed", "poisson"])? == 1;
     let max_in_flight = s.count("max_in_flight", 1..65_537, Some(1024))?;
     Ok(Arrival::Open { interval: Nanos((1e9 / rate).round() as u64), poisson, max_in_flight })
+}
+
+const RATE_EXPECTED: &str = "arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`";
+
+/// The complaint about `key`, which only an open loop has, in a workload without a rate.
+fn no_rate(s: &Section<'_>, key: &str) -> Box<Diagnostic> {
+    let expected = format!("`rate` beside it: {RATE_EXPECTED}");
+    let message = format!("`{key}` without `rate`");
+    let e = s.error(Kind::MissingKey, s.key_span_of(key), message, expected);
+    match s.misspelt("rate") {
+        Some(typo) => with_hint(e, format!("`{typo}` is there; did you mean `rate`?")),
+        None => with_hint(e, "add `rate`; without one, a completion lets the next request go"),
+    }
 }
 
 fn decode_phases(s: &mut Section<'_>) -> Decoded<Phases> {
@@ -198,8 +214,8 @@ fn decode_phases(s: &mut Section<'_>) -> Decoded<Phases> {
 
 fn decode_amount(s: &mut Section<'_>) -> Decoded<Amount> {
     let mut amounts = Vec::new();
-    if s.has("requests") {
-        amounts.push(Amount::Requests(u64::from(s.count("requests", 1..u32::MAX, None)?)));
+    if let Some(requests) = s.optional_count("requests", 1..u32::MAX)? {
+        amounts.push(Amount::Requests(u64::from(requests)));
     }
     if let Some(bytes) = s.optional_size("bytes")? {
         amounts.push(Amount::Bytes(bytes));
@@ -208,20 +224,13 @@ fn decode_amount(s: &mut Section<'_>) -> Decoded<Amount> {
         amounts.push(Amount::Time(time));
     }
     if let Some(mut rule) = s.optional_section("steady", "steady")? {
-        amounts.push(Amount::Steady(SteadyRule {
-            round: rule.time("round")?,
-            window: rule.count("window", 2..101, Some(5))?,
-            range: rule.number("range", 0.0, 10.0, Some(0.20))?,
-            slope: rule.number("slope", 0.0, 10.0, Some(0.10))?,
-            limit: rule.count("limit", 2..100_001, Some(25))?,
-        }));
+        amounts.push(Amount::Steady(decode_steady(&mut rule)?));
         rule.finish()?;
     }
     let span = s.span();
     let empty = match amounts.as_slice() {
         [Amount::Bytes(b)] => b.0 == 0,
         [Amount::Time(t)] => t.0 == 0,
-        [Amount::Steady(r)] => r.round.0 == 0 || r.limit < r.window,
         [_] => false,
         _ => {
             let message = match amounts.len() {
@@ -229,11 +238,45 @@ fn decode_amount(s: &mut Section<'_>) -> Decoded<Amount> {
                 n => format!("the phase has {n} ends"),
             };
             let expected = "exactly one of `requests`, `bytes`, `time`, `steady`";
-            return Err(s.error(Kind::MissingKey, span, message, expected));
+            let e = s.error(Kind::MissingKey, span, message, expected);
+            let meant = ["requests", "bytes", "time", "steady"].into_iter();
+            let mut typos = meant.filter_map(|key| Some((s.misspelt(key)?, key)));
+            return Err(match typos.next().filter(|_| amounts.is_empty()) {
+                Some((typo, key)) => {
+                    with_hint(e, format!("`{typo}` is there; did you mean `{key}`?"))
+                }
+                None => e,
+            });
         }
     };
     if empty {
         return Err(s.error(Kind::OutOfRange, span, "the phase is empty", "more than nothing"));
     }
     Ok(amounts.remove(0))
+}
+
+fn decode_steady(s: &mut Section<'_>) -> Decoded<SteadyRule> {
+    let rule = SteadyRule {
+        round: s.time("round")?,
+        window: s.count("window", 2..101, Some(5))?,
+        range: s.number("range", 0.0, 10.0, Some(0.20))?,
+        slope: s.number("slope", 0.0, 10.0, Some(0.10))?,
+        limit: s.count("limit", 2..100_001, Some(25))?,
+    };
+    if rule.round == Nanos::ZERO {
+        let span = s.span_of("round");
+        return Err(s.error(Kind::OutOfRange, span, "a round takes no time", "more than nothing"));
+    }
+    if rule.limit < rule.window {
+        // Marked is what was written; the other of the two may be a default.
+        let at = if s.has("limit") { "limit" } else { "window" };
+        let message = format!(
+            "the phase ends after {} rounds, before the window of {} is full",
+            rule.limit, rule.window
+        );
+        let e = s.error(Kind::Impossible, s.span_of(at), message, "`limit` at least `window`");
+        let hint = "the rule holds over the last `window` rounds: with fewer it never can";
+        return Err(with_hint(e, hint));
+    }
+    Ok(rule)
 }

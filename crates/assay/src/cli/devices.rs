@@ -2,7 +2,7 @@
 
 use super::Common;
 use crate::output::{DONE, Outcome, data, json};
-use assay_engine::plan::find_model;
+use assay_engine::plan::load_model;
 use assay_engine::safety;
 use assay_spec::catalog::DEVICES;
 use assay_spec::decode::Source;
@@ -12,7 +12,7 @@ use assay_spec::units::human_size;
 /// Options of `assay devices`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// A modelled drive: show every value with its source
+    /// A modelled drive, or a device file (`mine.toml`): show every value with its source
     name: Option<String>,
     #[command(flatten)]
     common: Common,
@@ -68,7 +68,7 @@ fn list(common: &Common) -> Outcome {
 }
 
 fn show(name: &str, common: &Common) -> Outcome {
-    let spec = find_model(name)?;
+    let (spec, _) = load_model(name)?;
     let origin = |o: &Origin| match o {
         Origin::Source(text) => ("source", text.clone()),
         Origin::Derived(how) => ("derived", how.clone()),

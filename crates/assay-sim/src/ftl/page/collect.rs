@@ -1,0 +1,220 @@
+//! Garbage collection of one plane: empties a block, page by page, and erases it.
+//!
+//! With `pace = "spread"` a block whose v of n pages are valid is emptied while the host writes the
+//! n − v pages that this frees: v moves for n − v host pages, evenly. With `"whole-block"` the
+//! plane stops for it. Whatever the pace, before the host may take the last free block a plane
+//! collects at once: that block is the collector's.
+
+use super::{Frontier, Plane, Tables};
+use crate::ftl::wear::cold_block;
+use crate::nand::{Cause, Nand, Spot};
+use assay_mem::prefetch;
+use assay_spec::Nanos;
+use assay_spec::device::{CopyPath, Pace};
+
+/// A block that is being emptied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Collecting {
+    pub(super) block: u32,
+    cause: Cause,
+    /// The next page to look at.
+    cursor: u32,
+    /// Pages moved so far.
+    pub(super) moved: u32,
+    /// Valid pages at the start, and what emptying the block gains.
+    valid: u32,
+    gain: u32,
+    /// Host pages × valid pages not yet answered by moves.
+    credit: u32,
+}
+
+/// Map entries are asked for so many pages before they are needed.
+const AHEAD: u32 = 16;
+/// Entries of the back-map in a cache line, and how many lines are asked for before they are.
+const LINE: u32 = 16;
+const LINES_AHEAD: u32 = 4;
+
+impl Tables {
+    /// Does the collection that is due with a host page to `plane`, so that there is room for it.
+    #[inline]
+    pub(super) fn make_room(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) {
+        let wanted = plane.free.len() < self.collection.reserve_blocks as usize;
+        if plane.collecting.is_some() || (wanted && self.start(plane)) {
+            match self.collection.pace {
+                Pace::Spread => self.advance(plane, nand, at),
+                Pace::WholeBlock => self.finish(plane, nand, at),
+            }
+        }
+        // The host's next page must not need the collector's free block.
+        while plane.host.next == self.pages_per_block && plane.free.len() < 2 {
+            self.urgent += 1;
+            let started = plane.collecting.is_some() || self.start(plane);
+            assert!(started, "plane {} is full, though it holds less than its limit", plane.index);
+            self.finish(plane, nand, at);
+        }
+    }
+
+    /// Chooses a block of `plane` to empty; false if no block has anything stale.
+    fn start(&mut self, plane: &mut Plane) -> bool {
+        let blocks = self.blocks.candidates(plane.index);
+        let erases = &self.blocks.erases[self.blocks.range(plane.index)];
+        let chosen = match cold_block(self.wear, blocks.closed, erases) {
+            Some(block) => Some((block, Cause::Wear)),
+            None => self.victim.choose(blocks).map(|block| (block, Cause::Collect)),
+        };
+        let Some((index, cause)) = chosen else { return false };
+        let block = (self.blocks.range(plane.index).start + index) as u32;
+        let gain = u32::from(self.blocks.stale[block as usize]);
+        let cursor = block * self.pages_per_block;
+        for line in 0..LINES_AHEAD {
+            prefetch(&self.backward, (cursor + line * LINE) as usize);
+        }
+        prefetch(&self.current, cursor as usize / 64);
+        let valid = self.pages_per_block - gain;
+        plane.collecting =
+            Some(Collecting { block, cause, cursor, moved: 0, valid, gain, credit: 0 });
+        true
+    }
+
+    /// The moves that are due with one host page.
+    fn advance(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) {
+        let Some(job) = &mut plane.collecting else { return };
+        // A block without anything stale (emptied for its wear) gains nothing: a page a page.
+        let price = job.gain.max(1);
+        let due = (job.credit + job.valid) / price;
+        job.credit = (job.credit + job.valid) % price;
+        for _ in 0..due {
+            if !self.move_next(plane, nand, at) {
+                break;
+            }
+        }
+        if self.is_empty(plane) {
+            self.erase(plane, nand, at);
+        }
+    }
+
+    /// Whether nothing in the block that is being emptied is current any more.
+    fn is_empty(&self, plane: &Plane) -> bool {
+        plane.collecting.as_ref().is_some_and(|job| {
+            job.moved + u32::from(self.blocks.stale[job.block as usize]) == self.pages_per_block
+        })
+    }
+
+    /// All moves that are left, and the erase.
+    fn finish(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) {
+        while self.move_next(plane, nand, at) {}
+        self.erase(plane, nand, at);
+    }
+
+    /// Moves the next valid page; false if there is none.
+    #[inline]
+    fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) -> bool {
+        let Some(job) = &mut plane.collecting else { return false };
+        let end = (job.block + 1) * self.pages_per_block;
+        let Some(from) = next_bit(&self.current, job.cursor, end) else {
+            job.cursor = end;
+            return false;
+        };
+        job.cursor = from + 1;
+        job.moved += 1;
+        let cause = job.cause;
+        prefetch(&self.backward, (from + LINES_AHEAD * LINE) as usize);
+        if let Some(page) = self.backward.get((from + AHEAD) as usize) {
+            prefetch(&self.forward, *page as usize);
+        }
+        let page = self.backward[from as usize];
+        debug_assert_eq!(self.forward[page as usize], from, "a current page is mapped");
+        // It leaves one block and enters another of the same plane.
+        plane.live -= 1;
+        let to = self.place(plane, page, Frontier::Collect);
+        let from = Spot { plane: plane.index, page: from };
+        match self.collection.copy {
+            CopyPath::CopyBack => {
+                nand.copy_back(from, to, at, cause);
+            }
+            CopyPath::Controller => {
+                let read = nand.read(from, at, cause);
+                nand.program(to, read, cause);
+            }
+        }
+        true
+    }
+
+    /// Erases the emptied block.
+    fn erase(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) {
+        assert!(self.is_empty(plane), "a block is erased that holds something");
+        let Some(job) = plane.collecting.take() else { return };
+        let block = job.block as usize;
+        self.blocks.erases[block] += 1;
+        self.blocks.closed[block] = 0;
+        self.blocks.stale[block] = 0;
+        plane.free.put(job.block, self.blocks.erases[block]);
+        let first = Spot { plane: plane.index, page: job.block * self.pages_per_block };
+        nand.erase(first, at, job.cause);
+    }
+
+    /// Collects on a plane that is left alone from `from` to `to`; nothing is begun at `to`.
+    pub(super) fn collect_in_background(
+        &mut self,
+        plane: &mut Plane,
+        nand: &mut Nand,
+        from: Nanos,
+        to: Nanos,
+    ) {
+        let Some(background) = self.collection.background else { return };
+        let begin = from + background.after;
+        while nand.free_at(plane.index).max(begin) < to {
+            let enough = plane.free.len() >= background.blocks as usize;
+            if plane.collecting.is_none() && (enough || !self.start(plane)) {
+                return;
+            }
+            if !self.move_next(plane, nand, begin) {
+                self.erase(plane, nand, begin);
+            }
+        }
+    }
+}
+
+/// The first set bit from `from` to `end`, `end` excluded.
+#[inline]
+fn next_bit(words: &[u64], from: u32, end: u32) -> Option<u32> {
+    let mut index = from;
+    while index < end {
+        let word = words[index as usize / 64] >> (index % 64);
+        if word != 0 {
+            let found = index + word.trailing_zeros();
+            return (found < end).then_some(found);
+        }
+        index = (index / 64 + 1) * 64;
+    }
+    None
+}
+
+/// Sets `count` bits from `first` on.
+pub(super) fn set_bits(words: &mut [u64], first: u64, count: u64) {
+    let (mut index, end) = (first, first + count);
+    while index < end {
+        let (word, bit) = ((index / 64) as usize, index % 64);
+        let run = (64 - bit).min(end - index);
+        words[word] |= (u64::MAX >> (64 - run)) << bit;
+        index += run;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_found_and_set_across_words() {
+        let mut words = vec![0_u64; 4];
+        set_bits(&mut words, 60, 70);
+        let set: Vec<u32> =
+            (0..256).filter(|b| words[*b as usize / 64] >> (b % 64) & 1 == 1).collect();
+        assert_eq!(set, (60..130).collect::<Vec<_>>());
+        assert_eq!(next_bit(&words, 0, 256), Some(60));
+        assert_eq!(next_bit(&words, 0, 60), None);
+        assert_eq!(next_bit(&words, 129, 256), Some(129));
+        assert_eq!(next_bit(&words, 130, 256), None);
+    }
+}

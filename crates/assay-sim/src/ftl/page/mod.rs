@@ -1,0 +1,389 @@
+//! Page-level mapping: every logical page may lie anywhere (Ban 1995; the survey of Gal and Toledo,
+//! ACM Computing Surveys 2005).
+//!
+//! Pages go to the planes in turn, or to the plane their number says. Each plane is a little log of
+//! its own: it opens a free block, fills it in order, closes it, and empties blocks when few are
+//! left free (`collect.rs`).
+//!
+//! *Speed.* A write touches three random cache lines: its map entry, the bit of the old copy, and
+//! the count of the old block; each moved page one. All are asked for early. The tables are flat
+//! and in huge pages: 4 bytes a logical page, 4 bytes and a bit a physical one.
+//!
+//! *Invariants.* Map and back-map are inverse of each other on valid pages. A closed block's stale
+//! count is its number of pages that no map entry points to. Pages of a block are programmed in
+//! order. A block is free, open or closed. A plane holds at most `plane_limit` valid pages, so that
+//! one of its closed blocks has a stale page whenever space must be found.
+
+mod collect;
+#[cfg(test)]
+mod tests;
+
+use super::gc::{Candidates, Victim, policy};
+use super::wear::FreeBlocks;
+use super::{Ftl, NONE, Written};
+use crate::nand::{Cause, Nand, Spot};
+use assay_mem::prefetch;
+use assay_spec::device::{Allocation, CollectionSpec, Frontiers, NandSpec, PageMapSpec, WearSpec};
+use assay_spec::{Nanos, Op};
+use collect::Collecting;
+
+/// A translation layer that maps every page on its own.
+pub(crate) struct PageMap {
+    allocation: Allocation,
+    tables: Tables,
+    planes: Vec<Plane>,
+    /// The most valid pages a plane takes.
+    plane_limit: u32,
+    next_plane: u32,
+}
+
+/// Where every page is, and what is known of every block: what the planes' logs share.
+struct Tables {
+    collection: CollectionSpec,
+    wear: WearSpec,
+    pages_per_block: u32,
+    pages_per_plane: u32,
+    /// Logical page to physical.
+    forward: Vec<u32>,
+    /// Physical page to logical: of a closed or open block, whatever was last programmed there.
+    backward: Vec<u32>,
+    /// One bit a physical page: not stale. Of an open block also set for pages yet to come, so that
+    /// only what goes stale must touch it.
+    current: Vec<u64>,
+    blocks: Blocks,
+    victim: Box<dyn Victim>,
+    /// Collections that could not be spread because the host had used up its room.
+    urgent: u64,
+}
+
+/// What is known of each block.
+struct Blocks {
+    /// Pages gone stale since it was opened.
+    stale: Vec<u16>,
+    /// When it was closed, counted in closed blocks; 0 if it is open or free.
+    closed: Vec<u32>,
+    closings: u32,
+    erases: Vec<u32>,
+    per_plane: u32,
+    pages: u32,
+}
+
+impl Blocks {
+    fn new(nand: &NandSpec) -> Blocks {
+        let count = (nand.planes() * nand.blocks_per_plane) as usize;
+        Blocks {
+            stale: vec![0; count],
+            closed: vec![0; count],
+            closings: 0,
+            erases: vec![0; count],
+            per_plane: nand.blocks_per_plane,
+            pages: nand.pages_per_block,
+        }
+    }
+
+    fn range(&self, plane: u32) -> std::ops::Range<usize> {
+        let first = (plane * self.per_plane) as usize;
+        first..first + self.per_plane as usize
+    }
+
+    fn candidates(&self, plane: u32) -> Candidates<'_> {
+        Candidates {
+            stale: &self.stale[self.range(plane)],
+            closed: &self.closed[self.range(plane)],
+            now: self.closings,
+            pages_per_block: self.pages,
+        }
+    }
+
+    /// Closes the block `full`, if there is one, and opens `block`.
+    fn turn_over(&mut self, full: u32, block: u32) {
+        if full != NONE {
+            self.closings += 1;
+            self.closed[full as usize] = self.closings;
+        }
+        assert_eq!(self.closed[block as usize], 0, "a free block is not closed");
+        self.stale[block as usize] = 0;
+    }
+}
+
+/// A plane's log.
+struct Plane {
+    index: u32,
+    free: FreeBlocks,
+    host: Open,
+    /// Where collected pages go; unused if they share the host's.
+    collect: Open,
+    collecting: Option<Collecting>,
+    /// Valid pages.
+    live: u32,
+}
+
+/// An open block and its next page.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    block: u32,
+    next: u32,
+}
+
+/// Which open block a page goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Frontier {
+    Host,
+    Collect,
+}
+
+impl PageMap {
+    /// The map of `logical` pages, all unwritten, or all written once in order if `filled`.
+    pub(crate) fn new(
+        nand: &NandSpec,
+        spec: PageMapSpec,
+        logical: u32,
+        seed: u64,
+        filled: bool,
+    ) -> PageMap {
+        let mut map = PageMap {
+            allocation: spec.allocation,
+            tables: Tables::new(nand, spec, logical, seed),
+            planes: (0..nand.planes()).map(|p| Plane::new(p, nand, spec.wear)).collect(),
+            plane_limit: (nand.blocks_per_plane - 3) * nand.pages_per_block - 1,
+            next_plane: 0,
+        };
+        if filled {
+            // The same placement as writing every page once in order; a test holds it to that.
+            (0..logical).for_each(|page| {
+                let plane = map.choose_plane(page);
+                map.tables.place(&mut map.planes[plane], page, Frontier::Host);
+            });
+        }
+        map
+    }
+
+    /// The plane that takes `page`. It has room: the declaration was checked for that.
+    #[inline]
+    fn choose_plane(&mut self, page: u32) -> usize {
+        if self.allocation == Allocation::Static {
+            return page as usize % self.planes.len();
+        }
+        for _ in 0..self.planes.len() {
+            let plane = self.next_plane as usize;
+            self.next_plane = if plane + 1 == self.planes.len() { 0 } else { plane as u32 + 1 };
+            if self.planes[plane].live < self.plane_limit {
+                return plane;
+            }
+        }
+        panic!("every plane is full, though the capacity was checked against the flash");
+    }
+
+    /// The old copy of `page`, if there is one, goes stale.
+    #[inline]
+    fn forget(&mut self, page: u32) {
+        let old = std::mem::replace(&mut self.tables.forward[page as usize], NONE);
+        if old != NONE {
+            self.tables.make_stale(old, page);
+            self.planes[self.tables.plane_of(old) as usize].live -= 1;
+        }
+    }
+}
+
+impl Plane {
+    fn new(index: u32, nand: &NandSpec, wear: WearSpec) -> Plane {
+        let none = Open { block: NONE, next: nand.pages_per_block };
+        let first = index * nand.blocks_per_plane;
+        let free = FreeBlocks::new(wear, first..first + nand.blocks_per_plane);
+        Plane { index, free, host: none, collect: none, collecting: None, live: 0 }
+    }
+}
+
+impl Tables {
+    fn new(nand: &NandSpec, spec: PageMapSpec, logical: u32, seed: u64) -> Tables {
+        let pages = nand.pages() as usize;
+        Tables {
+            collection: spec.collection,
+            wear: spec.wear,
+            pages_per_block: nand.pages_per_block,
+            pages_per_plane: nand.pages_per_plane() as u32,
+            forward: assay_mem::table(logical as usize, NONE),
+            backward: assay_mem::table(pages, NONE),
+            current: assay_mem::table(pages.div_ceil(64), 0),
+            blocks: Blocks::new(nand),
+            victim: policy(spec.collection.victim, seed),
+            urgent: 0,
+        }
+    }
+
+    #[inline]
+    fn plane_of(&self, physical: u32) -> u32 {
+        physical / self.pages_per_plane
+    }
+
+    /// Gives `page` the next physical page of a plane's frontier.
+    #[inline]
+    fn place(&mut self, plane: &mut Plane, page: u32, frontier: Frontier) -> Spot {
+        let shared = self.collection.frontiers == Frontiers::One;
+        let own = frontier == Frontier::Collect && !shared;
+        let open = if own { &mut plane.collect } else { &mut plane.host };
+        if open.next == self.pages_per_block {
+            let block = plane.free.take().expect("a free block is kept");
+            self.turn_over(open.block, block);
+            *open = Open { block, next: 0 };
+        }
+        let physical = open.block * self.pages_per_block + open.next;
+        open.next += 1;
+        plane.live += 1;
+        self.forward[page as usize] = physical;
+        self.backward[physical as usize] = page;
+        Spot { plane: plane.index, page: physical }
+    }
+
+    /// Closes the block `full`, if there is one, and opens `block`.
+    fn turn_over(&mut self, full: u32, block: u32) {
+        self.blocks.turn_over(full, block);
+        let first = u64::from(block) * u64::from(self.pages_per_block);
+        collect::set_bits(&mut self.current, first, u64::from(self.pages_per_block));
+    }
+
+    #[inline]
+    fn make_stale(&mut self, physical: u32, page: u32) {
+        debug_assert_eq!(self.backward[physical as usize], page, "the maps are inverse");
+        let (word, bit) = (physical as usize / 64, physical % 64);
+        debug_assert_ne!(self.current[word] >> bit & 1, 0, "a page goes stale once");
+        self.current[word] &= !(1 << bit);
+        self.blocks.stale[(physical / self.pages_per_block) as usize] += 1;
+    }
+}
+
+impl Ftl for PageMap {
+    #[inline]
+    fn read(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Nanos {
+        match self.tables.forward[page as usize] {
+            NONE => at,
+            physical => {
+                let spot = Spot { plane: self.tables.plane_of(physical), page: physical };
+                nand.read(spot, at, Cause::Host)
+            }
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Written {
+        // The old copy is stale before the collector looks, so that it is not moved for nothing.
+        self.forget(page);
+        let chosen = self.choose_plane(page);
+        let plane = &mut self.planes[chosen];
+        self.tables.make_room(plane, nand, at);
+        let spot = self.tables.place(plane, page, Frontier::Host);
+        Written::new(spot.plane, nand.program(spot, at, Cause::Host))
+    }
+
+    fn trim(&mut self, page: u32) {
+        self.forget(page);
+    }
+
+    fn flush(&mut self, nand: &mut Nand, at: Nanos) -> Nanos {
+        nand.idle_at().max(at)
+    }
+
+    fn idle(&mut self, nand: &mut Nand, from: Nanos, to: Nanos) {
+        for plane in &mut self.planes {
+            self.tables.collect_in_background(plane, nand, from, to);
+        }
+    }
+
+    #[inline]
+    fn expect_later(&self, page: u32) {
+        prefetch(&self.tables.forward, page as usize);
+    }
+
+    #[inline]
+    fn expect_sooner(&self, page: u32, op: Op) {
+        if op == Op::Read {
+            return;
+        }
+        let old = self.tables.forward[page as usize];
+        prefetch(&self.tables.current, old as usize / 64);
+        prefetch(&self.tables.blocks.stale, (old / self.tables.pages_per_block) as usize);
+    }
+
+    fn plane_of(&self, page: u32) -> Option<u32> {
+        self.locate(page).map(|physical| self.tables.plane_of(physical))
+    }
+
+    fn locate(&self, page: u32) -> Option<u32> {
+        Some(self.tables.forward[page as usize]).filter(|p| *p != NONE)
+    }
+
+    fn check(&self) {
+        self.check_maps();
+        self.check_planes();
+    }
+
+    fn counters(&self) -> Vec<(String, f64)> {
+        let free: usize = self.planes.iter().map(|p| p.free.len()).sum();
+        let erases = || self.tables.blocks.erases.iter().copied();
+        vec![
+            ("free_blocks".to_owned(), free as f64),
+            ("erases_min".to_owned(), f64::from(erases().min().unwrap_or(0))),
+            ("erases_max".to_owned(), f64::from(erases().max().unwrap_or(0))),
+            ("urgent_collections".to_owned(), self.tables.urgent as f64),
+        ]
+    }
+
+    fn mark(&mut self) {
+        self.tables.urgent = 0;
+    }
+}
+
+impl PageMap {
+    fn check_maps(&self) {
+        let t = &self.tables;
+        let mut live = vec![0_u32; self.planes.len()];
+        for (page, physical) in t.forward.iter().enumerate().filter(|(_, p)| **p != NONE) {
+            assert_eq!(t.backward[*physical as usize], page as u32, "the maps are inverse");
+            let current = t.current[*physical as usize / 64] >> (physical % 64) & 1;
+            assert_eq!(current, 1, "a mapped page is current");
+            live[t.plane_of(*physical) as usize] += 1;
+        }
+        for (plane, live) in self.planes.iter().zip(live) {
+            assert_eq!(plane.live, live, "valid pages of plane {}", plane.index);
+            assert!(live <= self.plane_limit);
+        }
+    }
+
+    fn check_planes(&self) {
+        for plane in &self.planes {
+            let blocks = self.tables.blocks.range(plane.index);
+            let mut states = vec!["closed"; blocks.len()];
+            let mut claim = |block: u32, state: &'static str| {
+                let was = std::mem::replace(&mut states[block as usize - blocks.start], state);
+                assert_eq!(was, "closed", "block {block} is {was} and {state}");
+            };
+            plane.free.iter().for_each(|block| claim(block, "free"));
+            for open in [plane.host, plane.collect].iter().filter(|open| open.block != NONE) {
+                claim(open.block, "open");
+            }
+            for (block, state) in blocks.zip(states) {
+                self.check_block(block as u32, state, plane);
+            }
+        }
+    }
+
+    fn check_block(&self, block: u32, state: &str, plane: &Plane) {
+        let t = &self.tables;
+        let (b, first) = (block as usize, block * t.pages_per_block);
+        assert_eq!(t.blocks.closed[b] != 0, state == "closed", "block {block} is {state}");
+        let written = match state {
+            "free" => 0,
+            "open" if block == plane.host.block => plane.host.next,
+            "open" => plane.collect.next,
+            _ => t.pages_per_block,
+        };
+        let mapped = |p: &u32| {
+            let page = t.backward[*p as usize];
+            page != NONE && t.forward[page as usize] == *p
+        };
+        let valid = (first..first + written).filter(mapped).count() as u32;
+        // A block being emptied still counts what has been moved out of it as current.
+        let moved = plane.collecting.as_ref().filter(|c| c.block == block).map_or(0, |c| c.moved);
+        assert_eq!(u32::from(t.blocks.stale[b]) + valid + moved, written, "pages of block {block}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Random work on small drives, and each policy where it matters.
+
+use super::*;
+use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, Pace, PlaneMode};
+use assay_spec::device::{VictimSpec, WearSpec};
+use assay_spec::{Bytes, seed::mix};
+
+fn nand() -> NandSpec {
+    NandSpec {
+        channels: 2,
+        dies_per_channel: 2,
+        planes_per_die: 1,
+        plane_mode: PlaneMode::Independent,
+        blocks_per_plane: 24,
+        pages_per_block: 8,
+        page: Bytes(4096),
+        read: Nanos(50),
+        program: Nanos(900),
+        program_slow: Nanos(900),
+        erase: Nanos(3000),
+        bus: Bytes(40_960_000),
+        cache_register: false,
+    }
+}
+
+fn greedy() -> PageMapSpec {
+    PageMapSpec {
+        allocation: Allocation::Dynamic,
+        collection: CollectionSpec {
+            victim: VictimSpec::Greedy,
+            reserve_blocks: 3,
+            pace: Pace::Spread,
+            frontiers: Frontiers::Two,
+            copy: CopyPath::CopyBack,
+            background: None,
+        },
+        wear: WearSpec::None,
+    }
+}
+
+/// Writes and trims at random, checking everything now and then.
+fn torture(
+    nand_spec: &NandSpec,
+    spec: PageMapSpec,
+    logical: u32,
+    seed: u64,
+    steps: u64,
+) -> PageMap {
+    let filled = seed.is_multiple_of(2);
+    let mut map = PageMap::new(nand_spec, spec, logical, seed, filled);
+    let mut nand = Nand::new(nand_spec);
+    let mut written = vec![filled; logical as usize];
+    let mut at = Nanos::ZERO;
+    for step in 0..steps {
+        let r = mix(seed << 32 | step);
+        // Half of the work on an eighth of the pages, so that there is hot and cold.
+        let range = if r >> 60 & 1 == 0 { logical } else { logical.div_ceil(8) };
+        let page = (r >> 8) as u32 % range;
+        if r & 15 == 0 {
+            map.trim(page);
+            written[page as usize] = false;
+        } else {
+            at = map.write(&mut nand, page, at).in_register;
+            written[page as usize] = true;
+        }
+        if r & 63 == 1 {
+            map.idle(&mut nand, at, at + Nanos(50_000));
+            at += Nanos(60_000);
+            nand.pass(at);
+        }
+        if step % 97 == 0 {
+            map.check();
+        }
+    }
+    map.check();
+    for (page, written) in written.iter().enumerate() {
+        assert_eq!(map.locate(page as u32).is_some(), *written, "page {page}");
+    }
+    map
+}
+
+#[test]
+fn random_work_under_every_policy_keeps_every_invariant() {
+    let victims = [
+        VictimSpec::Greedy,
+        VictimSpec::Fifo,
+        VictimSpec::CostBenefit,
+        VictimSpec::RandomGreedy { choices: 4 },
+    ];
+    let wears = [WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 4 }];
+    for seed in 0..96_u64 {
+        let pick = |n: u64, salt: u64| (mix(seed ^ salt << 40) % n) as usize;
+        let background = BackgroundSpec { after: Nanos(1000), blocks: 6 };
+        let spec = PageMapSpec {
+            allocation: [Allocation::Dynamic, Allocation::Static][pick(2, 1)],
+            collection: CollectionSpec {
+                victim: victims[pick(4, 2)],
+                reserve_blocks: 2 + pick(4, 3) as u32,
+                pace: [Pace::Spread, Pace::WholeBlock][pick(2, 4)],
+                frontiers: [Frontiers::One, Frontiers::Two][pick(2, 5)],
+                copy: [CopyPath::CopyBack, CopyPath::Controller][pick(2, 6)],
+                background: [None, Some(background)][pick(2, 7)],
+            },
+            wear: wears[pick(3, 8)],
+        };
+        let nand_spec = NandSpec {
+            blocks_per_plane: 8 + pick(20, 9) as u32,
+            pages_per_block: [4, 8, 7, 65][pick(4, 10)],
+            ..nand()
+        };
+        // Up to the fullest drive that a declaration may ask for.
+        let room = nand_spec.blocks_per_plane - spec.collection.reserve_blocks.max(3);
+        let most = 4 * (room * nand_spec.pages_per_block - 1);
+        let logical = most - [0, 1, most / 7, most / 3][pick(4, 11)];
+        torture(&nand_spec, spec, logical, seed, 3000);
+    }
+}
+
+#[test]
+fn filled_by_construction_is_filled_by_writing() {
+    let built = PageMap::new(&nand(), greedy(), 500, 0, true);
+    let mut written = PageMap::new(&nand(), greedy(), 500, 0, false);
+    let mut nand = Nand::new(&nand());
+    (0..500).for_each(|page| {
+        written.write(&mut nand, page, Nanos::ZERO);
+    });
+    assert_eq!(built.tables.forward, written.tables.forward);
+    assert_eq!(built.tables.current, written.tables.current);
+    assert_eq!(built.tables.blocks.closed, written.tables.blocks.closed);
+    let free = |map: &PageMap| -> Vec<usize> { map.planes.iter().map(|p| p.free.len()).collect() };
+    assert_eq!(free(&built), free(&written));
+}
+
+#[test]
+fn sequential_overwriting_moves_nothing() {
+    let mut map = PageMap::new(&nand(), greedy(), 500, 0, true);
+    let mut nand = Nand::new(&nand());
+    (0..5000).for_each(|i| {
+        map.write(&mut nand, i % 500, Nanos::ZERO);
+    });
+    assert_eq!(nand.counts.programmed(), 5000, "write amplification 1");
+    map.check();
+}
+
+#[test]
+fn spread_collection_is_never_urgent_under_random_writes() {
+    let big = NandSpec { blocks_per_plane: 100, pages_per_block: 64, ..nand() };
+    let mut map = PageMap::new(&big, greedy(), 4 * 90 * 64, 1, true);
+    let mut nand = Nand::new(&big);
+    for step in 0..200_000_u64 {
+        map.write(&mut nand, (mix(step) % (4 * 90 * 64)) as u32, Nanos::ZERO);
+    }
+    assert!(nand.counts.erases[Cause::Collect as usize] > 1000);
+    assert_eq!(map.tables.urgent, 0);
+    map.check();
+}
+
+#[test]
+fn static_levelling_keeps_the_spread_that_none_does_not() {
+    let spread = |wear| {
+        // One page in eight is hot, the rest is never written again.
+        let spec = PageMapSpec { wear, ..greedy() };
+        let mut map = PageMap::new(&nand(), spec, 560, 1, true);
+        let mut nand = Nand::new(&nand());
+        for step in 0..60_000_u64 {
+            map.write(&mut nand, (mix(step) % 70) as u32, Nanos::ZERO);
+        }
+        let erases = &map.tables.blocks.erases;
+        erases.iter().max().expect("blocks") - erases.iter().min().expect("blocks")
+    };
+    assert!(spread(WearSpec::None) > 100, "cold blocks are never erased");
+    // All cold blocks fall behind together and are emptied one by one.
+    let levelled = spread(WearSpec::Static { spread: 10 });
+    assert!(levelled <= 20, "{levelled}");
+}
+
+#[test]
+fn background_collection_frees_blocks_and_begins_nothing_after_its_time() {
+    let mut spec = greedy();
+    let background = BackgroundSpec { after: Nanos(1_000_000), blocks: 8 };
+    spec.collection.background = Some(background);
+    let after_pause = |pause: u64| {
+        let mut map = PageMap::new(&nand(), spec, 560, 1, true);
+        let mut nand = Nand::new(&nand());
+        (0..2000_u64).for_each(|i| {
+            map.write(&mut nand, (mix(i) % 560) as u32, Nanos::ZERO);
+        });
+        let from = nand.idle_at();
+        let erased = nand.counts.erases[Cause::Collect as usize];
+        map.idle(&mut nand, from, from + Nanos(pause));
+        map.check();
+        (nand.counts.erases[Cause::Collect as usize] - erased, nand.idle_at() - from)
+    };
+    assert_eq!(after_pause(1_000_000), (0, Nanos::ZERO), "begins only after its time");
+    let (erased, until) = after_pause(1_000_001);
+    // One move or one erase a plane, begun a nanosecond before the end.
+    assert!(erased <= 4 && until > Nanos(1_000_000) && until <= Nanos(1_000_000 + 3000));
+    assert!(after_pause(1_000_000_000).0 > 8, "a second is time enough");
+}

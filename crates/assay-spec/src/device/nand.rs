@@ -1,0 +1,115 @@
+//! The declaration of flash chips and their buses.
+
+use super::Values;
+use crate::decode::{Decoded, Section};
+use crate::diagnostic::Kind;
+use crate::units::{Bytes, Nanos};
+
+/// Flash chips and their buses.
+#[derive(Clone, Copy, Debug)]
+pub struct NandSpec {
+    /// Buses that work in parallel.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes of a die; each has a page register.
+    pub planes_per_die: u32,
+    /// How the planes of a die share its array.
+    pub plane_mode: PlaneMode,
+    /// Erase blocks of a plane.
+    pub blocks_per_plane: u32,
+    /// Pages of an erase block.
+    pub pages_per_block: u32,
+    /// Data bytes of a page.
+    pub page: Bytes,
+    /// Cell to register (tR).
+    pub read: Nanos,
+    /// Register to cell (tPROG); with `program_slow`, of the fast pages.
+    pub program: Nanos,
+    /// Register to cell of every second page of a block: the upper pages of multi-level cells.
+    pub program_slow: Nanos,
+    /// Block erase (tBERS).
+    pub erase: Nanos,
+    /// Register to controller and back: bytes a second of a channel.
+    pub bus: Bytes,
+    /// Whether a second register takes data in and out while the array works.
+    pub cache_register: bool,
+}
+
+/// How the planes of a die share its array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaneMode {
+    /// Each plane reads, programs and erases by itself.
+    Independent,
+    /// The die does one operation at a time; programs of the same page on several of its planes
+    /// are one when they are loaded before it begins.
+    MultiPlane,
+    /// The die does one operation on one plane at a time.
+    Serial,
+}
+
+impl NandSpec {
+    /// Planes of the whole drive.
+    pub fn planes(&self) -> u32 {
+        self.channels * self.dies_per_channel * self.planes_per_die
+    }
+    /// Physical pages of a plane.
+    pub fn pages_per_plane(&self) -> u64 {
+        u64::from(self.blocks_per_plane) * u64::from(self.pages_per_block)
+    }
+    /// Physical pages of the whole drive.
+    pub fn pages(&self) -> u64 {
+        u64::from(self.planes()) * self.pages_per_plane()
+    }
+    /// Raw size of the whole drive.
+    pub fn raw(&self) -> Bytes {
+        self.page * self.pages()
+    }
+}
+
+pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<NandSpec> {
+    let mut s = top.section("nand", "nand")?;
+    let modes = ["independent", "multi-plane", "serial"];
+    let channels = values.count(&mut s, "nand", "channels", 1..257)?;
+    let dies_per_channel = values.count(&mut s, "nand", "dies_per_channel", 1..257)?;
+    let planes_per_die = values.count(&mut s, "nand", "planes_per_die", 1..17)?;
+    let plane_mode = match values.choice_or(&mut s, "nand", "plane_mode", &modes, 0)? {
+        0 => PlaneMode::Independent,
+        1 => PlaneMode::MultiPlane,
+        _ => PlaneMode::Serial,
+    };
+    let blocks_per_plane = values.count(&mut s, "nand", "blocks_per_plane", 4..1_048_577)?;
+    let pages_per_block = values.count(&mut s, "nand", "pages_per_block", 2..8193)?;
+    let page = values.size(&mut s, "nand", "page")?;
+    let read = values.time(&mut s, "nand", "read")?;
+    let program = values.time(&mut s, "nand", "program")?;
+    let program_slow = match s.has("program_slow") {
+        true => values.time(&mut s, "nand", "program_slow")?,
+        false => program,
+    };
+    let spec = NandSpec {
+        channels,
+        dies_per_channel,
+        planes_per_die,
+        plane_mode,
+        blocks_per_plane,
+        pages_per_block,
+        page,
+        read,
+        program,
+        program_slow,
+        erase: values.time(&mut s, "nand", "erase")?,
+        bus: values.rate(&mut s, "nand", "bus")?,
+        cache_register: values.choice_or(&mut s, "nand", "cache_register", &["no", "yes"], 0)? == 1,
+    };
+    if spec.page > Bytes::MIB || !spec.page.0.is_power_of_two() {
+        return Err(s.error(
+            Kind::OutOfRange,
+            s.span_of("page"),
+            format!("a page of {} cannot be", spec.page),
+            "a power of two from 512B to 1MiB",
+        ));
+    }
+    s.finish()?;
+    Ok(spec)
+}
