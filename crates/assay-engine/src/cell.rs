@@ -11,9 +11,10 @@ use crate::target::Target;
 use crate::target::null::NullTarget;
 use crate::target::sim::SimTarget;
 use crate::target::uring::{UringOptions, UringTarget};
-use assay_sim::{Drive, Host, build};
+use assay_sim::{Array, Drive, Host, build};
+use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
-    Address, Amount, Arrival, Experiment, Phases, StartState, StreamSpec, WorkloadSpec,
+    Address, Amount, Arrival, Experiment, HostSpec, Phases, StartState, StreamSpec, WorkloadSpec,
 };
 use assay_spec::record::{CellRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};
@@ -112,12 +113,12 @@ impl Repeat<'_> {
         match &target.kind {
             TargetKind::Null => self.run(&mut NullTarget::new(target.record.capacity), |_| {}),
             TargetKind::Model(spec) => {
-                let filled = self.workload.phases.start == StartState::Filled;
-                let drive = Host::new(build(spec, filled), experiment.host);
-                let mut sim = SimTarget::new(drive);
-                let mut record = self.run(&mut sim, |sim| sim.drive().mark())?;
-                record.device = sim.drive().counters();
-                Ok(record)
+                let is_disk = matches!(spec.kind, DeviceKind::Hdd(_));
+                self.run_model(experiment.host, is_disk, |filled| build(spec, filled))
+            }
+            TargetKind::Array(setup) => {
+                let is_disk = setup.has_disk();
+                self.run_model(experiment.host, is_disk, |filled| Array::new(setup, filled))
             }
             TargetKind::Real(opened) => {
                 let file = opened.file.try_clone().map_err(|e| {
@@ -137,6 +138,21 @@ impl Repeat<'_> {
         }
     }
 
+    /// Runs on a modelled drive behind its host.
+    fn run_model<D: Drive>(
+        &self,
+        host: HostSpec,
+        is_disk: bool,
+        build: impl FnOnce(bool) -> D,
+    ) -> Result<RepeatRecord> {
+        let drive = build(self.workload.phases.start == StartState::Filled);
+        let elevator = if is_disk { host.elevator.hdd } else { host.elevator.ssd };
+        let mut sim = SimTarget::new(Host::new(drive, host, elevator));
+        let mut record = self.run(&mut sim, |sim| sim.drive().mark())?;
+        record.device = sim.drive().counters();
+        Ok(record)
+    }
+
     fn run<T: Target>(
         &self,
         target: &mut T,
@@ -147,6 +163,7 @@ impl Repeat<'_> {
         self.precondition(target, phases, &mut warnings)?;
         let mut generator = Generator::new(streams, target.capacity(), self.seed);
         let gap_seed = seed::derive(self.seed, &["arrivals"]);
+        target.set_processes(tags_per_process(*arrival));
         let mut steady = None;
         if let Some(amount) = phases.settle {
             let mut forget = Forget::default();
@@ -194,6 +211,7 @@ impl Repeat<'_> {
         // As deep as the workload itself, so that a real target's buffers suffice.
         let slots = self.workload.slots().min(32);
         let arrival = Arrival::Closed { jobs: 1, queue_depth: slots, think: Nanos::ZERO };
+        target.set_processes(tags_per_process(arrival));
         run_phase(target, &mut generator, arrival, amount, seed, &mut forget)?;
         if forget.errors > 0 {
             warnings.push(format!("{} requests failed while preconditioning", forget.errors));
@@ -227,6 +245,14 @@ impl Repeat<'_> {
         if done < 100 {
             warnings.push(format!("only {done} requests completed in {elapsed}"));
         }
+    }
+}
+
+/// Requests that one job may have in flight; all arrivals of an open loop are one job.
+fn tags_per_process(arrival: Arrival) -> u32 {
+    match arrival {
+        Arrival::Closed { queue_depth, .. } => queue_depth,
+        Arrival::Open { max_in_flight, .. } => max_in_flight,
     }
 }
 

@@ -1,8 +1,12 @@
-//! From words to targets: `null`, `sim:NAME`, `sim:FILE.toml`, or a path.
+//! From words to targets: `null`, `sim:NAME`, `sim:FILE.toml`, `raid5(…)`, or a path.
+
+mod array;
 
 use crate::error::{Error, Result};
 use crate::safety::Intent;
 use crate::target::block::{self, Kind, Opened};
+use assay_sim::ArraySetup;
+use assay_spec::array::is_array;
 use assay_spec::catalog::{self, DEVICES};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
@@ -27,6 +31,8 @@ pub enum TargetKind {
     Null,
     /// A modelled drive.
     Model(Box<DeviceSpec>),
+    /// Modelled drives as an array.
+    Array(Box<ArraySetup>),
     /// A file or block device, held open for the whole run.
     Real(Opened),
 }
@@ -62,6 +68,9 @@ pub fn open_target(
     intent: &IntentRecord,
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
+    if is_array(written) && !Path::new(written).exists() {
+        return array::open(written, None);
+    }
     match written.split_once(':') {
         Some(("sim", name)) => {
             let (spec, text) = load_model(name)?;
@@ -82,6 +91,7 @@ pub fn reopen_target(
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     let mut target = match &saved.spec {
+        Some(text) if saved.kind == "array" => array::open(&saved.written, Some(text))?,
         Some(text) => {
             let file = saved.written.strip_prefix("sim:").unwrap_or(&saved.written);
             let spec = DeviceSpec::parse(Source { file, text }).map_err(PlanError::Spec)?;

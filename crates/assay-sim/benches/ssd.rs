@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use assay_sim::{Closed, Drive, Queued, build};
+use assay_sim::{Closed, Drive, build};
 use assay_spec::device::DeviceSpec;
 use assay_spec::histogram::Histogram;
 use assay_spec::seed::mix;
@@ -39,7 +39,7 @@ fn wanted(what: &str) -> bool {
 
 /// A drive and the loop that keeps it busy.
 struct Bed {
-    drive: Queued,
+    drive: Box<dyn Drive + Send>,
     closed: Closed,
 }
 
@@ -55,7 +55,7 @@ impl Bed {
         let request = |i| Request { tag: 0, op, offset: Bytes(page(i) * PAGE), length };
         self.drive.mark();
         let before = cpu_ns();
-        self.closed.run(&mut self.drive, count, request, |latency| histogram.record(latency));
+        self.closed.run(&mut *self.drive, count, request, |latency| histogram.record(latency));
         ((cpu_ns() - before) / count as f64, histogram)
     }
 

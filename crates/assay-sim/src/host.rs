@@ -1,13 +1,16 @@
 //! The host model: what the machine adds between the workload and the drive.
 //!
-//! Requests wait in arrival order (as under Linux's noop elevator) until the drive may have
-//! another, and each dispatch comes no earlier than `gap` after the last completion: interrupt,
-//! completion and dispatch cost the processor that much. One host per machine of a document, the
-//! same for all drives.
+//! Requests wait in an elevator until the drive may have another, and each dispatch comes no
+//! earlier than `gap` after the last completion: interrupt, completion and dispatch cost the
+//! processor that much. One host per machine of a document, the same for all drives.
+//!
+//! *Invariants.* Every request ends once, at the time its dispatch ends; at most `queue_depth`
+//! dispatches are with the drive; a request that the drive had no room for goes before any other.
 
 use crate::drive::{Accept, Drive};
-use assay_spec::experiment::HostSpec;
-use assay_spec::{Bytes, Completion, Nanos, Request};
+use crate::elevator::{self, Elevator, Next, Queue, Waiting};
+use assay_spec::experiment::{ElevatorKind, HostSpec};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
 
 /// A drive seen through a host. Never full: what the drive cannot take waits.
@@ -15,43 +18,146 @@ pub struct Host<D> {
     drive: D,
     gap: Nanos,
     depth: usize,
-    waiting: VecDeque<Request>,
+    elevator: Box<dyn Elevator + Send>,
+    queue: Queue,
+    /// Flushes and trims, which no elevator sorts.
+    direct: VecDeque<Waiting>,
+    /// Chosen, but the drive was full.
+    held: Option<u32>,
+    /// Dispatches by the tag they have with the drive.
+    sent: Vec<Waiting>,
+    free: Vec<u32>,
     in_flight: usize,
+    tags_per_process: u32,
     /// No dispatch before this time.
     ready: Nanos,
+    /// The elevator waits until then.
+    wake: Option<Nanos>,
     clock: Nanos,
+    ended: Vec<Completion>,
 }
 
 impl<D: Drive> Host<D> {
-    /// Puts the host of `spec` before `drive`.
-    pub fn new(drive: D, spec: HostSpec) -> Self {
+    /// Puts the host of `spec` before `drive`, with the elevator it has for such a drive. Every
+    /// request is a process of its own until [`Host::set_processes`] says otherwise.
+    pub fn new(drive: D, spec: HostSpec, elevator: ElevatorKind) -> Self {
         Host {
             drive,
             gap: spec.gap,
             depth: spec.queue_depth.map_or(usize::MAX, |d| d as usize),
-            waiting: VecDeque::new(),
+            elevator: elevator::build(elevator),
+            queue: Queue::default(),
+            direct: VecDeque::new(),
+            held: None,
+            sent: Vec::new(),
+            free: Vec::new(),
             in_flight: 0,
+            tags_per_process: 1,
             ready: Nanos::ZERO,
+            wake: None,
             clock: Nanos::ZERO,
+            ended: Vec::new(),
         }
+    }
+
+    /// Each process has so many tags in a row: process = tag / `tags_per_process`.
+    pub fn set_processes(&mut self, tags_per_process: u32) {
+        assert!(tags_per_process > 0, "a process has a tag");
+        self.tags_per_process = tags_per_process;
     }
 
     /// Dispatches what may go at `now`.
     fn dispatch(&mut self, now: Nanos) {
+        self.wake = None;
         while self.in_flight < self.depth && self.ready <= now {
-            let Some(request) = self.waiting.front() else { return };
-            if self.drive.submit(now, *request) == Accept::QueueFull {
+            let Some(tag) = self.held.take().or_else(|| self.choose(now)) else { return };
+            let chosen = &self.sent[tag as usize];
+            let (op, offset, length) = (chosen.op, chosen.offset, chosen.length());
+            if self.drive.submit(now, Request { tag, op, offset, length }) == Accept::QueueFull {
+                self.held = Some(tag);
                 return;
             }
-            self.waiting.pop_front();
             self.in_flight += 1;
         }
     }
 
-    /// When the next waiting request may go, if only the gap holds it back.
+    /// What goes next, by the tag it will have with the drive.
+    fn choose(&mut self, now: Nanos) -> Option<u32> {
+        if let Some(direct) = self.direct.pop_front() {
+            return Some(self.number(direct));
+        }
+        if self.queue.is_empty() {
+            return None;
+        }
+        match self.elevator.next(now, self.queue.waiting()) {
+            Next::Request(index) => {
+                let chosen = self.queue.take(now, index, &mut *self.elevator);
+                Some(self.number(chosen))
+            }
+            Next::WaitUntil(until) => {
+                assert!(until > now, "an elevator waits for the past");
+                self.wake = Some(until);
+                None
+            }
+            Next::Idle => {
+                assert!(self.in_flight > 0, "an elevator waits for nothing");
+                None
+            }
+        }
+    }
+
+    fn number(&mut self, chosen: Waiting) -> u32 {
+        match self.free.pop() {
+            Some(tag) => {
+                self.sent[tag as usize] = chosen;
+                tag
+            }
+            None => {
+                self.sent.push(chosen);
+                self.sent.len() as u32 - 1
+            }
+        }
+    }
+
+    /// When the next waiting request may go, if no completion lets it go before.
     fn next_dispatch(&self) -> Option<Nanos> {
-        let held = !self.waiting.is_empty() && self.in_flight < self.depth;
-        (held && self.ready > self.clock).then_some(self.ready)
+        let waits = !self.queue.is_empty() || !self.direct.is_empty() || self.held.is_some();
+        let held_back = waits && self.in_flight < self.depth;
+        let gap = (held_back && self.ready > self.clock).then_some(self.ready);
+        gap.or(self.wake.filter(|_| held_back))
+    }
+
+    /// Lets the next thing happen, if it does by `to`; false if time has come there without.
+    fn step(&mut self, to: Nanos, completions: &mut Vec<Completion>) -> bool {
+        let dispatch = self.next_dispatch().filter(|at| *at <= to);
+        let limit = dispatch.unwrap_or(to);
+        let reached = self.drive.run(limit, &mut self.ended);
+        let has_ended = !self.ended.is_empty();
+        if !has_ended && limit == Nanos::NEVER {
+            return false;
+        }
+        self.clock = self.clock.max(reached);
+        if has_ended {
+            self.complete(completions);
+            self.ready = self.clock + self.gap;
+        }
+        if has_ended || dispatch.is_some() {
+            self.dispatch(self.clock);
+        }
+        has_ended || dispatch.is_some()
+    }
+
+    /// Hands on what the drive has ended.
+    fn complete(&mut self, completions: &mut Vec<Completion>) {
+        for Completion { tag, at, error } in self.ended.drain(..) {
+            let done = self.sent[tag as usize];
+            if matches!(done.op, Op::Read | Op::Write) {
+                self.elevator.completed(at, self.queue.waiting(), &done);
+            }
+            self.queue.finish(&done, |tag| completions.push(Completion { tag, at, error }));
+            self.free.push(tag);
+            self.in_flight -= 1;
+        }
     }
 }
 
@@ -62,7 +168,13 @@ impl<D: Drive> Drive for Host<D> {
 
     fn submit(&mut self, now: Nanos, request: Request) -> Accept {
         self.clock = self.clock.max(now);
-        self.waiting.push_back(request);
+        let process = request.tag / self.tags_per_process;
+        if matches!(request.op, Op::Read | Op::Write) {
+            self.queue.add(now, request, process, &mut *self.elevator);
+        } else {
+            let direct = self.queue.single(now, request, process);
+            self.direct.push_back(direct);
+        }
         self.dispatch(now);
         Accept::Accepted
     }
@@ -75,19 +187,13 @@ impl<D: Drive> Drive for Host<D> {
     }
 
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
-        while let Some(at) = self.next_event().filter(|at| *at <= to) {
-            self.clock = self.clock.max(at);
-            let before = completions.len();
-            self.drive.advance(self.clock, completions);
-            let ended = completions.len() - before;
-            self.in_flight -= ended;
-            if ended > 0 {
-                self.ready = self.clock + self.gap;
-            }
-            self.dispatch(self.clock);
-        }
-        self.clock = self.clock.max(to);
-        self.drive.advance(self.clock, completions);
+        while self.step(to, completions) {}
+    }
+
+    fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        let before = completions.len();
+        while completions.len() == before && self.step(until, completions) {}
+        self.clock
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

@@ -1,25 +1,28 @@
 //! A DRIVE: a pure function of (device spec, seed, requests).
 //!
 //! No clock, thread, file or environment; time is what the caller says it is, in integer
-//! nanoseconds. Inside a drive, planes, channels, link and arm are *time-lines*: each knows when it
-//! is free, and an operation starts at the latest of its arrival and the time-lines it needs. Work
-//! that a drive does by itself (write-back, destaging) is put on the time-lines when it becomes due
-//! and is worked off as time passes, not only when the drive is asked.
+//! nanoseconds. Inside a drive, each resource (array, bus, link, firmware, arm) does one thing at a
+//! time and has one pending event; what is decided late, such as who gets a bus, is decided when
+//! the time comes. Work that a drive does by itself (write-back, collection) goes on as time
+//! passes, not only when the drive is asked.
 
 #![forbid(unsafe_code)]
 
+pub mod array;
 pub mod drive;
+pub mod elevator;
 pub mod host;
 
 mod closed;
+mod events;
 mod ftl;
 mod hdd;
 mod nand;
 mod ssd;
-mod timeline;
 mod winner;
 
+pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};
 pub use closed::Closed;
-pub use drive::{Accept, Drive, Queued, build};
+pub use drive::{Accept, Drive, build};
 pub use host::Host;
-pub use nand::{Cause, Observer, Operation, Step};
+pub use nand::{Asked, Cause, Checker, Observer, Operation, Step};

@@ -26,8 +26,20 @@ pub const DEVICES: &[Bundled] = &[
     bundled!("ssd-m", "devices/ssd-m.toml"),
     bundled!("ssd-h", "devices/ssd-h.toml"),
     bundled!("wd1600js", "devices/wd1600js.toml"),
+    bundled!("atlas-iii", "devices/atlas-iii.toml"),
+    bundled!("barracuda", "devices/barracuda.toml"),
+    bundled!("cheetah4lp", "devices/cheetah4lp.toml"),
+    bundled!("atlas10k", "devices/atlas10k.toml"),
+    bundled!("cheetah9lp", "devices/cheetah9lp.toml"),
+    bundled!("ibm18es", "devices/ibm18es.toml"),
     bundled!("reference-7", "devices/reference-7.toml"),
     bundled!("reference-28", "devices/reference-28.toml"),
+];
+
+/// Controllers that drives share.
+pub const CONTROLLERS: &[Bundled] = &[
+    bundled!("perc-6i", "devices/controllers/perc-6i.toml"),
+    bundled!("areca-1680", "devices/controllers/areca-1680.toml"),
 ];
 
 /// A study: experiments that answer the questions of one document, or of one occasion.
@@ -69,7 +81,7 @@ mod tests {
     use super::*;
     use crate::claims::Ledger;
     use crate::decode::Source;
-    use crate::device::DeviceSpec;
+    use crate::device::{ControllerSpec, DeviceSpec};
     use crate::experiment::Experiment;
 
     fn source(b: &Bundled) -> Source<'static> {
@@ -81,6 +93,10 @@ mod tests {
         for device in DEVICES {
             let spec = DeviceSpec::parse(source(device)).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(spec.name, device.name);
+        }
+        for controller in CONTROLLERS {
+            let spec = ControllerSpec::parse(source(controller)).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(spec.name, controller.name);
         }
         for experiment in STUDIES.iter().flat_map(|s| s.experiments) {
             let spec = Experiment::parse(source(experiment)).unwrap_or_else(|e| panic!("{e}"));

@@ -8,16 +8,20 @@
 //! shift = { value = "40MB/s", derived = "25 ns a byte, S-12" }
 //! ```
 
+mod controller;
 mod ftl;
 mod hdd;
 mod nand;
 mod ssd;
 
+pub use controller::ControllerSpec;
 pub use ftl::{
-    Allocation, BackgroundSpec, CollectionSpec, CopyPath, Frontiers, FtlSpec, Pace, PageMapSpec,
-    VictimSpec, WearSpec,
+    Allocation, BackgroundSpec, CollectionSpec, CopyPath, Frontiers, FtlSpec, HybridSpec, Pace,
+    PageMapSpec, VictimSpec, WearSpec,
 };
-pub use hdd::{HddSpec, SeekSpec, ZoneSpec};
+pub use hdd::{
+    CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, SkewSpec, ZoneSpec,
+};
 pub use nand::{NandSpec, PlaneMode};
 pub use ssd::{BufferSpec, ReadAheadSpec, SsdSpec};
 

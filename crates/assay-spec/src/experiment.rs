@@ -3,9 +3,11 @@
 //! An experiment is a set of workloads, each run on each target: one cell per pair. `docs/spec.md`
 //! lists every key; `examples/` has a commented file for each feature.
 
+mod host;
 mod stream;
 mod workload;
 
+pub use host::{ElevatorKind, Elevators, HostSpec};
 pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Amount, Arrival, Phases, StartState, SteadyRule, WorkloadSpec};
 
@@ -36,15 +38,6 @@ pub struct Experiment {
     pub workloads: Vec<WorkloadSpec>,
 }
 
-/// What the machine adds to a modelled drive; real targets have their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostSpec {
-    /// Time the host needs between a completion and the next dispatch.
-    pub gap: Nanos,
-    /// Requests the host lets the drive have at a time; `None`: as many as the drive takes.
-    pub queue_depth: Option<u32>,
-}
-
 impl Experiment {
     /// Decodes an experiment file.
     pub fn parse(source: Source<'_>) -> Decoded<Experiment> {
@@ -63,13 +56,11 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     let repeats = top.count("repeats", 1..1001, Some(1))?;
     let log = top.boolean("log", true)?;
     let host = match top.optional_section("host", "host")? {
-        None => HostSpec { gap: Nanos::ZERO, queue_depth: None },
-        Some(mut s) => {
-            let gap = s.pause("gap")?;
-            let limited = s.has("queue_depth");
-            let depth = s.count("queue_depth", 1..65_536, Some(1))?;
-            s.finish()?;
-            HostSpec { gap, queue_depth: limited.then_some(depth) }
+        None => HostSpec::default(),
+        Some(mut section) => {
+            let host = host::decode(&mut section)?;
+            section.finish()?;
+            host
         }
     };
     let wall_clock = match top.optional_section("wall-clock", "wall-clock")? {

@@ -6,11 +6,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod array;
 pub mod catalog;
 pub mod claims;
 pub mod decode;
 pub mod device;
 pub mod diagnostic;
+pub mod disksim;
 pub mod experiment;
 pub mod histogram;
 pub mod record;

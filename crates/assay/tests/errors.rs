@@ -89,7 +89,7 @@ error: unknown key `queue_deph` in host
   --> slow.toml:7:1
    |
  7 | queue_deph = 4
-   | ^^^^^^^^^^ expected one of `gap`, `queue_depth`
+   | ^^^^^^^^^^ expected one of `gap`, `queue_depth`, `elevator`
 hint: did you mean `queue_depth`?"#,
     ),
     (
@@ -534,7 +534,7 @@ error: unknown ftl.mapping `pages`
   --> drive.toml:29:21
    |
 29 | mapping = { value = "pages", assumed = "the common choice" }
-   |                     ^^^^^^^ expected one of `page`, `hybrid`
+   |                     ^^^^^^^ expected one of `page`, `hybrid`, `block`
 hint: did you mean `page`?"#,
     );
     drive_refused(

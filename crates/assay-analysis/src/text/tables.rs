@@ -64,11 +64,14 @@ fn range(e: &Estimate) -> String {
     }
 }
 
+/// At most `limit` characters: the start and the end, where names of arrays differ.
 fn clip(text: &str, limit: usize) -> String {
-    if super::table::width(text) <= limit {
+    let width = super::table::width(text);
+    if width <= limit {
         return text.to_owned();
     }
-    text.chars().take(limit - 1).chain(['…']).collect()
+    let (start, end) = (limit / 2, limit - limit / 2 - 1);
+    text.chars().take(start).chain(['…']).chain(text.chars().skip(width - end)).collect()
 }
 
 /// What a reader must know to trust the table.

@@ -33,6 +33,9 @@ pub trait Target {
     /// The time now, in nanoseconds since an origin of the target's own.
     fn now(&mut self) -> Nanos;
 
+    /// From now on each process has so many tags in a row. Only a host model asks who is who.
+    fn set_processes(&mut self, _tags_per_process: u32) {}
+
     /// Queues `request`.
     fn submit(&mut self, now: Nanos, request: Request) -> Submit;
 

@@ -1,282 +1,245 @@
-//! Where the head is and when a sector passes under it.
+//! The arm over the turning platter: moving, waiting for a sector, reading and writing along.
 //!
-//! Sectors are laid out cylinder by cylinder, head by head, zones from the outer edge in. Tracks
-//! are skewed by the time a head switch or a one-cylinder seek takes, so that sequential reading
-//! loses no turn. Angles are kept as time within a revolution, in nanoseconds: exact integers.
+//! The platter turns for ever from angle 0 at time 0. A move takes the seek or the head switch,
+//! whichever is longer, and before a write the settling; then the head waits until the sector
+//! begins. *Invariant.* Streaming in pieces ends at the same nanosecond as in one.
 
+use super::geometry::{Geometry, Place};
+use super::seek::SeekCurve;
 use assay_spec::Nanos;
-use assay_spec::device::{HddSpec, SeekSpec};
+use assay_spec::device::HddSpec;
 
 /// The arm, its position, and the geometry under it.
 pub(crate) struct Arm {
-    zones: Vec<Zone>,
-    heads: u64,
-    turn: u64,
-    seek: SeekCurve,
-    head_switch: Nanos,
-    write_settle: Nanos,
-    cylinder: u64,
-    head: u64,
-    free: Nanos,
+    pub geometry: Geometry,
+    curve: SeekCurve,
+    turn: u32,
+    head_switch: u32,
+    write_settle: u32,
+    cylinder: u32,
+    head: u32,
+    /// When the arm has done what it was told.
+    pub free: Nanos,
 }
 
+/// What is to be read or written.
 #[derive(Clone, Copy, Debug)]
-struct Zone {
-    first_sector: u64,
-    first_cylinder: u64,
-    per_track: u64,
-    /// First track of the zone, counted over all zones, and the skew (ns) at its start.
-    skew_start: u64,
+pub(crate) struct Access {
+    pub first: u64,
+    pub sectors: u64,
+    pub write: bool,
+    /// Whether sectors are taken in the order they pass under the head.
+    pub on_arrival: bool,
+    /// The first sector is not read or written before this time.
+    pub not_before: Nanos,
+    /// What the link takes for a sector, and when it would be done with what came before.
+    pub per_sector: Nanos,
+    pub link: Nanos,
 }
 
-/// The place of a sector.
+/// When an access had got how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Spot {
-    cylinder: u64,
-    head: u64,
-    /// When in a revolution the sector begins, ns.
-    angle: u64,
-    /// Sectors of its track.
-    per_track: u64,
-    /// Sectors from here to the end of the track, this one included.
-    left: u64,
+pub(crate) struct Passed {
+    /// The head was over the first track.
+    pub over: Nanos,
+    /// The first sector was there.
+    pub first: Nanos,
+    /// The last sector had been read or written.
+    pub end: Nanos,
+    /// The head is past the last sector, where the next one begins.
+    pub past: Nanos,
+    /// A link that gives the sectors on in their order would be done.
+    pub delivered: Nanos,
+    /// The place of the next sector, if it follows in place.
+    pub next: Option<Place>,
 }
 
-/// `a + b·√d` through one cylinder and a third of the stroke, then linear to the full stroke
-/// (Ruemmler and Wilkes, IEEE Computer 1994).
-#[derive(Clone, Copy, Debug)]
-struct SeekCurve {
-    single: Nanos,
-    a: f64,
-    b: f64,
-    knee: f64,
-    at_knee: f64,
-    slope: f64,
-}
-
-impl SeekCurve {
-    fn new(spec: &SeekSpec, cylinders: u64) -> SeekCurve {
-        let full = (cylinders.max(4) - 1) as f64;
-        let knee = (full / 3.0).max(2.0);
-        let b = (spec.average.0 - spec.single.0) as f64 / (knee.sqrt() - 1.0);
-        SeekCurve {
-            single: spec.single,
-            a: spec.single.0 as f64 - b,
-            b,
-            knee,
-            at_knee: spec.average.0 as f64,
-            slope: (spec.full.0 - spec.average.0) as f64 / (full - knee),
-        }
-    }
-
-    fn time(&self, distance: u64) -> Nanos {
-        let d = distance as f64;
-        match distance {
-            0 => Nanos::ZERO,
-            1 => self.single,
-            _ if d <= self.knee => Nanos((self.a + self.b * libm::sqrt(d)) as u64),
-            _ => Nanos((self.at_knee + self.slope * (d - self.knee)) as u64),
-        }
-    }
+/// The head reads on: it is at sector `next` at `at`, or comes from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stream {
+    pub next: u64,
+    pub at: Nanos,
+    /// The place of `next`, if it is known.
+    pub place: Option<Place>,
 }
 
 impl Arm {
     pub(crate) fn new(spec: &HddSpec) -> Arm {
-        let turn = 60_000_000_000 / u64::from(spec.rpm);
-        let heads = u64::from(spec.heads);
-        let cylinders = u64::from(spec.cylinders());
-        let (mut sector, mut cylinder, mut skew) = (0, 0, 0_u64);
-        let mut zones = Vec::new();
-        let per_cylinder = (heads - 1) * spec.head_switch.0 + spec.seek.single.0;
-        for z in &spec.zones {
-            let per_track = u64::from(z.sectors_per_track);
-            let zone = Zone {
-                first_sector: sector,
-                first_cylinder: cylinder,
-                per_track,
-                skew_start: skew,
-            };
-            zones.push(zone);
-            sector += u64::from(z.cylinders) * heads * per_track;
-            cylinder += u64::from(z.cylinders);
-            skew = (skew + u64::from(z.cylinders) % turn * (per_cylinder % turn)) % turn;
-        }
+        let geometry = Geometry::new(spec);
+        let cylinders = geometry.cylinders();
         Arm {
-            zones,
-            heads,
-            turn,
-            seek: SeekCurve::new(&spec.seek, cylinders),
-            head_switch: spec.head_switch,
-            write_settle: spec.write_settle,
+            turn: geometry.turn(),
+            geometry,
+            curve: SeekCurve::new(&spec.seek, cylinders),
+            head_switch: spec.head_switch.0 as u32,
+            write_settle: spec.write_settle.0 as u32,
             cylinder: 0,
             head: 0,
             free: Nanos::ZERO,
         }
     }
 
-    /// When the arm has done what it was told.
-    pub(crate) fn free_at(&self) -> Nanos {
-        self.free
-    }
-
-    /// The arm does nothing before `at`.
-    pub(crate) fn wait_until(&mut self, at: Nanos) {
-        self.free = self.free.max(at);
-    }
-
-    fn spot(&self, sector: u64) -> Spot {
-        let index = self.zones.partition_point(|z| z.first_sector <= sector) - 1;
-        let zone = &self.zones[index];
-        let track = (sector - zone.first_sector) / zone.per_track;
-        let in_track = (sector - zone.first_sector) % zone.per_track;
-        let (cylinder, head) = (track / self.heads, track % self.heads);
-        // Every head switch and every cylinder step turns the start of the track on by its time.
-        let steps = track - cylinder;
-        let single = self.seek.time(1).0;
-        let skew = zone.skew_start + steps * self.head_switch.0 + cylinder * single;
-        Spot {
-            cylinder: zone.first_cylinder + cylinder,
-            head,
-            angle: (skew + in_track * self.turn / zone.per_track) % self.turn,
-            per_track: zone.per_track,
-            left: zone.per_track - in_track,
+    /// How long the move to the track of `place` takes.
+    fn moving(&self, place: &Place, write: bool) -> u32 {
+        let mut time = self.curve.time(self.cylinder.abs_diff(place.cylinder));
+        if self.head != place.head {
+            time = time.max(self.head_switch);
         }
+        if write && time > 0 { time + self.write_settle } else { time }
     }
 
-    /// When the head is over `spot` and it begins to pass, starting at `from` from where the arm
-    /// is.
-    fn arrive(&self, from: Nanos, spot: &Spot, write: bool) -> Nanos {
-        let moved = match self.cylinder.abs_diff(spot.cylinder) {
-            0 if self.head == spot.head => Nanos::ZERO,
-            0 => self.head_switch,
-            distance => self.seek.time(distance).max(self.head_switch),
+    /// The angle under the heads.
+    pub(crate) fn phase(&self, at: Nanos) -> u32 {
+        (at.0 % u64::from(self.turn)) as u32
+    }
+
+    fn wait(&self, phase: u32, angle: u32) -> u32 {
+        if angle >= phase { angle - phase } else { angle + self.turn - phase }
+    }
+
+    /// How long until `place` begins to pass under its head, if the arm starts at angle `phase`;
+    /// or `None` if moving there alone takes as long as `bound`.
+    pub(crate) fn positioning(
+        &self,
+        phase: u32,
+        place: &Place,
+        write: bool,
+        bound: u32,
+    ) -> Option<u32> {
+        let moving = self.moving(place, write);
+        (moving < bound)
+            .then(|| moving + self.wait((phase + moving) % self.turn, place.angle))
+            .filter(|t| *t < bound)
+    }
+
+    /// Moves to the track of `place` from `from` on; returns when the head is there.
+    fn go(&mut self, from: Nanos, place: &Place, write: bool) -> Nanos {
+        let over = from + Nanos(u64::from(self.moving(place, write)));
+        (self.cylinder, self.head) = (place.cylinder, place.head);
+        over
+    }
+
+    /// When the sector of `place` begins after `over`.
+    fn begins(&self, over: Nanos, place: &Place) -> Nanos {
+        over + Nanos(u64::from(self.wait(self.phase(over), place.angle)))
+    }
+
+    /// From the beginning of the sector of `place` to the end of `sectors` of them.
+    fn passing(&self, place: &Place, sectors: u32) -> Nanos {
+        let pass = self.geometry.pass(place.index + sectors, place.per_track);
+        Nanos(u64::from(pass - place.pass))
+    }
+
+    /// How many whole sectors from `place` on pass within `time`; rounded up if `up`.
+    fn passed(&self, place: &Place, time: Nanos, up: bool) -> u32 {
+        // The largest k with floor(k·turn/sectors of the track) ≤ limit.
+        let limit = time.0 + u64::from(place.pass);
+        let k = ((limit + 1) * u64::from(place.per_track) - 1) / u64::from(self.turn);
+        let sectors = k as u32 - place.index;
+        if up && self.passing(place, sectors) < time { sectors + 1 } else { sectors }
+    }
+
+    /// Reads or writes, starting from where the arm is at `from`; `place` is that of the first.
+    pub(crate) fn access(&mut self, from: Nanos, place: Place, access: &Access) -> Passed {
+        debug_assert!(access.sectors > 0);
+        let (mut place, mut next, mut at) = (place, access.first, from);
+        let end = access.first + access.sectors;
+        let mut done = Passed {
+            over: from,
+            first: from,
+            end: from,
+            past: from,
+            delivered: access.link,
+            next: None,
         };
-        let settle = if write { self.write_settle } else { Nanos::ZERO };
-        let over = from + moved + settle;
-        let wait = (spot.angle + self.turn - over.0 % self.turn) % self.turn;
-        over + Nanos(wait)
-    }
-
-    /// When `sector` could begin to be read or written, without moving.
-    pub(crate) fn reach(&self, from: Nanos, sector: u64, write: bool) -> Nanos {
-        self.arrive(from, &self.spot(sector), write)
-    }
-
-    /// Reads or writes `sectors` from `first`; returns when the last has passed.
-    pub(crate) fn access(&mut self, from: Nanos, first: u64, sectors: u64, write: bool) -> Nanos {
-        let mut at = from;
-        let (mut next, end) = (first, first + sectors);
-        while next < end {
-            let spot = self.spot(next);
-            // Only the first move of a write pays the settling: along the tracks the head follows.
-            at = self.arrive(at, &spot, write && next == first);
-            (self.cylinder, self.head) = (spot.cylinder, spot.head);
-            let run = spot.left.min(end - next);
-            // From angle to angle: the next sector begins at the very nanosecond this one ends.
-            let begin = spot.per_track - spot.left;
-            let pass = |sector: u64| sector * self.turn / spot.per_track;
-            at += Nanos(pass(begin + run) - pass(begin));
-            next += run;
+        loop {
+            let mut over = self.go(at, &place, access.write);
+            if next == access.first {
+                done.over = over;
+                over = over.max(access.not_before);
+            }
+            let begin = self.begins(over, &place);
+            let run = u64::from(place.run).min(end - next) as u32;
+            // A head that lands within the run may take the rest of it first.
+            let gone = Nanos(u64::from(self.turn)) - (begin - over);
+            let passing = self.passing(&place, run);
+            let last = match access.on_arrival && gone < passing {
+                true => self.passed(&place, gone, true),
+                false => run,
+            };
+            done.end = begin + if last == run { passing } else { self.passing(&place, last) };
+            done.past = begin + passing;
+            let first = begin + self.passing(&place, 1);
+            if next == access.first {
+                done.first = first;
+            }
+            let link = access.per_sector;
+            done.delivered = (done.delivered.max(first) + link * u64::from(run))
+                .max(done.end + link * u64::from(run - last + 1));
+            next += u64::from(run);
+            if next == end {
+                done.next = self.along(&place, run, passing);
+                break;
+            }
+            at = done.end;
+            place = self.geometry.place(next);
         }
-        self.free = at;
-        at
+        self.free = done.end;
+        done
     }
 
-    /// The head goes on from `next`, which it reached at `at`, to `end`; returns when it is there.
-    /// An `end` behind it is there already.
-    pub(crate) fn stream(&mut self, at: Nanos, next: u64, end: u64) -> Nanos {
-        if end <= next {
-            return at;
+    /// The place `sectors` after `place`, if it is still of the same run.
+    /// They take `passing`.
+    fn along(&self, place: &Place, sectors: u32, passing: Nanos) -> Option<Place> {
+        if sectors >= place.run {
+            return None;
         }
-        self.access(at, next, end - next, false)
+        let passing = passing.0 as u32;
+        let angle = place.angle + passing;
+        Some(Place {
+            angle: if angle >= self.turn { angle - self.turn } else { angle },
+            index: place.index + sectors,
+            pass: place.pass + passing,
+            run: place.run - sectors,
+            ..*place
+        })
+    }
+
+    /// Reads on to `limit` or until `until`. If `stop`, the sector under the head and a move begun
+    /// are finished, else they are not counted.
+    pub(crate) fn stream(&mut self, from: Stream, limit: u64, until: Nanos, stop: bool) -> Stream {
+        let Stream { mut next, mut at, place: mut known } = from;
+        while next < limit && at < until {
+            let place = match known {
+                Some(place) => place,
+                None => self.geometry.place(next),
+            };
+            known = Some(place);
+            at = self.go(at, &place, false);
+            let begin = self.begins(at, &place);
+            if begin >= until {
+                break;
+            }
+            let run = u64::from(place.run).min(limit - next) as u32;
+            let whole = self.passing(&place, run);
+            let (run, passing) = match begin + whole <= until {
+                true => (run, whole),
+                false => {
+                    let run = self.passed(&place, until - begin, stop).min(run);
+                    (run, self.passing(&place, run))
+                }
+            };
+            if run == 0 {
+                break;
+            }
+            at = begin + passing;
+            next += u64::from(run);
+            known = self.along(&place, run, passing);
+        }
+        Stream { next, at, place: known }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use assay_spec::Bytes;
-    use assay_spec::device::ZoneSpec;
-
-    fn arm() -> Arm {
-        Arm::new(&HddSpec {
-            rpm: 6000,
-            heads: 2,
-            zones: vec![
-                ZoneSpec { cylinders: 100, sectors_per_track: 100 },
-                ZoneSpec { cylinders: 100, sectors_per_track: 50 },
-            ],
-            seek: SeekSpec {
-                single: Nanos::from_millis(1),
-                average: Nanos::from_millis(5),
-                full: Nanos::from_millis(9),
-            },
-            head_switch: Nanos::from_micros(500),
-            write_settle: Nanos::from_micros(200),
-            cache: Bytes::MIB,
-            write_cache: false,
-            destage_window: 8,
-        })
-    }
-
-    #[test]
-    fn a_sector_waits_for_its_turn() {
-        let mut a = arm();
-        // 10 ms a turn, 100 sectors: sector 3 begins at 300 µs.
-        assert_eq!(a.access(Nanos::ZERO, 3, 1, false), Nanos::from_micros(400));
-        assert_eq!(a.reach(Nanos::from_micros(300), 3, false), Nanos::from_micros(300));
-        let missed = a.reach(Nanos(300_001), 3, false);
-        assert_eq!(missed, Nanos::from_micros(10_300), "one nanosecond late is one turn late");
-    }
-
-    #[test]
-    fn sequential_tracks_lose_no_turn() {
-        let mut a = arm();
-        let end = a.access(Nanos::ZERO, 0, 400, false);
-        // Four tracks, two head switches of 500 µs and one cylinder step of 1 ms.
-        assert_eq!(end, Nanos::from_micros(4 * 10_000 + 2 * 500 + 1000));
-    }
-
-    #[test]
-    fn reading_in_pieces_takes_as_long_as_in_one() {
-        let whole = arm().access(Nanos::ZERO, 0, 25_000, false);
-        for piece in [1, 7, 64, 333] {
-            let (mut a, mut at, mut next) = (arm(), Nanos::ZERO, 0);
-            while next < 25_000 {
-                let run = piece.min(25_000 - next);
-                at = a.stream(at, next, next + run);
-                next += run;
-            }
-            assert_eq!(at, whole, "in pieces of {piece}, through a change of zones");
-        }
-    }
-
-    #[test]
-    fn inner_zones_are_slower() {
-        let mut a = arm();
-        let outer = a.access(Nanos::ZERO, 0, 100, false);
-        let start = 100 * 2 * 100;
-        let first = a.access(outer, start, 1, false);
-        let inner = a.access(first, start + 1, 49, false);
-        assert_eq!(inner - first, Nanos::from_micros(9800), "49 of 50 sectors of a 10 ms turn");
-    }
-
-    #[test]
-    fn seeks_follow_the_curve() {
-        let a = arm();
-        assert_eq!(a.seek.time(1), Nanos::from_millis(1));
-        assert_eq!(a.seek.time(199), Nanos::from_millis(9));
-        let third = a.seek.time(66).0 as f64;
-        assert!((third - 5e6).abs() < 5e4, "{third}");
-        assert_eq!(a.seek.time(0), Nanos::ZERO);
-    }
-
-    #[test]
-    fn a_write_settles_first() {
-        let a = arm();
-        let read = a.reach(Nanos::from_micros(100), 3, false);
-        let write = a.reach(Nanos::from_micros(100), 3, true);
-        assert_eq!((read, write), (Nanos::from_micros(300), Nanos::from_micros(300)));
-        assert_eq!(a.reach(Nanos::from_micros(101), 3, true), Nanos::from_micros(10_300));
-    }
-}
+#[path = "tests/arm.rs"]
+mod tests;

@@ -1,175 +1,280 @@
-//! A disk: arm, rotation, zones, a read-ahead segment and a write-back cache.
+//! A disk: commands wait, the arm serves them one at a time, the cache answers what it can.
 //!
 //! The platter turns for ever; a request waits until its first sector passes under the head. Reads
-//! fill a segment that goes on filling at media rate while nothing else is asked (read-ahead), so
-//! the next sequential read finds its data there or on its way. Writes are answered from the cache;
-//! the drive destages them in idle time and when the cache is full, nearest in time first among the
-//! oldest
-//! `destage_window` (Jacobson and Wilkes, HPL-CSP-91-7, shortest access time first).
+//! fill a segment of the cache that goes on filling while nothing else is asked (read-ahead).
+//! Writes are answered from the cache, which the drive writes out when it has nothing better to do
+//! or no room, nearest in time first among the oldest. The mechanisms and their names are those of
+//! DiskSim (Bucy, Schindler, Schlosser, Ganger, CMU-PDL-08-101), with commands queued in the drive
+//! and chosen when the arm gets free.
+//!
+//! *Invariants.* The arm does one thing at a time. What happens depends on the requests and their
+//! times, not on how often the drive is asked: everything due by `now` is done before a request of
+//! `now` is looked at, and nothing of what comes later. A drive that holds one command at a time
+//! serves it at once, which is the same.
 
+mod ahead;
 mod arm;
+mod cache;
+mod geometry;
+mod schedule;
+mod seek;
+mod serve;
 
-use crate::drive::Media;
+use crate::drive::{Accept, Drive};
+use ahead::Ahead;
 use arm::Arm;
-use assay_spec::device::{HddSpec, LinkSpec};
-use assay_spec::{Bytes, Nanos, Op, Request};
-use std::collections::VecDeque;
+use assay_spec::device::{HddSpec, LinkSpec, OverheadSpec};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use cache::Cache;
+use schedule::{Order, Wish, order};
+use serve::{Command, Kind, Policy, Transfer};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A disk.
 pub(crate) struct Hdd {
     arm: Arm,
-    link: LinkSpec,
+    cache: Cache,
+    order: Box<dyn Order + Send>,
+    policy: Policy,
+    overhead: OverheadSpec,
+    command: Nanos,
+    capacity: Bytes,
+    depth: usize,
+    /// What the link takes for a sector, and when it has nothing more to move.
+    per_sector: Nanos,
     link_free: Nanos,
-    cache: Bytes,
-    write_cache: bool,
-    destage_window: usize,
-    segment: Option<Segment>,
-    dirty: VecDeque<Extent>,
-    dirty_bytes: Bytes,
+    /// Commands that want the arm; `wishes[i]` is what the order sees of `waiting[i]`.
+    waiting: Vec<Command>,
+    wishes: Vec<Wish>,
+    flushes: VecDeque<(u32, Nanos)>,
+    ahead: Option<Ahead>,
+    /// Data that the link will take when it has come off the platter.
+    transfers: Vec<Transfer>,
+    /// The segment last read into for a command, and when all of that was there.
+    filled: (usize, Nanos),
+    /// (time, order of submission, tag): equal times complete in the order they were submitted.
+    done: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    last: usize,
+    /// The drive was left alone from here on.
+    idle_since: Nanos,
+    submitted: u64,
+    clock: Nanos,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    read_hits: u64,
+    media_reads: u64,
     destaged: u64,
 }
 
-/// A range of sectors waiting in the cache.
-#[derive(Clone, Copy, Debug)]
-struct Extent {
-    first: u64,
-    sectors: u64,
-}
-
-/// What the arm has read and goes on reading while it is left alone.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    /// First sector in the cache.
-    first: u64,
-    /// The sector under the head at `at`; everything from `first` to here is in the cache by then,
-    /// and what follows comes in at media rate.
-    next: u64,
-    at: Nanos,
-}
-
 impl Hdd {
-    pub(crate) fn new(spec: &HddSpec, link: LinkSpec) -> Hdd {
+    pub(crate) fn new(spec: &HddSpec, link: LinkSpec, capacity: Bytes) -> Hdd {
         Hdd {
             arm: Arm::new(spec),
-            link,
+            cache: Cache::new(&spec.cache),
+            order: order(spec.order),
+            policy: Policy::new(&spec.cache, capacity),
+            overhead: spec.overhead,
+            command: link.command,
+            capacity,
+            depth: link.queue_depth as usize,
+            per_sector: Bytes(512).time_at(link.rate),
             link_free: Nanos::ZERO,
-            cache: spec.cache,
-            write_cache: spec.write_cache,
-            destage_window: spec.destage_window as usize,
-            segment: None,
-            dirty: VecDeque::new(),
-            dirty_bytes: Bytes::ZERO,
-            destaged: 0,
+            waiting: Vec::new(),
+            wishes: Vec::new(),
+            flushes: VecDeque::new(),
+            ahead: None,
+            transfers: Vec::new(),
+            filled: (0, Nanos::ZERO),
+            done: BinaryHeap::new(),
+            last: 0,
+            idle_since: Nanos::ZERO,
+            submitted: 0,
+            clock: Nanos::ZERO,
+            counts: Counts::default(),
         }
     }
 
-    fn transfer(&mut self, at: Nanos, amount: Bytes) -> Nanos {
-        self.link_free = at.max(self.link_free) + amount.time_at(self.link.rate);
-        self.link_free
+    fn in_flight(&self) -> usize {
+        self.done.len() + self.waiting.len() + self.flushes.len() + self.transfers.len()
     }
 
-    /// Writes extents that were begun before `now` while the disk was left alone.
-    fn work_off(&mut self, now: Nanos) {
-        while !self.dirty.is_empty() && self.arm.free_at() < now {
-            self.destage_one();
-        }
+    fn complete(&mut self, at: Nanos, number: u64, tag: u32) {
+        self.idle_since = self.idle_since.max(at);
+        self.done.push(Reverse((at, number, tag)));
     }
 
-    /// Writes the cached extent that can be reached first.
-    fn destage_one(&mut self) -> Nanos {
-        let from = self.arm.free_at();
-        let reach = |(_, e): &(usize, &Extent)| self.arm.reach(from, e.first, true);
-        let window = self.dirty.iter().enumerate().take(self.destage_window);
-        let (index, _) = window.min_by_key(reach).expect("something is dirty");
-        let extent = self.dirty.remove(index).expect("the index is inside");
-        self.dirty_bytes = self.dirty_bytes - Bytes(extent.sectors * 512);
-        self.destaged += 1;
-        self.segment = None;
-        self.arm.access(from, extent.first, extent.sectors, true)
-    }
-
-    fn flush(&mut self, at: Nanos) -> Nanos {
-        self.arm.wait_until(at);
-        while !self.dirty.is_empty() {
-            self.destage_one();
-        }
-        self.arm.free_at().max(at)
-    }
-
-    fn read(&mut self, at: Nanos, first: u64, sectors: u64) -> Nanos {
-        let held = (self.cache.0 / 512).max(1);
-        let overlaps = |e: &Extent| e.first < first + sectors && first < e.first + e.sectors;
-        if self.dirty.iter().any(overlaps) {
-            // Rare: rather than piece the answer together the drive writes out what it holds.
-            self.flush(at);
-        }
-        let reusable = self.segment.filter(|s| first >= s.first && first <= s.next + sectors);
-        let done = match reusable {
-            Some(segment) => self.arm.stream(segment.at, segment.next, first + sectors),
-            None => {
-                self.arm.wait_until(at);
-                self.arm.access(self.arm.free_at(), first, sectors, false)
+    /// When the arm gets its next task, as far as that is known.
+    fn next_task(&self) -> Option<Nanos> {
+        let flush = self.flushes.front().map(|(_, ready)| *ready);
+        let wish = if self.wishes.is_empty() { None } else { self.order.ready(&self.wishes) };
+        let ready = match (flush, wish) {
+            (Some(a), Some(b)) => a.min(b),
+            (Some(a), None) | (None, Some(a)) => a,
+            (None, None) => {
+                let left = self.idle_since + self.policy.destage_after;
+                let dirty = self.cache.dirty.front().map(|d| d.ready)?;
+                if self.policy.destage_after == Nanos::ZERO { dirty } else { dirty.max(left) }
             }
         };
-        let end = (first + sectors).max(reusable.map_or(0, |s| s.next));
-        let start = reusable.map_or(first, |s| s.first).max(end.saturating_sub(held));
-        self.segment = Some(Segment { first: start, next: end, at: done });
-        done.max(at)
+        Some(ready.max(self.arm.free))
     }
 
-    fn write(&mut self, at: Nanos, first: u64, sectors: u64) -> Nanos {
-        self.segment = self.segment.filter(|s| first + sectors <= s.first || first >= s.next);
-        if !self.write_cache {
-            self.arm.wait_until(at);
-            self.segment = None;
-            return self.arm.access(self.arm.free_at(), first, sectors, true);
+    /// The next thing that happens inside.
+    fn next_inside(&self) -> Option<Nanos> {
+        match (self.transfers.iter().map(|t| t.at).min(), self.next_task()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
         }
-        let size = Bytes(sectors * 512);
-        let mut room = at;
-        while !self.dirty.is_empty() && self.dirty_bytes + size > self.cache {
-            self.arm.wait_until(at);
-            room = room.max(self.destage_one());
+    }
+
+    /// Everything inside up to `to` happens.
+    fn settle(&mut self, to: Nanos) {
+        while let Some(at) = self.next_inside().filter(|at| *at <= to) {
+            self.act(at);
         }
-        match self.dirty.back_mut() {
-            // A write that continues the last one goes to the platter with it.
-            Some(last) if last.first + last.sectors == first && last.sectors < 4096 => {
-                last.sectors += sectors;
+    }
+
+    fn act(&mut self, at: Nanos) {
+        if let Some(index) = self.transfers.iter().position(|t| t.at <= at) {
+            let transfer = self.transfers.remove(index);
+            self.deliver(transfer);
+        } else if self.flushes.front().is_some_and(|(_, ready)| *ready <= at) {
+            match self.cache.dirty.is_empty() {
+                true => {
+                    let (tag, _) = self.flushes.pop_front().expect("there is one");
+                    self.complete(at, self.submitted, tag);
+                }
+                false => self.destage_nearest(at),
             }
-            _ => self.dirty.push_back(Extent { first, sectors }),
+        } else if self.wishes.is_empty() {
+            self.destage_nearest(at);
+        } else {
+            let index = self.order.next(at, &self.arm, &self.wishes).expect("one is ready");
+            self.serve(at, index);
         }
-        self.dirty_bytes += size;
-        room
+    }
+
+    fn arrive(&mut self, now: Nanos, request: &Request) {
+        let first = request.offset.0 / 512;
+        let sectors = request.end().0.div_ceil(512) - first;
+        let number = self.submitted;
+        let command =
+            Command { tag: request.tag, number, came: now, first, sectors, kind: Kind::Read };
+        let overhead = self.overhead.of(request.op, self.last);
+        match request.op {
+            Op::Flush => self.flushes.push_back((request.tag, now + self.command)),
+            _ if sectors == 0 => self.complete(now + self.command, number, request.tag),
+            Op::Read => self.read_arrives(now, command, overhead),
+            Op::Write => self.write_arrives(now, now + self.command + overhead.1, command),
+            Op::Trim => self.complete(now + self.command, number, request.tag),
+        }
+        self.last = usize::from(request.op == Op::Write);
     }
 }
 
-impl Media for Hdd {
-    fn serve(&mut self, at: Nanos, request: &Request) -> Nanos {
-        let started = at.max(self.link_free) + self.link.command;
-        self.work_off(started);
-        let first = request.offset.0 / 512;
-        let sectors = request.end().0.div_ceil(512) - first;
-        match request.op {
-            Op::Read => {
-                let there = self.read(started, first, sectors);
-                // The link runs beside the platter; only the last sector must wait for it.
-                let behind = request.length.time_at(self.link.rate);
-                self.transfer(there.saturating_sub(behind).max(started), request.length)
-                    .max(there + Bytes(512).time_at(self.link.rate))
-            }
-            Op::Write => {
-                let arrived = self.transfer(started, request.length);
-                self.write(arrived, first, sectors).max(arrived)
-            }
-            Op::Trim => started,
-            Op::Flush => self.flush(started),
+/// What a command costs in the controller.
+trait Overheads {
+    /// Of a hit and of a miss; the same for a write.
+    fn of(&self, op: Op, last: usize) -> (Nanos, Nanos);
+}
+
+impl Overheads for OverheadSpec {
+    fn of(&self, op: Op, last: usize) -> (Nanos, Nanos) {
+        match op {
+            Op::Read => (self.read_hit[last], self.read_miss[last]),
+            _ => (self.write[last], self.write[last]),
         }
+    }
+}
+
+impl Drive for Hdd {
+    fn capacity(&self) -> Bytes {
+        self.capacity
+    }
+
+    fn submit(&mut self, now: Nanos, request: Request) -> Accept {
+        assert!(now >= self.clock, "time runs back: {now} after {}", self.clock);
+        assert!(request.end() <= self.capacity, "request beyond the end of the drive");
+        self.settle(now);
+        if self.in_flight() >= self.depth {
+            return Accept::QueueFull;
+        }
+        self.clock = now;
+        self.idle_since = self.idle_since.max(now);
+        self.submitted += 1;
+        self.arrive(now, &request);
+        if self.depth == 1 {
+            // No other command can come before this one has ended.
+            while self.done.is_empty() {
+                let at = self.next_inside().expect("a command is waiting");
+                self.act(at);
+            }
+        }
+        Accept::Accepted
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let done = self.done.peek().map(|Reverse((at, ..))| *at);
+        let inside = self.next_inside();
+        match (done, inside) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
+        assert!(to >= self.clock, "time runs back: {to} after {}", self.clock);
+        self.settle(to);
+        while let Some(Reverse((at, _, tag))) = self.done.peek().copied() {
+            if at > to {
+                break;
+            }
+            self.done.pop();
+            completions.push(Completion { tag, at, error: 0 });
+        }
+        self.clock = to;
+    }
+
+    fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        // As the events one by one, but looking only once at what comes next.
+        loop {
+            let inside = self.next_inside();
+            let done = self.done.peek().map(|Reverse((at, ..))| *at);
+            match inside.into_iter().chain(done).min() {
+                Some(at) if at > until => break,
+                Some(at) if inside == Some(at) => self.act(at),
+                Some(at) => {
+                    self.advance(at, completions);
+                    return at;
+                }
+                None if until == Nanos::NEVER => return self.clock,
+                None => break,
+            }
+        }
+        self.advance(until, completions);
+        until
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
-        vec![("destaged".to_owned(), self.destaged as f64)]
+        let Counts { read_hits, media_reads, destaged } = self.counts;
+        let named =
+            [("read_hits", read_hits), ("media_reads", media_reads), ("destaged", destaged)];
+        named.into_iter().map(|(name, n)| (name.to_owned(), n as f64)).collect()
     }
 
     fn mark(&mut self) {
-        self.destaged = 0;
+        self.counts = Counts::default();
     }
 }
+
+#[cfg(test)]
+#[path = "tests/small.rs"]
+mod small;
+
+#[cfg(test)]
+#[path = "tests/disk.rs"]
+mod tests;

@@ -9,28 +9,56 @@ use assay_spec::device::{NandSpec, PlaneMode};
 /// The arrangement of the planes.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
+    planes: u32,
     pages_per_block: u32,
     dies: u32,
-    /// Per plane: its array's index.
+    arrays: u32,
+    /// Per plane: its array and its channel.
     array: Vec<u32>,
     channel: Vec<u32>,
+}
+
+/// Planes `first`, `first + step` and so on, `count` of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlaneSet {
+    first: u32,
+    step: u32,
+    count: u32,
+}
+
+impl PlaneSet {
+    #[inline]
+    pub(crate) fn len(self) -> u32 {
+        self.count
+    }
+
+    #[inline]
+    pub(crate) fn get(self, index: u32) -> u32 {
+        self.first + self.step * index
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = u32> {
+        (0..self.count).map(move |index| self.get(index))
+    }
 }
 
 impl Geometry {
     pub(crate) fn new(spec: &NandSpec) -> Geometry {
         let planes = spec.planes();
         let dies = spec.channels * spec.dies_per_channel;
-        let own_array = spec.plane_mode == PlaneMode::Independent;
+        let arrays = if spec.plane_mode == PlaneMode::Independent { planes } else { dies };
         Geometry {
+            planes,
             pages_per_block: spec.pages_per_block,
             dies,
-            array: (0..planes).map(|p| if own_array { p } else { p % dies }).collect(),
+            arrays,
+            array: (0..planes).map(|p| p % arrays).collect(),
             channel: (0..planes).map(|p| p % spec.channels).collect(),
         }
     }
 
     pub(crate) fn arrays(&self) -> usize {
-        self.array.iter().max().map_or(0, |a| *a as usize + 1)
+        self.arrays as usize
     }
 
     #[inline]
@@ -43,9 +71,15 @@ impl Geometry {
         self.channel[plane as usize] as usize
     }
 
+    /// The planes of the die of `plane`.
+    pub(crate) fn planes_of_die(&self, plane: u32) -> PlaneSet {
+        PlaneSet { first: plane % self.dies, step: self.dies, count: self.planes / self.dies }
+    }
+
+    /// The planes that share an array.
     #[inline]
-    pub(crate) fn plane_of_die(&self, plane: u32) -> u32 {
-        plane / self.dies
+    pub(crate) fn planes_of_array(&self, array: usize) -> PlaneSet {
+        PlaneSet { first: array as u32, step: self.arrays, count: self.planes / self.arrays }
     }
 
     #[inline]

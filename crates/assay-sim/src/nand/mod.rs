@@ -1,22 +1,34 @@
-//! Flash chips on their buses, as time-lines.
+//! Flash chips on their buses.
 //!
-//! A channel is a bus that the dies on it share. A plane has a page register, and with
-//! `cache_register` a second one, so that data moves over the bus while the array works. The array
-//! is the plane's own or the die's (`plane_mode`). Operations on an array happen in the order in
-//! which they are asked for; the bus goes to whoever fits first ([`Timeline`]). Terms as in ONFI
-//! 1.0.
+//! A channel is a bus that the dies on it share; it goes to whoever is ready first. A plane has a
+//! page register, and with `cache_register` a second one, so that data moves over the bus while the
+//! array works. The array is the plane's own or the die's (`plane_mode`). A plane does its
+//! operations in the order in which it got them. Terms as in ONFI 1.0.
 //!
-//! Nothing here knows what a page holds. Mapping layers say where; [`Observer`]s are told
-//! everything, which is how the checker of the tests and the time-line picture see the drive.
+//! Nothing here knows what a page holds. Mapping layers say where; whoever waits for an operation
+//! is told by a [`Notice`]; [`Observer`]s are told everything, which is how the checker of the
+//! tests and the time-line picture see the drive.
+//!
+//! *Invariants.* An array, a register and a channel serve one operation at a time. A plane's array
+//! operations begin in the order of its queue.
 
-pub(crate) mod geometry;
+mod array;
+mod ask;
+mod bus;
+mod checker;
+mod geometry;
 pub mod observe;
+mod ops;
 
-use crate::timeline::Timeline;
+pub use checker::Checker;
+
+use crate::events::Events;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 use geometry::Geometry;
-pub use observe::{Cause, Observer, Operation, Step};
+pub use observe::{Asked, Cause, Observer, Operation, Step};
+use ops::{Kind, NO_OP, Pool};
+use std::collections::VecDeque;
 
 /// A physical page and its plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,33 +38,54 @@ pub(crate) struct Spot {
     pub page: u32,
 }
 
-/// When a programmed page got where.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Programmed {
-    /// Its data has left the controller for a register.
-    pub in_register: Nanos,
-    /// Its data is in the cells.
-    pub in_cells: Nanos,
+/// Something that somebody waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The data of a read is in the controller.
+    Read(u64),
+    /// The data of a program is in its register.
+    Loaded(u64),
+    /// And in the cells of this plane.
+    Programmed(u64, u32),
 }
 
-/// What an array is doing last.
-#[derive(Clone, Copy, Debug, Default)]
+/// Of a program's token: the data is safe only when it is in the cells.
+pub(crate) const IN_CELLS: u64 = 1 << 63;
+
+/// Whom nobody tells.
+pub(crate) const NOBODY: u64 = u64::MAX;
+
+struct Plane {
+    head: u32,
+    tail: u32,
+    /// The operation whose data is in the register that the bus reaches.
+    register: u32,
+}
+
+/// A cell array: what it does, or holds sensed because the register is not free.
+#[derive(Clone, Debug, Default)]
 struct Array {
-    free: Nanos,
-    /// The last program, which others may join: when it begins, of which page of a block, and on
-    /// which planes of the die.
-    begin: Nanos,
-    page_in_block: u32,
-    planes: u32,
+    ops: Vec<u32>,
+    /// The plane served first when the array falls idle.
+    turn: u32,
+}
+
+struct Channel {
+    now: u32,
+    queue: VecDeque<u32>,
 }
 
 /// The chips of a drive.
 pub(crate) struct Nand {
     pub geometry: Geometry,
+    /// The events of the whole drive.
+    pub events: Events,
+    /// The first of the event slots here: channels, then arrays.
+    first_slot: usize,
+    planes: Vec<Plane>,
     arrays: Vec<Array>,
-    /// When each plane's cache register (or its only one) is free for the bus.
-    registers: Vec<Nanos>,
-    channels: Vec<Timeline>,
+    channels: Vec<Channel>,
+    pool: Pool,
     read: Nanos,
     /// Of fast and slow pages.
     program: [Nanos; 2],
@@ -60,10 +93,11 @@ pub(crate) struct Nand {
     shift: Nanos,
     cache_register: bool,
     multi_plane: bool,
+    /// Operations that have not ended.
+    pending: u64,
     pub counts: Counts,
     array_total: Nanos,
-    /// No operation will be asked for before this time.
-    now: Nanos,
+    channel_total: Nanos,
     observer: Option<Box<dyn Observer>>,
 }
 
@@ -75,23 +109,37 @@ pub(crate) struct Counts {
     pub erases: [u64; Cause::COUNT],
 }
 
+impl Counts {
+    /// Programs of all causes.
+    pub(crate) fn programmed(&self) -> u64 {
+        self.programs.iter().sum()
+    }
+}
+
 impl Nand {
-    pub(crate) fn new(spec: &NandSpec) -> Nand {
+    /// The chips of `spec`; the drive around them has the first `first_slot` event slots.
+    pub(crate) fn new(spec: &NandSpec, first_slot: usize) -> Nand {
         let geometry = Geometry::new(spec);
+        let plane = || Plane { head: NO_OP, tail: NO_OP, register: NO_OP };
+        let channel = || Channel { now: NO_OP, queue: VecDeque::new() };
         Nand {
+            events: Events::new(first_slot + (spec.channels + spec.planes()) as usize),
+            first_slot,
+            planes: (0..spec.planes()).map(|_| plane()).collect(),
             arrays: vec![Array::default(); geometry.arrays()],
-            registers: vec![Nanos::ZERO; spec.planes() as usize],
-            channels: vec![Timeline::default(); spec.channels as usize],
+            channels: (0..spec.channels).map(|_| channel()).collect(),
             geometry,
+            pool: Pool::new(),
             read: spec.read,
             program: [spec.program, spec.program_slow],
             erase: spec.erase,
             shift: spec.page.time_at(spec.bus),
             cache_register: spec.cache_register,
             multi_plane: spec.plane_mode == PlaneMode::MultiPlane,
+            pending: 0,
             counts: Counts::default(),
             array_total: Nanos::ZERO,
-            now: Nanos::ZERO,
+            channel_total: Nanos::ZERO,
             observer: None,
         }
     }
@@ -101,173 +149,131 @@ impl Nand {
         self.observer = Some(observer);
     }
 
-    /// Nothing will be asked for before `now` any more.
-    pub(crate) fn pass(&mut self, now: Nanos) {
-        debug_assert!(now >= self.now, "time runs back");
-        self.now = now;
+    /// Whether nothing is under way or waiting.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending == 0
     }
 
-    /// When the array of `plane` has done all it was asked for.
-    pub(crate) fn free_at(&self, plane: u32) -> Nanos {
-        self.arrays[self.geometry.array(plane)].free
+    /// Whether `plane` has nothing to do.
+    pub(crate) fn is_plane_idle(&self, plane: u32) -> bool {
+        let p = &self.planes[plane as usize];
+        p.head == NO_OP && p.register == NO_OP && self.is_array_idle(plane)
     }
 
-    /// When every array is idle.
-    pub(crate) fn idle_at(&self) -> Nanos {
-        self.arrays.iter().map(|a| a.free).max().unwrap_or(Nanos::ZERO)
+    fn is_array_idle(&self, plane: u32) -> bool {
+        self.arrays[self.geometry.array(plane)].ops.is_empty()
     }
 
-    /// Cell to register to controller; returns when the data is in the controller.
     #[inline]
-    pub(crate) fn read(&mut self, spot: Spot, at: Nanos, cause: Cause) -> Nanos {
-        let plane = spot.plane as usize;
-        let sensed = self.sense(spot, at, cause);
-        // The data moves to the cache register when that is free, and the array with it.
-        let moved = if self.cache_register { sensed.max(self.registers[plane]) } else { sensed };
-        let shifted = self.shift(spot, moved, Step::ShiftOut, cause);
-        self.registers[plane] = shifted;
-        let array = self.geometry.array(spot.plane);
-        self.arrays[array].free = moved;
-        shifted
-    }
-
-    /// Cell to register, where the data stays; returns when it is there.
-    fn sense(&mut self, spot: Spot, at: Nanos, cause: Cause) -> Nanos {
-        // Without a cache register the page register must have been emptied first.
-        let register = self.registers[spot.plane as usize];
-        let emptied = if self.cache_register { at } else { at.max(register) };
-        let start = emptied.max(self.free_at(spot.plane));
-        let sensed = start + self.read;
-        self.counts.reads[cause as usize] += 1;
-        self.occupy(spot, Step::Sense, start, sensed, cause);
-        sensed
-    }
-
-    /// A page's data over the bus, not before `at`; returns when it is through.
-    #[inline]
-    fn shift(&mut self, spot: Spot, at: Nanos, step: Step, cause: Cause) -> Nanos {
-        let channel = self.geometry.channel(spot.plane);
-        let start = self.channels[channel].reserve(self.now, at, self.shift);
-        let end = start + self.shift;
+    fn tell(&mut self, cause: Cause, asked: Asked) {
         if let Some(observer) = &mut self.observer {
-            observer.operation(&Operation {
-                step,
-                cause,
-                plane: spot.plane,
-                page: spot.page,
-                start,
-                end,
-            });
+            observer.asked(cause, &asked);
         }
-        end
     }
 
-    /// Controller to register to cell.
     #[inline]
-    pub(crate) fn program(&mut self, spot: Spot, at: Nanos, cause: Cause) -> Programmed {
-        let in_register = self.load(spot, at, cause);
-        Programmed { in_register, in_cells: self.confirm(spot, in_register, cause) }
+    fn program_time(&self, page: u32) -> Nanos {
+        self.program[(self.geometry.page_in_block(page) & 1) as usize]
     }
 
-    /// Controller to register; returns when it holds the data. [`Nand::confirm`] follows.
-    #[inline]
-    pub(crate) fn load(&mut self, spot: Spot, at: Nanos, cause: Cause) -> Nanos {
-        let register = self.registers[spot.plane as usize];
-        let free =
-            if self.cache_register { register } else { register.max(self.free_at(spot.plane)) };
-        let loaded = self.shift(spot, at.max(free), Step::ShiftIn, cause);
-        self.registers[spot.plane as usize] = loaded;
-        loaded
+    fn array_slot(&self, array: usize) -> usize {
+        self.first_slot + self.channels.len() + array
     }
 
-    /// Register to cell, not before `at`; returns when it is done.
-    #[inline]
-    pub(crate) fn confirm(&mut self, spot: Spot, at: Nanos, cause: Cause) -> Nanos {
-        self.counts.programs[cause as usize] += 1;
-        let index = self.geometry.array(spot.plane);
-        let page_in_block = self.geometry.page_in_block(spot.page);
-        let duration = self.program[(page_in_block & 1) as usize];
-        let bit = 1 << self.geometry.plane_of_die(spot.plane);
-        let array = &mut self.arrays[index];
-        let joins = self.multi_plane
-            && array.begin >= at
-            && array.begin + duration == array.free
-            && array.page_in_block == page_in_block
-            && array.planes & bit == 0;
-        let begin = if joins { array.begin } else { at.max(array.free) };
-        let end = begin + duration;
-        let planes = if joins { array.planes | bit } else { bit };
-        *array = Array { free: end, begin, page_in_block, planes };
-        self.array_total += if joins { Nanos::ZERO } else { duration };
-        // The register hands its data to the cells when the program begins, or holds it to the end.
-        let register = if self.cache_register { begin } else { end };
-        self.registers[spot.plane as usize] = self.registers[spot.plane as usize].max(register);
-        if let Some(observer) = &mut self.observer {
-            let step = Step::Program;
-            observer.operation(&Operation {
-                step,
-                cause,
-                plane: spot.plane,
-                page: spot.page,
-                start: begin,
-                end,
-            });
+    /// Begins what `plane` can begin.
+    fn serve_plane(&mut self, plane: u32) {
+        loop {
+            let p = &self.planes[plane as usize];
+            let (head, register) = (p.head, p.register);
+            if head == NO_OP {
+                return;
+            }
+            let idle = self.is_array_idle(plane);
+            let op = *self.pool.get(head);
+            if op.waits > 0 {
+                return;
+            }
+            if op.kind == Kind::Program {
+                // Without a cache register data comes in only while the array is at rest; with one,
+                // not while a page is sensed that will need it.
+                let room = idle || (self.cache_register && !self.is_sensing(plane));
+                if register != NO_OP || !room {
+                    return;
+                }
+                self.take(plane);
+                self.planes[plane as usize].register = head;
+                self.shift(plane, head);
+                continue;
+            }
+            let loaded = register != NO_OP && self.pool.get(register).kind == Kind::Program;
+            let needs_register = op.kind != Kind::Erase && !self.cache_register;
+            if !idle || loaded || (needs_register && register != NO_OP) {
+                return;
+            }
+            self.take(plane);
+            let duration = match op.kind {
+                Kind::Read => self.read,
+                Kind::Copy => op.duration,
+                _ => self.erase,
+            };
+            if needs_register {
+                self.planes[plane as usize].register = head;
+            }
+            self.start(plane, head, duration);
         }
-        end
     }
 
-    /// Moves a page to another of its plane through the register, without the bus.
+    /// Whether the array of `plane` senses, or has sensed, a page of it.
+    fn is_sensing(&mut self, plane: u32) -> bool {
+        let array = self.geometry.array(plane);
+        let Some(index) = self.arrays[array].ops.first().copied() else { return false };
+        let op = self.pool.get(index);
+        op.kind == Kind::Read && op.spot.plane == plane
+    }
+
+    /// Removes the head of a plane's queue.
     #[inline]
-    pub(crate) fn copy_back(&mut self, from: Spot, to: Spot, at: Nanos, cause: Cause) -> Nanos {
-        debug_assert_eq!(from.plane, to.plane, "copy-back stays in its plane");
-        let sensed = self.sense(from, at, cause);
-        self.confirm(to, sensed, cause)
+    fn take(&mut self, plane: u32) {
+        let p = &mut self.planes[plane as usize];
+        p.head = self.pool.get(p.head).next;
+        if p.head == NO_OP {
+            p.tail = NO_OP;
+        }
     }
 
-    /// Erases the block that begins with page `spot`.
-    pub(crate) fn erase(&mut self, spot: Spot, at: Nanos, cause: Cause) -> Nanos {
-        let start = at.max(self.free_at(spot.plane));
-        let end = start + self.erase;
-        self.counts.erases[cause as usize] += 1;
-        self.occupy(spot, Step::Erase, start, end, cause);
-        end
+    /// The event of `slot` happens.
+    #[inline]
+    pub(crate) fn happen(&mut self, slot: usize, notices: &mut Vec<Notice>) {
+        let index = slot - self.first_slot;
+        match index.checked_sub(self.channels.len()) {
+            None => self.shifted(index, notices),
+            Some(array) => self.array_done(array, notices),
+        }
     }
 
-    fn occupy(&mut self, spot: Spot, step: Step, start: Nanos, end: Nanos, cause: Cause) {
-        let array = self.geometry.array(spot.plane);
-        // A program that follows joins no sense and no erase.
-        self.arrays[array] = Array { free: end, ..Array::default() };
-        self.array_total += end - start;
-        if let Some(observer) = &mut self.observer {
-            observer.operation(&Operation {
-                step,
-                cause,
-                plane: spot.plane,
-                page: spot.page,
-                start,
-                end,
-            });
+    /// An operation has ended; the one that waits for it may go on.
+    #[inline]
+    fn end(&mut self, index: u32) {
+        self.pending -= 1;
+        let waiting = self.pool.get(index).unblocks;
+        self.pool.release(index);
+        if waiting != NO_OP {
+            let op = self.pool.get(waiting);
+            op.waits -= 1;
+            let plane = op.spot.plane;
+            self.serve_plane(plane);
         }
     }
 
     /// Busy time of all arrays and of all channels since the last mark.
     pub(crate) fn busy(&self) -> (Nanos, Nanos) {
-        let channels = self.channels.iter().fold(Nanos::ZERO, |sum, c| sum + c.total());
-        (self.array_total, channels)
+        (self.array_total, self.channel_total)
     }
 
     /// Starts counting afresh.
     pub(crate) fn mark(&mut self) {
         self.counts = Counts::default();
-        self.array_total = Nanos::ZERO;
-        self.channels.iter_mut().for_each(Timeline::mark);
-    }
-}
-
-impl Counts {
-    /// Programs of all causes.
-    pub(crate) fn programmed(&self) -> u64 {
-        self.programs.iter().sum()
+        (self.array_total, self.channel_total) = (Nanos::ZERO, Nanos::ZERO);
     }
 }
 

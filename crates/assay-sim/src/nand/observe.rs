@@ -66,8 +66,41 @@ pub struct Operation {
     pub end: Nanos,
 }
 
-/// Sees every operation in the order in which it is planned.
+/// What a translation layer asks for, in the order in which a plane will do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A physical page is read, for a logical one if it is a host's.
+    Read {
+        /// The physical page.
+        page: u32,
+        /// The logical page.
+        subject: Option<u32>,
+    },
+    /// A physical page gets new contents of a logical one.
+    Program {
+        /// The physical page.
+        page: u32,
+        /// The logical page.
+        subject: Option<u32>,
+    },
+    /// A physical page gets the contents of another.
+    Copy {
+        /// The physical page whose contents it is.
+        from: u32,
+        /// The physical page that gets them.
+        to: u32,
+    },
+    /// A block is erased.
+    Erase {
+        /// Its first physical page.
+        page: u32,
+    },
+}
+
+/// Sees what is asked of the flash, and every step of it when it begins.
 pub trait Observer: Send {
-    /// One step.
+    /// Something is asked for.
+    fn asked(&mut self, _cause: Cause, _asked: &Asked) {}
+    /// A step begins.
     fn operation(&mut self, operation: &Operation);
 }

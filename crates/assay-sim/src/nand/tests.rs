@@ -32,122 +32,199 @@ fn spot(plane: u32, page: u32) -> Spot {
     Spot { plane, page: plane * 32 + page }
 }
 
+/// Chips, and what was noticed when.
+struct Bed {
+    nand: Nand,
+    seen: Vec<(Notice, Nanos)>,
+}
+
+impl Bed {
+    fn new(spec: NandSpec) -> Bed {
+        Bed { nand: Nand::new(&spec, 0), seen: Vec::new() }
+    }
+
+    /// Lets everything up to `until` happen.
+    fn until(&mut self, until: Nanos) -> &mut Nand {
+        let mut notices = Vec::new();
+        while let Some(slot) = self.nand.events.pop(until) {
+            self.nand.happen(slot, &mut notices);
+            let now = self.nand.events.now();
+            self.seen.extend(notices.drain(..).map(|n| (n, now)));
+        }
+        if until != Nanos::NEVER {
+            self.nand.events.pass(until);
+        }
+        &mut self.nand
+    }
+
+    /// Lets everything happen; when this was noticed.
+    fn when(&mut self, notice: Notice) -> Nanos {
+        self.until(Nanos::NEVER);
+        assert!(self.nand.is_idle());
+        let seen = self.seen.iter().find(|(n, _)| *n == notice);
+        seen.unwrap_or_else(|| panic!("{notice:?} is not in {:?}", self.seen)).1
+    }
+}
+
+use Notice::{Loaded, Programmed, Read};
+
 #[test]
 fn a_read_is_sense_and_shift() {
-    assert_eq!(Nand::new(&spec()).read(spot(0, 0), Nanos(7), HOST), Nanos(7 + 50_000 + 100_000));
+    let mut bed = Bed::new(spec());
+    bed.until(Nanos(7)).read(spot(0, 0), HOST, 1);
+    assert_eq!(bed.when(Read(1)), Nanos(7 + 50_000 + 100_000));
 }
 
 #[test]
 fn planes_on_one_channel_share_the_bus_and_on_two_do_not() {
-    let mut n = Nand::new(&spec());
-    n.read(spot(0, 0), Nanos::ZERO, HOST);
-    assert_eq!(n.read(spot(2, 0), Nanos::ZERO, HOST), us(250), "waits for the bus");
-    assert_eq!(n.read(spot(1, 0), Nanos::ZERO, HOST), us(150), "another bus");
+    let mut bed = Bed::new(spec());
+    for (token, plane) in [(1, 0), (2, 2), (3, 1)] {
+        bed.nand.read(spot(plane, 0), HOST, token);
+    }
+    assert_eq!(bed.when(Read(2)), us(250), "waits for the bus");
+    assert_eq!(bed.when(Read(3)), us(150), "another bus");
 }
 
 #[test]
-fn a_bus_is_free_until_the_data_is_sensed() {
-    let mut n = Nand::new(&spec());
-    n.erase(spot(0, 0), Nanos::ZERO, HOST);
-    assert_eq!(n.read(spot(0, 0), Nanos::ZERO, HOST), us(3150));
-    // The bus is planned for 3050 to 3150; before that a whole page fits, or 30 of them.
-    assert_eq!(n.read(spot(2, 0), Nanos::ZERO, HOST), us(150));
-    let late = us(2901);
-    assert_eq!(n.read(spot(2, 1), late, HOST), us(3150 + 100), "a microsecond too late to fit");
-    assert_eq!(Nand::new(&spec()).read(spot(2, 1), us(2900), HOST), us(3050));
+fn the_bus_goes_to_who_is_ready_first_not_to_who_asked_first() {
+    let mut bed = Bed::new(spec());
+    bed.nand.erase(spot(0, 0), HOST);
+    bed.nand.read(spot(0, 0), HOST, 1);
+    // Ready a nanosecond after the read of plane 0 is, or at least a nanosecond before.
+    let mut late = Bed::new(spec());
+    late.nand.erase(spot(0, 0), HOST);
+    late.nand.read(spot(0, 0), HOST, 1);
+    bed.until(Nanos(2_999_999)).read(spot(2, 0), HOST, 2);
+    late.until(Nanos(3_000_001)).read(spot(2, 0), HOST, 2);
+    assert_eq!((bed.when(Read(2)), bed.when(Read(1))), (Nanos(3_149_999), Nanos(3_249_999)));
+    assert_eq!((late.when(Read(1)), late.when(Read(2))), (us(3150), us(3250)));
 }
 
 #[test]
 fn a_program_holds_the_plane_and_frees_the_bus() {
-    let mut n = Nand::new(&spec());
-    let p = n.program(spot(0, 0), Nanos::ZERO, HOST);
-    assert_eq!((p.in_register, p.in_cells), (us(100), us(1000)));
-    assert_eq!(n.load(spot(2, 0), Nanos::ZERO, HOST), us(200), "only the bus is shared");
-    assert_eq!(n.load(spot(0, 1), Nanos::ZERO, HOST), us(1100), "the register holds the data");
+    let mut bed = Bed::new(spec());
+    for (token, plane, page) in [(1, 0, 0), (2, 2, 0), (3, 0, 1)] {
+        bed.nand.program(spot(plane, page), HOST, token);
+    }
+    assert_eq!((bed.when(Loaded(1)), bed.when(Programmed(1, 0))), (us(100), us(1000)));
+    assert_eq!(bed.when(Loaded(2)), us(200), "only the bus is shared");
+    assert_eq!(bed.when(Loaded(3)), us(1100), "the register holds the data");
 }
 
 #[test]
 fn a_read_waits_for_the_program_before_it_to_the_nanosecond() {
-    for (at, end) in [(us(999), us(1150)), (us(1000), us(1150)), (us(1001), us(1151))] {
-        let mut n = Nand::new(&spec());
-        n.program(spot(0, 0), Nanos::ZERO, HOST);
-        assert_eq!(n.read(spot(0, 0), at, HOST), end);
+    for (at, end) in [(999_999, 1_150_000), (1_000_000, 1_150_000), (1_000_001, 1_150_001)] {
+        let mut bed = Bed::new(spec());
+        bed.nand.program(spot(0, 0), HOST, 1);
+        bed.until(Nanos(at)).read(spot(0, 0), HOST, 2);
+        assert_eq!(bed.when(Read(2)), Nanos(end));
     }
 }
 
 #[test]
 fn a_cache_register_takes_data_while_the_array_programs() {
-    let mut n = Nand::new(&NandSpec { cache_register: true, ..spec() });
-    n.program(spot(0, 0), Nanos::ZERO, HOST);
-    let second = n.program(spot(0, 1), Nanos::ZERO, HOST);
-    assert_eq!((second.in_register, second.in_cells), (us(200), us(1900)));
-    let third = n.program(spot(0, 2), Nanos::ZERO, HOST);
-    assert_eq!(third.in_register, us(1100), "until the second begins its program");
+    let mut bed = Bed::new(NandSpec { cache_register: true, ..spec() });
+    (0..3).for_each(|page| bed.nand.program(spot(0, page), HOST, u64::from(page)));
+    assert_eq!((bed.when(Loaded(1)), bed.when(Programmed(1, 0))), (us(200), us(1900)));
+    assert_eq!(bed.when(Loaded(2)), us(1100), "when the second begins its program");
 }
 
 #[test]
 fn a_cache_register_lets_the_next_page_be_sensed_during_the_shift() {
-    let mut n = Nand::new(&NandSpec { cache_register: true, ..spec() });
-    let ends: Vec<Nanos> = (0..3).map(|i| n.read(spot(0, i), Nanos::ZERO, HOST)).collect();
-    assert_eq!(ends, [us(150), us(250), us(350)], "the bus is the limit");
-    let mut n = Nand::new(&spec());
-    let ends: Vec<Nanos> = (0..3).map(|i| n.read(spot(0, i), Nanos::ZERO, HOST)).collect();
-    assert_eq!(ends, [us(150), us(300), us(450)], "sense and shift in turn");
+    let ends = |cache_register| {
+        let mut bed = Bed::new(NandSpec { cache_register, ..spec() });
+        for page in 0..4 {
+            bed.nand.read(spot(0, page), HOST, u64::from(page));
+        }
+        [0, 1, 2, 3].map(|token| bed.when(Read(token)))
+    };
+    assert_eq!(ends(true), [us(150), us(250), us(350), us(450)], "the bus is the limit");
+    assert_eq!(ends(false), [us(150), us(300), us(450), us(600)], "sense and shift in turn");
+}
+
+#[test]
+fn a_plane_keeps_the_order_of_its_operations() {
+    // A read behind a program that waits in the cache register must not overtake it.
+    let mut bed = Bed::new(NandSpec { cache_register: true, ..spec() });
+    bed.nand.program(spot(0, 0), HOST, 1);
+    bed.nand.program(spot(0, 1), HOST, 2);
+    bed.nand.read(spot(0, 1), HOST, 3);
+    bed.nand.erase(spot(0, 4), HOST);
+    bed.nand.program(spot(0, 4), HOST, 4);
+    assert_eq!(bed.when(Programmed(2, 0)), us(1900));
+    assert_eq!(bed.when(Read(3)), us(1900 + 150));
+    assert_eq!(bed.when(Programmed(4, 0)), us(1950 + 3000 + 900));
 }
 
 #[test]
 fn every_second_page_is_slow_if_the_cells_are() {
-    let mut n = Nand::new(&NandSpec { program: us(300), program_slow: us(1500), ..spec() });
-    let took: Vec<Nanos> = (0..4)
-        .map(|i| {
-            let p = n.program(spot(0, i), Nanos::ZERO, HOST);
-            p.in_cells - p.in_register
-        })
-        .collect();
+    let slow = NandSpec { program: us(300), program_slow: us(1500), ..spec() };
+    let mut bed = Bed::new(slow);
+    (0..4).for_each(|page| bed.nand.program(spot(0, page), HOST, u64::from(page)));
+    let took = [0, 1, 2, 3].map(|t| bed.when(Programmed(t, 0)) - bed.when(Loaded(t)));
     assert_eq!(took, [us(300), us(1500), us(300), us(1500)]);
+}
+
+/// Planes 0 and 2 are the two planes of the first die.
+fn two_planes(plane_mode: PlaneMode, cache_register: bool) -> NandSpec {
+    NandSpec { dies_per_channel: 1, planes_per_die: 2, plane_mode, cache_register, ..spec() }
 }
 
 #[test]
 fn planes_of_a_serial_die_take_turns_and_of_a_multi_plane_die_program_together() {
-    let two = NandSpec { dies_per_channel: 1, planes_per_die: 2, cache_register: true, ..spec() };
-    // Planes 0 and 2 are the two planes of the first die.
-    let ends = |plane_mode| {
-        let mut n = Nand::new(&NandSpec { plane_mode, ..two });
-        // Something keeps the die busy, so that both are loaded when it comes to them.
-        n.erase(spot(0, 4), Nanos::ZERO, HOST);
-        [0, 2].map(|plane| n.program(spot(plane, 0), Nanos::ZERO, HOST).in_cells)
+    let ends = |mode, cache| {
+        let mut bed = Bed::new(two_planes(mode, cache));
+        bed.nand.program(spot(0, 0), HOST, 1);
+        bed.nand.program(spot(2, 0), HOST, 2);
+        [bed.when(Programmed(1, 0)), bed.when(Programmed(2, 2))]
     };
-    assert_eq!(ends(PlaneMode::Serial), [us(3900), us(4800)]);
-    assert_eq!(ends(PlaneMode::MultiPlane), [us(3900), us(3900)]);
-    assert_eq!(ends(PlaneMode::Independent), [us(3900), us(1100)]);
+    for cache in [false, true] {
+        assert_eq!(ends(PlaneMode::Independent, cache), [us(1000), us(1100)]);
+        // The first waits for the second to be loaded: one program for both.
+        assert_eq!(ends(PlaneMode::MultiPlane, cache), [us(1100), us(1100)]);
+        assert_eq!(ends(PlaneMode::Serial, cache), [us(1000), us(1900)]);
+    }
 }
 
 #[test]
-fn a_program_is_joined_only_by_the_same_page_and_before_it_begins() {
-    let two = NandSpec {
-        dies_per_channel: 1,
-        planes_per_die: 2,
-        plane_mode: PlaneMode::MultiPlane,
-        ..spec()
-    };
-    let second = |page, at| {
-        let mut n = Nand::new(&two);
-        n.confirm(spot(0, 0), us(100), HOST);
-        n.confirm(spot(2, page), at, HOST)
-    };
-    assert_eq!(second(0, us(100)), us(1000));
-    assert_eq!(second(0, Nanos(100_001)), us(1900), "a nanosecond after it began");
-    assert_eq!(second(1, us(100)), us(1900), "another page");
+fn only_programs_of_the_same_page_are_one() {
+    let mut bed = Bed::new(two_planes(PlaneMode::MultiPlane, false));
+    bed.nand.program(spot(0, 0), HOST, 1);
+    bed.nand.program(spot(2, 1), HOST, 2);
+    assert_eq!(bed.when(Programmed(1, 0)), us(1000));
+    assert_eq!(bed.when(Programmed(2, 2)), us(1900));
+}
+
+#[test]
+fn a_held_program_begins_when_it_is_released() {
+    for (release, end) in [(us(50), us(1000)), (us(100), us(1000)), (us(500), us(1400))] {
+        let mut bed = Bed::new(spec());
+        let program = bed.nand.program_held(spot(0, 0), HOST, 1);
+        bed.until(release).release(&[program]);
+        assert_eq!((bed.when(Loaded(1)), bed.when(Programmed(1, 0))), (us(100), end));
+    }
+}
+
+#[test]
+fn a_program_waits_for_the_reads_that_its_data_comes_from() {
+    let mut bed = Bed::new(spec());
+    let reads = [0, 1, 2].map(|plane| bed.nand.read(spot(plane, 0), HOST, NOBODY));
+    bed.nand.program_after(spot(3, 0), HOST, 1, &reads);
+    assert_eq!(bed.when(Loaded(1)), us(250 + 100), "planes 0 and 2 share a bus");
 }
 
 #[test]
 fn copy_back_and_erase_use_no_bus() {
-    let mut n = Nand::new(&spec());
-    assert_eq!(n.copy_back(spot(0, 0), spot(0, 8), Nanos::ZERO, Cause::Collect), us(950));
-    assert_eq!(n.erase(spot(0, 0), Nanos::ZERO, Cause::Collect), us(3950));
-    assert_eq!(n.read(spot(2, 0), Nanos::ZERO, HOST), us(150));
-    let collect = Cause::Collect as usize;
-    assert_eq!((n.counts.reads[collect], n.counts.programs[collect]), (1, 1));
-    assert_eq!((n.counts.erases[collect], n.counts.reads[HOST as usize]), (1, 1));
-    assert_eq!(n.busy(), (us(950 + 3000 + 50), us(100)));
+    let mut bed = Bed::new(spec());
+    bed.nand.copy_back(spot(0, 0), spot(0, 8), Cause::Collect);
+    bed.nand.copy_back(spot(0, 1), spot(0, 9), Cause::Collect);
+    bed.nand.erase(spot(0, 0), Cause::Collect);
+    bed.nand.read(spot(0, 8), HOST, 1);
+    bed.nand.read(spot(2, 0), HOST, 2);
+    assert_eq!(bed.when(Read(2)), us(150));
+    assert_eq!(bed.when(Read(1)), us(2 * 950 + 3000 + 150));
+    let (collect, counts) = (Cause::Collect as usize, &bed.nand.counts);
+    assert_eq!((counts.reads[collect], counts.programs[collect]), (2, 2));
+    assert_eq!((counts.erases[collect], counts.reads[HOST as usize]), (1, 2));
+    assert_eq!(bed.nand.busy(), (us(2 * 950 + 3000 + 100), us(200)));
 }

@@ -1,99 +1,73 @@
-//! DRAM that acknowledges writes and hands them to the flash at once.
-//!
-//! A page takes a slot when it arrives and gives it back when its data is in the cells. Pages of
-//! one plane end in the order they were written, so the slots are queues, one a plane, under a tree
-//! that knows whose head ends first.
+//! Where written pages wait for the flash.
 
-use crate::winner::{OUT, WinnerTree};
-use assay_spec::Nanos;
 use std::collections::VecDeque;
 
-/// The write buffer.
+/// DRAM that acknowledges writes and hands them to the flash at once. A page keeps its slot until
+/// its data is in the cells.
 pub(crate) struct WriteBuffer {
-    slots: usize,
-    used: usize,
-    /// Per plane: (when its data is in the cells, logical page).
-    planes: Vec<VecDeque<(Nanos, u32)>>,
-    heads: WinnerTree,
-    latest: Nanos,
+    free: usize,
+    /// Per plane, in the order of writing: the pages on their way.
+    planes: Vec<VecDeque<u32>>,
+    /// Pages written in part, whose rest is being read.
+    merging: Vec<u32>,
 }
 
 impl WriteBuffer {
     pub(crate) fn new(slots: usize, planes: u32) -> Self {
         WriteBuffer {
-            slots,
-            used: 0,
+            free: slots,
             planes: vec![VecDeque::new(); planes as usize],
-            heads: WinnerTree::new(planes as usize),
-            latest: Nanos::ZERO,
+            merging: Vec::new(),
         }
     }
 
-    /// When there is room for one more page, not before `at`.
+    /// Takes a slot for a page to come; false if there is none.
     #[inline]
-    pub(crate) fn room(&mut self, at: Nanos) -> Nanos {
-        if self.used < self.slots {
-            return at;
-        }
-        let (plane, end) = self.heads.winner();
-        self.planes[plane].pop_front();
-        self.used -= 1;
-        let next = self.planes[plane].front().map_or(OUT, |(end, _)| end.0);
-        self.heads.set(plane, next);
-        at.max(Nanos(end))
+    pub(crate) fn reserve(&mut self) -> bool {
+        let has_room = self.free > 0;
+        self.free -= usize::from(has_room);
+        has_room
     }
 
-    /// Takes a slot for `page` on `plane` until `end`.
+    /// The page that a slot was taken for goes to `plane`.
     #[inline]
-    pub(crate) fn fill(&mut self, plane: u32, page: u32, end: Nanos) {
-        assert!(self.used < self.slots, "more pages than slots");
-        self.used += 1;
-        self.latest = self.latest.max(end);
-        let queue = &mut self.planes[plane as usize];
-        debug_assert!(queue.back().is_none_or(|(last, _)| *last <= end), "a plane keeps its order");
-        if queue.is_empty() {
-            self.heads.set(plane as usize, end.0);
-        }
-        queue.push_back((end, page));
+    pub(crate) fn fill(&mut self, plane: u32, page: u32) {
+        self.planes[plane as usize].push_back(page);
     }
 
-    /// Whether the buffer still holds `page`, which lies on `plane`, at `at`.
+    /// `page` is in the cells of `plane`: its slot is free. Planes of one die that program together
+    /// end together, but each keeps its order.
     #[inline]
-    pub(crate) fn holds(&self, plane: u32, page: u32, at: Nanos) -> bool {
-        let newest_first = self.planes[plane as usize].iter().rev();
-        newest_first.take_while(|(end, _)| *end > at).any(|(_, held)| *held == page)
+    pub(crate) fn release(&mut self, plane: u32, page: u32) {
+        let first = self.planes[plane as usize].pop_front();
+        assert_eq!(first, Some(page), "a plane keeps its order");
+        self.free += 1;
     }
 
-    /// When everything written so far is in the cells.
-    pub(crate) fn drained(&self) -> Nanos {
-        self.latest
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_buffer_waits_for_the_first_page_that_ends() {
-        let mut buffer = WriteBuffer::new(2, 4);
-        assert_eq!(buffer.room(Nanos(5)), Nanos(5));
-        buffer.fill(0, 10, Nanos(100));
-        assert_eq!(buffer.room(Nanos(6)), Nanos(6));
-        buffer.fill(1, 11, Nanos(50));
-        assert_eq!(buffer.room(Nanos(7)), Nanos(50), "plane 1 is first");
-        buffer.fill(1, 12, Nanos(200));
-        assert_eq!(buffer.room(Nanos(150)), Nanos(150), "plane 0 ended long ago");
-        assert_eq!(buffer.drained(), Nanos(200));
+    /// A slot that was taken is not needed.
+    pub(crate) fn give_back(&mut self) {
+        self.free += 1;
     }
 
-    #[test]
-    fn a_page_is_held_until_it_is_in_the_cells() {
-        let mut buffer = WriteBuffer::new(4, 2);
-        buffer.fill(1, 7, Nanos(100));
-        assert!(buffer.holds(1, 7, Nanos(99)));
-        assert!(!buffer.holds(1, 7, Nanos(100)));
-        assert!(!buffer.holds(1, 8, Nanos(0)));
-        assert!(!buffer.holds(0, 7, Nanos(0)));
+    /// The rest of `page` is being read.
+    pub(crate) fn merge(&mut self, page: u32) {
+        self.merging.push(page);
+    }
+
+    /// And has come.
+    pub(crate) fn merged(&mut self, page: u32) {
+        self.merging.retain(|p| *p != page);
+    }
+
+    /// Whether the rest of `page` is being read.
+    #[inline]
+    pub(crate) fn is_merging(&self, page: u32) -> bool {
+        !self.merging.is_empty() && self.merging.contains(&page)
+    }
+
+    /// Whether the buffer still holds `page`, which lies on `plane`.
+    #[inline]
+    pub(crate) fn holds(&self, plane: u32, page: u32) -> bool {
+        self.planes[plane as usize].contains(&page)
     }
 }

@@ -3,44 +3,70 @@
 //! A request passes the firmware, which serves one at a time (`link.command`); then page by page
 //! the buffer or the flash, and the link, which is half duplex and goes to whoever is ready first.
 //! A written page is answered when it is safe from the host's point of view: in DRAM with a DRAM
-//! buffer, in a page register with none.
+//! buffer, in a page register or in the cells with none. A flush holds back later writes until all
+//! earlier ones are in the cells. When nothing has been asked for a while, the translation layer
+//! may work in the background until something is.
 
 mod buffer;
+mod flow;
 mod readahead;
 
-use crate::drive::Media;
+use crate::drive::{Accept, Drive};
+use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
 use crate::ftl::page::PageMap;
-use crate::ftl::{Ftl, Written};
-use crate::nand::{Cause, Nand, Observer};
-use crate::timeline::Timeline;
+use crate::nand::{Cause, Nand, Notice, Observer};
 use assay_spec::device::{BufferSpec, FtlSpec, LinkSpec, SsdSpec};
-use assay_spec::{Bytes, Nanos, Op, Request};
+use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
+use flow::{InFlight, Transfer};
 use readahead::ReadAhead;
+use std::collections::VecDeque;
+
+/// Event slots of what is not flash.
+const FIRMWARE: usize = 0;
+const LINK: usize = 1;
+const TIMER: usize = 2;
+const FLASH: usize = 3;
 
 /// A solid-state drive with a translation layer.
 pub(crate) struct Ssd<F> {
     ftl: F,
     nand: Nand,
+    capacity: Bytes,
+    queue_depth: usize,
     page: Bytes,
     /// log₂ of the page.
     page_bits: u32,
+    logical: u32,
     command: Nanos,
     rate: Bytes,
     /// A page on the link.
     page_time: Nanos,
-    firmware_free: Nanos,
-    firmware_total: Nanos,
-    link: Timeline,
     buffer: Option<WriteBuffer>,
     readahead: Option<ReadAhead>,
-    logical: u32,
+    background_after: Option<Nanos>,
+
+    /// Requests by number, and the numbers that are free.
+    requests: Vec<InFlight>,
+    free: Vec<u32>,
+    /// Requests that the firmware has not looked at; it is at work on the first.
+    firmware: VecDeque<u32>,
+    /// Writes of which pages have not been sent for, and flushes, in order.
+    writes: VecDeque<u32>,
+    /// Transfers that wait for the link, and the one on it.
+    link: VecDeque<Transfer>,
+    on_link: Option<Transfer>,
+    /// Background work is under way.
+    is_working: bool,
+    /// Host pages on their way to the cells.
+    unprogrammed: u64,
+    notices: Vec<Notice>,
+    done: VecDeque<Completion>,
+
     host_pages: u64,
-    /// When the request served now arrived.
-    now: Nanos,
-    /// The end of the last request.
-    busy_until: Nanos,
+    firmware_total: Nanos,
+    link_total: Nanos,
 }
 
 /// Builds the drive of `spec`.
@@ -49,172 +75,122 @@ pub(crate) fn build(
     link: LinkSpec,
     capacity: Bytes,
     filled: bool,
-) -> Box<dyn Media + Send> {
+) -> Box<dyn Drive + Send> {
     let logical = (capacity.0 / spec.nand.page.0) as u32;
     match spec.ftl {
-        FtlSpec::Page(map) => Box::new(Ssd::new(
-            PageMap::new(&spec.nand, map, logical, 0, filled),
-            spec,
-            link,
-            logical,
-        )),
-        FtlSpec::Hybrid { log_superblocks, unit } => {
-            let unit = (unit.0 / spec.nand.page.0) as u32;
-            let map = Hybrid::new(&spec.nand, logical, log_superblocks, unit);
-            Box::new(Ssd::new(map, spec, link, logical))
+        FtlSpec::Page(map) => {
+            let ftl = PageMap::new(&spec.nand, map, logical, 0, filled);
+            Box::new(Ssd::new(ftl, spec, link, capacity))
+        }
+        FtlSpec::Hybrid(hybrid) => {
+            let ftl = Hybrid::new(&spec.nand, hybrid, logical, filled);
+            Box::new(Ssd::new(ftl, spec, link, capacity))
         }
     }
 }
 
 impl<F: Ftl> Ssd<F> {
-    fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, logical: u32) -> Ssd<F> {
-        let slots = |size: Bytes| (size.0 / spec.nand.page.0).max(1) as usize;
+    fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity: Bytes) -> Ssd<F> {
+        let page = spec.nand.page;
+        let slots = |size: Bytes| (size.0 / page.0).max(1) as usize;
         Ssd {
             ftl,
-            nand: Nand::new(&spec.nand),
-            page: spec.nand.page,
-            page_bits: spec.nand.page.0.trailing_zeros(),
-            page_time: spec.nand.page.time_at(link.rate),
+            nand: Nand::new(&spec.nand, FLASH),
+            capacity,
+            queue_depth: link.queue_depth as usize,
+            page,
+            page_bits: page.0.trailing_zeros(),
+            logical: (capacity.0 / page.0) as u32,
             command: link.command,
             rate: link.rate,
-            firmware_free: Nanos::ZERO,
-            firmware_total: Nanos::ZERO,
-            link: Timeline::default(),
+            page_time: page.time_at(link.rate),
             buffer: match spec.buffer {
                 BufferSpec::Registers => None,
                 BufferSpec::Dram { size } => {
                     Some(WriteBuffer::new(slots(size), spec.nand.planes()))
                 }
             },
-            readahead: spec.readahead.map(|r| ReadAhead::new(r, spec.nand.page)),
-            logical,
+            readahead: spec.readahead.map(|r| ReadAhead::new(r, page)),
+            background_after: match spec.ftl {
+                FtlSpec::Page(map) => map.collection.background.map(|b| b.after),
+                FtlSpec::Hybrid(_) => None,
+            },
+            requests: Vec::new(),
+            free: Vec::new(),
+            firmware: VecDeque::new(),
+            writes: VecDeque::new(),
+            link: VecDeque::new(),
+            on_link: None,
+            is_working: false,
+            unprogrammed: 0,
+            notices: Vec::new(),
+            done: VecDeque::new(),
             host_pages: 0,
-            now: Nanos::ZERO,
-            busy_until: Nanos::ZERO,
+            firmware_total: Nanos::ZERO,
+            link_total: Nanos::ZERO,
         }
     }
 
-    fn pages(&self, request: &Request) -> std::ops::Range<u32> {
-        let end = request.end().0 + self.page.0 - 1;
-        (request.offset.0 >> self.page_bits) as u32..(end >> self.page_bits) as u32
+    fn in_flight(&self) -> usize {
+        self.requests.len() - self.free.len()
     }
 
-    /// The part of `page` that `request` covers.
-    fn share(&self, request: &Request, page: u32) -> Bytes {
-        let start = Bytes(u64::from(page) * self.page.0);
-        (start + self.page).min(request.end()) - start.max(request.offset)
-    }
-
-    /// Moves data over the link, not before `at`; returns when it is through.
+    /// The next event happens, if it is not after `until`; false if there is none.
     #[inline]
-    fn transfer(&mut self, at: Nanos, amount: Bytes) -> Nanos {
-        let duration = if amount == self.page { self.page_time } else { amount.time_at(self.rate) };
-        self.link.reserve(self.now, at, duration) + duration
-    }
-
-    fn read(&mut self, at: Nanos, request: &Request) -> Nanos {
-        let pages = self.pages(request);
-        let streaming = self.readahead.as_mut().is_some_and(|r| r.note(&pages));
-        let mut done = at;
-        for page in pages.clone() {
-            let fetched = self.readahead.as_mut().and_then(|r| r.take(page));
-            let ready = match fetched {
-                Some(ready) => ready.max(at),
-                None if self.is_buffered(page, at) => at,
-                None => self.ftl.read(&mut self.nand, page, at),
-            };
-            let share = self.share(request, page);
-            done = done.max(self.transfer(ready, share));
-        }
-        if streaming && let Some(ahead) = &mut self.readahead {
-            for page in ahead.missing(pages.end, self.logical) {
-                let ready = self.ftl.read(&mut self.nand, page, at);
-                ahead.put(page, ready);
+    fn step(&mut self, until: Nanos) -> bool {
+        let Some(slot) = self.nand.events.pop(until) else { return false };
+        match slot {
+            FIRMWARE => self.decoded(),
+            LINK => self.transferred(),
+            TIMER => self.work_in_background(),
+            _ => {
+                let mut notices = std::mem::take(&mut self.notices);
+                self.nand.happen(slot, &mut notices);
+                notices.drain(..).for_each(|notice| self.noticed(notice));
+                self.notices = notices;
+                if self.is_working {
+                    self.work_in_background();
+                }
             }
         }
-        done
-    }
-
-    /// Whether the write buffer still holds `page` at `at`.
-    #[inline]
-    fn is_buffered(&self, page: u32, at: Nanos) -> bool {
-        let Some(buffer) = &self.buffer else { return false };
-        buffer.drained() > at
-            && self.ftl.plane_of(page).is_some_and(|plane| buffer.holds(plane, page, at))
-    }
-
-    fn write(&mut self, at: Nanos, request: &Request) -> Nanos {
-        let mut done = at;
-        for page in self.pages(request) {
-            if let Some(ahead) = &mut self.readahead {
-                ahead.drop_page(page);
-            }
-            self.host_pages += 1;
-            // The link takes the next page only when there is room for it.
-            let room = self.buffer.as_mut().map_or(at, |b| b.room(at));
-            let share = self.share(request, page);
-            let arrived = self.transfer(room, share);
-            let whole = if share < self.page { self.complete(page, arrived) } else { arrived };
-            let written = self.ftl.write(&mut self.nand, page, whole);
-            done = done.max(self.safe(page, arrived, written));
-        }
-        done
-    }
-
-    /// The rest of a page that is written in part; returns when the page is whole.
-    fn complete(&mut self, page: u32, at: Nanos) -> Nanos {
-        if self.is_buffered(page, at) || self.ftl.locate(page).is_none() {
-            return at;
-        }
-        self.ftl.read(&mut self.nand, page, at)
-    }
-
-    /// When the host may be told that a page which arrived at `arrived` is safe.
-    #[inline]
-    fn safe(&mut self, page: u32, arrived: Nanos, written: Written) -> Nanos {
-        match &mut self.buffer {
-            Some(buffer) => {
-                buffer.fill(written.plane, page, written.in_cells);
-                arrived
-            }
-            None => written.in_register,
-        }
-    }
-
-    fn trim(&mut self, request: &Request) {
-        // Only pages covered as a whole lose their content.
-        let first = request.offset.0.div_ceil(self.page.0) as u32;
-        let end = (request.end().0 / self.page.0) as u32;
-        (first..end).for_each(|page| self.ftl.trim(page));
-    }
-
-    fn flush(&mut self, at: Nanos) -> Nanos {
-        let programmed = self.ftl.flush(&mut self.nand, at);
-        self.buffer.as_ref().map_or(programmed, |b| programmed.max(b.drained()))
+        true
     }
 }
 
-impl<F: Ftl> Media for Ssd<F> {
-    fn serve(&mut self, at: Nanos, request: &Request) -> Nanos {
-        if at > self.busy_until {
-            self.ftl.idle(&mut self.nand, self.busy_until, at);
+impl<F: Ftl> Drive for Ssd<F> {
+    fn capacity(&self) -> Bytes {
+        self.capacity
+    }
+
+    fn submit(&mut self, now: Nanos, request: Request) -> Accept {
+        assert!(request.end() <= self.capacity, "request beyond the end of the drive");
+        if self.in_flight() >= self.queue_depth {
+            return Accept::QueueFull;
         }
-        self.now = at;
-        self.nand.pass(at);
-        let started = at.max(self.firmware_free) + self.command;
-        self.firmware_free = started;
-        self.firmware_total += self.command;
-        let done = match request.op {
-            Op::Read => self.read(started, request),
-            Op::Write => self.write(started, request),
-            Op::Trim => {
-                self.trim(request);
-                started
-            }
-            Op::Flush => self.flush(started),
-        };
-        self.busy_until = self.busy_until.max(done);
-        done
+        while self.step(now) {}
+        self.nand.events.pass(now);
+        self.enter(request);
+        Accept::Accepted
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        // What is done waits for `advance` to fetch it.
+        self.done.front().map(|c| c.at).or_else(|| self.nand.events.next())
+    }
+
+    fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
+        while self.step(to) {}
+        self.nand.events.pass(to.max(self.nand.events.now()));
+        completions.extend(self.done.drain(..));
+    }
+
+    fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        while self.done.is_empty() && self.step(until) {}
+        if self.done.is_empty() && until != Nanos::NEVER {
+            self.nand.events.pass(until);
+        }
+        completions.extend(self.done.drain(..));
+        self.nand.events.now()
     }
 
     fn expect(&mut self, later: &Request, sooner: &Request) {
@@ -241,7 +217,7 @@ impl<F: Ftl> Media for Ssd<F> {
             ("blocks_erased".to_owned(), sum(&counts.erases)),
             ("array_busy_ns".to_owned(), array.0 as f64),
             ("channel_busy_ns".to_owned(), channels.0 as f64),
-            ("link_busy_ns".to_owned(), self.link.total().0 as f64),
+            ("link_busy_ns".to_owned(), self.link_total.0 as f64),
             ("firmware_busy_ns".to_owned(), self.firmware_total.0 as f64),
         ];
         if self.host_pages > 0 {
@@ -261,8 +237,7 @@ impl<F: Ftl> Media for Ssd<F> {
     fn mark(&mut self) {
         self.nand.mark();
         self.ftl.mark();
-        self.link.mark();
-        self.firmware_total = Nanos::ZERO;
+        (self.link_total, self.firmware_total) = (Nanos::ZERO, Nanos::ZERO);
         self.host_pages = 0;
     }
 }

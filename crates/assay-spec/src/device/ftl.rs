@@ -9,13 +9,19 @@ use crate::units::{Bytes, Nanos};
 pub enum FtlSpec {
     /// Every page mapped on its own.
     Page(PageMapSpec),
-    /// Superblocks striped over all planes, with log superblocks for what is not sequential.
-    Hybrid {
-        /// Log superblocks.
-        log_superblocks: u32,
-        /// Smallest unit the log maps; smaller writes read the rest of the unit first.
-        unit: Bytes,
-    },
+    /// Superblocks mapped as a whole, with logs for what is not sequential.
+    Hybrid(HybridSpec),
+}
+
+/// Superblocks mapped as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct HybridSpec {
+    /// Planes that a superblock has a block of; all planes if `None`.
+    pub width: Option<u32>,
+    /// Logs; without any it is block mapping with one replacement block at a time.
+    pub log_superblocks: u32,
+    /// Smallest unit the log maps; smaller writes read the rest of the unit first.
+    pub unit: Bytes,
 }
 
 /// Every page mapped on its own.
@@ -124,7 +130,7 @@ pub enum WearSpec {
 
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlSpec> {
     let mut ftl = top.section("ftl", "ftl")?;
-    let spec = match values.choice(&mut ftl, "ftl", "mapping", &["page", "hybrid"])? {
+    let spec = match values.choice(&mut ftl, "ftl", "mapping", &["page", "hybrid", "block"])? {
         0 => {
             let words = ["dynamic", "static"];
             let allocation = match values.choice_or(&mut ftl, "ftl", "allocation", &words, 0)? {
@@ -135,10 +141,20 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             let collection = decode_collection(top, values, reserve_blocks)?;
             FtlSpec::Page(PageMapSpec { allocation, collection, wear: decode_wear(top, values)? })
         }
-        _ => FtlSpec::Hybrid {
-            log_superblocks: values.count(&mut ftl, "ftl", "log_superblocks", 1..4097)?,
-            unit: values.size(&mut ftl, "ftl", "unit")?,
-        },
+        mapping => {
+            let width = match ftl.has("superblock_planes") {
+                true => Some(values.count(&mut ftl, "ftl", "superblock_planes", 1..65_537)?),
+                false => None,
+            };
+            let (log_superblocks, unit) = match mapping {
+                1 => (
+                    values.count(&mut ftl, "ftl", "log_superblocks", 1..4097)?,
+                    values.size(&mut ftl, "ftl", "unit")?,
+                ),
+                _ => (0, Bytes(512)),
+            };
+            FtlSpec::Hybrid(HybridSpec { width, log_superblocks, unit })
+        }
     };
     ftl.finish()?;
     Ok(spec)

@@ -91,36 +91,54 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
             "use larger pages or fewer blocks; the limit is 2^31 pages".into(),
         );
     }
-    let superblock = nand.page * u64::from(nand.planes()) * u64::from(nand.pages_per_block);
+    check_spare(top, spec, capacity)?;
+    if let FtlSpec::Hybrid(hybrid) = spec.ftl {
+        let width = hybrid.width.unwrap_or(nand.planes());
+        let superblock = nand.page * u64::from(width) * u64::from(nand.pages_per_block);
+        if !nand.planes().is_multiple_of(width) {
+            return impossible(
+                ftl_span,
+                format!("superblocks of {width} planes do not divide {} planes", nand.planes()),
+                "use a divisor of the number of planes".into(),
+            );
+        }
+        let unit = hybrid.unit.max(nand.page);
+        if !unit.is_multiple_of(nand.page) || !superblock.is_multiple_of(unit) {
+            return impossible(
+                ftl_span,
+                format!("the log's unit of {unit} does not divide a superblock of {superblock}"),
+                format!("use a multiple of the page ({}) that divides it", nand.page),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is flash enough beside the capacity for what the layer works with.
+fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
+    let nand = &spec.nand;
+    let stripe = nand.page * u64::from(nand.planes()) * u64::from(nand.pages_per_block);
     let overhead = match spec.ftl {
         // Two open blocks a plane and one that the collector can always move into, or the reserve
         // if that is more; and a page in each plane that makes collecting worth it.
         FtlSpec::Page(map) => {
             let blocks = map.collection.reserve_blocks.max(3);
-            superblock * u64::from(blocks) + nand.page * u64::from(nand.planes())
+            stripe * u64::from(blocks) + nand.page * u64::from(nand.planes())
         }
-        FtlSpec::Hybrid { log_superblocks, .. } => superblock * u64::from(log_superblocks + 2),
+        // Logs may all belong to one group of planes; a stream and a merge take one more each, and
+        // the last superblock of each group may be half empty.
+        FtlSpec::Hybrid(hybrid) => stripe * u64::from(hybrid.log_superblocks + 3),
     };
-    if nand.raw() < capacity + overhead {
-        return impossible(
-            ftl_span,
-            format!(
-                "{} of flash cannot hold {capacity} and the {overhead} this layer works with",
-                nand.raw()
-            ),
-            "raise `nand.blocks_per_plane`, or lower `capacity` or what the layer reserves".into(),
-        );
+    if nand.raw() >= capacity + overhead {
+        return Ok(());
     }
-    if let FtlSpec::Hybrid { unit, .. } = spec.ftl
-        && (!unit.is_multiple_of(nand.page) || !superblock.is_multiple_of(unit))
-    {
-        return impossible(
-            ftl_span,
-            format!("the log's unit of {unit} does not divide a superblock of {superblock}"),
-            format!("use a multiple of the page ({}) that divides it", nand.page),
-        );
-    }
-    Ok(())
+    let message = format!(
+        "{} of flash cannot hold {capacity} and the {overhead} this layer works with",
+        nand.raw()
+    );
+    let e = top.error(Kind::Impossible, top.span_of("ftl"), message, "");
+    let hint = "raise `nand.blocks_per_plane`, or lower `capacity` or what the layer reserves";
+    Err(with_hint(e, hint))
 }
 
 impl Values {

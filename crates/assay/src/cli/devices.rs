@@ -4,15 +4,16 @@ use super::Common;
 use crate::output::{DONE, Outcome, data, json};
 use assay_engine::plan::load_model;
 use assay_engine::safety;
-use assay_spec::catalog::DEVICES;
+use assay_spec::catalog::{self, CONTROLLERS, DEVICES};
 use assay_spec::decode::Source;
-use assay_spec::device::{DeviceKind, DeviceSpec, Origin};
+use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec, Fact, Origin};
 use assay_spec::units::human_size;
 
 /// Options of `assay devices`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// A modelled drive, or a device file (`mine.toml`): show every value with its source
+    /// A modelled drive, a controller, or a device file (`mine.toml`): show every value with its
+    /// source
     name: Option<String>,
     #[command(flatten)]
     common: Common,
@@ -31,11 +32,18 @@ fn list(common: &Common) -> Outcome {
     for bundled in DEVICES {
         specs.push(DeviceSpec::parse(Source { file: bundled.file, text: bundled.text })?);
     }
+    let mut controllers = Vec::new();
+    for bundled in CONTROLLERS {
+        controllers.push(ControllerSpec::parse(Source { file: bundled.file, text: bundled.text })?);
+    }
     let real = safety::survey();
     if common.json {
         json(&serde_json::json!({
             "models": specs.iter().map(|s| serde_json::json!({
                 "name": s.name, "aliases": s.aliases, "title": s.title, "bytes": s.capacity,
+            })).collect::<Vec<_>>(),
+            "controllers": controllers.iter().map(|c| serde_json::json!({
+                "name": c.name, "title": c.title,
             })).collect::<Vec<_>>(),
             "block_devices": real.iter().map(|d| serde_json::json!({
                 "name": d.name, "path": d.path, "bytes": d.size, "model": d.model,
@@ -52,6 +60,8 @@ fn list(common: &Common) -> Outcome {
         };
         lines.push(format!("  {:<14} {}{aliases}", format!("sim:{}", spec.name), spec.title));
     }
+    lines.push("\nControllers, for arrays: `raid5(sim:ssd-m*4, controller=perc-6i)`".to_owned());
+    lines.extend(controllers.iter().map(|c| format!("  {:<14} {}", c.name, c.title)));
     lines.push("\nBlock devices of this machine".to_owned());
     for d in &real {
         let path = d.path.display().to_string();
@@ -68,48 +78,60 @@ fn list(common: &Common) -> Outcome {
 }
 
 fn show(name: &str, common: &Common) -> Outcome {
+    if let Some(bundled) = catalog::find(CONTROLLERS, name) {
+        let spec = ControllerSpec::parse(Source { file: bundled.file, text: bundled.text })?;
+        let what = "shared by drives: `controller=` makes an array, `@` carries members".to_owned();
+        show_facts((&spec.name, &[], &spec.title), what, &spec.facts, common);
+        return Ok(DONE);
+    }
     let (spec, _) = load_model(name)?;
+    let made_of = match &spec.kind {
+        DeviceKind::Ssd(ssd) => {
+            let spare = ssd.nand.raw().0 as f64 / spec.capacity.0 as f64 - 1.0;
+            let share = format!("{:.1} %", spare * 100.0);
+            format!(
+                "{} of flash on {} planes for {}: {share} spare",
+                ssd.nand.raw(),
+                ssd.nand.planes(),
+                human_size(spec.capacity)
+            )
+        }
+        DeviceKind::Hdd(hdd) => {
+            format!("{} cylinders, {} heads, {} zones", hdd.cylinders(), hdd.heads, hdd.zones.len())
+        }
+    };
+    show_facts((&spec.name, &spec.aliases, &spec.title), made_of, &spec.facts, common);
+    Ok(DONE)
+}
+
+/// Shows (name, aliases, title), a line of what it is, and every value with its origin.
+fn show_facts(
+    (name, aliases, title): (&str, &[String], &str),
+    what: String,
+    facts: &[Fact],
+    common: &Common,
+) {
     let origin = |o: &Origin| match o {
         Origin::Source(text) => ("source", text.clone()),
         Origin::Derived(how) => ("derived", how.clone()),
         Origin::Assumed(why) => ("assumed", why.clone()),
     };
     if common.json {
-        let facts = spec.facts.iter().map(|f| {
+        let facts = facts.iter().map(|f| {
             let (kind, text) = origin(&f.origin);
             serde_json::json!({ "path": f.path, "value": f.value, "origin": kind, "text": text })
         });
         json(&serde_json::json!({
-            "name": spec.name, "aliases": spec.aliases, "title": spec.title,
+            "name": name, "aliases": aliases, "title": title,
             "facts": facts.collect::<Vec<_>>(),
         }));
-        return Ok(DONE);
+        return;
     }
-    let mut lines = vec![format!("{}: {}", spec.name, spec.title)];
-    match &spec.kind {
-        DeviceKind::Ssd(ssd) => {
-            let spare = ssd.nand.raw().0 as f64 / spec.capacity.0 as f64 - 1.0;
-            let share = format!("{:.1} %", spare * 100.0);
-            lines.push(format!(
-                "{} of flash on {} planes for {}: {share} spare",
-                ssd.nand.raw(),
-                ssd.nand.planes(),
-                human_size(spec.capacity)
-            ));
-        }
-        DeviceKind::Hdd(hdd) => lines.push(format!(
-            "{} cylinders, {} heads, {} zones",
-            hdd.cylinders(),
-            hdd.heads,
-            hdd.zones.len()
-        )),
-    }
-    lines.push(String::new());
-    for fact in &spec.facts {
+    let mut lines = vec![format!("{name}: {title}"), what, String::new()];
+    for fact in facts {
         let (kind, text) = origin(&fact.origin);
         let value = fact.value.split_whitespace().collect::<Vec<_>>().join(" ");
         lines.push(format!("  {:<22} {value:<14} {kind}: {text}", fact.path));
     }
     data(&lines.join("\n"));
-    Ok(DONE)
 }

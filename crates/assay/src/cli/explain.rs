@@ -66,6 +66,20 @@ const TOPICS: &[(&str, &str)] = &[
          target is slower than one of the other (Vargha-Delaney A); the largest distance between \
          the two latency distributions (Kolmogorov-Smirnov).",
     ),
+    (
+        "no-such-controller",
+        "`assay devices` lists the controllers that drives can share; a file ends in `.toml`.",
+    ),
+    (
+        "shared-controller",
+        "A controller makes one array (`controller=`) or carries members of one array (`@`). \
+         Another card of its kind is written with a number: `@perc-6i#2`.",
+    ),
+    (
+        "array-too-small",
+        "Every member of an array counts as large as its smallest one, in whole chunks; here not \
+         even one chunk fits.",
+    ),
     ("no-such-model", "`assay devices` lists the modelled drives; a file ends in `.toml`."),
     (
         "unknown-target",

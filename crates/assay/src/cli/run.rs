@@ -8,6 +8,7 @@ use assay_analysis::metric;
 use assay_engine::plan::{PlannedTarget, open_target};
 use assay_engine::run::{Asked, Run, this_host, utc_now};
 use assay_engine::{Error, ErrorKind};
+use assay_spec::array::split_targets;
 use assay_spec::catalog::STUDIES;
 use assay_spec::decode::Source;
 use assay_spec::diagnostic::closest;
@@ -20,11 +21,12 @@ use std::path::{Path, PathBuf};
 pub struct Options {
     /// A study (`quick`) or an experiment file (`slow.toml`)
     subject: String,
-    /// Targets to measure beside the experiment's own: `sim:NAME`, `null`, a file, a block device
-    #[arg(long, value_name = "T,T…", value_delimiter = ',')]
+    /// Targets to measure beside the experiment's own: `sim:NAME`, `raid5(sim:NAME*4)`, `null`, a
+    /// file, a block device
+    #[arg(long, value_name = "T,T…")]
     on: Vec<String>,
     /// Targets to measure instead of the experiment's own
-    #[arg(long, value_name = "T,T…", value_delimiter = ',', conflicts_with = "on")]
+    #[arg(long, value_name = "T,T…", conflicts_with = "on")]
     only: Vec<String>,
     #[command(flatten)]
     running: Running,
@@ -46,8 +48,14 @@ pub struct Subject {
 pub fn main(options: Options) -> Outcome {
     let subject = find_subject(&options.subject)?;
     let own = subject.experiments.iter().flat_map(|(e, _)| e.targets.clone());
-    let mut written: Vec<String> =
-        if options.only.is_empty() { own.chain(options.on).collect() } else { options.only };
+    // Commas in parentheses belong to an array.
+    let listed = |lists: &[String]| -> Vec<String> {
+        lists.iter().flat_map(|list| split_targets(list)).collect()
+    };
+    let mut written: Vec<String> = match options.only.as_slice() {
+        [] => own.chain(listed(&options.on)).collect(),
+        only => listed(only),
+    };
     let mut seen = std::collections::BTreeSet::new();
     written.retain(|t| seen.insert(t.clone()));
     execute(subject, &written, options.running, &options.common)

@@ -7,7 +7,7 @@ use super::{Candidates, Victim};
 pub(super) struct CostBenefit;
 
 impl Victim for CostBenefit {
-    fn choose(&mut self, blocks: Candidates<'_>) -> Option<usize> {
+    fn choose(&self, blocks: Candidates<'_>) -> Option<usize> {
         let pages = u64::from(blocks.pages_per_block);
         // age · stale / valid, compared as fractions: no rounding decides.
         let value = |b: usize| {

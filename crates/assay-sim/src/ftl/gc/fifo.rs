@@ -6,7 +6,7 @@ use super::{Candidates, Victim};
 pub(super) struct Fifo;
 
 impl Victim for Fifo {
-    fn choose(&mut self, blocks: Candidates<'_>) -> Option<usize> {
+    fn choose(&self, blocks: Candidates<'_>) -> Option<usize> {
         blocks.eligible().min_by_key(|b| blocks.closed[*b])
     }
 }

@@ -6,7 +6,7 @@ use super::{Candidates, Victim};
 pub(super) struct Greedy;
 
 impl Victim for Greedy {
-    fn choose(&mut self, blocks: Candidates<'_>) -> Option<usize> {
+    fn choose(&self, blocks: Candidates<'_>) -> Option<usize> {
         // The maximum over all blocks first, which the compiler turns into vector code; an open
         // block is rarely the stalest, and then the careful way is taken.
         let most = blocks.stale.iter().copied().fold(0, u16::max);

@@ -17,6 +17,7 @@ pub(crate) struct Candidates<'a> {
     /// The same count, now.
     pub now: u32,
     pub pages_per_block: u32,
+    pub plane: u32,
 }
 
 impl Candidates<'_> {
@@ -32,7 +33,7 @@ impl Candidates<'_> {
 
 /// Chooses a closed block with at least one stale page, if there is any.
 pub(crate) trait Victim: Send {
-    fn choose(&mut self, blocks: Candidates<'_>) -> Option<usize>;
+    fn choose(&self, blocks: Candidates<'_>) -> Option<usize>;
 }
 
 /// The policy of a spec; `seed` for those that draw.
@@ -42,7 +43,7 @@ pub(crate) fn policy(spec: VictimSpec, seed: u64) -> Box<dyn Victim> {
         VictimSpec::Fifo => Box::new(fifo::Fifo),
         VictimSpec::CostBenefit => Box::new(cost_benefit::CostBenefit),
         VictimSpec::RandomGreedy { choices } => {
-            Box::new(random_greedy::RandomGreedy::new(choices, seed))
+            Box::new(random_greedy::RandomGreedy { choices, seed })
         }
     }
 }
@@ -59,7 +60,13 @@ mod tests {
     ];
 
     fn chosen(spec: VictimSpec, stale: &[u16], closed: &[u32]) -> Option<usize> {
-        policy(spec, 1).choose(Candidates { stale, closed, now: 100, pages_per_block: 64 })
+        policy(spec, 1).choose(Candidates {
+            stale,
+            closed,
+            now: 100,
+            pages_per_block: 64,
+            plane: 0,
+        })
     }
 
     #[test]

@@ -7,9 +7,8 @@
 
 use super::{Frontier, Plane, Tables};
 use crate::ftl::wear::cold_block;
-use crate::nand::{Cause, Nand, Spot};
+use crate::nand::{Cause, NOBODY, Nand, Spot};
 use assay_mem::prefetch;
-use assay_spec::Nanos;
 use assay_spec::device::{CopyPath, Pace};
 
 /// A block that is being emptied.
@@ -37,12 +36,12 @@ const LINES_AHEAD: u32 = 4;
 impl Tables {
     /// Does the collection that is due with a host page to `plane`, so that there is room for it.
     #[inline]
-    pub(super) fn make_room(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) {
+    pub(super) fn make_room(&mut self, plane: &mut Plane, nand: &mut Nand) {
         let wanted = plane.free.len() < self.collection.reserve_blocks as usize;
         if plane.collecting.is_some() || (wanted && self.start(plane)) {
             match self.collection.pace {
-                Pace::Spread => self.advance(plane, nand, at),
-                Pace::WholeBlock => self.finish(plane, nand, at),
+                Pace::Spread => self.advance(plane, nand),
+                Pace::WholeBlock => self.finish(plane, nand),
             }
         }
         // The host's next page must not need the collector's free block.
@@ -50,7 +49,7 @@ impl Tables {
             self.urgent += 1;
             let started = plane.collecting.is_some() || self.start(plane);
             assert!(started, "plane {} is full, though it holds less than its limit", plane.index);
-            self.finish(plane, nand, at);
+            self.finish(plane, nand);
         }
     }
 
@@ -77,19 +76,19 @@ impl Tables {
     }
 
     /// The moves that are due with one host page.
-    fn advance(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) {
+    fn advance(&mut self, plane: &mut Plane, nand: &mut Nand) {
         let Some(job) = &mut plane.collecting else { return };
         // A block without anything stale (emptied for its wear) gains nothing: a page a page.
         let price = job.gain.max(1);
         let due = (job.credit + job.valid) / price;
         job.credit = (job.credit + job.valid) % price;
         for _ in 0..due {
-            if !self.move_next(plane, nand, at) {
+            if !self.move_next(plane, nand) {
                 break;
             }
         }
         if self.is_empty(plane) {
-            self.erase(plane, nand, at);
+            self.erase(plane, nand);
         }
     }
 
@@ -101,14 +100,14 @@ impl Tables {
     }
 
     /// All moves that are left, and the erase.
-    fn finish(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) {
-        while self.move_next(plane, nand, at) {}
-        self.erase(plane, nand, at);
+    fn finish(&mut self, plane: &mut Plane, nand: &mut Nand) {
+        while self.move_next(plane, nand) {}
+        self.erase(plane, nand);
     }
 
     /// Moves the next valid page; false if there is none.
     #[inline]
-    fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) -> bool {
+    fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
         let Some(job) = &mut plane.collecting else { return false };
         let end = (job.block + 1) * self.pages_per_block;
         let Some(from) = next_bit(&self.current, job.cursor, end) else {
@@ -129,19 +128,17 @@ impl Tables {
         let to = self.place(plane, page, Frontier::Collect);
         let from = Spot { plane: plane.index, page: from };
         match self.collection.copy {
-            CopyPath::CopyBack => {
-                nand.copy_back(from, to, at, cause);
-            }
+            CopyPath::CopyBack => nand.copy_back(from, to, cause),
             CopyPath::Controller => {
-                let read = nand.read(from, at, cause);
-                nand.program(to, read, cause);
+                let read = nand.read(from, cause, NOBODY);
+                nand.program_from(to, cause, from, &[read]);
             }
         }
         true
     }
 
     /// Erases the emptied block.
-    fn erase(&mut self, plane: &mut Plane, nand: &mut Nand, at: Nanos) {
+    fn erase(&mut self, plane: &mut Plane, nand: &mut Nand) {
         assert!(self.is_empty(plane), "a block is erased that holds something");
         let Some(job) = plane.collecting.take() else { return };
         let block = job.block as usize;
@@ -150,28 +147,23 @@ impl Tables {
         self.blocks.stale[block] = 0;
         plane.free.put(job.block, self.blocks.erases[block]);
         let first = Spot { plane: plane.index, page: job.block * self.pages_per_block };
-        nand.erase(first, at, job.cause);
+        nand.erase(first, job.cause);
     }
 
-    /// Collects on a plane that is left alone from `from` to `to`; nothing is begun at `to`.
-    pub(super) fn collect_in_background(
-        &mut self,
-        plane: &mut Plane,
-        nand: &mut Nand,
-        from: Nanos,
-        to: Nanos,
-    ) {
-        let Some(background) = self.collection.background else { return };
-        let begin = from + background.after;
-        while nand.free_at(plane.index).max(begin) < to {
-            let enough = plane.free.len() >= background.blocks as usize;
-            if plane.collecting.is_none() && (enough || !self.start(plane)) {
-                return;
-            }
-            if !self.move_next(plane, nand, begin) {
-                self.erase(plane, nand, begin);
-            }
+    /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.
+    pub(super) fn collect_in_background(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
+        let Some(background) = self.collection.background else { return false };
+        if !nand.is_plane_idle(plane.index) {
+            return false;
         }
+        let enough = plane.free.len() >= background.blocks as usize;
+        if plane.collecting.is_none() && (enough || !self.start(plane)) {
+            return false;
+        }
+        if !self.move_next(plane, nand) {
+            self.erase(plane, nand);
+        }
+        true
     }
 }
 

@@ -17,15 +17,18 @@
 mod collect;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod theory;
 
 use super::gc::{Candidates, Victim, policy};
 use super::wear::FreeBlocks;
-use super::{Ftl, NONE, Written};
+use super::{Ftl, NONE};
 use crate::nand::{Cause, Nand, Spot};
 use assay_mem::prefetch;
+use assay_spec::Op;
 use assay_spec::device::{Allocation, CollectionSpec, Frontiers, NandSpec, PageMapSpec, WearSpec};
-use assay_spec::{Nanos, Op};
 use collect::Collecting;
+use std::ops::Range;
 
 /// A translation layer that maps every page on its own.
 pub(crate) struct PageMap {
@@ -92,6 +95,7 @@ impl Blocks {
             closed: &self.closed[self.range(plane)],
             now: self.closings,
             pages_per_block: self.pages,
+            plane,
         }
     }
 
@@ -254,39 +258,34 @@ impl Tables {
 
 impl Ftl for PageMap {
     #[inline]
-    fn read(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Nanos {
-        match self.tables.forward[page as usize] {
-            NONE => at,
-            physical => {
-                let spot = Spot { plane: self.tables.plane_of(physical), page: physical };
-                nand.read(spot, at, Cause::Host)
-            }
-        }
+    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
+        let Some(spot) = self.locate(page) else { return false };
+        nand.read(spot, cause, token);
+        true
     }
 
     #[inline]
-    fn write(&mut self, nand: &mut Nand, page: u32, at: Nanos) -> Written {
+    fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: u64) -> u32 {
         // The old copy is stale before the collector looks, so that it is not moved for nothing.
         self.forget(page);
         let chosen = self.choose_plane(page);
         let plane = &mut self.planes[chosen];
-        self.tables.make_room(plane, nand, at);
+        self.tables.make_room(plane, nand);
         let spot = self.tables.place(plane, page, Frontier::Host);
-        Written::new(spot.plane, nand.program(spot, at, Cause::Host))
+        nand.program(spot, Cause::Host, token);
+        spot.plane
     }
 
     fn trim(&mut self, page: u32) {
         self.forget(page);
     }
 
-    fn flush(&mut self, nand: &mut Nand, at: Nanos) -> Nanos {
-        nand.idle_at().max(at)
-    }
-
-    fn idle(&mut self, nand: &mut Nand, from: Nanos, to: Nanos) {
+    fn background(&mut self, nand: &mut Nand) -> bool {
+        let mut asked = false;
         for plane in &mut self.planes {
-            self.tables.collect_in_background(plane, nand, from, to);
+            asked |= self.tables.collect_in_background(plane, nand);
         }
+        asked
     }
 
     #[inline]
@@ -304,12 +303,9 @@ impl Ftl for PageMap {
         prefetch(&self.tables.blocks.stale, (old / self.tables.pages_per_block) as usize);
     }
 
-    fn plane_of(&self, page: u32) -> Option<u32> {
-        self.locate(page).map(|physical| self.tables.plane_of(physical))
-    }
-
-    fn locate(&self, page: u32) -> Option<u32> {
-        Some(self.tables.forward[page as usize]).filter(|p| *p != NONE)
+    fn locate(&self, page: u32) -> Option<Spot> {
+        let physical = Some(self.tables.forward[page as usize]).filter(|p| *p != NONE)?;
+        Some(Spot { plane: self.tables.plane_of(physical), page: physical })
     }
 
     fn check(&self) {

@@ -1,0 +1,356 @@
+//! A job: what one request, or rebuilding, does in one row.
+//!
+//! It takes the row for itself if it must, plans, reads, computes, writes, delivers. If a member
+//! fails of which it was reading, it begins again once its other reads are in: nothing has been
+//! written by then. A write to a member that fails counts as done: what the others get determines
+//! the row without it.
+
+use super::plan::{Lost, Part, Plan, Range};
+use super::port::Asked;
+use super::{Array, Event};
+use assay_spec::{Bytes, Completion, Nanos, Op};
+use std::collections::VecDeque;
+
+/// The errno of lost data.
+const EIO: i32 = 5;
+
+/// Of whom a job is that no request asked for.
+pub(super) const REBUILD: u32 = u32::MAX;
+
+/// What is done in one row for one request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Job {
+    /// The request, or [`REBUILD`].
+    pub(super) host: u32,
+    pub(super) range: Option<Range>,
+    pub(super) op: Option<Op>,
+    pub(super) plan: Plan,
+    left: u32,
+    is_writing: bool,
+    has_lock: bool,
+    /// A read of it came to nothing.
+    is_stale: bool,
+}
+
+/// One request to one member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    pub(super) job: u32,
+    pub(super) part: Part,
+    /// Of the port, when it was issued: another drive is there if that has changed.
+    generation: u32,
+}
+
+/// Numbered places, used again; a place keeps what it holds until then.
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    pub(super) fn insert(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.places[index as usize] = value;
+                index
+            }
+            None => {
+                self.places.push(value);
+                self.places.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, index: u32) {
+        self.free.push(index);
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+    fn index(&self, index: u32) -> &T {
+        &self.places[index as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        &mut self.places[index as usize]
+    }
+}
+
+impl Slab<Job> {
+    /// A job in a place whose lists are used again.
+    fn renew(&mut self, host: u32, range: Option<Range>, op: Op) -> u32 {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.places.push(Job::default());
+                self.places.len() as u32 - 1
+            }
+        };
+        let plan = std::mem::take(&mut self[index].plan);
+        self[index] = Job { host, range, op: Some(op), plan, ..Job::default() };
+        self[index].plan.clear();
+        index
+    }
+}
+
+impl Array {
+    /// Makes the jobs of a request.
+    pub(super) fn start(&mut self, now: Nanos, host: u32) {
+        let request = self.hosts[host].request;
+        if !matches!(request.op, Op::Read | Op::Write) {
+            return self.start_other(now, host, request.op);
+        }
+        let width = self.layout.width();
+        let (mut at, end) = (request.offset, request.end());
+        // The request is not over before its last job has been made.
+        self.hosts[host].jobs_left = 1;
+        while at < end {
+            let row = at.0 / width.0;
+            let to = (width * (row + 1)).min(end);
+            let range = Range { row, from: Bytes(at.0 % width.0), length: to - at };
+            let job = self.jobs.renew(host, Some(range), request.op);
+            self.hosts[host].jobs_left += 1;
+            self.begin(now, job);
+            at = to;
+        }
+        self.job_left(now, host);
+    }
+
+    /// Flushes go to every member; trims end here: no card of the time passed them on, and parity
+    /// would have to follow.
+    fn start_other(&mut self, now: Nanos, host: u32, op: Op) {
+        let job = self.jobs.renew(host, None, op);
+        self.hosts[host].jobs_left = 1;
+        let alive = (0..self.ports.len()).filter(|i| !self.ports[*i].dead);
+        let (offset, length) = (Bytes::ZERO, Bytes::ZERO);
+        let parts = alive.map(|member| Part { member, op, offset, length });
+        let parts: Vec<Part> = parts.filter(|_| op == Op::Flush).collect();
+        self.jobs[job].plan.reads = parts;
+        self.issue_all(now, job);
+    }
+
+    /// Makes the job that fills spares in `row`.
+    pub(super) fn start_rebuild(&mut self, now: Nanos, row: u64) {
+        let range = Range { row, from: Bytes::ZERO, length: self.layout.width() };
+        let job = self.jobs.renew(REBUILD, Some(range), Op::Write);
+        self.begin(now, job);
+    }
+
+    /// Plans a job and issues its first operations, when it has its row for itself if it must.
+    fn begin(&mut self, now: Nanos, index: u32) {
+        let range = self.jobs[index].range.expect("a job with a row");
+        let missing = self.missing_in(range.row);
+        let op = self.jobs[index].op.expect("a job does something");
+        let redundant = self.layout.columns() < self.layout.members;
+        let alone = redundant && (op == Op::Write || missing != 0);
+        if alone && !self.jobs[index].has_lock {
+            if let Some(waiting) = self.locks.get_mut(&range.row) {
+                waiting.push_back(index);
+                return;
+            }
+            self.locks.insert(range.row, VecDeque::new());
+            self.jobs[index].has_lock = true;
+        }
+        let mut plan = std::mem::take(&mut self.jobs[index].plan);
+        let planned = if self.jobs[index].host == REBUILD {
+            let targets = self.rebuild_targets();
+            plan.rebuild(&self.layout, range.row, targets, missing)
+        } else if op == Op::Read {
+            let ports = &self.ports;
+            let cheapest = |members, place| {
+                let members = super::layout::each(members);
+                members.min_by_key(|i| ports[*i].cost(place)).expect("one is there")
+            };
+            plan.read(&self.layout, range, missing, &cheapest)
+        } else {
+            plan.write(&self.layout, range, missing)
+        };
+        let job = &mut self.jobs[index];
+        job.plan = plan;
+        (job.is_writing, job.is_stale) = (false, false);
+        if planned == Err(Lost) {
+            job.plan.clear();
+            if job.host != REBUILD {
+                let host = job.host;
+                self.hosts[host].error = EIO;
+            }
+        }
+        #[cfg(test)]
+        self.trace_plan(index);
+        self.issue_all(now, index);
+    }
+
+    /// Issues the operations of the job's present phase.
+    fn issue_all(&mut self, now: Nanos, index: u32) {
+        let job = &mut self.jobs[index];
+        let writing = job.is_writing;
+        let count = if writing { job.plan.writes.len() } else { job.plan.reads.len() };
+        // One more, so that the phase is not over before the last has been issued.
+        job.left = count as u32 + 1;
+        for i in 0..count {
+            let plan = &self.jobs[index].plan;
+            let part = if writing { plan.writes[i] } else { plan.reads[i] };
+            let generation = self.ports[part.member].generation;
+            let operation = self.operations.insert(Operation { job: index, part, generation });
+            match self.front {
+                Some(card) => {
+                    let at = self.controllers[card].stripe(now);
+                    self.after(at, Event::SetUp(operation));
+                }
+                None => self.set_up(now, operation),
+            }
+        }
+        self.one_left(now, index);
+    }
+
+    pub(super) fn set_up(&mut self, now: Nanos, operation: u32) {
+        match self.ports[self.operations[operation].part.member].controller {
+            Some(card) => {
+                let at = self.controllers[card].command(now);
+                self.after(at, Event::Commanded(operation));
+            }
+            None => self.hand(now, operation),
+        }
+    }
+
+    pub(super) fn commanded(&mut self, now: Nanos, operation: u32) {
+        let part = self.operations[operation].part;
+        match self.ports[part.member].controller.filter(|_| part.op == Op::Write) {
+            Some(card) => {
+                let at = self.controllers[card].transfer(now, part.length);
+                self.after(at, Event::Handed(operation));
+            }
+            None => self.hand(now, operation),
+        }
+    }
+
+    /// Hands an operation to its member, if that is still the one it was meant for.
+    pub(super) fn hand(&mut self, now: Nanos, operation: u32) {
+        let Operation { part, generation, .. } = self.operations[operation];
+        let port = &mut self.ports[part.member];
+        if port.dead || port.generation != generation {
+            return self.came_to_nothing(now, operation);
+        }
+        let Part { op, offset, length, .. } = part;
+        port.ask(now, Asked { tag: operation, op, offset, length });
+    }
+
+    /// A member has done an operation; data that was read passes its card.
+    pub(super) fn left_drive(&mut self, now: Nanos, completion: Completion) {
+        let operation = completion.tag;
+        let part = self.operations[operation].part;
+        if completion.error != 0 {
+            let host = self.jobs[self.operations[operation].job].host;
+            if host != REBUILD {
+                self.hosts[host].error = completion.error;
+            }
+        }
+        match self.ports[part.member].controller.filter(|_| part.op == Op::Read) {
+            Some(card) => {
+                let at = self.controllers[card].transfer(now, part.length);
+                self.after(at, Event::Ended(operation));
+            }
+            None => self.ended(now, operation),
+        }
+    }
+
+    pub(super) fn ended(&mut self, now: Nanos, operation: u32) {
+        #[cfg(test)]
+        self.trace_ended(operation);
+        let job = self.operations[operation].job;
+        self.operations.remove(operation);
+        self.one_left(now, job);
+    }
+
+    /// The member of an operation has failed.
+    pub(super) fn came_to_nothing(&mut self, now: Nanos, operation: u32) {
+        let Operation { job, part, .. } = self.operations[operation];
+        self.jobs[job].is_stale |= part.op == Op::Read;
+        self.operations.remove(operation);
+        self.one_left(now, job);
+    }
+
+    fn one_left(&mut self, now: Nanos, index: u32) {
+        let job = &mut self.jobs[index];
+        assert!(job.left > 0, "an operation ends twice");
+        job.left -= 1;
+        if job.left > 0 {
+            return;
+        }
+        if job.is_stale {
+            return self.begin(now, index);
+        }
+        if job.is_writing || job.plan.writes.is_empty() {
+            return self.job_done(now, index);
+        }
+        let length: u64 = job.plan.writes.iter().map(|p| p.length.0).sum();
+        match self.front.filter(|_| self.layout.has_parity()) {
+            Some(card) => {
+                let at = self.controllers[card].parity(now, Bytes(length));
+                self.after(at, Event::Computed(index));
+            }
+            None => self.computed(now, index),
+        }
+    }
+
+    pub(super) fn computed(&mut self, now: Nanos, index: u32) {
+        self.jobs[index].is_writing = true;
+        self.issue_all(now, index);
+    }
+
+    /// All operations have ended: the row is free, and what was read goes to the host.
+    fn job_done(&mut self, now: Nanos, index: u32) {
+        let Job { host, range, op, has_lock, .. } = self.jobs[index];
+        if host == REBUILD {
+            self.rebuilt(now);
+        }
+        #[cfg(test)]
+        self.trace_done(index);
+        if let Some(range) = range.filter(|_| has_lock) {
+            self.unlock(now, range.row);
+        }
+        match self.front.filter(|_| op == Some(Op::Read) && host != REBUILD) {
+            Some(card) => {
+                let length = range.expect("a read has a range").length;
+                let at = self.controllers[card].transfer(now, length);
+                self.after(at, Event::Delivered(index));
+            }
+            None => self.delivered(now, index),
+        }
+    }
+
+    fn unlock(&mut self, now: Nanos, row: u64) {
+        let waiting = self.locks.get_mut(&row).expect("a job that had it");
+        let Some(next) = waiting.pop_front() else {
+            self.locks.remove(&row);
+            return;
+        };
+        self.jobs[next].has_lock = true;
+        self.begin(now, next);
+    }
+
+    pub(super) fn delivered(&mut self, now: Nanos, index: u32) {
+        let host = self.jobs[index].host;
+        self.jobs.remove(index);
+        if host != REBUILD {
+            self.job_left(now, host);
+        }
+    }
+
+    fn job_left(&mut self, now: Nanos, host: u32) {
+        self.hosts[host].jobs_left -= 1;
+        if self.hosts[host].jobs_left == 0 {
+            self.complete(now, host);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Arrays: several drives seen as one, made by a card or by the host.
+//!
+//! An array is a drive over drives. A request is cut at the rows it touches (`layout.rs`); for each
+//! row a plan says what is read and then written (`plan.rs`); its operations go through the
+//! controllers they share (`controller.rs`) to the members (`port.rs`). Members may fail before the
+//! start or at a time, and spares be filled while requests go on (`rebuild.rs`). After Patterson,
+//! Gibson, Katz, SIGMOD 1988, and the rules of Linux md. Not modelled: a cache on the card, and
+//! media errors.
+//!
+//! *Invariants.* A request ends once, after all its operations. Of the jobs that need a row's
+//! parities or copies to agree (writes, reads of what is missing, rebuilding), one at a time works
+//! on it. No data of a member that had failed is used. A row that has lost too much answers with an
+//! input/output error, never with wrong data.
+
+mod controller;
+mod job;
+mod layout;
+mod plan;
+mod port;
+mod rebuild;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+pub use setup::{ArraySetup, MemberDrive, MemberSetup};
+
+use crate::drive::{Accept, Drive};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use controller::Controller;
+use job::{Job, Operation, Slab};
+use layout::{Layout, Members};
+use port::Port;
+use rebuild::{Rebuilding, Spares};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// Drives seen as one.
+pub struct Array {
+    layout: Layout,
+    ports: Vec<Port>,
+    controllers: Vec<Controller>,
+    /// The controller that makes the array; the host does if there is none.
+    front: Option<usize>,
+    /// Members that are out of use, even if a spare is being filled.
+    missing: Members,
+    rebuilding: Option<Rebuilding>,
+    spares: Option<Spares>,
+    hosts: Slab<Host>,
+    jobs: Slab<Job>,
+    operations: Slab<Operation>,
+    /// Rows that a job works on alone, with the jobs that wait for it.
+    locks: BTreeMap<u64, VecDeque<u32>>,
+    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
+    sequence: u64,
+    requests: usize,
+    done: VecDeque<Completion>,
+    clock: Nanos,
+    buffer: Vec<Completion>,
+    #[cfg(test)]
+    trace: Vec<tests::Trace>,
+}
+
+/// A request of the host.
+#[derive(Clone, Copy, Debug)]
+struct Host {
+    request: Request,
+    jobs_left: u32,
+    error: i32,
+}
+
+/// What happens inside the array at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The card's processor has taken a request.
+    Taken(u32),
+    /// A request's data is on the card, or need not be.
+    Started(u32),
+    /// The link has set up an operation.
+    SetUp(u32),
+    /// The member's card has taken an operation.
+    Commanded(u32),
+    /// An operation's data is on the member's card.
+    Handed(u32),
+    /// An operation has ended, its data is where it is wanted.
+    Ended(u32),
+    /// A job's parities are computed.
+    Computed(u32),
+    /// A job's data has reached the host.
+    Delivered(u32),
+    /// So many members fail.
+    Fail(u32),
+    /// The next row may be rebuilt.
+    Rebuild,
+}
+
+impl Array {
+    /// Lets `event` happen at `at`.
+    fn after(&mut self, at: Nanos, event: Event) {
+        assert!(at >= self.clock, "an event in the past");
+        self.sequence += 1;
+        self.events.push(Reverse((at, self.sequence, event)));
+    }
+
+    fn happen(&mut self, now: Nanos, event: Event) {
+        match event {
+            Event::Taken(host) => self.taken(now, host),
+            Event::Started(host) => self.start(now, host),
+            Event::SetUp(operation) => self.set_up(now, operation),
+            Event::Commanded(operation) => self.commanded(now, operation),
+            Event::Handed(operation) => self.hand(now, operation),
+            Event::Ended(operation) => self.ended(now, operation),
+            Event::Computed(job) => self.computed(now, job),
+            Event::Delivered(job) => self.delivered(now, job),
+            Event::Fail(count) => self.fail(now, count as usize),
+            Event::Rebuild => self.rebuild_next(now),
+        }
+    }
+
+    /// When the next thing happens inside, and in which port if not among the events.
+    fn next_inside(&self) -> Option<(Nanos, Option<usize>)> {
+        let own = self.events.peek().map(|Reverse((at, ..))| (*at, None));
+        let ports = self.ports.iter().enumerate();
+        let ports = ports.filter_map(|(i, p)| p.next_event().map(|at| (at, Some(i))));
+        own.into_iter().chain(ports).min_by_key(|(at, _)| *at)
+    }
+
+    /// Lets everything up to `to` happen, in order; false if the members have not come that far.
+    fn run_to(&mut self, to: Nanos, stops_at_end: bool) -> bool {
+        assert!(to >= self.clock, "time runs back: {to} after {}", self.clock);
+        while let Some((at, port)) = self.next_inside().filter(|(at, _)| *at <= to) {
+            self.clock = self.clock.max(at);
+            match port {
+                Some(port) => self.run_port(port),
+                None => {
+                    let Reverse((.., event)) = self.events.pop().expect("it was seen");
+                    self.happen(self.clock, event);
+                }
+            }
+            let is_next_later = || self.next_inside().is_none_or(|(at, _)| at > self.clock);
+            if stops_at_end && !self.done.is_empty() && is_next_later() {
+                return false;
+            }
+        }
+        if to < Nanos::NEVER {
+            self.clock = to;
+        }
+        true
+    }
+
+    fn run_port(&mut self, port: usize) {
+        let mut ended = std::mem::take(&mut self.buffer);
+        self.ports[port].advance(self.clock, &mut ended);
+        for completion in ended.drain(..) {
+            self.left_drive(self.clock, completion);
+        }
+        self.buffer = ended;
+    }
+
+    /// The card has taken a request: its data comes next, if it brings any.
+    fn taken(&mut self, now: Nanos, host: u32) {
+        let Request { op, length, .. } = self.hosts[host].request;
+        match self.front.filter(|_| op == Op::Write) {
+            Some(card) => {
+                let at = self.controllers[card].transfer(now, length);
+                self.after(at, Event::Started(host));
+            }
+            None => self.start(now, host),
+        }
+    }
+
+    fn complete(&mut self, now: Nanos, host: u32) {
+        let Host { request, error, .. } = self.hosts[host];
+        self.hosts.remove(host);
+        self.requests -= 1;
+        self.done.push_back(Completion { tag: request.tag, at: now, error });
+        if self.requests == 0 {
+            self.rebuild_when_idle(now);
+        }
+    }
+
+    /// Members that are out of use for `row`.
+    fn missing_in(&self, row: u64) -> Members {
+        match &self.rebuilding {
+            Some(rebuilding) if row < rebuilding.next_row => self.missing & !rebuilding.targets,
+            _ => self.missing,
+        }
+    }
+}
+
+impl Drive for Array {
+    fn capacity(&self) -> Bytes {
+        self.layout.capacity()
+    }
+
+    fn submit(&mut self, now: Nanos, request: Request) -> Accept {
+        assert!(request.end() <= self.capacity(), "request beyond the end of the array");
+        self.run_to(now, false);
+        let depth = self.front.map_or(usize::MAX, |card| self.controllers[card].queue_depth());
+        if self.requests >= depth {
+            return Accept::QueueFull;
+        }
+        self.requests += 1;
+        let host = self.hosts.insert(Host { request, jobs_left: 0, error: 0 });
+        match self.front {
+            Some(card) => {
+                let at = self.controllers[card].command(now);
+                self.after(at, Event::Taken(host));
+            }
+            None => self.start(now, host),
+        }
+        Accept::Accepted
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        match self.done.front() {
+            Some(done) => Some(done.at),
+            None => self.next_inside().map(|(at, _)| at),
+        }
+    }
+
+    fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
+        self.run_to(to, false);
+        completions.extend(self.done.drain(..));
+        // Members work in the gaps, too.
+        for port in &mut self.ports {
+            port.advance(to, &mut self.buffer);
+        }
+        assert!(self.buffer.is_empty(), "members have no event before `to`");
+    }
+
+    fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        if self.done.is_empty() && self.run_to(until, true) && until < Nanos::NEVER {
+            self.advance(until, completions);
+        }
+        completions.extend(self.done.drain(..));
+        self.clock
+    }
+
+    fn counters(&self) -> Vec<(String, f64)> {
+        let counts = self.ports.iter().map(Port::counts);
+        let (reads, writes) = counts.fold((0, 0), |(r, w), c| (r + c.reads, w + c.writes));
+        let mut all = vec![
+            ("member_reads".to_owned(), reads as f64),
+            ("member_writes".to_owned(), writes as f64),
+        ];
+        if let Some(rebuilding) = &self.rebuilding {
+            let share = rebuilding.next_row as f64 / self.layout.rows as f64;
+            all.push(("rebuilt_share".to_owned(), share));
+        }
+        for (i, controller) in self.controllers.iter().enumerate() {
+            let (link, processor) = controller.busy();
+            all.push((format!("controller_{}_link_busy_s", i + 1), link.as_secs_f64()));
+            all.push((format!("controller_{}_processor_busy_s", i + 1), processor.as_secs_f64()));
+        }
+        for (i, port) in self.ports.iter().enumerate() {
+            let own = port.counters().into_iter();
+            all.extend(own.map(|(name, value)| (format!("member_{}_{name}", i + 1), value)));
+        }
+        all
+    }
+
+    fn mark(&mut self) {
+        self.ports.iter_mut().for_each(Port::mark);
+        self.controllers.iter_mut().for_each(Controller::mark);
+    }
+}

@@ -1,0 +1,155 @@
+//! Arrays: layout, the textbook's formulas, and what is right after failures.
+
+mod content;
+mod formulas;
+mod layouts;
+
+use super::job::REBUILD;
+use super::rebuild::Spares;
+use super::{Array, plan};
+use crate::drive::{Accept, Drive};
+use assay_spec::array::Level;
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use plan::{Part, Range};
+use std::collections::VecDeque;
+
+/// What an array does, step by step.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trace {
+    /// A job of a request of the host (or none) was planned, perhaps not for the first time.
+    Planned { job: u32, tag: Option<u32>, op: Op, range: Range },
+    /// A member has done a part of it.
+    Ended { job: u32, part: Part },
+    /// It has done everything.
+    Done { job: u32 },
+}
+
+impl Array {
+    pub(super) fn trace_plan(&mut self, job: u32) {
+        let super::Job { host, range, op, .. } = self.jobs[job].clone();
+        let tag = (host != REBUILD).then(|| self.hosts[host].request.tag);
+        let (op, range) = (op.unwrap(), range.unwrap());
+        self.trace.push(Trace::Planned { job, tag, op, range });
+    }
+
+    pub(super) fn trace_ended(&mut self, operation: u32) {
+        let super::Operation { job, part, .. } = self.operations[operation];
+        self.trace.push(Trace::Ended { job, part });
+    }
+
+    pub(super) fn trace_done(&mut self, job: u32) {
+        self.trace.push(Trace::Done { job });
+    }
+}
+
+/// A drive that takes `each` for a request and `byte` for a byte, one request after the other, or
+/// `width` at a time.
+pub(super) struct Fixed {
+    capacity: Bytes,
+    each: Nanos,
+    byte: Nanos,
+    queue: VecDeque<(Nanos, u32)>,
+    depth: usize,
+    free: Vec<Nanos>,
+    clock: Nanos,
+}
+
+impl Fixed {
+    pub(super) fn new(capacity: Bytes, each: Nanos, byte: Nanos) -> Fixed {
+        let free = vec![Nanos::ZERO];
+        Fixed { capacity, each, byte, queue: VecDeque::new(), depth: 4, free, clock: Nanos::ZERO }
+    }
+}
+
+impl Drive for Fixed {
+    fn capacity(&self) -> Bytes {
+        self.capacity
+    }
+    fn submit(&mut self, now: Nanos, request: Request) -> Accept {
+        assert!(now >= self.clock, "time runs back");
+        assert!(request.end() <= self.capacity, "beyond the end");
+        if self.queue.len() >= self.depth {
+            return Accept::QueueFull;
+        }
+        self.clock = now;
+        let start = self.free[0].max(now);
+        self.free[0] = start + self.each + self.byte * request.length.0;
+        self.queue.push_back((self.free[0], request.tag));
+        Accept::Accepted
+    }
+    fn next_event(&self) -> Option<Nanos> {
+        self.queue.front().map(|(at, _)| *at)
+    }
+    fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
+        assert!(to >= self.clock, "time runs back");
+        while let Some((at, tag)) = self.queue.front().copied().filter(|(at, _)| *at <= to) {
+            completions.push(Completion { tag, at, error: 0 });
+            self.queue.pop_front();
+        }
+        self.clock = to;
+    }
+    fn counters(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+    fn mark(&mut self) {}
+}
+
+/// An array of fixed drives, with spares if there is a way to fill them.
+pub(super) fn array(
+    level: Level,
+    members: usize,
+    chunk: Bytes,
+    drive: impl Fn() -> Fixed,
+    rebuild: Option<assay_spec::array::Rebuild>,
+) -> Array {
+    let member = || -> Box<dyn Drive + Send> { Box::new(drive()) };
+    let spares = rebuild.map(|rebuild| {
+        let drives = (0..members).map(|_| member()).collect();
+        Spares { rebuild, drives }
+    });
+    Array::over(level, chunk, (0..members).map(|_| (member(), None)).collect(), spares)
+}
+
+/// A fixed sequence of numbers without pattern.
+pub(super) struct Numbers(pub(super) u64);
+
+impl Numbers {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        // SplitMix64, by Steele, Lea and Flood.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// Keeps `depth` requests in flight until `count` have ended; returns when the last one did.
+pub(super) fn closed_loop(
+    drive: &mut dyn Drive,
+    depth: u32,
+    count: usize,
+    mut next: impl FnMut() -> (Op, Bytes, Bytes),
+) -> Nanos {
+    let (mut now, mut ended, mut asked) = (Nanos::ZERO, 0, 0);
+    let mut free: Vec<u32> = (0..depth).collect();
+    let mut completions = Vec::new();
+    while ended < count {
+        while asked < count
+            && let Some(tag) = free.pop()
+        {
+            let (op, offset, length) = next();
+            asked += 1;
+            assert_eq!(drive.submit(now, Request { tag, op, offset, length }), Accept::Accepted);
+        }
+        now = drive.next_event().expect("something is in flight");
+        drive.advance(now, &mut completions);
+        for completion in completions.drain(..) {
+            assert_eq!(completion.error, 0);
+            assert!(!free.contains(&completion.tag), "ended twice");
+            free.push(completion.tag);
+            ended += 1;
+        }
+    }
+    now
+}

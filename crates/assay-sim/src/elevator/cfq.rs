@@ -1,0 +1,295 @@
+//! CFQ, completely fair queueing: a slice of the drive's time for each process.
+//!
+//! After Documentation/block/biodoc.txt and the tunables and rules of Linux 2.6.26 (before groups,
+//! cooperating queues and marked direct writes). Each process that reads has a queue of its own;
+//! all writes share one. The queue whose turn it is keeps the drive for its slice, which begins
+//! with its first completion; when it runs empty, the drive idles a while for its next request.
+//! Within a queue the request nearest to the head goes. Merging stays within a queue.
+//!
+//! *Invariants.* One queue is served at a time; a slice is not longer than [`SLICE_SYNC`] plus the
+//! request it ends in; the drive idles at most [`SLICE_IDLE`] for one process.
+
+use super::habit::Habit;
+use super::{Elevator, Next, Waiting, nearest, oldest};
+use assay_spec::{Bytes, Nanos};
+use std::collections::BTreeSet;
+
+/// Time of a process that reads: `slice_sync`, at the middle priority.
+pub(super) const SLICE_SYNC: Nanos = Nanos::from_millis(100);
+/// Time of all writes: `slice_async`.
+pub(super) const SLICE_ASYNC: Nanos = Nanos::from_millis(40);
+/// What a process of the highest priority would have; turns are spaced by the difference.
+const SLICE_HIGHEST: Nanos = Nanos::from_millis(180);
+/// Writes of a slice while others wait: 2 × (2 + 2 × 3), from `slice_async_rq` = 2.
+const WRITES_OF_SLICE: u32 = 16;
+/// How long the drive idles for the next request of a process: `slice_idle`.
+pub(super) const SLICE_IDLE: Nanos = Nanos::from_millis(8);
+/// The same for a process that jumps about: `CFQ_MIN_TT`.
+pub(super) const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
+/// A process whose mean jump is longer jumps about.
+const SEEKY: Bytes = Bytes(4 << 20);
+/// Requests of a queue in flight while others wait: `quantum`. Four times that alone.
+const QUANTUM: u32 = 4;
+/// A request that waited longer goes first, once a slice: `fifo_expire_sync` and `_async`.
+const EXPIRE_SYNC: Nanos = Nanos::from_millis(125);
+const EXPIRE_ASYNC: Nanos = Nanos::from_millis(250);
+/// How far behind the head a request may lie: `back_seek_max`.
+const BACK_MAX: Bytes = Bytes(16 << 20);
+/// A drive that takes at least so many at a time orders them itself.
+const TAGGED: u32 = 5;
+/// Completions after which that is looked at again.
+const TAGGED_SAMPLES: u32 = 50;
+
+/// The queue of all writes; that of process p is p + 1.
+const WRITES: usize = 0;
+
+#[derive(Clone, Debug, Default)]
+struct Slices {
+    /// Place in the order of turns, while something waits.
+    turn: Option<(i64, u64)>,
+    /// What was left of its last slice, less if it took longer.
+    left: i64,
+    in_flight: u32,
+    idles: bool,
+    habit: Habit,
+}
+
+/// The queue whose turn it is.
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    queue: usize,
+    /// Known from its first completion on.
+    end: Option<Nanos>,
+    idle_until: Option<Nanos>,
+    sent: u32,
+    looked: bool,
+}
+
+/// The elevator of time slices.
+#[derive(Debug)]
+pub(super) struct Cfq {
+    queues: Vec<Slices>,
+    turns: BTreeSet<(i64, u64, usize)>,
+    count: u64,
+    active: Option<Active>,
+    head: Bytes,
+    in_flight: u32,
+    reads_in_flight: u32,
+    /// The drive orders requests itself.
+    tagged: bool,
+    peak: u32,
+    samples: u32,
+}
+
+impl Default for Cfq {
+    fn default() -> Self {
+        Cfq {
+            queues: vec![Slices::default()],
+            turns: BTreeSet::new(),
+            count: 0,
+            active: None,
+            head: Bytes::ZERO,
+            in_flight: 0,
+            reads_in_flight: 0,
+            // Assumed until the drive has shown otherwise.
+            tagged: true,
+            peak: 0,
+            samples: 0,
+        }
+    }
+}
+
+fn queue_of(request: &Waiting) -> usize {
+    if request.is_sync() { request.process as usize + 1 } else { WRITES }
+}
+
+fn slice(queue: usize) -> Nanos {
+    if queue == WRITES { SLICE_ASYNC } else { SLICE_SYNC }
+}
+
+impl Cfq {
+    /// Gives `queue` its place in the order of turns: first, or after those that wait.
+    fn line_up(&mut self, now: Nanos, queue: usize, first: bool) {
+        self.leave(queue);
+        let others = self.turns.len() as i64;
+        let spacing = (SLICE_HIGHEST - slice(queue)).0 as i64;
+        let left = std::mem::take(&mut self.queues[queue].left);
+        let key = if first { 0 } else { now.0 as i64 + others * spacing + left };
+        self.count += 1;
+        self.turns.insert((key, self.count, queue));
+        self.queues[queue].turn = Some((key, self.count));
+    }
+
+    fn leave(&mut self, queue: usize) {
+        if let Some((key, count)) = self.queues[queue].turn.take() {
+            assert!(self.turns.remove(&(key, count, queue)), "it stood in the line");
+        }
+    }
+
+    /// Ends the active slice; what is left of it counts for the next turn if time ended it.
+    fn expire(&mut self, now: Nanos, by_time: bool) {
+        let Some(active) = self.active.take() else { return };
+        let queue = active.queue;
+        if let Some(end) = active.end.filter(|_| by_time) {
+            self.queues[queue].left = end.0 as i64 - now.0 as i64;
+        }
+        if self.queues[queue].turn.is_some() {
+            self.line_up(now, queue, false);
+        }
+    }
+
+    fn is_seeky(&self, queue: usize) -> bool {
+        self.queues[queue].habit.seek().is_some_and(|mean| mean > SEEKY)
+    }
+
+    fn update_idling(&mut self, queue: usize) {
+        let seeky = self.is_seeky(queue);
+        let slices = &mut self.queues[queue];
+        if self.tagged && seeky {
+            slices.idles = false;
+        } else if let Some(think) = slices.habit.think() {
+            slices.idles = think <= SLICE_IDLE;
+        }
+    }
+
+    /// True if `request` takes the drive from the queue whose turn it is.
+    fn preempts(&self, now: Nanos, request: &Waiting) -> bool {
+        let Some(active) = self.active.filter(|a| a.queue != queue_of(request)) else {
+            return false;
+        };
+        if !request.is_sync() {
+            return false;
+        }
+        if active.queue == WRITES {
+            return true;
+        }
+        // While the drive idles for a process, what is as near as its own would be may go.
+        let slices = &self.queues[active.queue];
+        let idling = slices.turn.is_none() && active.idle_until.is_some_and(|until| now < until);
+        let usual = slices.habit.seek().unwrap_or(Bytes::ZERO);
+        idling && request.offset.0.abs_diff(self.head.0) <= usual.0
+    }
+
+    /// The queue whose turn it is and that has something to send, or what to wait for.
+    fn select(&mut self, now: Nanos) -> Result<Active, Next> {
+        if let Some(active) = self.active {
+            let slices = &self.queues[active.queue];
+            let over = active.end.is_some_and(|end| now >= end);
+            if !over && slices.turn.is_some() {
+                return Ok(active);
+            }
+            if !over && let Some(until) = active.idle_until.filter(|until| now < *until) {
+                return Err(Next::WaitUntil(until));
+            }
+            if !over && slices.in_flight > 0 && slices.idles && active.idle_until.is_none() {
+                return Err(Next::Idle);
+            }
+            self.expire(now, false);
+        }
+        let Some((.., queue)) = self.turns.first().copied() else { return Err(Next::Idle) };
+        let active = Active { queue, end: None, idle_until: None, sent: 0, looked: false };
+        self.active = Some(active);
+        Ok(active)
+    }
+
+    /// Which of its requests the active queue sends.
+    fn pick(&self, now: Nanos, queue: &[Waiting], active: &Active) -> usize {
+        let own = |w: &Waiting| queue_of(w) == active.queue;
+        let expire = if active.queue == WRITES { EXPIRE_ASYNC } else { EXPIRE_SYNC };
+        let late = oldest(queue, own).filter(|i| now >= queue[*i].arrived + expire);
+        let near = || nearest(queue, self.head, BACK_MAX, own);
+        let chosen = late.filter(|_| !active.looked).or_else(near);
+        chosen.expect("a queue with a turn has a request")
+    }
+
+    fn update_tagged(&mut self, waiting: usize) {
+        self.peak = self.peak.max(self.in_flight);
+        if waiting as u32 <= TAGGED && self.in_flight <= TAGGED {
+            return;
+        }
+        self.samples += 1;
+        if self.samples > TAGGED_SAMPLES {
+            self.tagged = self.peak >= TAGGED;
+            (self.samples, self.peak) = (0, 0);
+        }
+    }
+}
+
+impl Elevator for Cfq {
+    fn added(&mut self, now: Nanos, queue: &[Waiting], index: usize) {
+        let request = &queue[index];
+        let own = queue_of(request);
+        if self.queues.len() <= own {
+            self.queues.resize(own + 1, Slices { idles: true, ..Slices::default() });
+        }
+        if request.is_sync() {
+            let habit = &mut self.queues[own].habit;
+            habit.asks(now, queue, index, SLICE_IDLE * 2);
+            self.update_idling(own);
+        }
+        let preempts = self.preempts(now, request);
+        if preempts {
+            self.expire(now, true);
+        }
+        if preempts || self.queues[own].turn.is_none() {
+            self.line_up(now, own, preempts);
+        }
+    }
+
+    fn next(&mut self, now: Nanos, queue: &[Waiting]) -> Next {
+        let active = match self.select(now) {
+            Ok(active) => active,
+            Err(wait) => return wait,
+        };
+        let own = active.queue;
+        let (in_flight, others) = (self.queues[own].in_flight, self.turns.len() > 1);
+        let full = in_flight >= if others { QUANTUM } else { 4 * QUANTUM };
+        if full || (own == WRITES && self.reads_in_flight > 0) {
+            return Next::Idle;
+        }
+        let index = self.pick(now, queue, &active);
+        let request = &queue[index];
+        self.head = request.end;
+        self.in_flight += 1;
+        if request.is_sync() {
+            self.reads_in_flight += 1;
+            self.queues[own].habit.is_sent();
+        }
+        self.queues[own].in_flight += 1;
+        let sent = active.sent + 1;
+        self.active = Some(Active { sent, looked: true, idle_until: None, ..active });
+        if queue.iter().filter(|w| queue_of(w) == own).count() == 1 {
+            self.leave(own);
+        }
+        if own == WRITES && others && sent >= WRITES_OF_SLICE {
+            self.expire(now, false);
+        }
+        Next::Request(index)
+    }
+
+    fn completed(&mut self, now: Nanos, queue: &[Waiting], ended: &Waiting) {
+        let own = queue_of(ended);
+        self.update_tagged(queue.len());
+        self.in_flight -= 1;
+        self.queues[own].in_flight -= 1;
+        if ended.is_sync() {
+            self.reads_in_flight -= 1;
+            self.queues[own].habit.is_served(now);
+        }
+        let Some(mut active) = self.active.filter(|a| a.queue == own) else { return };
+        let end = *active.end.get_or_insert(now + slice(own));
+        let empty = self.queues[own].turn.is_none();
+        if empty && own != WRITES && self.queues[own].idles {
+            let seeky = self.is_seeky(own);
+            active.idle_until = Some(now + if seeky { SEEKY_IDLE } else { SLICE_IDLE });
+        }
+        self.active = Some(active);
+        if now >= end {
+            self.expire(now, true);
+        }
+    }
+
+    fn may_merge(&self, one: &Waiting, other: &Waiting) -> bool {
+        queue_of(one) == queue_of(other)
+    }
+}

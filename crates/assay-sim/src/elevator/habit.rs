@@ -1,0 +1,112 @@
+//! What an elevator remembers of a process: how long it thinks, how far it jumps.
+//!
+//! After the statistics that the anticipatory elevator and CFQ of Linux 2.6 keep: means in which a
+//! sample counts an eighth and the past seven, in whole numbers scaled by 256.
+
+use super::Waiting;
+use assay_spec::{Bytes, Nanos};
+
+const SCALE: u64 = 256;
+/// Samples, scaled, from which on a mean is believed: the third makes it 84.
+const BELIEVED: u64 = 80;
+
+/// A mean that forgets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fading {
+    samples: u64,
+    total: u128,
+}
+
+impl Fading {
+    fn add(&mut self, sample: u64) {
+        self.samples = (7 * self.samples + SCALE) / 8;
+        self.total = (7 * self.total + u128::from(SCALE) * u128::from(sample)) / 8;
+    }
+
+    fn mean(&self) -> u64 {
+        let samples = u128::from(self.samples.max(1));
+        ((self.total + 128) / samples) as u64
+    }
+}
+
+/// A process as the elevator knows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Habit {
+    think: Fading,
+    seek: Fading,
+    /// Where its last request ended, if it made one.
+    position: Option<Bytes>,
+    /// When its last request ended, if one has.
+    ended: Option<Nanos>,
+    /// Its requests in flight.
+    in_flight: u32,
+}
+
+impl Habit {
+    /// It makes the request at `index` of `queue` at `now`; no pause counts for more than
+    /// `think_max`.
+    pub(super) fn asks(&mut self, now: Nanos, queue: &[Waiting], index: usize, think_max: Nanos) {
+        let request = &queue[index];
+        let is_own = |w: &&Waiting| w.is_sync() && w.process == request.process;
+        let alone = self.in_flight == 0 && queue.iter().filter(is_own).count() == 1;
+        if let Some(ended) = self.ended.filter(|_| alone) {
+            self.think.add((now - ended).min(think_max).0);
+        }
+        if let Some(position) = self.position {
+            let distance = request.offset.0.abs_diff(position.0);
+            // One odd jump shall not count for more than a few of the usual ones.
+            let slack = if self.seek.samples <= 60 { 1 << 30 } else { 1 << 26 };
+            self.seek.add(distance.min(4 * self.seek.mean() + slack));
+        }
+        self.position = Some(request.end);
+    }
+
+    /// One of its requests is dispatched.
+    pub(super) fn is_sent(&mut self) {
+        self.in_flight += 1;
+    }
+
+    /// One of its requests has ended at `now`.
+    pub(super) fn is_served(&mut self, now: Nanos) {
+        self.in_flight -= 1;
+        self.ended = Some(now);
+    }
+
+    /// How long it thinks between requests, once that is believed.
+    pub(super) fn think(&self) -> Option<Nanos> {
+        (self.think.samples > BELIEVED).then(|| Nanos(self.think.mean()))
+    }
+
+    /// How far it jumps, once that is believed.
+    pub(super) fn seek(&self) -> Option<Bytes> {
+        (self.seek.samples > BELIEVED).then(|| Bytes(self.seek.mean()))
+    }
+}
+
+/// The habit of `process`, which may be new.
+pub(super) fn of(habits: &mut Vec<Habit>, process: u32) -> &mut Habit {
+    let index = process as usize;
+    if habits.len() <= index {
+        habits.resize(index + 1, Habit::default());
+    }
+    &mut habits[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_is_believed_from_the_third_sample_and_forgets() {
+        let mut mean = Fading::default();
+        for _ in 0..2 {
+            mean.add(1000);
+            assert!(mean.samples <= BELIEVED);
+        }
+        mean.add(1000);
+        assert!(mean.samples > BELIEVED);
+        assert!((950..=1050).contains(&mean.mean()), "{}", mean.mean());
+        (0..100).for_each(|_| mean.add(0));
+        assert!(mean.mean() < 10);
+    }
+}

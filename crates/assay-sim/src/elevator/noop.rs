@@ -1,0 +1,25 @@
+//! Noop: first come, first served, with merging.
+//!
+//! After `noop-iosched` of Linux 2.6. It keeps no sorted list: what continues a waiting request is
+//! found by the block layer's hash, what precedes one only if that was the last to come or grow.
+
+use super::{Elevator, Next, Waiting};
+use assay_spec::Nanos;
+
+/// The elevator without an opinion.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noop;
+
+impl Elevator for Noop {
+    fn added(&mut self, _now: Nanos, _queue: &[Waiting], _index: usize) {}
+
+    fn next(&mut self, _now: Nanos, queue: &[Waiting]) -> Next {
+        if queue.is_empty() { Next::Idle } else { Next::Request(0) }
+    }
+
+    fn completed(&mut self, _now: Nanos, _queue: &[Waiting], _ended: &Waiting) {}
+
+    fn sorts(&self) -> bool {
+        false
+    }
+}

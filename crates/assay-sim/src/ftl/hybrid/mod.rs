@@ -1,0 +1,369 @@
+//! Mapping by superblock, with logs for what is not sequential (Kim et al., IEEE TCE 2002, BAST:
+//! each log belongs to one data block; Kang et al., EMSOFT 2006, superblocks; Lee et al., ACM TECS
+//! 2007, FAST, for the one sequential log).
+//!
+//! A superblock is one block on each of `width` planes. Logical superblocks map to physical ones as
+//! a whole, and every page keeps its plane, so that merging needs no bus. One *stream* at a time, a
+//! superblock written from its first page on, goes in order into a new superblock that takes the
+//! old one's place when it is complete; its pages wait in the registers and are programmed a stripe
+//! at a time. Anything else goes to the *log* of its superblock, in units of `unit` pages whose
+//! other pages are read first. When there is no log left, or one is full, the log longest unused is
+//! *merged*: the newest copy of each page is copied to a new superblock, then the old ones are
+//! erased. Without logs (`mapping = "block"`) every write begins a stream where it is, after the
+//! pages before it have been copied: block mapping with replacement blocks.
+//!
+//! *Invariants.* A physical superblock is data, log, stream or free. Pages of a block are
+//! programmed in order, except that a log or stream may end before its block does.
+
+mod shape;
+
+use super::{Ftl, NONE};
+use crate::nand::{Cause, IN_CELLS, NOBODY, Nand, Spot};
+use assay_spec::device::{HybridSpec, NandSpec};
+use shape::{Place, Shape};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+pub(crate) struct Hybrid {
+    shape: Shape,
+    unit: u32,
+    log_limit: usize,
+    /// Physical superblock of each logical one, or `NONE`.
+    data: Vec<u32>,
+    /// Whether a logical page holds anything.
+    written: Vec<bool>,
+    /// Free superblocks of each group of planes, the longest free first.
+    free: Vec<VecDeque<u32>>,
+    /// Logs in use, the longest unused first.
+    logs: VecDeque<Log>,
+    stream: Option<Stream>,
+    /// The stream's programs that are loaded, or will be, and wait for the rest of their stripe.
+    held: Vec<u32>,
+    merges: [u64; 3],
+}
+
+/// The log of a superblock.
+#[derive(Clone, Debug)]
+struct Log {
+    superblock: u32,
+    block: u32,
+    /// Next page of its block on each plane.
+    next: Vec<u16>,
+    /// Where in its plane's block the newest copy of each page is.
+    index: Vec<u16>,
+}
+
+/// No copy in a log.
+const NOT_HERE: u16 = u16::MAX;
+
+/// A superblock being written in order: everything before `fill` is there.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    superblock: u32,
+    block: u32,
+    fill: u32,
+}
+
+/// Kinds of merges that are counted.
+const SWITCH: usize = 0;
+const PARTIAL: usize = 1;
+const FULL: usize = 2;
+
+impl Hybrid {
+    /// The map of `logical` pages, all unwritten, or all written once in order if `filled`.
+    pub(crate) fn new(nand: &NandSpec, spec: HybridSpec, logical: u32, filled: bool) -> Hybrid {
+        let width = spec.width.unwrap_or(nand.planes());
+        let shape = Shape {
+            width,
+            groups: nand.planes() / width,
+            blocks_per_plane: nand.blocks_per_plane,
+            pages_per_block: nand.pages_per_block,
+        };
+        let superblocks = logical.div_ceil(shape.pages());
+        let mut free =
+            vec![(0..nand.blocks_per_plane).collect::<VecDeque<u32>>(); shape.groups as usize];
+        let mut data = vec![NONE; superblocks as usize];
+        if filled {
+            for (superblock, block) in data.iter_mut().enumerate() {
+                let group = superblock % shape.groups as usize;
+                *block = free[group].pop_front().expect("the capacity was checked");
+            }
+        }
+        Hybrid {
+            shape,
+            unit: (spec.unit.0 / nand.page.0).max(1) as u32,
+            log_limit: spec.log_superblocks as usize,
+            data,
+            written: vec![filled; logical as usize],
+            free,
+            logs: VecDeque::new(),
+            stream: None,
+            held: Vec::new(),
+            merges: [0; 3],
+        }
+    }
+
+    fn take_free(&mut self, superblock: u32) -> u32 {
+        let group = (superblock % self.shape.groups) as usize;
+        self.free[group].pop_front().expect("the declaration leaves enough superblocks")
+    }
+
+    /// Erases a superblock and gives it back.
+    fn erase(&mut self, nand: &mut Nand, superblock: u32, block: u32) {
+        for offset in 0..self.shape.width {
+            let first = self.shape.spot(Place { superblock, offset }, block, 0);
+            nand.erase(first, Cause::Collect);
+        }
+        self.free[(superblock % self.shape.groups) as usize].push_back(block);
+    }
+
+    fn log(&self, superblock: u32) -> Option<&Log> {
+        self.logs.iter().find(|log| log.superblock == superblock)
+    }
+
+    /// The newest copy of a page that is not in the stream.
+    fn at_rest(&self, page: u32) -> Option<Spot> {
+        let place = self.shape.place(page);
+        if !self.written[page as usize] {
+            return None;
+        }
+        let logged =
+            self.log(place.superblock).map(|log| (log.block, log.index[place.offset as usize]));
+        match logged.filter(|(_, index)| *index != NOT_HERE) {
+            Some((block, index)) => Some(self.shape.spot(place, block, u32::from(index))),
+            None => {
+                let block = Some(self.data[place.superblock as usize]).filter(|b| *b != NONE)?;
+                Some(self.shape.spot(place, block, place.offset / self.shape.width))
+            }
+        }
+    }
+
+    /// Copies the pages of `offsets` from where they rest to their places in `block`.
+    fn copy(&self, nand: &mut Nand, superblock: u32, block: u32, offsets: Range<u32>) {
+        let first = superblock * self.shape.pages();
+        let last = self.written.len() as u32;
+        for offset in offsets.filter(|offset| first + offset < last) {
+            let place = Place { superblock, offset };
+            if let Some(from) = self.at_rest(first + offset) {
+                let to = self.shape.spot(place, block, offset / self.shape.width);
+                nand.copy_back(from, to, Cause::Collect);
+            }
+        }
+    }
+
+    /// `block` takes the place of a superblock's data and log.
+    fn replace(&mut self, nand: &mut Nand, superblock: u32, block: u32) {
+        if let Some(index) = self.logs.iter().position(|log| log.superblock == superblock)
+            && let Some(log) = self.logs.remove(index)
+        {
+            self.erase(nand, superblock, log.block);
+        }
+        let old = std::mem::replace(&mut self.data[superblock as usize], block);
+        if old != NONE {
+            self.erase(nand, superblock, old);
+        }
+    }
+
+    /// Programs the stripe as far as it is loaded.
+    fn close_stripe(&mut self, nand: &mut Nand) {
+        nand.release(&self.held);
+        self.held.clear();
+    }
+
+    /// Ends the stream: what is missing is copied, and it takes the old superblock's place.
+    fn close_stream(&mut self, nand: &mut Nand) {
+        self.close_stripe(nand);
+        let Some(stream) = self.stream.take() else { return };
+        let missing = stream.fill..self.shape.pages();
+        self.merges[if missing.is_empty() { SWITCH } else { PARTIAL }] += 1;
+        self.copy(nand, stream.superblock, stream.block, missing);
+        self.replace(nand, stream.superblock, stream.block);
+    }
+
+    fn open_stream(&mut self, nand: &mut Nand, place: Place) {
+        self.close_stream(nand);
+        let block = self.take_free(place.superblock);
+        self.copy(nand, place.superblock, block, 0..place.offset);
+        let superblock = place.superblock;
+        self.stream = Some(Stream { superblock, block, fill: place.offset });
+    }
+
+    /// The next page of the stream.
+    fn write_in_order(&mut self, nand: &mut Nand, place: Place, token: u64) -> u32 {
+        let Some(stream) = &mut self.stream else { return 0 };
+        let spot = self.shape.spot(place, stream.block, place.offset / self.shape.width);
+        stream.fill += 1;
+        let complete = stream.fill == self.shape.pages();
+        let program = nand.program_held(spot, Cause::Host, token);
+        self.held.push(program);
+        if (place.offset + 1).is_multiple_of(self.shape.width) || complete {
+            self.close_stripe(nand);
+        }
+        if complete {
+            self.close_stream(nand);
+        }
+        spot.plane
+    }
+
+    /// Makes sure that the superblock has a log with room for a unit.
+    fn log_for(&mut self, nand: &mut Nand, superblock: u32) -> usize {
+        let found = self.logs.iter().position(|log| log.superblock == superblock);
+        if let Some(index) = found {
+            // A unit may have more pages than there are planes.
+            let most = self.unit.div_ceil(self.shape.width);
+            let room = |next: &u16| u32::from(*next) + most <= self.shape.pages_per_block;
+            let full = !self.logs[index].next.iter().all(room);
+            if !full {
+                // It is now the one used last.
+                if let Some(log) = self.logs.remove(index) {
+                    self.logs.push_back(log);
+                }
+                return self.logs.len() - 1;
+            }
+            self.merge(nand, superblock);
+        } else if self.logs.len() >= self.log_limit
+            && let Some(oldest) = self.logs.front().map(|log| log.superblock)
+        {
+            self.merge(nand, oldest);
+        }
+        let block = self.take_free(superblock);
+        self.logs.push_back(Log {
+            superblock,
+            block,
+            next: vec![0; self.shape.width as usize],
+            index: vec![NOT_HERE; self.shape.pages() as usize],
+        });
+        self.logs.len() - 1
+    }
+
+    /// Full merge: the newest copies of all pages go to a new superblock.
+    fn merge(&mut self, nand: &mut Nand, superblock: u32) {
+        if self.stream.is_some_and(|stream| stream.superblock == superblock) {
+            // The stream has what is newest; with the rest it takes the place of data and log.
+            return self.close_stream(nand);
+        }
+        self.merges[FULL] += 1;
+        let block = self.take_free(superblock);
+        self.copy(nand, superblock, block, 0..self.shape.pages());
+        self.replace(nand, superblock, block);
+    }
+
+    /// The next place of a page in its log.
+    fn append(&mut self, log: usize, place: Place) -> Spot {
+        let log = &mut self.logs[log];
+        let next = &mut log.next[(place.offset % self.shape.width) as usize];
+        let index = *next;
+        *next += 1;
+        log.index[place.offset as usize] = index;
+        self.shape.spot(place, log.block, u32::from(index))
+    }
+
+    /// A page out of order: it goes to its log, and what of its unit the run leaves out is read and
+    /// goes with it.
+    fn write_to_log(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32 {
+        let place = self.shape.place(page);
+        let end = self.written.len() as u32;
+        let unit = page - page % self.unit..(page - page % self.unit + self.unit).min(end);
+        let log = self.log_for(nand, place.superblock);
+        let mut reads = Vec::new();
+        if page == unit.start.max(run.start) {
+            let missing = |p: &u32| !run.contains(p) && self.written[*p as usize];
+            let others: Vec<u32> = unit.filter(missing).collect();
+            let rest: Vec<(u32, Spot)> =
+                others.into_iter().filter_map(|p| Some((p, self.at_rest(p)?))).collect();
+            let ask = |(_, from): &(u32, Spot)| nand.read(*from, Cause::Partial, NOBODY);
+            reads = rest.iter().map(ask).collect();
+            // A page stays on its plane, behind its read.
+            for (other, from) in rest {
+                let to = self.append(log, self.shape.place(other));
+                nand.program_from(to, Cause::Partial, from, &[]);
+            }
+        }
+        let spot = self.append(log, place);
+        self.written[page as usize] = true;
+        // There is no register to leave the data in while its unit is read.
+        let token = if reads.is_empty() { token } else { token | IN_CELLS };
+        nand.program_after(spot, Cause::Host, token, &reads);
+        spot.plane
+    }
+}
+
+impl Ftl for Hybrid {
+    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
+        let Some(spot) = self.locate(page) else { return false };
+        // The registers hold what is not programmed yet: a read makes them let go of it first.
+        self.close_stripe(nand);
+        nand.read(spot, cause, token);
+        true
+    }
+
+    fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32 {
+        let place = self.shape.place(page);
+        let stream = self.stream.filter(|s| s.superblock == place.superblock);
+        let continues = stream.is_some_and(|s| s.fill == place.offset);
+        if continues || place.offset == 0 || self.log_limit == 0 {
+            if !continues {
+                self.open_stream(nand, place);
+            }
+            self.written[page as usize] = true;
+            return self.write_in_order(nand, place, token);
+        }
+        self.close_stripe(nand);
+        if stream.is_some() {
+            self.close_stream(nand);
+        }
+        self.write_to_log(nand, page, run, token)
+    }
+
+    fn trim(&mut self, page: u32) {
+        self.written[page as usize] = false;
+    }
+
+    fn flush(&mut self, nand: &mut Nand) {
+        self.close_stripe(nand);
+    }
+
+    fn locate(&self, page: u32) -> Option<Spot> {
+        let place = self.shape.place(page);
+        let in_stream = |s: &Stream| s.superblock == place.superblock && place.offset < s.fill;
+        match self.stream.filter(in_stream) {
+            Some(stream) if self.written[page as usize] => {
+                Some(self.shape.spot(place, stream.block, place.offset / self.shape.width))
+            }
+            _ => self.at_rest(page),
+        }
+    }
+
+    fn check(&self) {
+        let mut used =
+            vec![vec![false; self.shape.blocks_per_plane as usize]; self.shape.groups as usize];
+        let mut claim = |group: u32, block: u32| {
+            let was = std::mem::replace(&mut used[group as usize][block as usize], true);
+            assert!(!was, "superblock {block} of group {group} is used twice");
+        };
+        let group = |superblock: u32| superblock % self.shape.groups;
+        for (superblock, block) in self.data.iter().enumerate().filter(|(_, b)| **b != NONE) {
+            claim(group(superblock as u32), *block);
+        }
+        self.logs.iter().for_each(|log| claim(group(log.superblock), log.block));
+        self.stream.iter().for_each(|stream| claim(group(stream.superblock), stream.block));
+        for (group, free) in self.free.iter().enumerate() {
+            free.iter().for_each(|block| claim(group as u32, *block));
+        }
+        assert!(used.iter().flatten().all(|u| *u), "a superblock is lost");
+        assert!(self.logs.len() <= self.log_limit, "more logs than there are");
+    }
+
+    fn counters(&self) -> Vec<(String, f64)> {
+        let merges =
+            [("merges_switch", SWITCH), ("merges_partial", PARTIAL), ("merges_full", FULL)];
+        let count = |(name, kind): (&str, usize)| (name.to_owned(), self.merges[kind] as f64);
+        let mut counters: Vec<(String, f64)> = merges.map(count).to_vec();
+        counters.push(("logs".to_owned(), self.logs.len() as f64));
+        counters
+    }
+
+    fn mark(&mut self) {
+        self.merges = [0; 3];
+    }
+}

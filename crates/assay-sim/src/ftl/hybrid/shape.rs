@@ -1,0 +1,37 @@
+//! How planes and blocks make superblocks.
+
+use crate::nand::Spot;
+
+/// How planes and blocks make superblocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub width: u32,
+    pub groups: u32,
+    pub blocks_per_plane: u32,
+    pub pages_per_block: u32,
+}
+
+/// A page's place: its superblock and its number in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub superblock: u32,
+    pub offset: u32,
+}
+
+impl Shape {
+    pub(super) fn pages(&self) -> u32 {
+        self.width * self.pages_per_block
+    }
+
+    pub(super) fn place(&self, page: u32) -> Place {
+        Place { superblock: page / self.pages(), offset: page % self.pages() }
+    }
+
+    /// Page `index` of the block that physical superblock `block` of the logical one's group has on
+    /// the plane of `place`.
+    pub(super) fn spot(&self, place: Place, block: u32, index: u32) -> Spot {
+        let group = place.superblock % self.groups;
+        let plane = group * self.width + place.offset % self.width;
+        Spot { plane, page: (plane * self.blocks_per_plane + block) * self.pages_per_block + index }
+    }
+}

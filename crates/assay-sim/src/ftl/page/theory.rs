@@ -1,0 +1,208 @@
+//! Steady-state write amplification against published analysis.
+//!
+//! `spare` is (raw − user) / user, as in the papers; α = raw / user = 1 + spare.
+
+#![allow(clippy::print_stdout)]
+
+use super::*;
+use crate::nand::{NOBODY, Notice};
+use assay_spec::device::{CopyPath, Pace, PlaneMode, VictimSpec};
+use assay_spec::seed::mix;
+use assay_spec::{Bytes, Nanos};
+
+/// One plane of `blocks` × `pages`, one frontier.
+struct Bed {
+    map: PageMap,
+    nand: Nand,
+    notices: Vec<Notice>,
+    user: u32,
+}
+
+impl Bed {
+    fn new(victim: VictimSpec, blocks: u32, pages: u32, spare: f64) -> Bed {
+        let spec = PageMapSpec {
+            allocation: Allocation::Dynamic,
+            collection: CollectionSpec {
+                victim,
+                reserve_blocks: 2,
+                pace: Pace::WholeBlock,
+                frontiers: Frontiers::One,
+                copy: CopyPath::CopyBack,
+                background: None,
+            },
+            wear: WearSpec::None,
+        };
+        let nand = NandSpec {
+            channels: 1,
+            dies_per_channel: 1,
+            planes_per_die: 1,
+            plane_mode: PlaneMode::Independent,
+            blocks_per_plane: blocks,
+            pages_per_block: pages,
+            page: Bytes(4096),
+            read: Nanos(1),
+            program: Nanos(1),
+            program_slow: Nanos(1),
+            erase: Nanos(1),
+            bus: Bytes(4_096_000_000_000),
+            cache_register: false,
+        };
+        let user = (f64::from(blocks * pages) / (1.0 + spare)) as u32;
+        let map = PageMap::new(&nand, spec, user, 1, true);
+        Bed { map, nand: Nand::new(&nand, 0), notices: Vec::new(), user }
+    }
+
+    /// Write amplification over one pass of the user capacity, after `passes` of them; a share
+    /// `heat` of the writes goes to a share `hot` of the pages.
+    fn measure(&mut self, passes: u64, hot: f64, heat: f64) -> f64 {
+        let user = u64::from(self.user);
+        let hot_pages = ((user as f64 * hot) as u64).max(1);
+        let threshold = (heat * u64::MAX as f64) as u64;
+        let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;
+        for step in 0..(passes + 1) * user {
+            if step == passes * user {
+                self.nand.mark();
+            }
+            let (r, s) = (mix(2 * step), mix(2 * step + 1));
+            let page = if r < threshold {
+                below(s, hot_pages)
+            } else {
+                hot_pages + below(s, user - hot_pages)
+            };
+            let page = page as u32;
+            self.map.write(&mut self.nand, page, &(page..page + 1), NOBODY);
+            while let Some(slot) = self.nand.events.pop(Nanos::NEVER) {
+                self.nand.happen(slot, &mut self.notices);
+            }
+        }
+        self.nand.counts.programmed() as f64 / user as f64
+    }
+
+    fn uniform(mut self, passes: u64) -> f64 {
+        // The share of the hot pages is that of the writes: no heat at all.
+        self.measure(passes, 0.5, 0.5)
+    }
+}
+
+/// Relative to `theory`.
+fn deviation(measured: f64, theory: f64) -> f64 {
+    measured / theory - 1.0
+}
+
+/// Solves f(x) = 0 for a decreasing f on (low, high).
+fn solve(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        if f(middle) > 0.0 { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Xiang and Kurkoski, ITA 2012: greedy with large blocks, A = 1/(1 − u) with u = e^{−α(1 − u)},
+/// that is α / (α + W(−α e^{−α})). First in, first out has it whatever the block (Desnoyers, SYSTOR
+/// 2012).
+fn large_blocks(spare: f64) -> f64 {
+    let alpha = 1.0 + spare;
+    1.0 / (1.0 - solve(0.0, 1.0 - 1e-9, |u| (-alpha * (1.0 - u)).exp() - u))
+}
+
+/// First in, first out with a share `heat` of the writes on a share `hot` of the pages: each class
+/// k is appended a_k = r_k H / (1 − e_k) times a cycle, and the cycle is as long as the log (Menon,
+/// VLDB 1995; Desnoyers, SYSTOR 2012).
+fn fifo_hot_cold(spare: f64, hot: f64, heat: f64) -> f64 {
+    let alpha = 1.0 + spare;
+    let classes = [(hot, heat), (1.0 - hot, 1.0 - heat)];
+    let log = |u: f64| -> f64 {
+        let share =
+            |(f, r): &(f64, f64)| r * (1.0 - u) / (1.0 - (-r * alpha * (1.0 - u) / f).exp());
+        classes.iter().map(share).sum()
+    };
+    1.0 / (1.0 - solve(0.0, 1.0 - 1e-9, |u| log(u) - 1.0))
+}
+
+/// Van Houdt, SIGMETRICS 2013: the mean field of d choices. With x_i the share of blocks that have
+/// i of b pages valid, and one victim per b − m host writes (m its mean valid pages): (b − m) / (ρ
+/// b) · ((i + 1) x_{i+1} − i x_i) = P(victim has i), ρ = user / raw. Where all d drawn blocks are
+/// wholly valid, which the paper empties for nothing, ours takes any other one.
+fn d_choices(spare: f64, b: u32, d: f64) -> f64 {
+    let rho = 1.0 / (1.0 + spare);
+    // For a trial m, follows the balance from x_b down; returns the mean of the victims minus m.
+    let excess = |m: f64| {
+        let rate = (f64::from(b) - m) / (rho * f64::from(b));
+        // A block enters with b valid pages once a cycle: b · x_b is the flow into b − 1.
+        let mut flow = 1.0 / rate;
+        let full = flow / f64::from(b);
+        let (mut sum, mut mean) = (full, 0.0_f64);
+        for i in (0..b).rev() {
+            let share = |x: f64| {
+                let drawn = (sum + x).min(1.0).powf(d) - sum.powf(d);
+                drawn + full.powf(d) * x / (1.0 - full)
+            };
+            let x = match i {
+                0 => 1.0 - sum,
+                _ => solve(0.0, (flow / f64::from(i)).min(1.0 - sum), |x| {
+                    (flow - f64::from(i) * x) * rate - share(x)
+                }),
+            };
+            mean += share(x) * f64::from(i);
+            sum += x;
+            flow = f64::from(i) * x;
+            if sum >= 1.0 {
+                break;
+            }
+        }
+        mean - m
+    };
+    let m = solve(0.0, f64::from(b) - 1e-6, excess);
+    f64::from(b) / (f64::from(b) - m)
+}
+
+#[test]
+fn greedy_with_large_blocks_is_within_two_percent_of_xiang_and_kurkoski() {
+    for spare in [0.07, 0.12, 0.25, 0.28, 0.5] {
+        let measured = Bed::new(VictimSpec::Greedy, 4096, 1024, spare).uniform(3);
+        let theory = large_blocks(spare);
+        println!("spare {spare}: {measured:.3}, theory {theory:.3}");
+        assert!(deviation(measured, theory).abs() < 0.02, "{spare}: {measured} and {theory}");
+    }
+}
+
+#[test]
+fn first_in_first_out_is_what_its_closed_form_says() {
+    for spare in [0.12, 0.28, 0.5] {
+        let measured = Bed::new(VictimSpec::Fifo, 2048, 64, spare).uniform(6);
+        let theory = large_blocks(spare);
+        println!("spare {spare}: {measured:.3}, theory {theory:.3}");
+        assert!(deviation(measured, theory).abs() < 0.02, "{spare}: {measured} and {theory}");
+    }
+}
+
+#[test]
+fn first_in_first_out_with_hot_and_cold_pages_too() {
+    for (spare, hot, heat) in [(0.28, 0.2, 0.8), (0.28, 0.1, 0.9), (0.5, 0.2, 0.8)] {
+        let measured = Bed::new(VictimSpec::Fifo, 2048, 64, spare).measure(12, hot, heat);
+        let theory = fifo_hot_cold(spare, hot, heat);
+        println!("spare {spare}, {heat} on {hot}: {measured:.3}, theory {theory:.3}");
+        assert!(deviation(measured, theory).abs() < 0.02, "{spare}: {measured} and {theory}");
+    }
+}
+
+#[test]
+fn d_choices_and_greedy_with_small_blocks_are_their_mean_fields() {
+    let random = |choices| VictimSpec::RandomGreedy { choices };
+    let cases = [
+        (random(2), 2.0),
+        (random(10), 10.0),
+        // Greedy is the limit of many choices.
+        (VictimSpec::Greedy, 20_000.0),
+    ];
+    for (victim, d) in cases {
+        for (spare, pages) in [(0.12, 32), (0.28, 32), (0.28, 128)] {
+            let measured = Bed::new(victim, 8192, pages, spare).uniform(6);
+            let theory = d_choices(spare, pages, d);
+            println!("{victim:?}, {pages} pages, {spare}: {measured:.3}, theory {theory:.3}");
+            let off = deviation(measured, theory).abs();
+            assert!(off < 0.02, "{victim:?} {spare}: {measured} and {theory}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The cache: segments of equal size, each with one run of sectors, read ahead or written.
+//!
+//! As in DiskSim (CMU-PDL-08-101, the disk's buffer): a read takes the segment used longest ago
+//! and fills it; what goes beyond the segment's size pushes out its front. A written segment is
+//! dirty until it has been written to the platter and holds clean data from then on.
+//!
+//! A drive may also pack its writes: then they wait beside the segments, each in as much of the
+//! cache as it has.
+//!
+//! *Invariants.* A dirty segment is never taken for something else. No clean segment holds sectors
+//! that were written after it was filled.
+
+use assay_spec::Nanos;
+use assay_spec::device::CacheSpec;
+use std::collections::VecDeque;
+
+/// A run of sectors waiting to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dirty {
+    pub slot: usize,
+    /// When the arm may set out for it, and when all its data is there.
+    pub ready: Nanos,
+    pub arrived: Nanos,
+}
+
+/// The segments.
+pub(crate) struct Cache {
+    /// What segment i holds: `first[i]..end[i]`.
+    first: Vec<u64>,
+    end: Vec<u64>,
+    /// When it was last used, counted in uses; `HELD` while it may not be taken.
+    used: Vec<u64>,
+    uses: u64,
+    /// Sectors of a segment.
+    size: u64,
+    /// Segments waiting to be written, the oldest in front.
+    pub dirty: VecDeque<Dirty>,
+    most_dirty: usize,
+    /// Segments that may be filled by reading; those behind hold packed writes.
+    segments: usize,
+    /// Packed writes: unused segments, and sectors of the whole cache. None if writes take
+    /// segments.
+    packed: Option<(Vec<usize>, u64)>,
+    /// The segment being written, and until when.
+    writing: Option<(usize, Nanos)>,
+    writing_sectors: u64,
+    read_written: bool,
+    combine: bool,
+}
+
+const HELD: u64 = u64::MAX;
+/// A packed write grows to 2 MiB.
+const PACKED: u64 = 4096;
+
+impl Cache {
+    pub(crate) fn new(spec: &CacheSpec) -> Cache {
+        let segments = spec.segments as usize;
+        let n = segments + spec.write_extents as usize;
+        let packed = (n > segments).then(|| ((segments..n).rev().collect(), spec.size.0 / 512));
+        Cache {
+            segments,
+            packed,
+            first: vec![0; n],
+            end: vec![0; n],
+            used: vec![0; n],
+            uses: 0,
+            size: (spec.size.0 / 512 / u64::from(spec.segments)).max(1),
+            dirty: VecDeque::new(),
+            most_dirty: spec.write_segments as usize,
+            writing: None,
+            writing_sectors: 0,
+            read_written: spec.read_written,
+            combine: spec.combine_writes,
+        }
+    }
+
+    /// What a segment holds.
+    pub(crate) fn range(&self, slot: usize) -> (u64, u64) {
+        (self.first[slot], self.end[slot])
+    }
+
+    fn use_now(&mut self, slot: usize) {
+        self.uses += 1;
+        if self.used[slot] != HELD {
+            self.used[slot] = self.uses;
+        }
+    }
+
+    /// Whether a segment waits to be written.
+    pub(crate) fn is_dirty(&self, slot: usize) -> bool {
+        self.used[slot] == HELD
+    }
+
+    /// The segment that answers most of a read of `first..end`; of several that answer all of it
+    /// one with written data, then `reading`, the one being read ahead.
+    pub(crate) fn find(&mut self, first: u64, end: u64, reading: Option<usize>) -> Option<usize> {
+        // Most reads find nothing, and are told so without a branch for every segment.
+        let holds = |(from, held): (&u64, &u64)| first.wrapping_sub(*from) < held - from;
+        let segments = self.first.iter().zip(&self.end);
+        if !segments.fold(false, |any, segment| any | holds(segment)) {
+            return None;
+        }
+        let mut best = None;
+        let mut best_end = first;
+        for (slot, (from, held)) in self.first.iter().zip(&self.end).enumerate() {
+            if *from <= first && *held > first {
+                let dirty = self.used[slot] == HELD;
+                // Beyond the end of the read nothing counts but what kind of segment it is.
+                let rank = u64::from(dirty) * 2 + u64::from(Some(slot) == reading);
+                let value = if *held >= end { end + rank } else { *held };
+                if value > best_end && (self.read_written || !dirty) {
+                    (best, best_end) = (Some(slot), value);
+                }
+            }
+        }
+        if let Some(slot) = best {
+            self.use_now(slot);
+        }
+        best
+    }
+
+    /// The first dirty segment in time that has a sector of `first..end`, as its place in `dirty`.
+    pub(crate) fn dirty_in(&self, first: u64, end: u64) -> Option<usize> {
+        let overlaps = |d: &Dirty| self.first[d.slot] < end && first < self.end[d.slot];
+        self.dirty.iter().position(overlaps)
+    }
+
+    /// The first sector at or after `sector` that waits to be written.
+    pub(crate) fn dirty_after(&self, sector: u64) -> u64 {
+        let starts = self.dirty.iter().filter(|d| self.end[d.slot] > sector);
+        starts.map(|d| self.first[d.slot].max(sector)).min().unwrap_or(u64::MAX)
+    }
+
+    /// The end of the last sectors in `from..to` that wait to be written, else `from`.
+    pub(crate) fn dirty_before(&self, from: u64, to: u64) -> u64 {
+        let ends = self.dirty.iter().filter(|d| self.first[d.slot] < to).map(|d| self.end[d.slot]);
+        ends.filter(|end| *end > from).max().unwrap_or(from).min(to)
+    }
+
+    /// An empty segment or the one used longest ago, none while all are dirty.
+    fn oldest(&mut self) -> Option<usize> {
+        let mut best = None;
+        let mut best_used = HELD;
+        for (slot, used) in self.used[..self.segments].iter().enumerate() {
+            if *used < best_used {
+                (best, best_used) = (Some(slot), *used);
+            }
+        }
+        best
+    }
+
+    /// A segment for a read of `first..end`, empty at first.
+    pub(crate) fn take_for_read(&mut self, first: u64) -> Option<usize> {
+        let slot = self.oldest()?;
+        (self.first[slot], self.end[slot]) = (first, first);
+        self.use_now(slot);
+        Some(slot)
+    }
+
+    /// `slot` now reaches back to `first` and on to `end`, as far as its size goes.
+    pub(crate) fn hold(&mut self, slot: usize, first: u64, end: u64) {
+        self.end[slot] = end;
+        self.first[slot] = first.max(end.saturating_sub(self.size));
+    }
+
+    /// Whether another write, of `first..end`, may wait in the cache at `now`. One that goes on
+    /// from the segment being written counts as part of it.
+    pub(crate) fn has_room(&self, now: Nanos, first: u64, end: u64) -> bool {
+        let writing = self.writing.filter(|(_, until)| *until > now);
+        if let Some((free, size)) = &self.packed {
+            let waiting = self.dirty.iter().map(|d| self.end[d.slot] - self.first[d.slot]);
+            let held = waiting.sum::<u64>() + writing.map_or(0, |_| self.writing_sectors);
+            // One that is larger than the cache goes through it, if it is alone.
+            return !free.is_empty() && (held == 0 || held + (end - first) <= *size);
+        }
+        let goes_on = writing.is_some_and(|(slot, _)| self.combine && self.end[slot] == first);
+        let waiting = self.dirty.len() + usize::from(writing.is_some() && !goes_on);
+        waiting < self.most_dirty && self.used.iter().any(|used| *used != HELD)
+    }
+
+    /// The waiting segment that a write of `first..end` can join: it holds all of it, or ends
+    /// where the write begins and has room.
+    pub(crate) fn joinable(&self, first: u64, end: u64) -> Option<usize> {
+        let holds = |d: &Dirty| self.first[d.slot] <= first && end <= self.end[d.slot];
+        let goes_on = |d: &Dirty| {
+            self.end[d.slot] == first && end - self.first[d.slot] <= self.most() && self.combine
+        };
+        let index = self.dirty.iter().position(|d| holds(d) || goes_on(d))?;
+        // Whatever else of the range waits must not be written over it later.
+        let others = self.dirty.iter().enumerate().filter(|(i, _)| *i != index);
+        let clash = others.map(|(_, d)| d.slot).any(|s| self.first[s] < end && first < self.end[s]);
+        (!clash).then_some(index)
+    }
+
+    /// Most sectors that wait together.
+    fn most(&self) -> u64 {
+        if self.packed.is_some() { PACKED } else { self.size }
+    }
+
+    /// Puts a write of `first..end` into the waiting segment `index` of `dirty`.
+    pub(crate) fn join(&mut self, index: usize, first: u64, end: u64, arrived: Nanos) {
+        let slot = self.dirty[index].slot;
+        self.forget(first, end);
+        self.end[slot] = self.end[slot].max(end);
+        self.dirty[index].arrived = self.dirty[index].arrived.max(arrived);
+        self.uses += 1;
+    }
+
+    /// Puts a write of `first..end` into a segment of its own.
+    pub(crate) fn write(&mut self, first: u64, end: u64, ready: Nanos, arrived: Nanos) {
+        let stale = |slot: &usize| {
+            self.used[*slot] != HELD && self.first[*slot] < end && first < self.end[*slot]
+        };
+        let slot = match &mut self.packed {
+            Some((free, _)) => free.pop(),
+            None => (0..self.used.len()).find(stale).or_else(|| self.oldest()),
+        };
+        let slot = slot.expect("there is room");
+        self.forget(first, end);
+        (self.first[slot], self.end[slot], self.used[slot]) = (first, end, HELD);
+        self.uses += 1;
+        self.dirty.push_back(Dirty { slot, ready, arrived });
+    }
+
+    /// Clean data of `first..end` is no longer true. A segment loses all it has, as firmware that
+    /// keeps no lists inside a segment does.
+    pub(crate) fn forget(&mut self, first: u64, end: u64) {
+        for slot in 0..self.used.len() {
+            if !self.is_dirty(slot) && self.first[slot] < end && first < self.end[slot] {
+                (self.first[slot], self.end[slot], self.used[slot]) = (0, 0, 0);
+            }
+        }
+    }
+
+    /// The segment `index` of `dirty` is on the platter at `until`.
+    pub(crate) fn written(&mut self, index: usize, until: Nanos) {
+        let Dirty { slot, .. } = self.dirty.remove(index).expect("the index is inside");
+        self.uses += 1;
+        self.used[slot] = self.uses;
+        self.writing = Some((slot, until));
+        self.writing_sectors = self.end[slot] - self.first[slot];
+        if let Some((free, _)) = &mut self.packed {
+            free.push(slot);
+        }
+        if !self.read_written || self.packed.is_some() {
+            (self.first[slot], self.end[slot], self.used[slot]) = (0, 0, 0);
+        }
+    }
+
+    /// Panics if a clean segment has a sector that waits to be written in another, or a segment is
+    /// larger than it can be.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        for slot in 0..self.used.len() {
+            let (first, end) = self.range(slot);
+            assert!(first <= end, "segment {slot} ends before it begins");
+            if self.is_dirty(slot) {
+                assert!(self.dirty.iter().any(|d| d.slot == slot), "segment {slot} is lost");
+                continue;
+            }
+            assert!(end - first <= self.size, "segment {slot} is too large");
+            let stale = self.dirty_in(first, end).filter(|_| first < end);
+            assert!(stale.is_none(), "segment {slot} has old data of {first}..{end}");
+        }
+    }
+}

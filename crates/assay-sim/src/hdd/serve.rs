@@ -1,0 +1,342 @@
+//! What the disk does with a command: answer it from the cache, read, write, read ahead, destage.
+//!
+//! *Timing.* A read that misses starts the arm when the controller is done with the command; the
+//! link takes every sector as soon as it is there and the link is free. A cached write ends when
+//! the link has brought its data; the arm may set out for it at once. Read-ahead begins where a
+//! read ends and is given up as soon as the arm is needed, but for the sector under the head.
+
+use super::Hdd;
+use super::ahead::Ahead;
+use super::arm::{Access, Stream};
+use super::cache::Dirty;
+use super::geometry::Place;
+use super::schedule::Wish;
+use assay_spec::device::CacheSpec;
+use assay_spec::{Bytes, Nanos};
+
+/// A command of the host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command {
+    pub tag: u32,
+    pub number: u64,
+    pub came: Nanos,
+    pub first: u64,
+    pub sectors: u64,
+    pub kind: Kind,
+}
+
+/// What a waiting command waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// The arm, to read.
+    Read,
+    /// The arm, to read what follows the first `have` sectors, which segment `slot` has and the
+    /// link may take from `from` on.
+    Rest { have: u64, slot: usize, from: Nanos },
+    /// The arm, to write.
+    Write,
+    /// Room in the cache.
+    Room,
+}
+
+/// Data that comes off the platter: the link begins at `at` and, were it free, ended `delivered`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub at: Nanos,
+    delivered: Nanos,
+    sectors: u64,
+    number: u64,
+    tag: u32,
+}
+
+/// What the firmware does with its cache.
+pub(super) struct Policy {
+    pub spec: CacheSpec,
+    pub limit: u64,
+    pub last: u64,
+    pub destage_after: Nanos,
+}
+
+impl Policy {
+    pub(super) fn new(spec: &CacheSpec, capacity: Bytes) -> Policy {
+        let (limit, last) = (spec.read_ahead_limit.0 / 512, capacity.0 / 512);
+        Policy { spec: *spec, limit, last, destage_after: spec.destage_after }
+    }
+}
+
+impl Hdd {
+    pub(super) fn read_arrives(&mut self, now: Nanos, command: Command, over: (Nanos, Nanos)) {
+        let (hit, miss) = (now + self.command + over.0, now + self.command + over.1);
+        self.follow(now);
+        let (first, end) = (command.first, command.first + command.sectors);
+        let running = self.ahead.filter(|a| a.head.next < a.limit);
+        let joins = |a: &Ahead| a.head.next == first && self.policy.spec.join_read_ahead;
+        let found = self.cache.find(first, end, running.map(|a| a.slot));
+        let found = found.or(running.filter(joins).map(|a| a.slot));
+        let Some(slot) = found else { return self.wait_for_arm(command, miss, first) };
+        let (_, held) = self.cache.range(slot);
+        let follows = running.filter(|a| a.slot == slot);
+        if held >= end {
+            self.counts.read_hits += 1;
+            self.hand_over(slot, now, hit, &command);
+            if let Some(ahead) = follows {
+                self.ahead = Some(Ahead { limit: ahead.limit.max(self.limit(slot, end)), ..ahead });
+            }
+            return;
+        }
+        // Rather than piece an answer together, what waits to be written is written first.
+        if self.cache.is_dirty(slot) || self.cache.dirty_in(held, end).is_some() {
+            return self.wait_for_arm(command, miss, first);
+        }
+        let have = held - first;
+        let there = if self.filled.0 == slot { hit.max(self.filled.1) } else { hit };
+        match follows {
+            Some(ahead) if self.wishes.is_empty() && self.flushes.is_empty() => {
+                self.counts.read_hits += 1;
+                self.read_from(ahead.head.at, ahead.slot, have, there, &command);
+            }
+            _ => {
+                let kind = Kind::Rest { have, slot, from: there };
+                self.wait_for_arm(Command { kind, ..command }, miss, held);
+            }
+        }
+    }
+
+    fn wait_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
+        let Command { number, came, kind, .. } = command;
+        let write = matches!(kind, Kind::Write | Kind::Room);
+        let place = self.arm.geometry.place(sector);
+        self.wishes.push(Wish { number, came, ready, place, write });
+        self.waiting.push(command);
+    }
+
+    pub(super) fn write_arrives(&mut self, now: Nanos, ready: Nanos, command: Command) {
+        self.follow(now);
+        let in_line = self.waiting.iter().any(|w| matches!(w.kind, Kind::Room));
+        if !self.policy.spec.write_cache {
+            self.wait_for_arm(Command { kind: Kind::Write, ..command }, ready, command.first);
+        } else if in_line || !self.admit(now, ready, &command) {
+            self.wait_for_arm(Command { kind: Kind::Room, ..command }, ready, command.first);
+        }
+    }
+
+    /// Takes a write into the cache at `now`, if there is room for it; its data comes from `ready`
+    /// on.
+    fn admit(&mut self, now: Nanos, ready: Nanos, command: &Command) -> bool {
+        let (first, end) = (command.first, command.first + command.sectors);
+        let joinable = self.cache.joinable(first, end);
+        let clash = self.cache.dirty_in(first, end).is_some();
+        if joinable.is_none() && (clash || !self.cache.has_room(now, first, end)) {
+            return false;
+        }
+        let start = ready.max(self.link_free);
+        let arrived = start + self.per_sector * command.sectors;
+        self.link_free = arrived;
+        self.keep_out(now, first, end);
+        match joinable {
+            Some(index) => self.cache.join(index, first, end, arrived),
+            None => self.cache.write(first, end, start, arrived),
+        }
+        if self.ahead.is_some_and(|a| self.cache.is_dirty(a.slot)) {
+            // Its segment was the only one to be had.
+            self.give_up(now);
+        }
+        self.complete(arrived + self.overhead.write_end, command.number, command.tag);
+        true
+    }
+
+    /// The waiting command `index` gets the arm at `at`.
+    pub(super) fn serve(&mut self, at: Nanos, index: usize) {
+        let command = self.waiting[index];
+        self.follow(at);
+        if matches!(command.kind, Kind::Room) && !self.admit(at, at, &command) {
+            let (first, end) = (command.first, command.first + command.sectors);
+            return match self.cache.dirty_in(first, end) {
+                Some(clash) => {
+                    let at = self.stop_reading(at);
+                    self.destage(at, clash);
+                }
+                None => self.destage_nearest(at),
+            };
+        }
+        self.waiting.swap_remove(index);
+        let wish = self.wishes.swap_remove(index);
+        match command.kind {
+            Kind::Room => {}
+            Kind::Write => self.write_through(at, &wish, &command),
+            Kind::Read => self.read(at, &wish, 0, None, &command),
+            Kind::Rest { have, slot, from } => {
+                let held = command.first + have;
+                let (start, end) = self.cache.range(slot);
+                let still = start <= command.first && end == held && !self.cache.is_dirty(slot);
+                match still {
+                    true => self.read(at, &wish, have, Some((slot, from)), &command),
+                    false => {
+                        let place = self.arm.geometry.place(command.first);
+                        self.read(at, &Wish { place, ..wish }, 0, None, &command);
+                    }
+                }
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        at: Nanos,
+        wish: &Wish,
+        have: u64,
+        segment: Option<(usize, Nanos)>,
+        command: &Command,
+    ) {
+        let mut at = self.stop_reading(at);
+        let (first, end) = (command.first, command.first + command.sectors);
+        // What waits to be written must reach the platter before it is read from there.
+        while let Some(index) = self.cache.dirty_in(first, end) {
+            self.destage(at, index);
+            at = self.arm.free;
+        }
+        self.counts.media_reads += 1;
+        let slot = match segment {
+            Some((slot, _)) => Some(slot),
+            None => self.cache.take_for_read(first),
+        };
+        let from = segment.map_or(at, |(_, from)| from);
+        match slot {
+            Some(slot) => self.read_from_place(at, wish.place, Some(slot), have, from, command),
+            None => self.read_from_place(at, wish.place, None, have, from, command),
+        }
+    }
+
+    /// The arm, reading ahead into `slot`, goes on to the end of the command.
+    fn read_from(&mut self, at: Nanos, slot: usize, have: u64, link: Nanos, command: &Command) {
+        let place = self.arm.geometry.place(command.first + have);
+        self.read_from_place(at, place, Some(slot), have, link, command);
+    }
+
+    fn read_from_place(
+        &mut self,
+        at: Nanos,
+        place: Place,
+        slot: Option<usize>,
+        have: u64,
+        link: Nanos,
+        command: &Command,
+    ) {
+        let (first, end) = (command.first + have, command.first + command.sectors);
+        let access = Access {
+            first,
+            sectors: end - first,
+            write: false,
+            on_arrival: self.policy.spec.read_on_arrival,
+            not_before: Nanos::ZERO,
+            per_sector: self.per_sector,
+            link: if have > 0 { link + self.per_sector * have } else { link },
+        };
+        let passed = self.arm.access(at, place, &access);
+        if let Some(slot) = slot {
+            let mut start = self.cache.range(slot).0;
+            if have == 0 && self.policy.spec.read_whole_track && start == first {
+                let waited = passed.first - passed.over;
+                let sectors =
+                    waited.0 * u64::from(place.per_track) / u64::from(self.arm.geometry.turn());
+                let (track, _) = self.arm.geometry.track(first);
+                let landed = first.saturating_sub(sectors.saturating_sub(1)).max(track);
+                start = self.cache.dirty_before(landed, first);
+            }
+            self.cache.hold(slot, start, end);
+            self.filled = (slot, passed.end);
+            let limit = self.limit(slot, end);
+            self.ahead = (limit > end).then_some(Ahead {
+                slot,
+                head: Stream { next: end, at: passed.past, place: passed.next },
+                limit,
+            });
+        }
+        let at = if have > 0 { link } else { passed.first };
+        let Command { sectors, number, tag, .. } = *command;
+        let transfer = Transfer { at, delivered: passed.delivered, sectors, number, tag };
+        match self.depth {
+            1 => self.deliver(transfer),
+            _ => self.transfers.push(transfer),
+        }
+    }
+
+    /// The link takes what came off the platter.
+    pub(super) fn deliver(&mut self, transfer: Transfer) {
+        let Transfer { delivered, sectors, number, tag, .. } = transfer;
+        let held_up = self.link_free.saturating_sub(transfer.at);
+        self.link_free = match held_up {
+            Nanos::ZERO => delivered,
+            _ => delivered.max(self.link_free + self.per_sector * sectors),
+        };
+        self.complete(self.link_free + self.overhead.read_end, number, tag);
+    }
+
+    /// The link takes a command's data out of segment `slot` from `at` on, or when it is there.
+    fn hand_over(&mut self, slot: usize, now: Nanos, at: Nanos, command: &Command) {
+        let Command { sectors, number, tag, .. } = *command;
+        let amount = self.per_sector * sectors;
+        if self.filled.0 == slot && self.filled.1 > now && self.filled.1 > at {
+            let at = self.filled.1;
+            self.transfers.push(Transfer { at, delivered: at + amount, sectors, number, tag });
+            return;
+        }
+        self.link_free = at.max(self.link_free) + amount;
+        self.complete(self.link_free + self.overhead.read_end, number, tag);
+    }
+
+    /// Writes the waiting segment that can be reached first.
+    pub(super) fn destage_nearest(&mut self, at: Nanos) {
+        let at = self.stop_reading(at);
+        let phase = self.arm.phase(at);
+        let (mut best, mut bound) = (None, u32::MAX);
+        for (index, dirty) in self.cache.dirty.iter().enumerate() {
+            if index >= self.policy.spec.destage_window as usize {
+                break;
+            }
+            let place = self.arm.geometry.place(self.cache.range(dirty.slot).0);
+            if let Some(time) = self.arm.positioning(phase, &place, true, bound) {
+                (best, bound) = (Some(index), time);
+            }
+        }
+        if let Some(index) = best {
+            self.destage(at, index);
+        }
+    }
+
+    fn destage(&mut self, at: Nanos, index: usize) {
+        let Dirty { slot, ready, arrived } = self.cache.dirty[index];
+        let (first, end) = self.cache.range(slot);
+        let passed = self.put(at.max(ready), first, end - first, ready, arrived);
+        self.cache.written(index, passed);
+        self.counts.destaged += 1;
+    }
+
+    fn write_through(&mut self, at: Nanos, wish: &Wish, command: &Command) {
+        let at = self.stop_reading(at);
+        let start = wish.ready.max(self.link_free);
+        let arrived = start + self.per_sector * command.sectors;
+        self.link_free = arrived;
+        self.cache.forget(command.first, command.first + command.sectors);
+        let end = self.put(at, command.first, command.sectors, start, arrived);
+        self.complete(end + self.overhead.write_end, command.number, command.tag);
+    }
+
+    /// Writes sectors that come over the link from `start` to `arrived`; returns when they are
+    /// written.
+    fn put(&mut self, at: Nanos, first: u64, sectors: u64, start: Nanos, arrived: Nanos) -> Nanos {
+        let place = self.arm.geometry.place(first);
+        let turn = u64::from(self.arm.geometry.turn());
+        let media = Nanos((sectors - 1) * turn / u64::from(place.per_track));
+        let access = Access {
+            first,
+            sectors,
+            write: true,
+            on_arrival: self.policy.spec.write_on_arrival,
+            not_before: (start + self.per_sector).max(arrived.saturating_sub(media)),
+            per_sector: Nanos::ZERO,
+            link: Nanos::ZERO,
+        };
+        self.arm.access(at, place, &access).end
+    }
+}

@@ -1,0 +1,150 @@
+//! The arrays: senses, programs, erases, and how the planes of a die share them.
+
+use super::geometry::Geometry;
+use super::observe::{Operation, Step};
+use super::ops::{Kind, NO_OP, Op};
+use super::{NOBODY, Nand, Notice};
+use assay_spec::Nanos;
+
+impl Nand {
+    /// An array begins an operation, or another plane joins the program that it begins now.
+    pub(super) fn start(&mut self, plane: u32, index: u32, duration: Nanos) {
+        let array = self.geometry.array(plane);
+        let slot = self.array_slot(array);
+        self.array_total += if self.arrays[array].ops.is_empty() { duration } else { Nanos::ZERO };
+        self.arrays[array].ops.push(index);
+        let end = self.events.after(slot, duration);
+        let op = *self.pool.get(index);
+        self.tell_array(&op, self.events.now(), end);
+    }
+
+    fn tell_array(&mut self, op: &Op, start: Nanos, end: Nanos) {
+        let Some(observer) = &mut self.observer else { return };
+        let mut tell = |step, page, start, end| {
+            let (cause, plane) = (op.cause, op.spot.plane);
+            observer.operation(&Operation { step, cause, plane, page, start, end });
+        };
+        match op.kind {
+            Kind::Read => tell(Step::Sense, op.spot.page, start, end),
+            Kind::Program => tell(Step::Program, op.spot.page, start, end),
+            Kind::Erase => tell(Step::Erase, op.spot.page, start, end),
+            Kind::Copy => {
+                // Seen alone, because with an observer copies are not joined.
+                let sensed = start + self.read;
+                tell(Step::Sense, op.token as u32, start, sensed);
+                tell(Step::Program, op.spot.page, sensed, end);
+            }
+        }
+    }
+
+    /// Programs what is loaded on `plane`, if it is to be, and with it what is on the other planes.
+    pub(super) fn confirm(&mut self, plane: u32) {
+        let array = self.geometry.array(plane);
+        let index = self.planes[plane as usize].register;
+        if index == NO_OP || !self.arrays[array].ops.is_empty() {
+            return;
+        }
+        let op = *self.pool.get(index);
+        if op.kind != Kind::Program || !op.loaded || op.held {
+            return;
+        }
+        if !self.multi_plane {
+            return self.start_program(plane, index);
+        }
+        let page = self.geometry.page_in_block(op.spot.page);
+        let siblings = self.geometry.planes_of_die(plane);
+        if siblings.iter().any(|sibling| self.will_join(sibling, page)) {
+            return;
+        }
+        for sibling in siblings.iter() {
+            let index = self.planes[sibling as usize].register;
+            if index != NO_OP && self.is_ready_for(index, page) {
+                self.start_program(sibling, index);
+            }
+        }
+    }
+
+    /// Whether `plane` is about to load a program of the same page of a block: then the others of
+    /// its die wait for it. Nobody waits for what is held: it may be held for long.
+    fn will_join(&mut self, plane: u32, page: u32) -> bool {
+        let p = &self.planes[plane as usize];
+        let (head, register) = (p.head, p.register);
+        let same = |op: &Op, geometry: &Geometry| {
+            op.kind == Kind::Program && geometry.page_in_block(op.spot.page) == page
+        };
+        if register != NO_OP {
+            let op = *self.pool.get(register);
+            return same(&op, &self.geometry) && !op.loaded && !op.held;
+        }
+        head != NO_OP && {
+            let op = *self.pool.get(head);
+            same(&op, &self.geometry) && op.waits == 0 && !op.held
+        }
+    }
+
+    fn is_ready_for(&mut self, index: u32, page: u32) -> bool {
+        let op = *self.pool.get(index);
+        let same = self.geometry.page_in_block(op.spot.page) == page;
+        op.kind == Kind::Program && op.loaded && !op.held && same
+    }
+
+    fn start_program(&mut self, plane: u32, index: u32) {
+        let page = self.pool.get(index).spot.page;
+        let duration = self.program_time(page);
+        self.start(plane, index, duration);
+        if self.cache_register {
+            // The data has moved on to the page register.
+            self.planes[plane as usize].register = NO_OP;
+            self.serve_plane(plane);
+        }
+    }
+
+    pub(super) fn array_done(&mut self, array: usize, notices: &mut Vec<Notice>) {
+        self.events.cancel(self.array_slot(array));
+        let first = self.arrays[array].ops[0];
+        if self.pool.get(first).kind == Kind::Read {
+            return self.sensed(array, first);
+        }
+        for position in 0..self.arrays[array].ops.len() {
+            let index = self.arrays[array].ops[position];
+            let op = *self.pool.get(index);
+            if !self.cache_register && op.kind != Kind::Erase {
+                self.planes[op.spot.plane as usize].register = NO_OP;
+            }
+            if op.kind == Kind::Program && op.token != NOBODY {
+                notices.push(Notice::Programmed(op.token, op.spot.plane));
+            }
+            self.end(index);
+        }
+        self.arrays[array].ops.clear();
+        self.serve_array(array);
+    }
+
+    /// A page is in the page register.
+    fn sensed(&mut self, array: usize, index: u32) {
+        let plane = self.pool.get(index).spot.plane;
+        let register = self.planes[plane as usize].register;
+        if self.cache_register && register != NO_OP {
+            // It stays there until the cache register is free.
+            self.pool.get(index).loaded = true;
+            return;
+        }
+        self.arrays[array].ops.clear();
+        self.planes[plane as usize].register = index;
+        self.shift(plane, index);
+        self.serve_array(array);
+    }
+
+    /// An array has fallen idle: the planes that share it get it in turn.
+    #[inline]
+    pub(super) fn serve_array(&mut self, array: usize) {
+        let planes = self.geometry.planes_of_array(array);
+        let first = self.arrays[array].turn;
+        self.arrays[array].turn = (first + 1) % planes.len();
+        for offset in 0..planes.len() {
+            let plane = planes.get((first + offset) % planes.len());
+            self.confirm(plane);
+            self.serve_plane(plane);
+        }
+    }
+}

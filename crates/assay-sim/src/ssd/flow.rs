@@ -1,0 +1,332 @@
+//! The way of a request through the drive, event by event.
+
+use super::readahead::Hit;
+use super::{FIRMWARE, LINK, Ssd, TIMER};
+use crate::ftl::Ftl;
+use crate::nand::{Cause, IN_CELLS, Notice};
+use assay_spec::{Bytes, Completion, Op, Request};
+use std::ops::Range;
+
+/// A request in the drive.
+#[derive(Clone, Debug)]
+pub(super) struct InFlight {
+    request: Request,
+    pages: Range<u32>,
+    /// The next page of a write to be sent for.
+    next: u32,
+    /// Pages that are not done.
+    left: u32,
+}
+
+/// A page's share of a request on the link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    number: u32,
+    page: u32,
+}
+
+/// Whom a flash operation is for: a number of a request, or one of these, and a page.
+const AHEAD: u32 = 1 << 31;
+
+fn token(number: u32, page: u32) -> u64 {
+    u64::from(number) << 32 | u64::from(page)
+}
+
+/// A request number that stands for none.
+const NO_REQUEST: u32 = AHEAD - 1;
+
+impl<F: Ftl> Ssd<F> {
+    /// A request arrives.
+    #[inline]
+    pub(super) fn enter(&mut self, request: Request) {
+        let end = request.end().0 + self.page.0 - 1;
+        let (next, end) = (request.offset.0 >> self.page_bits, end >> self.page_bits);
+        let (next, end) = (next as u32, end as u32);
+        let flight = InFlight { request, pages: next..end, next, left: end - next };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.requests[number as usize] = flight;
+                number
+            }
+            None => {
+                self.requests.push(flight);
+                self.requests.len() as u32 - 1
+            }
+        };
+        self.nand.events.cancel(TIMER);
+        self.is_working = false;
+        self.firmware.push_back(number);
+        if self.firmware.len() == 1 {
+            self.nand.events.after(FIRMWARE, self.command);
+        }
+    }
+
+    /// The firmware has looked at its first request.
+    #[inline]
+    pub(super) fn decoded(&mut self) {
+        self.firmware_total += self.command;
+        let Some(number) = self.firmware.pop_front() else { return };
+        if self.firmware.is_empty() {
+            self.nand.events.cancel(FIRMWARE);
+        } else {
+            self.nand.events.after(FIRMWARE, self.command);
+        }
+        match self.requests[number as usize].request.op {
+            Op::Read => self.read(number),
+            Op::Write | Op::Flush => {
+                self.writes.push_back(number);
+                self.send_for_writes();
+            }
+            Op::Trim => {
+                self.trim(number);
+                self.complete(number);
+            }
+        }
+    }
+
+    fn read(&mut self, number: u32) {
+        let flight = &self.requests[number as usize];
+        let (pages, empty) = (flight.pages.clone(), flight.left == 0);
+        let streaming = self.readahead.as_mut().is_some_and(|r| r.note(&pages));
+        for page in pages.clone() {
+            let hit = self.readahead.as_mut().map_or(Hit::Miss, |r| r.take(page, number));
+            let is_there = match hit {
+                Hit::There => true,
+                Hit::OnItsWay => false,
+                Hit::Miss => {
+                    self.is_buffered(page)
+                        || !self.ftl.read(&mut self.nand, page, Cause::Host, token(number, page))
+                }
+            };
+            if is_there {
+                self.transfer(Transfer { number, page });
+            }
+        }
+        if streaming {
+            self.read_ahead(pages.end);
+        }
+        if empty {
+            self.complete(number);
+        }
+    }
+
+    fn read_ahead(&mut self, from: u32) {
+        let Some(ahead) = &mut self.readahead else { return };
+        for page in ahead.missing(from, self.logical) {
+            let is_there = self.ftl.locate(page).is_none();
+            let token = token(AHEAD | ahead.put(page, is_there), page);
+            self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
+        }
+    }
+
+    /// Whether the write buffer still holds `page`.
+    #[inline]
+    fn is_buffered(&self, page: u32) -> bool {
+        let Some(buffer) = self.buffer.as_ref().filter(|_| self.unprogrammed > 0) else {
+            return false;
+        };
+        buffer.is_merging(page)
+            || self.ftl.locate(page).is_some_and(|spot| buffer.holds(spot.plane, page))
+    }
+
+    /// Sends for the pages of writes that there is room for, in order.
+    fn send_for_writes(&mut self) {
+        while let Some(number) = self.writes.front().copied() {
+            let flight = self.requests[number as usize].clone();
+            if flight.request.op == Op::Flush {
+                self.ftl.flush(&mut self.nand);
+                if self.unprogrammed > 0 {
+                    return;
+                }
+                self.writes.pop_front();
+                self.complete(number);
+                continue;
+            }
+            for page in flight.next..flight.pages.end {
+                if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
+                    self.requests[number as usize].next = page;
+                    // What waits for the rest of its stripe keeps a slot: it must not wait for
+                    // ever.
+                    return self.ftl.flush(&mut self.nand);
+                }
+                self.unprogrammed += 1;
+                self.transfer(Transfer { number, page });
+            }
+            self.writes.pop_front();
+            if flight.left == 0 {
+                self.complete(number);
+            }
+        }
+    }
+
+    /// A page's share asks for the link.
+    #[inline]
+    fn transfer(&mut self, transfer: Transfer) {
+        if self.on_link.is_some() {
+            return self.link.push_back(transfer);
+        }
+        self.begin_transfer(transfer);
+    }
+
+    #[inline]
+    fn begin_transfer(&mut self, transfer: Transfer) {
+        self.on_link = Some(transfer);
+        let share = self.share(&self.requests[transfer.number as usize].request, transfer.page);
+        let whole = share == self.page;
+        let duration = if whole { self.page_time } else { share.time_at(self.rate) };
+        self.link_total += duration;
+        self.nand.events.after(LINK, duration);
+    }
+
+    /// The part of `page` that `request` covers.
+    fn share(&self, request: &Request, page: u32) -> Bytes {
+        let start = Bytes(u64::from(page) << self.page_bits);
+        (start + self.page).min(request.end()) - start.max(request.offset)
+    }
+
+    /// What was on the link is through.
+    #[inline]
+    pub(super) fn transferred(&mut self) {
+        let Some(done) = self.on_link.take() else { return };
+        match self.link.pop_front() {
+            Some(next) => self.begin_transfer(next),
+            None => self.nand.events.cancel(LINK),
+        }
+        let flight = &self.requests[done.number as usize];
+        if flight.request.op == Op::Read {
+            return self.page_done(done.number);
+        }
+        if let Some(ahead) = &mut self.readahead {
+            ahead.written(done.page);
+        }
+        self.host_pages += 1;
+        if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
+            // It joins the older part of the same page, which is still waiting to be made whole.
+            if let Some(buffer) = &mut self.buffer {
+                buffer.give_back();
+            }
+            self.unprogrammed -= 1;
+            return self.page_done(done.number);
+        }
+        let share = self.share(&flight.request, done.page);
+        let merges = share < self.page && !self.is_buffered(done.page);
+        if merges && self.ftl.locate(done.page).is_some() {
+            // The rest of a page that is written in part is read first; `page_read` goes on.
+            let number = match &mut self.buffer {
+                Some(buffer) => {
+                    buffer.merge(done.page);
+                    NO_REQUEST
+                }
+                None => done.number,
+            };
+            self.ftl.read(&mut self.nand, done.page, Cause::Partial, token(number, done.page));
+        } else {
+            self.write(done);
+        }
+        if self.buffer.is_some() {
+            self.page_done(done.number);
+        }
+    }
+
+    /// A whole page goes to the flash.
+    fn write(&mut self, transfer: Transfer) {
+        let Transfer { number, page } = transfer;
+        let run = match number {
+            NO_REQUEST => page..page + 1,
+            _ => self.requests[number as usize].pages.clone(),
+        };
+        // With a buffer the request is answered without the flash; only the slot waits for it.
+        let number = if self.buffer.is_some() { NO_REQUEST } else { number };
+        let plane = self.ftl.write(&mut self.nand, page, &run, token(number, page));
+        if let Some(buffer) = &mut self.buffer {
+            buffer.fill(plane, page);
+        }
+        // Whoever waits for this page to be programmed does not wait for the rest of its stripe.
+        if !self.writes.is_empty() {
+            self.ftl.flush(&mut self.nand);
+        }
+    }
+
+    /// Something that was waited for has happened on the flash.
+    #[inline]
+    pub(super) fn noticed(&mut self, notice: Notice) {
+        match notice {
+            Notice::Read(token) => self.page_read((token >> 32) as u32, token as u32),
+            Notice::Loaded(token) => {
+                let number = (token >> 32) as u32;
+                if token & IN_CELLS == 0 && number != NO_REQUEST {
+                    self.page_done(number);
+                }
+            }
+            Notice::Programmed(token, plane) => {
+                let number = ((token & !IN_CELLS) >> 32) as u32;
+                self.unprogrammed -= 1;
+                if let Some(buffer) = &mut self.buffer {
+                    buffer.release(plane, token as u32);
+                }
+                if token & IN_CELLS != 0 && number != NO_REQUEST {
+                    self.page_done(number);
+                }
+                self.send_for_writes();
+            }
+        }
+    }
+
+    /// A page has come from the flash, for whoever wanted it.
+    #[inline]
+    fn page_read(&mut self, number: u32, page: u32) {
+        if number & AHEAD != 0 {
+            let arrived = |r: &mut super::ReadAhead| r.arrived(page, number & !AHEAD);
+            if let Some(number) = self.readahead.as_mut().and_then(arrived) {
+                self.transfer(Transfer { number, page });
+            }
+            return;
+        }
+        let transfer = Transfer { number, page };
+        let is_read = |flight: &InFlight| flight.request.op == Op::Read;
+        match number != NO_REQUEST && is_read(&self.requests[number as usize]) {
+            true => self.transfer(transfer),
+            // The rest of a page that is written in part.
+            false => {
+                if let Some(buffer) = &mut self.buffer {
+                    buffer.merged(page);
+                }
+                self.write(transfer);
+            }
+        }
+    }
+
+    /// A page of a request is done from the host's point of view.
+    #[inline]
+    fn page_done(&mut self, number: u32) {
+        let flight = &mut self.requests[number as usize];
+        flight.left -= 1;
+        if flight.left == 0 {
+            self.complete(number);
+        }
+    }
+
+    fn complete(&mut self, number: u32) {
+        let tag = self.requests[number as usize].request.tag;
+        self.free.push(number);
+        self.done.push_back(Completion { tag, at: self.nand.events.now(), error: 0 });
+        if let Some(after) = self.background_after.filter(|_| self.in_flight() == 0) {
+            self.nand.events.after(TIMER, after);
+        }
+    }
+
+    fn trim(&mut self, number: u32) {
+        // Only pages covered as a whole lose their content.
+        let request = self.requests[number as usize].request;
+        let first = request.offset.0.div_ceil(self.page.0) as u32;
+        let end = (request.end().0 / self.page.0) as u32;
+        (first..end).for_each(|page| self.ftl.trim(page));
+    }
+
+    /// Nothing has been asked for a while: one piece of work for each idle plane, and again when
+    /// the flash has done it.
+    pub(super) fn work_in_background(&mut self) {
+        self.nand.events.cancel(TIMER);
+        self.is_working = self.ftl.background(&mut self.nand) || !self.nand.is_idle();
+    }
+}

@@ -1,0 +1,340 @@
+//! From text to an array, with the column of every mistake.
+
+use super::{ArraySpec, CHUNK, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild};
+use crate::decode::{Decoded, Source, quantity, with_hint};
+use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
+use crate::units::{Bytes, SIZE_EXPECTED, TIME_EXPECTED};
+use std::ops::Range;
+
+/// Arrays in arrays, at most.
+const NESTED_MAX: usize = 4;
+
+const OPTIONS: [&str; 5] = ["chunk", "failed", "fail_at", "rebuild", "controller"];
+
+/// Reads an array.
+///
+/// # Errors
+/// What is wrong, at its column, and what to write instead.
+pub fn parse(text: &str) -> Decoded<ArraySpec> {
+    let parser = Parser { source: Source { file: "target", text } };
+    parser.array(parser.trimmed(0..text.len()), 0)
+}
+
+struct Parser<'a> {
+    source: Source<'a>,
+}
+
+/// The options of one array, while they are collected.
+#[derive(Default)]
+struct Options {
+    chunk: Option<(Bytes, Range<usize>)>,
+    failed: Option<(u32, Range<usize>)>,
+    fail_at: Option<(crate::Nanos, Range<usize>)>,
+    rebuild: Option<(Rebuild, Range<usize>)>,
+    controller: Option<String>,
+    seen: Vec<&'static str>,
+}
+
+impl<'a> Parser<'a> {
+    fn text(&self, span: &Range<usize>) -> &'a str {
+        &self.source.text[span.clone()]
+    }
+
+    fn error(
+        &self,
+        kind: Kind,
+        span: &Range<usize>,
+        message: impl Into<String>,
+        expected: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Box<Diagnostic> {
+        with_hint(self.source.error(kind, span.clone(), message, expected), hint)
+    }
+
+    /// The span without the blanks around it.
+    fn trimmed(&self, span: Range<usize>) -> Range<usize> {
+        let text = self.text(&span);
+        let start = span.start + (text.len() - text.trim_start().len());
+        start..(start + text.trim().len())
+    }
+
+    /// The parts of a span between the commas that stand in no parentheses.
+    fn parts(&self, span: &Range<usize>) -> Vec<Range<usize>> {
+        let (mut parts, mut depth, mut start) = (Vec::new(), 0_u32, span.start);
+        for (i, c) in self.text(span).char_indices() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                ',' if depth == 0 => {
+                    parts.push(self.trimmed(start..span.start + i));
+                    start = span.start + i + 1;
+                }
+                _ => {}
+            }
+        }
+        parts.push(self.trimmed(start..span.end));
+        parts
+    }
+
+    fn array(&self, span: Range<usize>, depth: usize) -> Decoded<ArraySpec> {
+        let text = self.text(&span);
+        let open = text.find('(').unwrap_or(text.len());
+        let word = self.trimmed(span.start..span.start + open);
+        let level = self.level(&word)?;
+        self.balanced(&span)?;
+        if depth >= NESTED_MAX {
+            let message = format!("arrays in arrays more than {NESTED_MAX} deep");
+            return Err(self.error(Kind::OutOfRange, &word, message, "", "take fewer levels"));
+        }
+        let inner = span.start + open + 1..span.end - 1;
+        let mut members = Vec::new();
+        let mut options = Options::default();
+        for part in self.parts(&inner) {
+            if part.is_empty() {
+                let expected = "a member such as `sim:ssd-m*4`, or an option such as `chunk=64KiB`";
+                let hint = "remove the comma, or write what is missing";
+                return Err(self.error(
+                    Kind::Syntax,
+                    &part,
+                    "nothing between commas",
+                    expected,
+                    hint,
+                ));
+            }
+            let plain = self.text(&part);
+            let key = plain.split('=').next().unwrap_or_default().trim();
+            if plain.contains('=') && !plain.contains('(') && !key.contains(':') {
+                self.option(&mut options, &part)?;
+            } else {
+                members.extend(self.member(part, depth)?);
+            }
+        }
+        self.check(level, &word, members, options)
+    }
+
+    fn level(&self, word: &Range<usize>) -> Decoded<Level> {
+        let text = self.text(word);
+        if let Some(index) = Level::NAMES.iter().position(|name| *name == text) {
+            return Ok(Level::ALL[index]);
+        }
+        let hint = match closest(text, &Level::NAMES) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "a file of this name is written with `./` before it".to_owned(),
+        };
+        let message = format!("there is no array `{text}`");
+        Err(self.error(Kind::UnknownValue, word, message, one_of(&Level::NAMES), hint))
+    }
+
+    /// Every parenthesis has its other one, and the last is the array's own.
+    fn balanced(&self, span: &Range<usize>) -> Decoded<()> {
+        let text = self.text(span);
+        let (mut depth, mut opened) = (0_u32, span.start);
+        for (i, c) in text.char_indices() {
+            match c {
+                '(' if depth == 0 => (depth, opened) = (1, span.start + i),
+                '(' => depth += 1,
+                ')' if depth == 1 && i + 1 < text.len() => {
+                    let after = span.start + i + 1..span.end;
+                    let (message, hint) = ("more after the array's end", "remove it");
+                    return Err(self.error(Kind::Syntax, &after, message, "nothing", hint));
+                }
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        if depth == 0 && text.ends_with(')') {
+            return Ok(());
+        }
+        let message = "the parenthesis is not closed";
+        let hint = "an array is written `raid5(sim:ssd-m*4, chunk=64KiB)`";
+        Err(self.error(Kind::Syntax, &(opened..opened + 1), message, "`)` at the end", hint))
+    }
+
+    fn member(&self, part: Range<usize>, depth: usize) -> Decoded<Vec<MemberSpec>> {
+        let whole = part.clone();
+        let (mut part, mut count, mut controller) = (part, None, None);
+        loop {
+            let text = self.text(&part);
+            // What stands in parentheses belongs to the array in them.
+            let outside = text.rfind(')').map_or(0, |i| i + 1);
+            let Some(at) = text[outside..].rfind(['*', '@']).map(|i| i + outside) else { break };
+            let suffix = self.trimmed(part.start + at + 1..part.end);
+            if text[at..].starts_with('*') {
+                let (n, old) = (self.number(&suffix, 1..MEMBERS_MAX as u32 + 1, "members")?, count);
+                count = Some(n);
+                if old.is_some() {
+                    return Err(self.twice(&suffix, "a count"));
+                }
+            } else {
+                if suffix.is_empty() {
+                    let hint = "`assay devices` lists the controllers";
+                    let mark = part.start + at..part.start + at + 1;
+                    let message = "`@` without a controller";
+                    return Err(self.error(Kind::Syntax, &mark, message, "its name", hint));
+                }
+                if controller.replace(self.text(&suffix).to_owned()).is_some() {
+                    return Err(self.twice(&suffix, "a controller"));
+                }
+            }
+            part = self.trimmed(part.start..part.start + at);
+        }
+        let text = self.text(&part);
+        let target = if text.contains('(') {
+            MemberTarget::Array(Box::new(self.array(part, depth + 1)?))
+        } else if let Some(name) = text.strip_prefix("sim:").filter(|n| !n.is_empty()) {
+            MemberTarget::Drive(name.to_owned())
+        } else {
+            let message = format!("`{}` is no member of an array", self.text(&whole));
+            let hint = match text.split_once(':') {
+                None if !text.is_empty() && !text.contains('/') => {
+                    format!("a modelled drive is written `sim:{text}`")
+                }
+                _ => "members are modelled drives; `assay devices` lists them".to_owned(),
+            };
+            let expected = "`sim:NAME`, `sim:FILE.toml` or an array, then `*N` or `@CONTROLLER`";
+            return Err(self.error(Kind::UnknownValue, &whole, message, expected, hint));
+        };
+        let member = MemberSpec { target, controller };
+        Ok(vec![member; count.unwrap_or(1) as usize])
+    }
+
+    fn twice(&self, span: &Range<usize>, what: &str) -> Box<Diagnostic> {
+        let message = format!("{what} twice");
+        self.error(Kind::Impossible, span, message, "one", "remove one of the two")
+    }
+
+    fn number(&self, span: &Range<usize>, range: Range<u32>, of: &str) -> Decoded<u32> {
+        let text = self.text(span);
+        let expected = format!("a whole number from {} to {}", range.start, range.end - 1);
+        match text.parse::<u32>() {
+            Ok(n) if range.contains(&n) => Ok(n),
+            Ok(n) => {
+                let message = format!("{n} {of} are out of range");
+                Err(self.error(Kind::OutOfRange, span, message, expected, "take another number"))
+            }
+            Err(_) => {
+                let message = format!("`{text}` is no number of {of}");
+                let hint = "a number without unit, e.g. `sim:ssd-m*4` or `failed=1`";
+                Err(self.error(Kind::WrongType, span, message, expected, hint))
+            }
+        }
+    }
+
+    fn option(&self, options: &mut Options, part: &Range<usize>) -> Decoded<()> {
+        let at = self.text(part).find('=').expect("asked before");
+        let key_span = self.trimmed(part.start..part.start + at);
+        let (key, span) = (self.text(&key_span), self.trimmed(part.start + at + 1..part.end));
+        let Some(known) = OPTIONS.iter().find(|name| **name == key) else {
+            let hint = match closest(key, &OPTIONS) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "docs/spec.md lists what an array takes".to_owned(),
+            };
+            let message = format!("an array has no option `{key}`");
+            return Err(self.error(Kind::UnknownKey, &key_span, message, one_of(&OPTIONS), hint));
+        };
+        if options.seen.contains(known) {
+            return Err(self.twice(&key_span, &format!("`{known}`")));
+        }
+        options.seen.push(known);
+        let text = self.text(&span);
+        match *known {
+            "chunk" => options.chunk = Some((self.chunk(&span)?, span)),
+            "failed" => {
+                options.failed =
+                    Some((self.number(&span, 1..MEMBERS_MAX as u32, "members")?, span));
+            }
+            "fail_at" => {
+                let time = quantity(self.source, key, text, span.clone(), TIME_EXPECTED)?;
+                options.fail_at = Some((time, span));
+            }
+            "rebuild" => options.rebuild = Some((self.rebuild(&span)?, span)),
+            _ if text.is_empty() => {
+                let hint = "`assay devices` lists the controllers";
+                let message = "`controller=` without a controller";
+                return Err(self.error(Kind::Syntax, &key_span, message, "its name", hint));
+            }
+            _ => options.controller = Some(text.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn chunk(&self, span: &Range<usize>) -> Decoded<Bytes> {
+        let text = self.text(span);
+        let chunk: Bytes = quantity(self.source, "chunk", text, span.clone(), SIZE_EXPECTED)?;
+        let range = Bytes(512)..=Bytes::MIB * 16;
+        if range.contains(&chunk) && chunk.is_multiple_of(Bytes(512)) {
+            return Ok(chunk);
+        }
+        let message = format!("`chunk` = {chunk} is out of range");
+        let expected = "a multiple of 512B up to 16MiB";
+        Err(self.error(Kind::OutOfRange, span, message, expected, "64KiB is the usual one"))
+    }
+
+    fn rebuild(&self, span: &Range<usize>) -> Decoded<Rebuild> {
+        let text = self.text(span);
+        if text == "idle" {
+            return Ok(Rebuild::Idle);
+        }
+        let rate = text.strip_suffix("/s").and_then(|t| t.trim().parse::<Bytes>().ok());
+        rate.filter(|r| r.0 > 0).map(Rebuild::Rate).ok_or_else(|| {
+            let message = format!("`{text}` is no way to rebuild");
+            let expected = "a rate such as `50MB/s`, or `idle`";
+            let hint = "`idle` rebuilds while no request of the host is there";
+            self.error(Kind::BadUnit, span, message, expected, hint)
+        })
+    }
+
+    /// What is fine alone must be possible together.
+    fn check(
+        &self,
+        level: Level,
+        word: &Range<usize>,
+        members: Vec<MemberSpec>,
+        options: Options,
+    ) -> Decoded<ArraySpec> {
+        let (n, least, name) = (members.len(), level.members_min(), level.name());
+        if n < least || n > MEMBERS_MAX {
+            let message = format!("a {name} of {n} member{}", if n == 1 { "" } else { "s" });
+            let expected = format!("{least} to {MEMBERS_MAX} members");
+            let hint = format!("`{name}(sim:ssd-m*{least})` has enough");
+            return Err(self.error(Kind::OutOfRange, word, message, expected, hint));
+        }
+        if level.is_paired() && n % 2 == 1 {
+            let message = format!("a {name} of {n} members");
+            let hint = format!("{} or {} members make pairs", n - 1, n + 1);
+            return Err(self.error(Kind::Impossible, word, message, "an even number", hint));
+        }
+        if let (Level::Raid1, Some((_, span))) = (level, &options.chunk) {
+            let hint = "remove `chunk`, or take `raid10`";
+            let message = "a raid1 has no chunks";
+            return Err(self.error(Kind::Impossible, span, message, "a striped level", hint));
+        }
+        let most = level.failures_max(n);
+        if let Some((failed, span)) = options.failed.as_ref().filter(|(f, _)| *f as usize > most) {
+            let message = format!("a {name} of {n} members does not survive {failed} failures");
+            let expected = format!("at most {most}");
+            let hint = "with more, data is lost and there is nothing to measure";
+            return Err(self.error(Kind::Impossible, span, message, expected, hint));
+        }
+        let after = options.fail_at.as_ref().map(|(_, s)| ("fail_at", s));
+        let after = after.or(options.rebuild.as_ref().map(|(_, s)| ("rebuild", s)));
+        if let (Some((key, span)), None) = (after, &options.failed) {
+            let message = format!("`{key}`, but no member fails");
+            let hint = "add `failed=1`";
+            return Err(self.error(Kind::Impossible, span, message, "`failed` beside it", hint));
+        }
+        Ok(ArraySpec {
+            level,
+            members,
+            has_chunk: options.chunk.is_some(),
+            chunk: options.chunk.map_or(CHUNK, |(chunk, _)| chunk),
+            failed: options.failed.map_or(0, |(failed, _)| failed),
+            fail_at: options.fail_at.map(|(at, _)| at),
+            rebuild: options.rebuild.map(|(rebuild, _)| rebuild),
+            controller: options.controller,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

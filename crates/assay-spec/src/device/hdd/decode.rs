@@ -1,0 +1,215 @@
+//! From the sections of a device file to [`HddSpec`].
+//!
+//! Everything that came with the first format is required; what came later is optional, and what
+//! is left out means the plain case.
+
+use super::zones::{decode_zones, pairs};
+use super::{CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SECTOR, SeekSpec};
+use crate::decode::{Decoded, Section, with_hint};
+use crate::device::Values;
+use crate::diagnostic::Kind;
+use crate::units::{Bytes, Nanos};
+
+/// Most points of a seek table.
+const POINTS: usize = 100_000;
+/// A spec that does not cut its cache gets this many segments of at least this many bytes.
+const SEGMENTS: u64 = 32;
+const SEGMENT: u64 = 64 << 10;
+
+pub(in crate::device) fn decode(
+    top: &mut Section<'_>,
+    values: &mut Values,
+    capacity: Bytes,
+) -> Decoded<HddSpec> {
+    let mut s = top.section("disk", "disk")?;
+    let rpm = values.count(&mut s, "disk", "rpm", 60..100_001)?;
+    let heads = values.count(&mut s, "disk", "heads", 1..65)?;
+    let serpentine = s.has("serpentine") && values.boolean(&mut s, "disk", "serpentine")?;
+    let spare_range = match s.has("spare_range") {
+        true => values.count(&mut s, "disk", "spare_range", 0..1_000_000)?,
+        false => 0,
+    };
+    let zones = decode_zones(&mut s, values, heads, spare_range)?;
+    let head_switch = values.time(&mut s, "disk", "head_switch")?;
+    let write_settle = values.time(&mut s, "disk", "write_settle")?;
+    s.finish()?;
+    let seek = decode_seek(top, values)?;
+    let overhead = decode_overhead(top, values)?;
+    let cache = decode_cache(top, values)?;
+    let order = decode_order(top, values)?;
+    let moves = [head_switch, write_settle, longest(&seek)];
+    if moves.iter().any(|t| *t > Nanos::from_secs(1)) {
+        let message = "an arm that moves for more than a second is broken".to_owned();
+        return Err(top.error(Kind::OutOfRange, top.span_of("seek"), message, "at most 1s"));
+    }
+    let spec = HddSpec {
+        rpm,
+        heads,
+        serpentine,
+        spare_range,
+        zones,
+        seek,
+        head_switch,
+        write_settle,
+        overhead,
+        cache,
+        order,
+    };
+    if spec.raw() < capacity || !capacity.is_multiple_of(Bytes(SECTOR)) {
+        let e = top.error(
+            Kind::Impossible,
+            top.span_of("capacity"),
+            format!("the tracks hold {} and the drive promises {capacity}", spec.raw()),
+            "at most what the tracks hold, in whole sectors",
+        );
+        return Err(with_hint(e, "raise the cylinders or sectors of `disk.zones`"));
+    }
+    Ok(spec)
+}
+
+fn longest(seek: &SeekSpec) -> Nanos {
+    match seek {
+        SeekSpec::ThreePoint { full, .. } => *full,
+        SeekSpec::Table(points) => points.iter().map(|(_, t)| *t).max().unwrap_or(Nanos::ZERO),
+    }
+}
+
+fn decode_seek(top: &mut Section<'_>, values: &mut Values) -> Decoded<SeekSpec> {
+    let mut s = top.section("seek", "seek")?;
+    if s.has("table_ns") {
+        let table = decode_table(&mut s, values)?;
+        s.finish()?;
+        return Ok(table);
+    }
+    let single = values.time(&mut s, "seek", "single")?;
+    let average = values.time(&mut s, "seek", "average")?;
+    let full = values.time(&mut s, "seek", "full")?;
+    if !(single < average && average < full) {
+        let message = "seek times do not grow with distance".to_owned();
+        let e = s.error(Kind::Impossible, s.span(), message, "single < average < full");
+        return Err(with_hint(e, "`average` is the time over a third of the full stroke"));
+    }
+    s.finish()?;
+    Ok(SeekSpec::ThreePoint { single, average, full })
+}
+
+/// A list of `[cylinders, nanoseconds]`, distances ascending.
+fn decode_table(s: &mut Section<'_>, values: &mut Values) -> Decoded<SeekSpec> {
+    let mut inner = values.open(s, "seek", "table_ns")?;
+    let span = inner.span_of("value");
+    let expected = "a list of `[cylinders, nanoseconds]` with growing distances";
+    let wrong = |inner: &Section<'_>, what: &str| {
+        inner.error(Kind::WrongType, span.clone(), format!("`table_ns` {what}"), expected)
+    };
+    let Some(points) = inner.take("value").and_then(|v| pairs(v.get_ref())) else {
+        return Err(wrong(&inner, "is not a list of pairs"));
+    };
+    if !(2..=POINTS).contains(&points.len()) {
+        return Err(wrong(&inner, "has too few or too many points"));
+    }
+    let mut table: Vec<(u32, Nanos)> = Vec::with_capacity(points.len());
+    for (distance, time) in points {
+        let ascends = table.last().is_none_or(|(last, _)| u64::from(*last) < distance);
+        match u32::try_from(distance) {
+            Ok(d @ 1..=10_000_000) if ascends && (1..=1_000_000_000).contains(&time) => {
+                table.push((d, Nanos(time)));
+            }
+            _ => return Err(wrong(&inner, &format!("has a wrong point [{distance}, {time}]"))),
+        }
+    }
+    inner.finish()?;
+    Ok(SeekSpec::Table(table))
+}
+
+fn decode_overhead(top: &mut Section<'_>, values: &mut Values) -> Decoded<OverheadSpec> {
+    let Some(mut s) = top.optional_section("overhead", "overhead")? else {
+        return Ok(OverheadSpec::default());
+    };
+    let mut time = |key| match s.has(key) {
+        true => values.time(&mut s, "overhead", key),
+        false => Ok(Nanos::ZERO),
+    };
+    let spec = OverheadSpec {
+        read_hit: [time("read_hit_after_read")?, time("read_hit_after_write")?],
+        read_miss: [time("read_miss_after_read")?, time("read_miss_after_write")?],
+        write: [time("write_after_read")?, time("write_after_write")?],
+        read_end: time("read_end")?,
+        write_end: time("write_end")?,
+    };
+    s.finish()?;
+    Ok(spec)
+}
+
+fn decode_cache(top: &mut Section<'_>, values: &mut Values) -> Decoded<CacheSpec> {
+    let mut s = top.section("cache", "cache")?;
+    let size = values.size(&mut s, "cache", "size")?;
+    let write_cache = values.boolean(&mut s, "cache", "write_cache")?;
+    let destage_window = values.count(&mut s, "cache", "destage_window", 1..1025)?;
+    let mut count = |s: &mut Section<'_>, key, default| match s.has(key) {
+        true => values.count(s, "cache", key, 1..4097),
+        false => Ok(default),
+    };
+    let most = (size.0 / SEGMENT).clamp(1, SEGMENTS) as u32;
+    let segments = count(&mut s, "segments", most)?;
+    let write_segments = count(&mut s, "write_segments", segments)?;
+    let write_extents = count(&mut s, "write_extents", 0)?;
+    let segment = Bytes(size.0 / u64::from(segments));
+    if segment < Bytes(SECTOR) || write_segments > segments {
+        let what = format!("{segments} segments ({write_segments} for writes) in {size}");
+        let message = format!("the cache cannot be cut into {what}");
+        let expected = "segments of at least a sector, and no more of them for writes";
+        return Err(s.error(Kind::Impossible, s.span_of("segments"), message, expected));
+    }
+    let read_ahead_limit = match s.has("read_ahead_limit") {
+        true => values.size(&mut s, "cache", "read_ahead_limit")?,
+        false => segment,
+    };
+    let words = &["none", "track", "cylinder", "segment", "sequential"];
+    let read_ahead = match s.has("read_ahead") {
+        true => match values.choice(&mut s, "cache", "read_ahead", words)? {
+            0 => ReadAhead::None,
+            1 => ReadAhead::Track,
+            2 => ReadAhead::Cylinder,
+            3 => ReadAhead::Segment,
+            _ => ReadAhead::Sequential,
+        },
+        false => ReadAhead::Segment,
+    };
+    let destage_after = match s.has("destage_after") {
+        true => values.time(&mut s, "cache", "destage_after")?,
+        false => Nanos::ZERO,
+    };
+    let mut flag = |key, default| match s.has(key) {
+        true => values.boolean(&mut s, "cache", key),
+        false => Ok(default),
+    };
+    let spec = CacheSpec {
+        size,
+        segments,
+        read_ahead,
+        read_ahead_limit,
+        join_read_ahead: flag("join_read_ahead", true)?,
+        read_whole_track: flag("read_whole_track", false)?,
+        read_on_arrival: flag("read_on_arrival", false)?,
+        write_on_arrival: flag("write_on_arrival", false)?,
+        read_written: flag("read_written", true)?,
+        write_cache,
+        write_segments,
+        write_extents,
+        combine_writes: flag("combine_writes", true)?,
+        destage_window,
+        destage_after,
+    };
+    s.finish()?;
+    Ok(spec)
+}
+
+fn decode_order(top: &mut Section<'_>, values: &mut Values) -> Decoded<OrderSpec> {
+    let Some(mut s) = top.optional_section("queue", "queue")? else { return Ok(OrderSpec::Fcfs) };
+    let order = match values.choice(&mut s, "queue", "order", &["fcfs", "sptf"])? {
+        0 => OrderSpec::Fcfs,
+        _ => OrderSpec::Sptf { age_limit: values.time(&mut s, "queue", "age_limit")? },
+    };
+    s.finish()?;
+    Ok(order)
+}
