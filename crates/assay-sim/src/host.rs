@@ -9,6 +9,7 @@
 
 use crate::drive::{Accept, Drive};
 use crate::elevator::{self, Elevator, Next, Queue, Waiting};
+use crate::nand::Observer;
 use assay_spec::experiment::{ElevatorKind, HostSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
@@ -202,5 +203,15 @@ impl<D: Drive> Drive for Host<D> {
 
     fn mark(&mut self) {
         self.drive.mark();
+    }
+
+    fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.drive.observe(observer);
+    }
+
+    fn check(&self) {
+        self.drive.check();
+        let sent = self.in_flight + usize::from(self.held.is_some());
+        assert_eq!(sent + self.free.len(), self.sent.len(), "a dispatch was lost");
     }
 }

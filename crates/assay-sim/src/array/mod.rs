@@ -263,4 +263,11 @@ impl Drive for Array {
         self.ports.iter_mut().for_each(Port::mark);
         self.controllers.iter_mut().for_each(Controller::mark);
     }
+
+    fn check(&self) {
+        self.ports.iter().for_each(Port::check);
+        assert!(self.requests > 0 || self.rebuilding.is_some() || self.locks.is_empty());
+        let inside = |r: &Rebuilding| r.next_row < self.layout.rows && self.missing != 0;
+        assert!(self.rebuilding.as_ref().is_none_or(inside), "rebuilding what is whole");
+    }
 }

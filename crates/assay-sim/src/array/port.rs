@@ -126,6 +126,12 @@ impl Port {
         if self.dead { Vec::new() } else { self.drive.counters() }
     }
 
+    /// Panics unless every invariant of the drive holds.
+    pub(crate) fn check(&self) {
+        self.drive.check();
+        assert!(!self.dead || self.waiting.is_empty() && self.flying.is_empty());
+    }
+
     pub(crate) fn mark(&mut self) {
         self.counts = Counts::default();
         self.drive.mark();

@@ -11,11 +11,17 @@ impl Nand {
     pub(super) fn start(&mut self, plane: u32, index: u32, duration: Nanos) {
         let array = self.geometry.array(plane);
         let slot = self.array_slot(array);
-        self.array_total += if self.arrays[array].ops.is_empty() { duration } else { Nanos::ZERO };
-        self.arrays[array].ops.push(index);
+        if self.arrays[array].op == NO_OP {
+            self.arrays[array].op = index;
+            self.array_total += duration;
+        } else {
+            self.arrays[array].joined.push(index);
+        }
         let end = self.events.after(slot, duration);
-        let op = *self.pool.get(index);
-        self.tell_array(&op, self.events.now(), end);
+        if self.observer.is_some() {
+            let op = *self.pool.get(index);
+            self.tell_array(&op, self.events.now(), end);
+        }
     }
 
     fn tell_array(&mut self, op: &Op, start: Nanos, end: Nanos) {
@@ -41,7 +47,7 @@ impl Nand {
     pub(super) fn confirm(&mut self, plane: u32) {
         let array = self.geometry.array(plane);
         let index = self.planes[plane as usize].register;
-        if index == NO_OP || !self.arrays[array].ops.is_empty() {
+        if index == NO_OP || self.arrays[array].op != NO_OP {
             return;
         }
         let op = *self.pool.get(index);
@@ -100,24 +106,35 @@ impl Nand {
     }
 
     pub(super) fn array_done(&mut self, array: usize, notices: &mut Vec<Notice>) {
-        self.events.cancel(self.array_slot(array));
-        let first = self.arrays[array].ops[0];
-        if self.pool.get(first).kind == Kind::Read {
-            return self.sensed(array, first);
-        }
-        for position in 0..self.arrays[array].ops.len() {
-            let index = self.arrays[array].ops[position];
-            let op = *self.pool.get(index);
-            if !self.cache_register && op.kind != Kind::Erase {
-                self.planes[op.spot.plane as usize].register = NO_OP;
+        let index = self.arrays[array].op;
+        if self.pool.get(index).kind == Kind::Read {
+            self.sensed(array, index);
+        } else {
+            // The array counts as busy until all its planes are done with.
+            self.worked(index, notices);
+            while let Some(joined) = self.arrays[array].joined.pop() {
+                self.worked(joined, notices);
             }
-            if op.kind == Kind::Program && op.token != NOBODY {
-                notices.push(Notice::Programmed(op.token, op.spot.plane));
-            }
-            self.end(index);
+            self.arrays[array].op = NO_OP;
+            self.serve_array(array);
         }
-        self.arrays[array].ops.clear();
-        self.serve_array(array);
+        // Its time is over, unless it has begun something new.
+        if self.arrays[array].op == NO_OP || self.arrays[array].waits {
+            self.events.cancel(self.array_slot(array));
+        }
+    }
+
+    /// A program, copy or erase is done.
+    fn worked(&mut self, index: u32, notices: &mut Vec<Notice>) {
+        let op = self.pool.get(index);
+        let (kind, token, plane) = (op.kind, op.token, op.spot.plane);
+        if !self.cache_register && kind != Kind::Erase {
+            self.planes[plane as usize].register = NO_OP;
+        }
+        if kind == Kind::Program && token != NOBODY {
+            notices.push(Notice::Programmed(token, plane));
+        }
+        self.end(index);
     }
 
     /// A page is in the page register.
@@ -126,10 +143,10 @@ impl Nand {
         let register = self.planes[plane as usize].register;
         if self.cache_register && register != NO_OP {
             // It stays there until the cache register is free.
-            self.pool.get(index).loaded = true;
+            self.arrays[array].waits = true;
             return;
         }
-        self.arrays[array].ops.clear();
+        self.arrays[array].op = NO_OP;
         self.planes[plane as usize].register = index;
         self.shift(plane, index);
         self.serve_array(array);
@@ -139,6 +156,10 @@ impl Nand {
     #[inline]
     pub(super) fn serve_array(&mut self, array: usize) {
         let planes = self.geometry.planes_of_array(array);
+        if planes.len() == 1 {
+            self.confirm(array as u32);
+            return self.serve_plane(array as u32);
+        }
         let first = self.arrays[array].turn;
         self.arrays[array].turn = (first + 1) % planes.len();
         for offset in 0..planes.len() {

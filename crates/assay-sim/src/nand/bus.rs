@@ -59,12 +59,9 @@ impl Nand {
     /// Data that waits on the array of `plane` moves to its free cache register.
     fn move_sensed(&mut self, plane: u32) {
         let array = self.geometry.array(plane);
-        let waiting = self.arrays[array].ops.first().copied();
-        let Some(index) = waiting.filter(|_| self.cache_register) else { return };
-        let op = self.pool.get(index);
-        // `loaded` marks what has been sensed and waits.
-        if op.kind == Kind::Read && op.loaded && op.spot.plane == plane {
-            self.arrays[array].ops.clear();
+        let (index, waits) = (self.arrays[array].op, self.arrays[array].waits);
+        if waits && self.pool.get(index).spot.plane == plane {
+            (self.arrays[array].op, self.arrays[array].waits) = (NO_OP, false);
             self.planes[plane as usize].register = index;
             self.shift(plane, index);
             self.serve_array(array);

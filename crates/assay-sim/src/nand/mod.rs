@@ -63,9 +63,13 @@ struct Plane {
 }
 
 /// A cell array: what it does, or holds sensed because the register is not free.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Array {
-    ops: Vec<u32>,
+    op: u32,
+    /// Programs of other planes that are one with it.
+    joined: Vec<u32>,
+    /// It has sensed a page that waits for its plane's register.
+    waits: bool,
     /// The plane served first when the array falls idle.
     turn: u32,
 }
@@ -121,12 +125,13 @@ impl Nand {
     pub(crate) fn new(spec: &NandSpec, first_slot: usize) -> Nand {
         let geometry = Geometry::new(spec);
         let plane = || Plane { head: NO_OP, tail: NO_OP, register: NO_OP };
+        let array = Array { op: NO_OP, joined: Vec::new(), waits: false, turn: 0 };
         let channel = || Channel { now: NO_OP, queue: VecDeque::new() };
         Nand {
             events: Events::new(first_slot + (spec.channels + spec.planes()) as usize),
             first_slot,
             planes: (0..spec.planes()).map(|_| plane()).collect(),
-            arrays: vec![Array::default(); geometry.arrays()],
+            arrays: vec![array; geometry.arrays()],
             channels: (0..spec.channels).map(|_| channel()).collect(),
             geometry,
             pool: Pool::new(),
@@ -161,7 +166,7 @@ impl Nand {
     }
 
     fn is_array_idle(&self, plane: u32) -> bool {
-        self.arrays[self.geometry.array(plane)].ops.is_empty()
+        self.arrays[self.geometry.array(plane)].op == NO_OP
     }
 
     #[inline]
@@ -173,6 +178,9 @@ impl Nand {
 
     #[inline]
     fn program_time(&self, page: u32) -> Nanos {
+        if self.program[0] == self.program[1] {
+            return self.program[0];
+        }
         self.program[(self.geometry.page_in_block(page) & 1) as usize]
     }
 
@@ -226,9 +234,11 @@ impl Nand {
     /// Whether the array of `plane` senses, or has sensed, a page of it.
     fn is_sensing(&mut self, plane: u32) -> bool {
         let array = self.geometry.array(plane);
-        let Some(index) = self.arrays[array].ops.first().copied() else { return false };
-        let op = self.pool.get(index);
-        op.kind == Kind::Read && op.spot.plane == plane
+        let index = self.arrays[array].op;
+        index != NO_OP && {
+            let op = self.pool.get(index);
+            op.kind == Kind::Read && op.spot.plane == plane
+        }
     }
 
     /// Removes the head of a plane's queue.

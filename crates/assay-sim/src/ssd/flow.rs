@@ -132,7 +132,8 @@ impl<F: Ftl> Ssd<F> {
     /// Sends for the pages of writes that there is room for, in order.
     fn send_for_writes(&mut self) {
         while let Some(number) = self.writes.front().copied() {
-            let flight = self.requests[number as usize].clone();
+            let flight = &self.requests[number as usize];
+            let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);
             if flight.request.op == Op::Flush {
                 self.ftl.flush(&mut self.nand);
                 if self.unprogrammed > 0 {
@@ -142,7 +143,7 @@ impl<F: Ftl> Ssd<F> {
                 self.complete(number);
                 continue;
             }
-            for page in flight.next..flight.pages.end {
+            for page in next..end {
                 if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
                     self.requests[number as usize].next = page;
                     // What waits for the rest of its stripe keeps a slot: it must not wait for
@@ -153,7 +154,7 @@ impl<F: Ftl> Ssd<F> {
                 self.transfer(Transfer { number, page });
             }
             self.writes.pop_front();
-            if flight.left == 0 {
+            if empty {
                 self.complete(number);
             }
         }
@@ -309,7 +310,7 @@ impl<F: Ftl> Ssd<F> {
     fn complete(&mut self, number: u32) {
         let tag = self.requests[number as usize].request.tag;
         self.free.push(number);
-        self.done.push_back(Completion { tag, at: self.nand.events.now(), error: 0 });
+        self.done.push(Completion { tag, at: self.nand.events.now(), error: 0 });
         if let Some(after) = self.background_after.filter(|_| self.in_flight() == 0) {
             self.nand.events.after(TIMER, after);
         }

@@ -62,7 +62,7 @@ pub(crate) struct Ssd<F> {
     /// Host pages on their way to the cells.
     unprogrammed: u64,
     notices: Vec<Notice>,
-    done: VecDeque<Completion>,
+    done: Vec<Completion>,
 
     host_pages: u64,
     firmware_total: Nanos,
@@ -124,7 +124,7 @@ impl<F: Ftl> Ssd<F> {
             is_working: false,
             unprogrammed: 0,
             notices: Vec::new(),
-            done: VecDeque::new(),
+            done: Vec::new(),
             host_pages: 0,
             firmware_total: Nanos::ZERO,
             link_total: Nanos::ZERO,
@@ -175,13 +175,13 @@ impl<F: Ftl> Drive for Ssd<F> {
 
     fn next_event(&self) -> Option<Nanos> {
         // What is done waits for `advance` to fetch it.
-        self.done.front().map(|c| c.at).or_else(|| self.nand.events.next())
+        self.done.first().map(|c| c.at).or_else(|| self.nand.events.next())
     }
 
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
         while self.step(to) {}
         self.nand.events.pass(to.max(self.nand.events.now()));
-        completions.extend(self.done.drain(..));
+        completions.append(&mut self.done);
     }
 
     fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
@@ -189,7 +189,7 @@ impl<F: Ftl> Drive for Ssd<F> {
         if self.done.is_empty() && until != Nanos::NEVER {
             self.nand.events.pass(until);
         }
-        completions.extend(self.done.drain(..));
+        completions.append(&mut self.done);
         self.nand.events.now()
     }
 

@@ -1,13 +1,15 @@
 //! `assay devices`: modelled drives with their sources, and what may be done to this machine's.
 
 use super::Common;
-use crate::output::{DONE, Outcome, data, json};
+use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_engine::plan::load_model;
 use assay_engine::safety;
 use assay_spec::catalog::{self, CONTROLLERS, DEVICES};
 use assay_spec::decode::Source;
 use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec, Fact, Origin};
+use assay_spec::disksim;
 use assay_spec::units::human_size;
+use std::path::{Path, PathBuf};
 
 /// Options of `assay devices`.
 #[derive(Debug, clap::Args)]
@@ -15,16 +17,48 @@ pub struct Options {
     /// A modelled drive, a controller, or a device file (`mine.toml`): show every value with its
     /// source
     name: Option<String>,
+    /// Print the device file of a disk that DiskSim has parameters for (`FILE.diskspecs`; the model
+    /// and the seek curve it names must lie beside it)
+    #[arg(long, value_name = "FILE.diskspecs", conflicts_with = "name")]
+    import_disksim: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
 
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
+    if let Some(specs) = &options.import_disksim {
+        return import_disksim(specs);
+    }
     match &options.name {
         Some(name) => show(name.strip_prefix("sim:").unwrap_or(name), &options.common),
         None => list(&options.common),
     }
+}
+
+/// Prints the device file that a disk's DiskSim parameters make.
+fn import_disksim(specs: &Path) -> Outcome {
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|e| {
+            let hint = "DiskSim describes a disk in .diskspecs, .model and .seek, side by side";
+            Failure::usage(format!("cannot read {}: {e}", path.display()), hint)
+        })
+    };
+    let unnamed = |what: &str| {
+        let text = format!("{} names no {what}", specs.display());
+        Failure::usage(text, "is it a `disksim_disk` block of a .diskspecs file?")
+    };
+    let text = read(specs)?;
+    let (model, _) = disksim::references(&text, None);
+    let model = read(&specs.with_file_name(model.ok_or_else(|| unnamed("model"))?))?;
+    let (_, seek) = disksim::references(&text, Some(&model));
+    let seek = read(&specs.with_file_name(seek.ok_or_else(|| unnamed("seek curve"))?))?;
+    let stem = specs.file_stem().map(|s| s.to_string_lossy().to_lowercase().replace('_', "-"));
+    let name = stem.unwrap_or_else(|| "disk".to_owned());
+    let device = disksim::import(&model, &text, &seek, &name);
+    let device = device.map_err(|e| Failure::usage(e.to_string(), ""))?;
+    data(device.trim_end());
+    Ok(DONE)
 }
 
 fn list(common: &Common) -> Outcome {
@@ -52,22 +86,24 @@ fn list(common: &Common) -> Outcome {
         }));
         return Ok(DONE);
     }
+    let width = specs.iter().map(|s| s.name.len() + "sim:".len()).max().unwrap_or(0);
     let mut lines = vec!["Modelled drives (virtual time)".to_owned()];
     for spec in &specs {
         let aliases = match spec.aliases.as_slice() {
             [] => String::new(),
             names => format!(" (also {})", names.join(", ")),
         };
-        lines.push(format!("  {:<14} {}{aliases}", format!("sim:{}", spec.name), spec.title));
+        let name = format!("sim:{}", spec.name);
+        lines.push(format!("  {name:<width$}  {}{aliases}", spec.title));
     }
     lines.push("\nControllers, for arrays: `raid5(sim:ssd-m*4, controller=perc-6i)`".to_owned());
-    lines.extend(controllers.iter().map(|c| format!("  {:<14} {}", c.name, c.title)));
+    lines.extend(controllers.iter().map(|c| format!("  {:<width$}  {}", c.name, c.title)));
     lines.push("\nBlock devices of this machine".to_owned());
     for d in &real {
         let path = d.path.display().to_string();
         let size = human_size(d.size);
         let model = d.model.as_deref().unwrap_or("");
-        lines.push(format!("  {path:<14} {size:>10}  {model:<20} {}", d.may));
+        lines.push(format!("  {path:<width$}  {size:>10}  {model:<20} {}", d.may));
     }
     if real.is_empty() {
         lines.push("  none".to_owned());

@@ -236,6 +236,7 @@ fn work(level: Level, members: usize, seed: u64, failed: usize, rebuild: Option<
         }
         array.advance(now, &mut completions);
         model.follow(&array);
+        array.check();
         for completion in completions.drain(..) {
             assert_eq!(completion.error, 0);
             assert!(open.remove(&completion.tag).is_some(), "ended twice");

@@ -84,6 +84,7 @@ fn run<D: Drive>(
         }
     }
     assert!(open.is_empty(), "a request was lost");
+    host.check();
     all
 }
 

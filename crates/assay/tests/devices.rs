@@ -1,0 +1,60 @@
+//! `assay devices`: what it lists, and DiskSim's files turned into ours.
+
+#![allow(clippy::print_stdout)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn devices(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.arg("devices").args(arguments).output().expect("runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn every_listed_drive_can_be_shown() {
+    let list = text(&devices(&[]).stdout);
+    let names: Vec<&str> =
+        list.split_whitespace().filter(|w| w.starts_with("sim:") && !w.contains('(')).collect();
+    assert!(names.len() >= 12, "{list}");
+    for name in names.into_iter().filter(|n| !n.contains('*')) {
+        let shown = devices(&[name]);
+        assert!(shown.status.success(), "{name}: {}", text(&shown.stderr));
+    }
+}
+
+#[test]
+fn a_disk_of_disksim_becomes_a_device_file() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let data = std::env::var_os("ASSAY_DATA").map_or(root.join("../shared/data"), PathBuf::from);
+    let specs = data.join("disksim/atlas10k.diskspecs");
+    if !specs.exists() {
+        return println!("skipped: no {}", specs.display());
+    }
+    let imported = devices(&["--import-disksim", &specs.to_string_lossy()]);
+    assert!(imported.status.success(), "{}", text(&imported.stderr));
+    let ours = std::fs::read_to_string(root.join("devices/atlas10k.toml")).expect("in the tree");
+    assert!(text(&imported.stdout) == ours, "the catalogue has what the importer makes");
+}
+
+#[test]
+fn what_is_no_disk_of_disksim_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let specs = folder.path().join("x.diskspecs");
+    let refused = |content: &str| {
+        std::fs::write(&specs, content).expect("written");
+        let output = devices(&["--import-disksim", &specs.to_string_lossy()]);
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr).replace(&folder.path().display().to_string(), "DIR")
+    };
+    assert_eq!(
+        refused("nothing of the kind"),
+        "error: DIR/x.diskspecs names no model\n\
+         hint: is it a `disksim_disk` block of a .diskspecs file?\n"
+    );
+    let missing = refused("disksim_disk X { Model = source x.model }");
+    assert!(missing.starts_with("error: cannot read DIR/x.model: "), "{missing}");
+}
