@@ -16,6 +16,8 @@ pub(super) struct InFlight {
     next: u32,
     /// Pages that are not done.
     left: u32,
+    /// Whether it covers whole pages only.
+    whole: bool,
 }
 
 /// A page's share of a request on the link.
@@ -42,7 +44,8 @@ impl<F: Ftl> Ssd<F> {
         let end = request.end().0 + self.page.0 - 1;
         let (next, end) = (request.offset.0 >> self.page_bits, end >> self.page_bits);
         let (next, end) = (next as u32, end as u32);
-        let flight = InFlight { request, pages: next..end, next, left: end - next };
+        let whole = (request.offset.0 | request.length.0) & (self.page.0 - 1) == 0;
+        let flight = InFlight { request, pages: next..end, next, left: end - next, whole };
         let number = match self.free.pop() {
             Some(number) => {
                 self.requests[number as usize] = flight;
@@ -172,9 +175,12 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     fn begin_transfer(&mut self, transfer: Transfer) {
         self.on_link = Some(transfer);
-        let share = self.share(&self.requests[transfer.number as usize].request, transfer.page);
-        let whole = share == self.page;
-        let duration = if whole { self.page_time } else { share.time_at(self.rate) };
+        let flight = &self.requests[transfer.number as usize];
+        let duration = if flight.whole {
+            self.page_time
+        } else {
+            self.share(&flight.request, transfer.page).time_at(self.rate)
+        };
         self.link_total += duration;
         self.nand.events.after(LINK, duration);
     }
@@ -209,8 +215,9 @@ impl<F: Ftl> Ssd<F> {
             self.unprogrammed -= 1;
             return self.page_done(done.number);
         }
-        let share = self.share(&flight.request, done.page);
-        let merges = share < self.page && !self.is_buffered(done.page);
+        let merges = !self.requests[done.number as usize].whole
+            && self.share(&self.requests[done.number as usize].request, done.page) < self.page
+            && !self.is_buffered(done.page);
         if merges && self.ftl.locate(done.page).is_some() {
             // The rest of a page that is written in part is read first; `page_read` goes on.
             let number = match &mut self.buffer {

@@ -144,10 +144,12 @@ impl<F: Ftl> Ssd<F> {
             LINK => self.transferred(),
             TIMER => self.work_in_background(),
             _ => {
-                let mut notices = std::mem::take(&mut self.notices);
-                self.nand.happen(slot, &mut notices);
-                notices.drain(..).for_each(|notice| self.noticed(notice));
-                self.notices = notices;
+                self.nand.happen(slot, &mut self.notices);
+                // What a notice leads to is asked for, and gives no notice before its time.
+                for index in 0..self.notices.len() {
+                    self.noticed(self.notices[index]);
+                }
+                self.notices.clear();
                 if self.is_working {
                     self.work_in_background();
                 }
