@@ -159,6 +159,7 @@ impl Repeat<'_> {
         before_measure: impl FnOnce(&mut T),
     ) -> Result<RepeatRecord> {
         let WorkloadSpec { phases, arrival, streams, .. } = self.workload;
+        self.check_ranges(target.capacity())?;
         let mut warnings = self.range_warnings(target.capacity());
         self.precondition(target, phases, &mut warnings)?;
         let mut generator = Generator::new(streams, target.capacity(), self.seed);
@@ -222,6 +223,20 @@ impl Repeat<'_> {
     fn log_writer(&self) -> Result<Option<LogWriter>> {
         let Some(directory) = self.directory.filter(|_| self.log) else { return Ok(None) };
         LogWriter::create(&directory.join("log").join(format!("{}.parquet", self.stem))).map(Some)
+    }
+
+    /// A range that begins beyond the end of the target leaves nothing to ask for.
+    fn check_ranges(&self, capacity: Bytes) -> Result<()> {
+        let outside = |s: &&StreamSpec| s.span.start >= capacity;
+        let Some(stream) = self.workload.streams.iter().find(outside) else { return Ok(()) };
+        Err(Error::usage(
+            "range-outside",
+            format!(
+                "the range of `{}` begins at {} and the target ends at {capacity}",
+                self.workload.name, stream.span.start
+            ),
+            "lower `range`, or measure a larger target",
+        ))
     }
 
     fn range_warnings(&self, capacity: Bytes) -> Vec<String> {

@@ -23,6 +23,11 @@ pub fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }
 
+/// Whether [`interrupt`] was called.
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
 /// Where finished requests go.
 pub trait Sink {
     /// Takes one request.
@@ -184,7 +189,7 @@ impl Phase {
             if self.close_rounds(now) || now >= self.deadline {
                 issuing = false;
             }
-            if INTERRUPTED.load(Ordering::Relaxed) {
+            if is_interrupted() {
                 issuing = false;
                 if self.in_flight == 0 {
                     return Err(interrupted());

@@ -224,6 +224,14 @@ fn create_run_directory(directory: &Path) -> Result<()> {
             ),
         ));
     }
+    let occupied = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
+    if occupied {
+        return Err(Error::usage(
+            "out-not-empty",
+            format!("{} is not empty", directory.display()),
+            "a run would replace files in it: choose another `--out`",
+        ));
+    }
     for sub in ["log", "series"] {
         std::fs::create_dir_all(directory.join(sub)).map_err(not_writable)?;
     }

@@ -180,11 +180,13 @@ fn stem(name: &str) -> &str {
     file.strip_suffix(".toml").unwrap_or(file)
 }
 
-/// True if `text` can only be meant as an array.
+/// True if `text` can only be meant as an array: the name of a level, or any word around a
+/// parenthesis that is closed.
 pub fn is_array(text: &str) -> bool {
     let text = text.trim();
     let Some((word, _)) = text.split_once('(') else { return false };
-    text.ends_with(')') && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    let closed = text.ends_with(')') || word.starts_with("raid");
+    closed && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
 /// Cuts a list of targets at the commas that stand in no parentheses.

@@ -818,3 +818,34 @@ fn every_error_of_the_engine_and_every_kind_of_mistake_is_explained() {
     let missing: Vec<&String> = wanted.difference(&explained).collect();
     assert!(missing.is_empty(), "without an explanation: {missing:?}");
 }
+
+#[test]
+fn what_would_measure_nothing_or_replace_something_is_refused() {
+    let dir = temporary();
+    let place = dir.path();
+    std::fs::File::create(place.join("sparse.img")).unwrap().set_len(1 << 20).unwrap();
+    let sparse = assay(place, &["run", "quick", "--only", "./sparse.img", "--out", "a"]);
+    let talk = String::from_utf8_lossy(&sparse.stderr);
+    assert_eq!(sparse.status.code(), Some(3), "{talk}");
+    let said = "error[file-has-holes]: ./sparse.img was never written from byte 0 on\nhint: ";
+    assert!(talk.starts_with(said), "{talk}");
+
+    std::fs::create_dir(place.join("mine")).unwrap();
+    std::fs::write(place.join("mine/report.html"), "mine").unwrap();
+    let full = assay(place, &["run", "quick", "--only", "sim:ssd-m", "--out", "mine"]);
+    let talk = String::from_utf8_lossy(&full.stderr);
+    let said = "error[out-not-empty]: mine is not empty\nhint: a run would replace files in it: \
+                choose another `--out`";
+    assert_eq!((full.status.code(), talk.trim_end()), (Some(2), said));
+    assert_eq!(std::fs::read_to_string(place.join("mine/report.html")).unwrap(), "mine");
+
+    let beyond = "format = 1\nname = \"far\"\nquestion = \"Where?\"\ntargets = [\"sim:ssd-m\"]\n\
+                  [[workload]]\nname = \"far\"\nread_share = 1.0\nsize = \"4KiB\"\n\
+                  pattern = \"random\"\nrange = \"100GB..\"\nmeasure = { requests = 10 }\n";
+    std::fs::write(place.join("far.toml"), beyond).unwrap();
+    let far = assay(place, &["run", "far.toml", "--out", "b"]);
+    let talk = String::from_utf8_lossy(&far.stderr);
+    assert_eq!(far.status.code(), Some(2), "{talk}");
+    let said = "error[range-outside]: the range of `far` begins at 100GB and the target ends at";
+    assert!(talk.contains(said), "{talk}");
+}

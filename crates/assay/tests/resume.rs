@@ -301,3 +301,18 @@ fn a_run_of_another_version_is_not_gone_on_with() {
     assert_eq!(output.status.code(), Some(2));
     assert!(files(&place.join("out")) == before, "nothing was touched");
 }
+
+#[test]
+fn ctrl_c_while_a_file_is_made_leaves_none() {
+    let (_alone, dir) = (alone(), temporary());
+    let place = place(dir.path(), "making");
+    let words = ["run", "quick", "--only", "./new.img", "--size", "4GiB", "--out", "out"];
+    let mut child = assay(&place, &words).spawn().unwrap();
+    assert!(wait_for(&mut child, &place.join("new.img")));
+    let output = interrupt(child);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{talk}");
+    let expected = "interrupted while making ./new.img; it has been removed";
+    assert!(talk.contains(expected), "{talk}");
+    assert!(!place.join("new.img").exists() && !place.join("out").exists());
+}

@@ -50,6 +50,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          the kernel's log.",
     ),
     (
+        "file-has-holes",
+        "A part of the file was never written. The file system answers reads there by itself, so \
+         they would measure the processor and not the disk.",
+    ),
+    (
         "file-not-ours",
         "The file exists and assay did not make it, so its contents may matter to somebody. \
          assay writes only to files that it made itself, which carry the extended attribute \

@@ -96,6 +96,7 @@ pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
 fn open_file(path: &Path, metadata: &Metadata, intent: &Intent) -> Result<Opened> {
     let read_only = File::open(path).map_err(|e| cannot_open(path, e))?;
     if !intent.writes {
+        refuse_holes(path, metadata, &read_only)?;
         set_direct(&read_only, path)?;
         same(path, metadata, &read_only)?;
         return describe(path, read_only, Kind::File, false);
@@ -110,6 +111,21 @@ fn open_file(path: &Path, metadata: &Metadata, intent: &Intent) -> Result<Opened
     set_direct(&file, path)?;
     same(path, metadata, &file)?;
     describe(path, file, Kind::File, false)
+}
+
+/// Refuses a file that was not written from end to end: what was never written is answered by the
+/// file system, and the disk is not asked. Space that is only preallocated counts as a hole too.
+fn refuse_holes(path: &Path, metadata: &Metadata, file: &File) -> Result<()> {
+    // SAFETY: a seek on a descriptor that `file` keeps open, with plain numbers.
+    let hole = unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_HOLE) };
+    // A file system that knows no holes says the end, or nothing.
+    let Some(hole) = u64::try_from(hole).ok().filter(|at| *at < metadata.len()) else {
+        return Ok(());
+    };
+    let message = format!("{} was never written from byte {hole} on", path.display());
+    let hint = "reads there do not reach the disk: let assay make the file, with a new name and \
+                --size, or copy it with `cp --sparse=never`";
+    Err(Error::environment("file-has-holes", message, hint))
 }
 
 /// Why an existing file is not written to, if so.

@@ -94,6 +94,11 @@ const TOPICS: &[(&str, &str)] = &[
         "Another version of assay began the run. Versions may measure and model differently, so a \
          run is finished by the version that began it. `assay report` reads it as it is.",
     ),
+    (
+        "out-not-empty",
+        "A run directory is a directory of its own: files of other origin are never replaced.",
+    ),
+    ("range-outside", "The workload's range begins beyond the end of the target."),
     ("out-not-writable", "The run directory cannot be created where `--out` says."),
     ("log-not-written", "The request log could not be written; the cell is not finished."),
     ("log-unreadable", "A request log is damaged or of another schema."),

@@ -82,6 +82,7 @@ pub fn execute(
     };
     let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
     let writes = workloads.any(WorkloadSpec::writes);
+    watch_for_interrupt();
     let targets = open_targets(targets, &intent, writes)?;
     let started = utc_now();
     let directory = running.out.unwrap_or_else(|| default_directory(&subject.study, &started));
@@ -98,7 +99,6 @@ pub fn execute(
         run.threads = usize::from(threads);
     }
     announce_writes(&run, common);
-    watch_for_interrupt();
     let progress = Progress::new(run.record.plan.len(), common.quiet);
     let ended = run.start(&directory, &progress);
     progress.clear();

@@ -77,9 +77,13 @@ impl From<PlanError> for Failure {
 pub fn data(text: &str) {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    if write!(out, "{text}{end}").and_then(|()| out.flush()).is_err() {
+    let Err(error) = write!(out, "{text}{end}").and_then(|()| out.flush()) else { return };
+    // `| head` has seen enough; a full disk has not.
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(i32::from(DONE));
     }
+    talk(&format!("error: the output could not be written: {error}\nhint: is the disk full?"));
+    std::process::exit(i32::from(ENVIRONMENT));
 }
 
 /// Data as JSON, to stdout.

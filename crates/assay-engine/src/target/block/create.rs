@@ -2,11 +2,13 @@
 //!
 //! *Invariants.* Never under `/dev`, never over something that exists (`O_EXCL`, so not through a
 //! dangling symlink either). Written in full, because the unwritten extents of a merely allocated
-//! file read as zeros without asking the drive. The mark comes last: a file with it is whole.
-//! If anything fails, the file is removed; if the process is killed, an unmarked file stays behind.
+//! file read as zeros without asking the drive. The mark comes last: a file with it is whole. If
+//! anything fails, or Ctrl-C comes, the file is removed; if the process is killed, an unmarked file
+//! stays behind.
 
 use super::{cannot_open, resolve, set_direct};
-use crate::error::{Error, Result};
+use crate::drive;
+use crate::error::{Error, ErrorKind, Result};
 use crate::safety::{Intent, mark};
 use crate::target::uring::buffers::Region;
 use assay_spec::{Bytes, seed};
@@ -54,6 +56,14 @@ pub(super) fn create(path: &Path, intent: &Intent) -> Result<File> {
     set_direct(&file, path)?;
     let made = allocate(&file, size).and_then(|()| fill(&file, size));
     made.and_then(|()| mark::put(&file, &resolve(path))).map_err(|cause| {
+        if drive::is_interrupted() {
+            let message = format!("interrupted while making {name}; it has been removed");
+            let hint = "the same command begins again";
+            return Error {
+                kind: ErrorKind::Interrupted,
+                ..Error::usage("interrupted", message, hint)
+            };
+        }
         let message = format!("cannot make {name} of {size}");
         let hint = "see `df` for the space that is left; what was begun has been removed";
         Error::environment("target-create", message, hint).caused_by(cause)
@@ -112,6 +122,9 @@ fn fill(file: &File, size: Bytes) -> io::Result<()> {
     let mut region = Region::new(1, CHUNK)?;
     let mut at = Bytes::ZERO;
     while at < size {
+        if drive::is_interrupted() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         let length = CHUNK.0.min(size.0 - at.0) as usize;
         region.fill(seed::derive(at.0, &["fill"]));
         // SAFETY: the writes below are synchronous: nothing is in flight here.
