@@ -1,10 +1,11 @@
 //! Metrics of a cell by name, each with its uncertainty.
 //!
 //! Base units: ns, bytes/s, 1/s, shares of 1. With two repeats or more, a metric is computed for
-//! each repeat and the t interval over the repeats is given around their mean; a percentile beyond
-//! which a repeat has fewer than ten requests is taken of all repeats merged instead, by order
-//! statistics. With one repeat: batch means of the series for bandwidth, iops and mean; order
-//! statistics for quantiles; Wilson for shares.
+//! each repeat and the t interval over the repeats is given around their mean. A percentile is
+//! always that of all requests of all repeats together; its interval is by order statistics,
+//! widened by how far the repeats lie apart (a t interval of their logarithms), and never narrower
+//! than the bucket of the histogram. With one repeat: batch means of the series for bandwidth, iops
+//! and mean; order statistics for quantiles; Wilson for shares.
 
 use crate::stats::{Estimate, batch, order, proportion, student};
 use assay_spec::record::{CellRecord, RepeatRecord};
@@ -168,26 +169,40 @@ fn known(cell: &CellRecord, op: Option<Op>, measure: Measure) -> Result<Estimate
         _ => {}
     }
     let values: Vec<f64> = cell.repeats.iter().filter_map(|r| one(r, op, measure)).collect();
-    let enough = match measure {
-        Measure::Quantile(q) => cell.repeats.iter().all(|r| quantile_is_fair(r, op, q)),
-        _ => true,
-    };
     let all = values.len() > 1 && values.len() == cell.repeats.len();
-    let repeats = student::of_repeats(&values).filter(|_| all && enough);
+    if let Measure::Quantile(q) = measure {
+        let fair = all && cell.repeats.iter().all(|r| quantile_is_fair(r, op, q));
+        return Ok(pooled_quantile(&merged, q, if fair { &values } else { &[] }));
+    }
+    let repeats = student::of_repeats(&values).filter(|_| all);
     let estimate = repeats.unwrap_or_else(|| single(cell, op, measure, &merged, &values));
-    // A symmetric interval around a percentile may reach below anything that was ever measured.
-    let floor = match (measure, merged.min()) {
-        (Measure::Quantile(_), Some(min)) => (min.0 as f64).min(estimate.value),
-        _ => 0.0,
-    };
-    Ok(at_least(floor, estimate))
+    Ok(at_least(0.0, estimate))
+}
+
+/// The quantile of all requests together; `repeats` are those of the repeats, if they are fair.
+fn pooled_quantile(merged: &Histogram, q: f64, repeats: &[f64]) -> Estimate {
+    let none = || Estimate::bare(f64::NAN, "no requests");
+    let mut estimate = order::quantile(merged, q).unwrap_or_else(none);
+    let logs: Vec<f64> = repeats.iter().map(|v| libm::log(v.max(1.0))).collect();
+    if let Some(apart) = student::of_repeats(&logs)
+        && let Some((low, high)) = apart.interval
+    {
+        let (inner_low, inner_high) = estimate.interval.unwrap_or((estimate.value, estimate.value));
+        let interval = (libm::exp(low).min(inner_low), libm::exp(high).max(inner_high));
+        estimate = Estimate { interval: Some(interval), basis: apart.basis, ..estimate };
+    }
+    let bucket = |v: f64| assay_spec::histogram::bucket(Nanos(v as u64));
+    if let Some((low, high)) = &mut estimate.interval {
+        *low = assay_spec::histogram::lower_bound(bucket(*low)).0 as f64;
+        *high = assay_spec::histogram::lower_bound(bucket(*high) + 1).0 as f64;
+    }
+    estimate
 }
 
 /// Requests a repeat must have beyond a quantile for its value to be more than the luck of a few.
 const BEYOND: f64 = 10.0;
 
-/// True if a repeat has enough requests beyond the quantile; else the repeats are merged and order
-/// statistics taken of all.
+/// True if a repeat has enough requests beyond the quantile to say how far the repeats lie apart.
 fn quantile_is_fair(repeat: &RepeatRecord, op: Option<Op>, q: f64) -> bool {
     let ops = repeat.ops.iter().filter(|o| op.is_none_or(|op| o.op == op));
     let n: u64 = ops.map(|o| o.latency.count()).sum();
@@ -245,9 +260,6 @@ fn single(
             Measure::Iops => batch::around(value, &iops_series(repeat)),
             _ => batch::around(value, &latency_series(repeat)),
         },
-        (Measure::Quantile(q), _) => {
-            order::quantile(merged, q).unwrap_or_else(|| Estimate::bare(value, "no requests"))
-        }
         (Measure::Share(..), _) => {
             let e = proportion::share(value, merged.count());
             // A single repeat's share and the merged one are the same number.
@@ -300,6 +312,23 @@ mod tests {
         assert_eq!(direction("read.share<1ms"), (Some(Op::Read), "share<1ms"));
         assert_eq!(direction("readmean"), (None, "readmean"));
         assert!(is_known("write.p50") && !is_known("write.queue"));
+    }
+
+    #[test]
+    fn a_percentile_is_that_of_all_requests_together() {
+        // One repeat is fast; the other two have a slow tenth.
+        let fast = vec![100; 1000];
+        let slow: Vec<u64> = (0..1000).map(|i| if i % 10 == 0 { 900 } else { 100 }).collect();
+        let cell = crate::load::sample::cell(&[&fast, &slow, &slow]);
+        let p99 = estimate(&cell, "p99").unwrap();
+        let (low, high) = p99.interval.unwrap();
+        let near = |v: f64, to: f64| (v / to - 1.0).abs() < 0.004;
+        assert!(near(p99.value, 900.0), "200 of 3000, and not the mean of 100, 900 and 900");
+        assert!(low < 100.0 && high >= 900.0, "the repeats lie far apart: {low} to {high}");
+        assert_eq!(p99.basis, Basis::Repeats(3));
+        let p50 = estimate(&cell, "p50").unwrap();
+        let (low, high) = p50.interval.unwrap();
+        assert!(low <= 100.0 && high > 100.0, "never narrower than a bucket: {low} to {high}");
     }
 
     #[test]

@@ -38,19 +38,36 @@ fn row(cell: &CellRecord) -> Vec<String> {
         Ok(e) => plus_minus(&e.scaled(1e-6)),
         Err(e) => return vec![clip(&cell.target, 20), format!("({})", clip(&e.to_string(), 60))],
     };
-    let short = |name: &str| get(name).map_or_else(|_| "-".into(), |e| human_time(e.value));
+    let short = |name: &str| get(name).map_or_else(|_| "-".into(), |e| marked(&e));
     let tail = get("p99.9");
     vec![
         clip(&cell.target, 20),
         bandwidth,
-        get("iops").map_or_else(|_| "-".into(), |e| count(e.value)),
+        get("iops").map_or_else(|_| "-".into(), |e| mark(&e).to_owned() + &count(e.value)),
         short("mean"),
         short("p50"),
         short("p99"),
         short("p99.9"),
         tail.map_or_else(|_| String::new(), |e| range(&e)),
-        short("max"),
+        get("max").map_or_else(|_| "-".into(), |e| human_time(e.value)),
     ]
+}
+
+/// Half an interval wider than this share of its value is worth a mark.
+const WIDE: f64 = 0.05;
+
+/// The value with its mark.
+fn marked(e: &Estimate) -> String {
+    mark(e).to_owned() + &human_time(e.value)
+}
+
+/// `~` where the interval is wide, `*` where there is none.
+fn mark(e: &Estimate) -> &'static str {
+    match e.interval {
+        None => "*",
+        Some((low, high)) if (high - e.value).max(e.value - low) > WIDE * e.value => "~",
+        Some(_) => "",
+    }
 }
 
 /// `1.1..1.4` in the unit of the value, or `*` where there is no interval.
@@ -76,8 +93,11 @@ fn clip(text: &str, limit: usize) -> String {
 
 /// What a reader must know to trust the table.
 pub(crate) fn note_lines(run: &Run) -> Vec<String> {
-    let mut notes: Vec<String> =
-        vec!["± and low..high are 95 % intervals; MB/s is 10^6 bytes/s.".into()];
+    let mut notes: Vec<String> = vec![
+        "± and low..high are 95 % intervals; those of the others are narrower than 5 % either \
+              way, unless marked ~ (`assay report --csv` has them all). MB/s is 10^6 bytes/s."
+            .into(),
+    ];
     let mut add = |note: String| {
         if !notes.contains(&note) {
             notes.push(note);
@@ -85,7 +105,7 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
     };
     for cell in &run.cells {
         let at = format!("{}@{}", cell.workload, cell.target);
-        for name in ["bandwidth", "p99.9"] {
+        for name in ["bandwidth", "mean", "p50", "p99", "p99.9"] {
             if let Ok(Estimate { interval: None, basis, .. }) = metric::estimate(cell, name) {
                 add(format!("{at} {name}: {basis}."));
             }
