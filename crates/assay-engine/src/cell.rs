@@ -65,6 +65,13 @@ pub fn cell_id(experiment: &str, workload: &str, target: &str) -> String {
 fn skip_reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
     if workload.writes() && !target.may_write {
         let written = &target.record.written;
+        let stranger = match &target.kind {
+            TargetKind::Real(opened) => opened.is_stranger(),
+            _ => false,
+        };
+        if stranger {
+            return Some("it writes, and assay writes only to files that it made".to_owned());
+        }
         return Some(format!("it writes, and only `--write {written}` allows that"));
     }
     let granularity = target.granularity().0;

@@ -36,7 +36,8 @@ fn row(cell: &CellRecord) -> Vec<String> {
     let get = |name: &str| metric::estimate(cell, name);
     let bandwidth = match get("bandwidth") {
         Ok(e) => plus_minus(&e.scaled(1e-6)),
-        Err(e) => return vec![clip(&cell.target, 20), format!("({})", clip(&e.to_string(), 60))],
+        // Why is said below, at full length.
+        Err(_) => return vec![clip(&cell.target, 20), "(not measured)".to_owned()],
     };
     let short = |name: &str| get(name).map_or_else(|_| "-".into(), |e| marked(&e));
     let tail = get("p99.9");
@@ -105,6 +106,9 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
     };
     for cell in &run.cells {
         let at = format!("{}@{}", cell.workload, cell.target);
+        if let Some(reason) = &cell.skipped {
+            add(format!("{at}: not measured: {reason}."));
+        }
         for name in ["bandwidth", "mean", "p50", "p99", "p99.9"] {
             if let Ok(Estimate { interval: None, basis, .. }) = metric::estimate(cell, name) {
                 add(format!("{at} {name}: {basis}."));

@@ -67,6 +67,13 @@ pub struct Opened {
     pub created: bool,
 }
 
+impl Opened {
+    /// Whether it is a file that assay did not make, and so will not write to.
+    pub fn is_stranger(&self) -> bool {
+        self.kind == Kind::File && !mark::is_ours(&self.file, &self.identity.resolved)
+    }
+}
+
 /// Opens `path` for what `intent` allows; makes the file if there is none.
 ///
 /// # Errors
