@@ -205,6 +205,19 @@ fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Whether a directory holds anything but the empty beginnings of a run that was killed at once.
+fn holds_something(directory: &Path) -> bool {
+    let Ok(mut entries) = std::fs::read_dir(directory) else { return false };
+    entries.any(|entry| {
+        let Ok(entry) = entry else { return true };
+        let name = entry.file_name();
+        let begun = name == "log" || name == "series";
+        let empty = || std::fs::read_dir(entry.path()).is_ok_and(|mut e| e.next().is_none());
+        let half = Path::new(&name).extension().is_some_and(|e| e == "partial");
+        !(half || (begun && empty()))
+    })
+}
+
 fn create_run_directory(directory: &Path) -> Result<()> {
     let not_writable = |e: std::io::Error| {
         Error::environment(
@@ -224,8 +237,7 @@ fn create_run_directory(directory: &Path) -> Result<()> {
             ),
         ));
     }
-    let occupied = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
-    if occupied {
+    if holds_something(directory) {
         return Err(Error::usage(
             "out-not-empty",
             format!("{} is not empty", directory.display()),
