@@ -4,130 +4,21 @@
 
 #![allow(clippy::print_stdout)] // a skipped test says why
 
+mod loop_device;
+
 use assay_engine::error::{Error, ErrorKind};
 use assay_engine::safety::{Intent, May, survey};
 use assay_engine::target::block::{self, Kind, Opened};
 use assay_spec::Bytes;
-use std::ffi::CString;
+use loop_device::*;
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const MIB: u64 = 1 << 20;
 
 fn dir() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
-
-/// What a tool printed, or `None` (said aloud) if it is missing or failed.
-fn tool(name: &str, arguments: &[&str]) -> Option<String> {
-    match Command::new(name).args(arguments).output() {
-        Ok(output) if output.status.success() => {
-            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        }
-        Ok(output) => {
-            println!("skipped: {name}: {}", String::from_utf8_lossy(&output.stderr).trim());
-            None
-        }
-        Err(error) => {
-            println!("skipped: {name}: {error}");
-            None
-        }
-    }
-}
-
-/// A loop device, detached when dropped.
-struct Loop(PathBuf);
-
-impl Loop {
-    fn new(backing: &Path, options: &[&str]) -> Option<Loop> {
-        let backing = backing.to_str()?;
-        let arguments = [&["--find", "--show"], options, &[backing]].concat();
-        tool("losetup", &arguments).map(|name| Loop(PathBuf::from(name)))
-    }
-
-    fn name(&self) -> String {
-        self.0.file_name().unwrap().to_string_lossy().into_owned()
-    }
-
-    fn partition(&self, number: u32) -> PathBuf {
-        PathBuf::from(format!("{}p{number}", self.0.display()))
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("partx").arg("--delete").arg(&self.0).output();
-        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
-    }
-}
-
-/// A mount, undone when dropped.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn new(device: &Path, point: &Path) -> Option<Mounted> {
-        fs::create_dir_all(point).unwrap();
-        // Read-only without replaying the journal, so that the image stays as it is.
-        let arguments = ["-o", "ro,noload", device.to_str()?, point.to_str()?];
-        tool("mount", &arguments).map(|_| Mounted(point.to_owned()))
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
-fn c_path(path: &Path) -> CString {
-    CString::new(path.to_str().unwrap()).unwrap()
-}
-
-/// Active swap, switched off when dropped.
-struct Swap(CString);
-
-impl Swap {
-    fn new(device: &Path) -> Option<Swap> {
-        let path = c_path(device);
-        // SAFETY: the path is a C string that outlives the call.
-        if unsafe { libc::swapon(path.as_ptr(), 0) } == 0 {
-            return Some(Swap(path));
-        }
-        println!("skipped: swapon: {}", std::io::Error::last_os_error());
-        None
-    }
-}
-
-impl Drop for Swap {
-    fn drop(&mut self) {
-        // SAFETY: the path is a C string that outlives the call.
-        unsafe { libc::swapoff(self.0.as_ptr()) };
-    }
-}
-
-/// An empty image of `size`.
-fn image(dir: &Path, size: u64) -> PathBuf {
-    let path = dir.join("image");
-    fs::write(&path, vec![0; size as usize]).unwrap();
-    path
-}
-
-/// Writes a partition table with one Linux partition from 1 MiB to the end.
-fn partition_table(image: &Path, size: u64) {
-    let mut sector = [0_u8; 512];
-    sector[450] = 0x83;
-    sector[454..458].copy_from_slice(&2048_u32.to_le_bytes());
-    sector[458..462].copy_from_slice(&((size / 512) as u32 - 2048).to_le_bytes());
-    sector[510..].copy_from_slice(&[0x55, 0xaa]);
-    fs::OpenOptions::new().write(true).open(image).unwrap().write_all_at(&sector, 0).unwrap();
-}
-
-/// FNV-1a of a file.
-fn hash(path: &Path) -> u64 {
-    let step = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
-    fs::read(path).unwrap().iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 fn write(path: &Path) -> Intent {
@@ -147,15 +38,7 @@ fn a_mounted_partition_and_its_disk_are_refused_by_any_name() {
     let image = image(dir.path(), size);
     partition_table(&image, size);
     let Some(disk) = Loop::new(&image, &["--partscan"]) else { return };
-    let partition = disk.partition(1);
-    // A kernel built without partition tables takes partitions from a tool.
-    if !partition.exists() {
-        let _ = Command::new("partx").arg("--add").arg(&disk.0).output();
-    }
-    if !partition.exists() {
-        println!("skipped: the kernel made no {}", partition.display());
-        return;
-    }
+    let Some(partition) = disk.partition() else { return };
     let Some(_) = tool("mkfs.ext4", &["-q", partition.to_str().unwrap()]) else { return };
     let Some(mounted) = Mounted::new(&partition, &dir.path().join("point")) else { return };
     let before = hash(&image);

@@ -6,8 +6,8 @@
 //! operations in the order in which it got them. Terms as in ONFI 1.0.
 //!
 //! Nothing here knows what a page holds. Mapping layers say where; whoever waits for an operation
-//! is told by a [`Notice`]; [`Observer`]s are told everything, which is how the checker of the
-//! tests and the time-line picture see the drive.
+//! is told by a [`Notice`]; [`Observer`]s are told everything, which is how [`Checker`] sees the
+//! drive.
 //!
 //! *Invariants.* An array, a register and a channel serve one operation at a time. A plane's array
 //! operations begin in the order of its queue.
