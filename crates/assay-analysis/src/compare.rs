@@ -1,61 +1,146 @@
-//! Comparison: each target against a reference target, workload by workload, as effect sizes.
+//! Comparison: targets against a reference, workload by workload, as effect sizes.
 //!
 //! Ratios above 1 mean that the target has more of it than the reference: more bandwidth is better,
-//! more latency is worse.
+//! more latency is worse. In words, a ratio counts only where its interval does: see [`Standing`].
 
 use crate::load::Run;
 use crate::metric;
 use crate::stats::ratio::{Mean, of as ratio};
-use crate::stats::{Basis, Estimate, shift};
-use assay_spec::record::CellRecord;
+use crate::stats::{Basis, Estimate, shift, student};
+use assay_spec::record::{CellRecord, RepeatRecord};
+use serde::Serialize;
 
-/// All targets of a run against one of them.
-#[derive(Clone, Debug, serde::Serialize)]
+/// Targets held against references.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Comparison {
-    /// The reference target.
-    pub reference: String,
-    /// One row for each workload and other target.
+    /// One row for each workload and pair of targets.
     pub rows: Vec<Row>,
     /// What could not be compared, and why.
     pub notes: Vec<String>,
 }
 
-/// One target against the reference under one workload.
-#[derive(Clone, Debug, serde::Serialize)]
+/// One target against a reference under one workload.
+#[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Experiment.
     pub experiment: String,
     /// Workload.
     pub workload: String,
+    /// What it is compared with.
+    pub reference: String,
     /// The target compared.
     pub target: String,
+    /// The names of the runs that target and reference are of, if they are of two.
+    pub runs: Option<(String, String)>,
     /// Bandwidth of the target over that of the reference.
     pub bandwidth: Estimate,
     /// Median latency over the reference's.
     pub p50: Estimate,
     /// 99th percentile over the reference's.
     pub p99: Estimate,
-    /// Distance of the latency distributions; `superiority` is the probability that a request of
-    /// the target is faster than one of the reference.
-    pub shift: Option<shift::Shift>,
+    /// Probability that a request of the target is faster than one of the reference, ties half.
+    pub superiority: Option<Estimate>,
+    /// Largest distance between the two distributions of latency, 0 to 1.
+    pub distance: Option<Estimate>,
+    /// The three ratios in a word.
+    pub standing: Standing,
 }
 
-/// Compares every target with `reference`.
+/// What the intervals of the ratios of bandwidth, median and 99th percentile say together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// Some ratio is surely better by more than [`EVEN`], none surely worse.
+    Better,
+    /// Some ratio is surely worse, none surely better.
+    Worse,
+    /// Some are surely better and some surely worse.
+    Mixed,
+    /// All intervals lie within [`EVEN`] of 1.
+    Even,
+    /// The intervals are missing or too wide to tell.
+    Undecided,
+}
+
+/// Ratios whose whole interval is within this of 1 count as even.
+pub const EVEN: f64 = 0.05;
+
+impl Standing {
+    /// Stable lower-case name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Standing::Better => "better",
+            Standing::Worse => "worse",
+            Standing::Mixed => "mixed",
+            Standing::Even => "even",
+            Standing::Undecided => "undecided",
+        }
+    }
+
+    /// From ratios of which more is better.
+    fn of(ratios: [Option<(f64, f64)>; 3]) -> Standing {
+        let even = |(low, high): (f64, f64)| low >= 1.0 / (1.0 + EVEN) && high <= 1.0 + EVEN;
+        let surely = |side: fn((f64, f64)) -> bool| {
+            ratios.into_iter().flatten().any(|interval| !even(interval) && side(interval))
+        };
+        match (surely(|(low, _)| low > 1.0), surely(|(_, high)| high < 1.0)) {
+            (true, true) => Standing::Mixed,
+            (true, false) => Standing::Better,
+            (false, true) => Standing::Worse,
+            (false, false) if ratios.iter().all(|r| r.is_some_and(even)) => Standing::Even,
+            (false, false) => Standing::Undecided,
+        }
+    }
+}
+
+/// Compares every target of a run with `reference`.
 pub fn table(run: &Run, reference: &str) -> Comparison {
-    let mut c = Comparison { reference: reference.to_owned(), rows: Vec::new(), notes: Vec::new() };
+    let mut c = Comparison::default();
     for (experiment, workload) in run.workloads() {
         let Some(base) = run.cell(Some(experiment), workload, reference) else {
             c.notes.push(format!("{workload}: `{reference}` has no cell"));
             continue;
         };
         for cell in run.cells_of(experiment, workload).filter(|cell| cell.target != reference) {
-            match cells(cell, base) {
-                Ok(row) => c.rows.push(row),
-                Err(e) => c.notes.push(format!("{workload}, {}: {e}", cell.target)),
-            }
+            c.add(cell, base);
         }
     }
     c
+}
+
+/// Compares two runs, each with a name: every cell of `run` with the one of the same experiment,
+/// workload and target in `base`; or, if the two have one target each, those.
+pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
+    let mut c = Comparison::default();
+    let alone = match (run.1.targets().as_slice(), base.1.targets().as_slice()) {
+        ([_], [one]) => Some((*one).to_owned()),
+        _ => None,
+    };
+    for cell in &run.1.cells {
+        let other = alone.as_ref().unwrap_or(&cell.target);
+        match base.1.cell(Some(&cell.experiment), &cell.workload, other) {
+            Some(found) => {
+                if cell.summary != found.summary {
+                    let text = format!("{}: `{}` here and", cell.workload, cell.summary);
+                    c.notes.push(format!("{text} `{}` in {}", found.summary, base.0));
+                }
+                c.add(cell, found);
+            }
+            None => c.notes.push(format!("{} of {} is not in {}", cell.id, run.0, base.0)),
+        }
+    }
+    let names = Some((run.0.to_owned(), base.0.to_owned()));
+    c.rows.iter_mut().for_each(|row| row.runs.clone_from(&names));
+    c
+}
+
+impl Comparison {
+    fn add(&mut self, cell: &CellRecord, base: &CellRecord) {
+        match cells(cell, base) {
+            Ok(row) => self.rows.push(row),
+            Err(e) => self.notes.push(format!("{}, {}: {e}", cell.workload, cell.target)),
+        }
+    }
 }
 
 /// Compares two cells.
@@ -63,16 +148,40 @@ pub fn table(run: &Run, reference: &str) -> Comparison {
 /// # Errors
 /// If one of them was not measured.
 pub fn cells(cell: &CellRecord, base: &CellRecord) -> Result<Row, metric::MetricError> {
-    let (a, b) = (metric::histogram(cell, None), metric::histogram(base, None));
+    let [bandwidth, p50, p99] = ["bandwidth", "p50", "p99"].map(|m| ratio_of(cell, base, m));
+    let (bandwidth, p50, p99) = (bandwidth?, p50?, p99?);
+    let inverse = |e: &Estimate| e.interval.map(|(low, high)| (1.0 / high, 1.0 / low));
     Ok(Row {
         experiment: cell.experiment.clone(),
         workload: cell.workload.clone(),
+        reference: base.target.clone(),
         target: cell.target.clone(),
-        bandwidth: ratio_of(cell, base, "bandwidth")?,
-        p50: ratio_of(cell, base, "p50")?,
-        p99: ratio_of(cell, base, "p99")?,
-        shift: shift::between(&a, &b),
+        runs: None,
+        standing: Standing::of([bandwidth.interval, inverse(&p50), inverse(&p99)]),
+        superiority: shifted(cell, base, |s| s.superiority),
+        distance: shifted(cell, base, |s| s.distance),
+        bandwidth,
+        p50,
+        p99,
     })
+}
+
+/// A measure of the shift between all latencies of two cells; its interval from the repeats, the
+/// first of one cell with the first of the other and so on. Latencies of one repeat depend on each
+/// other, so that they alone give none.
+fn shifted(cell: &CellRecord, base: &CellRecord, of: fn(&shift::Shift) -> f64) -> Option<Estimate> {
+    let (a, b) = (metric::histogram(cell, None), metric::histogram(base, None));
+    let value = of(&shift::between(&a, &b)?);
+    let one = |r: &RepeatRecord| metric::histogram_of_repeat(r, None);
+    let pairs = cell.repeats.iter().zip(&base.repeats);
+    let pairs: Option<Vec<f64>> =
+        pairs.map(|(x, y)| shift::between(&one(x), &one(y)).map(|s| of(&s))).collect();
+    let estimate = student::of_repeats(&pairs?)?;
+    let interval = estimate.interval.map(|(low, high)| {
+        let half = (high - low) / 2.0;
+        ((value - half).max(0.0), (value + half).min(1.0))
+    });
+    Some(Estimate { value, interval, basis: estimate.basis })
 }
 
 /// One metric of `cell` over the same of `base`, with its interval.
@@ -113,7 +222,55 @@ mod tests {
         let row = &c.rows[0];
         assert!((row.p50.value - 2.0).abs() < 0.01, "{:?}", row.p50);
         assert_eq!(row.bandwidth.value, 1.0);
-        assert_eq!(row.shift.unwrap().superiority, 0.0);
+        assert_eq!(row.superiority.as_ref().unwrap().value, 0.0);
+        assert_eq!(row.standing, Standing::Worse);
         assert_eq!(table(&run, "nobody").notes.len(), 1);
+    }
+
+    /// The median is the same and the tail thirty times as long: A alone would call it negligible.
+    #[test]
+    fn a_long_tail_is_worse_though_most_requests_are_alike() {
+        let usual: Vec<u64> = (0..2000).map(|i| 100_000 + i % 7).collect();
+        let tail: Vec<u64> =
+            (0..2000).map(|i| if i % 20 == 0 { 3_000_000 } else { 100_000 + i % 7 }).collect();
+        let (fast, mut slow) = (sample::cell(&[&usual, &usual]), sample::cell(&[&tail, &tail]));
+        slow.target = "slow".into();
+        let row = &table(&sample::run(vec![fast, slow]), "t").rows[0];
+        assert!((row.superiority.as_ref().unwrap().value - 0.475).abs() < 0.001);
+        assert!((row.p50.value - 1.0).abs() < 0.01 && row.p99.value > 29.0);
+        assert_eq!(row.standing, Standing::Worse);
+    }
+
+    #[test]
+    fn words_follow_the_intervals() {
+        let at = |low, high| Some((low, high));
+        let cases = [
+            ([at(1.0, 1.0), at(0.98, 1.02), at(1.01, 1.03)], Standing::Even),
+            ([at(1.0, 1.0), at(0.98, 1.02), at(0.5, 1.5)], Standing::Undecided),
+            ([at(1.0, 1.0), at(0.98, 1.02), None], Standing::Undecided),
+            ([at(1.2, 1.3), at(0.98, 1.02), None], Standing::Better),
+            ([at(1.2, 1.3), at(0.5, 0.6), at(1.0, 1.0)], Standing::Mixed),
+        ];
+        for (ratios, expected) in cases {
+            assert_eq!(Standing::of(ratios), expected, "{ratios:?}");
+        }
+    }
+
+    #[test]
+    fn two_runs_pair_their_targets_by_name() {
+        let (one, mut two) = (sample::cell(&[&[100, 102]]), sample::cell(&[&[200, 204]]));
+        two.target = "u".into();
+        let (a, b) =
+            (sample::run(vec![one.clone(), two.clone()]), sample::run(vec![two.clone(), one]));
+        let c = runs(("b", &b), ("a", &a));
+        let pairs: Vec<_> =
+            c.rows.iter().map(|r| (r.target.as_str(), r.reference.as_str())).collect();
+        assert_eq!(pairs, [("u", "u"), ("t", "t")]);
+        assert_eq!(c.rows[0].runs, Some(("b".into(), "a".into())));
+        assert!(c.rows.iter().all(|r| r.p50.value == 1.0));
+        let only = sample::run(vec![two]);
+        let c = runs(("c", &only), ("d", &sample::run(vec![sample::cell(&[&[100, 102]])])));
+        assert_eq!(c.rows.len(), 1, "one target each: those two are meant");
+        assert_eq!(runs(("a", &a), ("c", &only)).notes, ["e/w@t of a is not in c"]);
     }
 }

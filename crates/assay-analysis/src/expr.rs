@@ -3,12 +3,14 @@
 //!
 //! Numbers may carry a glued unit (`ns us ms s`, `B KiB MiB GiB kB MB GB`, those per second,
 //! `IOPS`, `x`, `%`) and are converted to base units: ns, bytes, bytes/s, 1/s, shares. Values
-//! themselves carry no unit: dividing by `1MB/s` turns a bandwidth into a plain number. Nesting and
-//! size are limited, so no text makes the parser or the evaluator overflow the stack.
+//! themselves carry no unit: dividing by `1MB/s` turns a bandwidth into a plain number. What users
+//! expect is checked for units that do not fit. Nesting and size are limited, so no text makes the
+//! parser or the evaluator overflow the stack.
 
 mod evaluate;
 mod lexer;
 mod parser;
+mod units;
 
 pub use evaluate::{EvalError, Value};
 pub use lexer::unit;
@@ -37,12 +39,20 @@ impl fmt::Display for Reference {
 
 /// Why a text is not an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message} (at byte {position})")]
+#[error("{message} (at byte {position}){}", advice(.hint))]
 pub struct ExprError {
     /// Byte offset into the text.
     pub position: usize,
+    /// Byte after what is wrong; `position` if nothing is there.
+    pub end: usize,
     /// What is wrong there.
     pub message: String,
+    /// What to write instead; may be empty.
+    pub hint: String,
+}
+
+fn advice(hint: &str) -> String {
+    if hint.is_empty() { String::new() } else { format!(": {hint}") }
 }
 
 /// A parsed expression.
@@ -62,7 +72,7 @@ struct Node {
 
 #[derive(Clone, Debug)]
 enum NodeKind {
-    Number(f64),
+    Number(f64, units::Dimension),
     Reference(Reference),
     Negate(Box<Node>),
     Not(Box<Node>),
@@ -133,9 +143,12 @@ impl Expr {
     /// Parses an expectation about one cell: metrics stand bare, `p99 < 10ms`.
     ///
     /// # Errors
-    /// Where and why the text is not an expression.
+    /// Where and why the text is not an expression, no comparison, or one of a time with a number
+    /// without a unit and the like.
     pub fn parse_expectation(text: &str) -> Result<Expr, ExprError> {
-        Ok(Expr { text: text.to_owned(), root: parser::parse(text, true)? })
+        let expression = Expr { text: text.to_owned(), root: parser::parse(text, true)? };
+        units::check(&expression)?;
+        Ok(expression)
     }
 
     /// The text it was parsed from.
@@ -148,7 +161,7 @@ impl Expr {
         let (mut found, mut stack) = (Vec::new(), vec![&self.root]);
         while let Some(node) = stack.pop() {
             match &node.kind {
-                NodeKind::Number(_) => {}
+                NodeKind::Number(..) => {}
                 NodeKind::Reference(r) if !found.contains(&r) => found.push(r),
                 NodeKind::Reference(_) => {}
                 NodeKind::Negate(a) | NodeKind::Not(a) => stack.push(a),

@@ -49,7 +49,7 @@ fn requests(cells: &[&CellRecord]) -> u64 {
 }
 
 fn command(run: &Run) -> String {
-    run.record.command.join(" ")
+    run.again()
 }
 
 fn bandwidth_line(cell: &CellRecord) -> String {

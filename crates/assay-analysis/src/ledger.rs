@@ -1,8 +1,8 @@
 //! Judging a ledger: every published claim against the cells of a run.
 //!
 //! A claim is `reproduced` only if everything it names was measured and holds. What was not
-//! measured makes it `not built`, never a pass. The verdicts are those of DESIGN; their names are
-//! stable.
+//! measured makes it `not run` (a study has the experiment, this run has not) or `not built` (none
+//! has it), never a pass. The names of the verdicts are stable.
 
 use crate::expr::{EvalError, Expr, Reference, Value};
 use crate::load::Run;
@@ -31,20 +31,24 @@ pub enum Verdict {
     /// Cannot be tested, for a reason.
     #[serde(rename = "not testable")]
     NotTestable,
-    /// The run does not have what it needs.
+    /// A study has what it needs, the run has not.
+    #[serde(rename = "not run")]
+    NotRun,
+    /// No study has what it needs yet.
     #[serde(rename = "not built")]
     NotBuilt,
 }
 
 impl Verdict {
     /// All verdicts, in the order of summaries.
-    pub const ALL: [Verdict; 7] = [
+    pub const ALL: [Verdict; 8] = [
         Verdict::Reproduced,
         Verdict::Deviates,
         Verdict::Contradicted,
         Verdict::Predicted,
         Verdict::Input,
         Verdict::NotTestable,
+        Verdict::NotRun,
         Verdict::NotBuilt,
     ];
 
@@ -57,6 +61,7 @@ impl Verdict {
             Verdict::Predicted => "predicted",
             Verdict::Input => "input",
             Verdict::NotTestable => "not testable",
+            Verdict::NotRun => "not run",
             Verdict::NotBuilt => "not built",
         }
     }
@@ -159,26 +164,33 @@ impl LedgerVerdicts {
 /// Tolerance of a published number whose ledger entry names none.
 pub const DEFAULT_TOLERANCE: f64 = 0.15;
 
+/// Whether some study has this workload on this target.
+pub type Offered<'a> = &'a dyn Fn(&str, &str) -> bool;
+
 /// Judges every claim of a ledger; without a run, nothing is measured.
-pub fn judge(ledger: &Ledger, run: Option<&Run>) -> LedgerVerdicts {
+pub fn judge(ledger: &Ledger, run: Option<&Run>, offered: Offered<'_>) -> LedgerVerdicts {
     LedgerVerdicts {
         study: ledger.study.clone(),
         title: ledger.title.clone(),
         citation: ledger.citation.clone(),
-        rows: ledger.claims.iter().map(|claim| judge_claim(claim, run)).collect(),
+        rows: ledger.claims.iter().map(|claim| judge_claim(claim, run, offered)).collect(),
     }
 }
 
-fn judge_claim(claim: &Claim, run: Option<&Run>) -> ClaimVerdict {
+fn judge_claim(claim: &Claim, run: Option<&Run>, offered: Offered<'_>) -> ClaimVerdict {
     let look_up = |r: &Reference| look_up(run, claim.experiment.as_deref(), r);
-    let values: Vec<ValueVerdict> = claim.values.iter().map(|v| value(v, &look_up)).collect();
+    let mut values: Vec<ValueVerdict> = claim.values.iter().map(|v| value(v, &look_up)).collect();
     let predicate = claim.predicate.as_deref().map(|text| predicate(text, &look_up));
     let (verdict, reason) = match claim.kind {
         ClaimKind::Input => (Verdict::Input, claim.reason.clone()),
         ClaimKind::NotTestable => (Verdict::NotTestable, claim.reason.clone()),
         ClaimKind::Contradiction => (Verdict::Contradicted, claim.reason.clone()),
-        ClaimKind::Measured => overall(claim, &values, predicate.as_ref(), &look_up),
+        ClaimKind::Measured => overall(claim, &values, predicate.as_ref(), &look_up, offered),
     };
+    if verdict == Verdict::NotRun {
+        let missing = values.iter_mut().filter(|v| v.verdict == Verdict::NotBuilt);
+        missing.for_each(|v| v.verdict = Verdict::NotRun);
+    }
     ClaimVerdict {
         id: claim.id.clone(),
         statement: claim.statement.clone(),
@@ -299,11 +311,23 @@ fn overall(
     values: &[ValueVerdict],
     predicate: Option<&PredicateVerdict>,
     find: Find<'_>,
+    offered: Offered<'_>,
 ) -> (Verdict, String) {
     let unmeasured = values.iter().any(|v| v.verdict == Verdict::NotBuilt);
     let undecided = predicate.is_some_and(|p| p.holds.is_none());
     if unmeasured || undecided {
-        return (Verdict::NotBuilt, what_is_missing(claim, values, predicate, find));
+        let wanted = wanted(claim);
+        let reason = what_is_missing(&wanted, values, predicate, find);
+        let elsewhere = |r: &Reference| match find(r) {
+            Ok(_) => true,
+            Err(MetricError::Skipped(_)) => offered(&r.workload, &r.target),
+            Err(_) => false,
+        };
+        let texts_are_right = wanted.iter().any(|r| find(r).is_err());
+        return match texts_are_right && wanted.iter().all(elsewhere) {
+            true => (Verdict::NotRun, reason),
+            false => (Verdict::NotBuilt, reason),
+        };
     }
     let judged = || values.iter().filter(|v| v.deviation.is_some() || v.published.is_some());
     let measured = || judged().filter(|v| v.reproduced.is_some());
@@ -324,12 +348,8 @@ fn overall(
     (Verdict::Reproduced, String::new())
 }
 
-fn what_is_missing(
-    claim: &Claim,
-    values: &[ValueVerdict],
-    predicate: Option<&PredicateVerdict>,
-    find: Find<'_>,
-) -> String {
+/// Every number that a claim's texts name, each once.
+fn wanted(claim: &Claim) -> Vec<Reference> {
     let texts = claim.values.iter().filter_map(|v| v.measure.as_deref());
     let mut wanted: Vec<Reference> = Vec::new();
     for expr in texts.chain(claim.predicate.as_deref()).filter_map(|t| Expr::parse(t).ok()) {
@@ -339,6 +359,15 @@ fn what_is_missing(
             }
         }
     }
+    wanted
+}
+
+fn what_is_missing(
+    wanted: &[Reference],
+    values: &[ValueVerdict],
+    predicate: Option<&PredicateVerdict>,
+    find: Find<'_>,
+) -> String {
     let cells = |all: &mut dyn Iterator<Item = &Reference>| {
         let mut cells: Vec<(&str, &str)> = Vec::new();
         for r in all {

@@ -74,6 +74,21 @@ impl Run {
         })
     }
 
+    /// The command that makes another run like this one: without its `--out`, which exists now,
+    /// and quoted for a shell.
+    pub fn again(&self) -> String {
+        let mut words: Vec<String> = Vec::new();
+        let mut arguments = self.record.command.iter();
+        while let Some(word) = arguments.next() {
+            match word.as_str() {
+                "--out" => drop(arguments.next()),
+                other if other.starts_with("--out=") => {}
+                other => words.push(quoted(other)),
+            }
+        }
+        words.join(" ")
+    }
+
     /// (experiment, workload) of every cell, each once, in order of first appearance.
     pub fn workloads(&self) -> Vec<(&str, &str)> {
         let mut seen: Vec<(&str, &str)> = Vec::new();
@@ -105,6 +120,15 @@ impl Run {
     ) -> impl Iterator<Item = &'a CellRecord> + 'a {
         self.cells.iter().filter(move |c| c.experiment == experiment && c.workload == workload)
     }
+}
+
+/// A word for a shell: in quotes if it has anything that a shell might take for itself.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn read<T: serde::de::DeserializeOwned>(file: &'static str, text: &str) -> Result<T, LoadError> {
@@ -181,6 +205,16 @@ pub(crate) mod sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_again_has_no_out_and_survives_a_shell() {
+        let mut run = sample::run(Vec::new());
+        let words = ["assay", "run", "quick", "--out", "x", "--on", "raid0(sim:ssd-m*2)", "it's"];
+        run.record.command = words.map(String::from).to_vec();
+        assert_eq!(run.again(), r"assay run quick --on 'raid0(sim:ssd-m*2)' 'it'\''s'");
+        run.record.command = vec!["assay".into(), "--out=x".into()];
+        assert_eq!(run.again(), "assay");
+    }
 
     #[test]
     fn what_is_wrong_is_said() {

@@ -7,7 +7,7 @@
 //! than the bucket of the histogram. With one repeat: batch means of the series for bandwidth, iops
 //! and mean; order statistics for quantiles; Wilson for shares.
 
-use crate::stats::{Estimate, batch, order, proportion, student};
+use crate::stats::{Basis, Estimate, batch, order, proportion, student};
 use assay_spec::record::{CellRecord, RepeatRecord};
 use assay_spec::{Histogram, Nanos, Op};
 
@@ -111,6 +111,13 @@ pub fn is_known(name: &str) -> bool {
     measure(direction(name).1).is_some()
 }
 
+/// The latencies of one repeat, one kind of request or all.
+pub fn histogram_of_repeat(repeat: &RepeatRecord, op: Option<Op>) -> Histogram {
+    let mut all = Histogram::new();
+    merge_into(&mut all, repeat, op);
+    all
+}
+
 /// The latencies of a cell: all repeats, one kind of request or all.
 pub fn histogram(cell: &CellRecord, op: Option<Op>) -> Histogram {
     let mut all = Histogram::new();
@@ -185,7 +192,7 @@ fn pooled_quantile(merged: &Histogram, q: f64, repeats: &[f64]) -> Estimate {
     let mut estimate = order::quantile(merged, q).unwrap_or_else(none);
     let logs: Vec<f64> = repeats.iter().map(|v| libm::log(v.max(1.0))).collect();
     if let Some(apart) = student::of_repeats(&logs)
-        && let Some((low, high)) = apart.interval
+        && let (Some((low, high)), Basis::Repeats(_)) = (apart.interval, &apart.basis)
     {
         let (inner_low, inner_high) = estimate.interval.unwrap_or((estimate.value, estimate.value));
         let interval = (libm::exp(low).min(inner_low), libm::exp(high).max(inner_high));
@@ -227,10 +234,10 @@ fn one(repeat: &RepeatRecord, op: Option<Op>, measure: Measure) -> Option<f64> {
     let seconds = repeat.elapsed.as_secs_f64();
     let ops = || repeat.ops.iter().filter(|o| op.is_none_or(|op| o.op == op));
     let rate = |n: u64| (seconds > 0.0).then(|| n as f64 / seconds);
-    let mut merged = Histogram::new();
-    if !matches!(measure, Measure::Bandwidth | Measure::Iops | Measure::Elapsed) {
-        merge_into(&mut merged, repeat, op);
-    }
+    let merged = match measure {
+        Measure::Bandwidth | Measure::Iops | Measure::Elapsed => Histogram::new(),
+        _ => histogram_of_repeat(repeat, op),
+    };
     match measure {
         Measure::Bandwidth => rate(ops().map(|o| o.bytes.0).sum()),
         Measure::Iops => rate(ops().map(|o| o.requests).sum()),
@@ -298,7 +305,6 @@ pub fn latency_series(repeat: &RepeatRecord) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Basis;
 
     #[test]
     fn names_are_understood_or_refused() {

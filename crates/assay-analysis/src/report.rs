@@ -7,7 +7,9 @@
 mod axis;
 mod charts;
 mod claims;
+pub mod gantt;
 mod page;
+pub mod picture;
 mod specs;
 mod style;
 mod svg;

@@ -25,9 +25,12 @@ pub struct Estimate {
 
 /// Where an interval comes from.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "kind", content = "of", rename_all = "kebab-case")]
 pub enum Basis {
     /// Student t over this many independent repeats.
     Repeats(u64),
+    /// This many repeats or batches that all gave the same value: the interval is that point.
+    Identical(u64),
     /// Binomial order statistics of this many latencies of one repeat.
     OrderStatistics(u64),
     /// Batch means: this many batches of the series of one repeat.
@@ -42,6 +45,12 @@ impl Estimate {
     /// A number without interval.
     pub fn bare(value: f64, reason: impl Into<String>) -> Estimate {
         Estimate { value, interval: None, basis: Basis::None(reason.into()) }
+    }
+
+    /// A number that `n` repeats or batches gave alike. Chance had no part in it, which is not the
+    /// same as an uncertainty that was measured and found to be nothing.
+    pub fn identical(value: f64, n: u64) -> Estimate {
+        Estimate { value, interval: Some((value, value)), basis: Basis::Identical(n) }
     }
 
     /// Half the width of the interval.
@@ -64,6 +73,7 @@ impl std::fmt::Display for Basis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Basis::Repeats(n) => write!(f, "t interval over {n} repeats"),
+            Basis::Identical(n) => write!(f, "identical in all {n}"),
             Basis::OrderStatistics(n) => write!(f, "order statistics of {n} requests"),
             Basis::Batches(n) => write!(f, "{n} batch means of one repeat"),
             Basis::Proportion(n) => write!(f, "Wilson interval of {n} requests"),
@@ -75,6 +85,11 @@ impl std::fmt::Display for Basis {
 /// The arithmetic mean; `None` of nothing.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// True of two or more equal values.
+pub(crate) fn all_equal(values: &[f64]) -> bool {
+    values.len() > 1 && values.iter().all(|v| *v == values[0])
 }
 
 /// The sample variance (divisor n − 1); `None` below two values.

@@ -6,6 +6,7 @@ mod table;
 mod tables;
 
 pub use csv::csv;
+pub use table::Table;
 pub(crate) use tables::note_lines;
 pub use tables::{comparison, ledger_table, summary_table};
 
@@ -14,13 +15,18 @@ use assay_spec::units::{human_time, three_digits};
 
 /// A bandwidth with its uncertainty in decimal MB/s: `46.2 ± 0.3 MB/s`.
 pub fn rate(e: &Estimate) -> String {
-    format!("{} MB/s", plus_minus(&e.scaled(1e-6)))
+    match e.half_width() {
+        Some(0.0) => format!("{} MB/s ({})", three_digits(e.value * 1e-6), e.basis),
+        _ => format!("{} MB/s", plus_minus(&e.scaled(1e-6))),
+    }
 }
 
-/// A number with its uncertainty, the uncertainty with two digits and the number to match.
+/// A number with its uncertainty, the uncertainty with two digits and the number to match; `=`
+/// behind a number that came out the same every time.
 pub fn plus_minus(e: &Estimate) -> String {
     match e.half_width() {
         None => three_digits(e.value),
+        Some(0.0) => format!("{} =", three_digits(e.value)),
         Some(half) => {
             let decimals = decimals_for(half, e.value);
             format!("{:.decimals$} ± {:.decimals$}", e.value, half)
@@ -32,7 +38,6 @@ pub fn plus_minus(e: &Estimate) -> String {
 fn decimals_for(half: f64, value: f64) -> usize {
     let size = |v: f64| if v > 0.0 { libm::floor(libm::log10(v)) } else { f64::NEG_INFINITY };
     let wanted = (1.0 - size(half)).min(4.0 - size(value.abs()).max(0.0));
-    let wanted = if half > 0.0 { wanted } else { 2.0 - size(value.abs()) };
     if wanted.is_finite() { wanted.clamp(0.0, 4.0) as usize } else { 0 }
 }
 
@@ -90,7 +95,7 @@ mod tests {
         };
         assert_eq!(rate(&e(46.234e6, 0.31e6)), "46.23 ± 0.31 MB/s");
         assert_eq!(rate(&e(246.234e6, 12e6)), "246 ± 12 MB/s");
-        assert_eq!(rate(&e(5.4e5, 0.0)), "0.540 ± 0.000 MB/s");
+        assert_eq!(rate(&Estimate::identical(5.4e5, 3)), "0.540 MB/s (identical in all 3)");
         assert_eq!(time(&e(217_000.0, 2_000.0)), "217.0 ± 2.0 µs");
         let skewed = Estimate { interval: Some((1.1e6, 1.4e6)), ..e(1.21e6, 1.0) };
         assert_eq!(time(&skewed), "1.21 ms (1.10 to 1.40)");

@@ -60,6 +60,8 @@ impl Sink for Forget {
 pub struct PhaseEnd {
     /// Its length on the target's clock.
     pub elapsed: Nanos,
+    /// Requests that were in flight when the time was over; they were not given to the sink.
+    pub unfinished: u64,
     /// How the steady-state rule ended, if it had one.
     pub steady: Option<SteadyRecord>,
 }
@@ -124,6 +126,7 @@ struct Phase {
     open: Option<Open>,
     rounds: Option<Rounds>,
     in_flight: usize,
+    unfinished: u64,
     last: Nanos,
 }
 
@@ -160,6 +163,7 @@ impl Phase {
                 _ => None,
             },
             in_flight: 0,
+            unfinished: 0,
             last: start,
         }
     }
@@ -277,6 +281,8 @@ impl Phase {
                 job: completion.tag / self.queue_depth,
                 error: completion.error,
             });
+        } else {
+            self.unfinished += 1;
         }
         if self.think == Nanos::ZERO {
             self.free.push(completion.tag);
@@ -309,7 +315,8 @@ impl Phase {
             range: r.rule.range,
             slope: r.rule.slope,
         });
-        PhaseEnd { elapsed: end.saturating_sub(self.start), steady }
+        let elapsed = end.saturating_sub(self.start);
+        PhaseEnd { elapsed, unfinished: self.unfinished, steady }
     }
 }
 
@@ -413,6 +420,7 @@ mod tests {
         for (us, expected) in [(99, 9), (100, 10), (101, 10)] {
             let (end, samples) = run(closed(1, 4, 0), Amount::Time(Nanos::from_micros(us)));
             assert_eq!(samples.len(), expected, "{us} µs");
+            assert_eq!(end.unfinished, if us == 100 { 3 } else { 4 }, "{us} µs");
             assert_eq!(end.elapsed, Nanos::from_micros(us));
         }
     }

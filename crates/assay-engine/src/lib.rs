@@ -10,5 +10,6 @@ pub mod plan;
 pub mod run;
 pub mod safety;
 pub mod target;
+pub mod timeline;
 
 pub use error::{Error, ErrorKind, Result};

@@ -80,6 +80,9 @@ pub fn open_target(
         Some((word, rest)) if is_misspelt_sim(word) && !Path::new(written).exists() => {
             Err(unknown_target(written, rest).into())
         }
+        None if !Path::new(written).exists() && find_model(written).is_ok() => {
+            Err(unknown_target(written, written).into())
+        }
         _ => Ok(open_real(written, intent, writes)?),
     }
 }
@@ -103,11 +106,36 @@ pub fn reopen_target(
                 // The run made this file itself; the safety layer checks the mark it left.
                 intent.write = Some(saved.written.clone());
             }
-            open_target(&saved.written, &intent, writes)?
+            let opened = open_target(&saved.written, &intent, writes)?;
+            same_device(saved, &opened.record)?;
+            opened
         }
     };
     target.record.name.clone_from(&saved.name);
     Ok(target)
+}
+
+/// A run goes on with what it began with: a name such as `/dev/sdb` moves to another disk, and a
+/// file can be replaced.
+fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
+    let of = |record: &TargetRecord, key: &str| {
+        record.identity.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone())
+    };
+    let say = |value: Option<String>| value.unwrap_or_else(|| "none".into());
+    let differs = |key: &str| {
+        let (was, is) = (of(saved, key), of(found, key));
+        (was != is).then(|| format!("its {key} was {}, and is {}", say(was), say(is)))
+    };
+    let size = (saved.capacity != found.capacity)
+        .then(|| format!("its size was {}, and is {}", saved.capacity, found.capacity));
+    let Some(what) = size.or_else(|| differs("serial")).or_else(|| differs("model")) else {
+        return Ok(());
+    };
+    Err(Error::environment(
+        "other-device",
+        format!("{} is not what the run began with: {what}", saved.written),
+        "bring the first one back under this name, or run anew with `--out` elsewhere",
+    ))
 }
 
 /// True if `sim` may have been meant. A path with a directory is always a path.

@@ -111,13 +111,26 @@ impl Run {
 
     /// Creates `directory` and runs every cell.
     pub fn start(&self, directory: &Path, observer: &dyn Observer) -> Result<Vec<CellRecord>> {
-        create_run_directory(directory)?;
+        let _lock = create_run_directory(directory)?;
         write_json(&directory.join("run.json"), &self.record)?;
-        self.go_on(directory, Vec::new(), observer)
+        self.run_cells(directory, Vec::new(), observer)
     }
 
     /// Runs the cells that are not among `done`.
+    ///
+    /// # Errors
+    /// Also if another process is running them.
     pub fn go_on(
+        &self,
+        directory: &Path,
+        done: Vec<CellRecord>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<CellRecord>> {
+        let _lock = lock_run_directory(directory)?;
+        self.run_cells(directory, done, observer)
+    }
+
+    fn run_cells(
         &self,
         directory: &Path,
         done: Vec<CellRecord>,
@@ -218,7 +231,8 @@ fn holds_something(directory: &Path) -> bool {
     })
 }
 
-fn create_run_directory(directory: &Path) -> Result<()> {
+/// Makes the directory, or takes an empty one; locked from before it is looked into.
+fn create_run_directory(directory: &Path) -> Result<File> {
     let not_writable = |e: std::io::Error| {
         Error::environment(
             "out-not-writable",
@@ -227,6 +241,8 @@ fn create_run_directory(directory: &Path) -> Result<()> {
         )
         .caused_by(e)
     };
+    std::fs::create_dir_all(directory).map_err(not_writable)?;
+    let lock = lock_run_directory(directory)?;
     if directory.join("run.json").exists() {
         return Err(Error::usage(
             "run-exists",
@@ -247,7 +263,24 @@ fn create_run_directory(directory: &Path) -> Result<()> {
     for sub in ["log", "series"] {
         std::fs::create_dir_all(directory.join(sub)).map_err(not_writable)?;
     }
-    Ok(())
+    Ok(lock)
+}
+
+/// Takes the run directory for this process alone, until the value is dropped or the process ends.
+fn lock_run_directory(directory: &Path) -> Result<File> {
+    let file = File::open(directory).map_err(|e| {
+        let message = format!("the run directory {} cannot be opened", directory.display());
+        Error::environment("out-not-writable", message, "check its permissions").caused_by(e)
+    })?;
+    match file.try_lock() {
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::environment(
+            "run-busy",
+            format!("another assay is at work in {}", directory.display()),
+            "wait until it has ended; `fuser -v` on the directory says which process it is",
+        )),
+        // A file system without locks is no reason not to measure.
+        Err(std::fs::TryLockError::Error(_)) | Ok(()) => Ok(file),
+    }
 }
 
 /// Replaces `path` as a whole with `value` as JSON.

@@ -12,6 +12,7 @@ pub mod array;
 pub mod drive;
 pub mod elevator;
 pub mod host;
+pub mod timeline;
 
 mod closed;
 mod events;
@@ -20,9 +21,11 @@ mod hdd;
 mod nand;
 mod ssd;
 mod winner;
+mod work;
 
 pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};
 pub use closed::Closed;
 pub use drive::{Accept, Drive, build};
 pub use host::Host;
 pub use nand::{Asked, Cause, Checker, Observer, Operation, Step};
+pub use work::{Activity, Work};

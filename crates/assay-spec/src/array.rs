@@ -186,7 +186,7 @@ pub fn is_array(text: &str) -> bool {
     let text = text.trim();
     let Some((word, _)) = text.split_once('(') else { return false };
     let closed = text.ends_with(')') || word.starts_with("raid");
-    closed && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    closed && word.trim_end().chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
 /// Cuts a list of targets at the commas that stand in no parentheses.

@@ -5,8 +5,11 @@
 //! column. Used instead of serde because a range check three levels down must still point at the
 //! value.
 
+mod hint;
+
 use crate::diagnostic::{Diagnostic, Kind, Place, closest, one_of};
 use crate::units::{Bytes, Nanos, QuantityError, SIZE_EXPECTED, TIME_EXPECTED};
+use hint::Wanted;
 use std::ops::Range;
 use std::str::FromStr;
 use toml::Spanned;
@@ -59,11 +62,7 @@ pub fn document<'a, T>(
     what: &'static str,
     decode: impl FnOnce(&mut Section<'a>) -> Decoded<T>,
 ) -> Decoded<T> {
-    let table = DeTable::parse(source.text).map_err(|e| {
-        let span = e.span().unwrap_or(0..0);
-        let message = e.message().trim().replace('\n', " ");
-        source.error(Kind::Syntax, span, format!("not valid TOML: {message}"), "")
-    })?;
+    let table = DeTable::parse(source.text).map_err(|e| not_toml(source, &e))?;
     let mut section = Section::new(source, what, table.get_ref().clone(), 0..0);
     if !section.has("format") {
         return Err(no_format(&section));
@@ -83,12 +82,25 @@ pub fn document<'a, T>(
     Ok(value)
 }
 
+/// The complaint about a text that is not TOML.
+fn not_toml(source: Source<'_>, e: &toml::de::Error) -> Box<Diagnostic> {
+    let span = e.span().unwrap_or(0..0);
+    let found = source.text.get(span.clone()).unwrap_or_default();
+    let said = e.message().trim().replace('\n', " ");
+    let (what, expected) = said.split_once(", expected ").unwrap_or((&said, ""));
+    // The parser's word for a value that is no number and no date.
+    let expected = if expected == "literal string" { "a value" } else { expected };
+    let hint = hint::syntax(&said, found);
+    let e = source.error(Kind::Syntax, span, format!("not valid TOML: {what}"), expected);
+    with_hint(e, hint)
+}
+
 /// The complaint about a file that does not say its format.
 fn no_format(top: &Section<'_>) -> Box<Diagnostic> {
-    let e = top.missing("format", "");
+    let e = top.missing("format", "", Wanted::Whole);
     let expected = format!("`format = {FORMAT}` at the top of the file");
     let e = Box::new(Diagnostic { expected, ..*e });
-    if !e.hint.is_empty() {
+    if top.misspelt("format").is_some() {
         return e;
     }
     let hint = "it is the version of the language the file is written in; this assay reads only";
@@ -105,6 +117,8 @@ pub struct Section<'a> {
     span: Range<usize>,
     entries: Vec<Entry<'a>>,
     known: Vec<&'static str>,
+    /// Keys that would be there under another condition, and the condition.
+    elsewhere: Vec<(&'static str, &'static str)>,
 }
 
 #[derive(Debug)]
@@ -133,7 +147,8 @@ impl<'a> Section<'a> {
             taken: false,
         });
         let entries = entries.collect();
-        Section { source, what, value_name: None, span, entries, known: Vec::new() }
+        let (known, elsewhere) = (Vec::new(), Vec::new());
+        Section { source, what, value_name: None, span, entries, known, elsewhere }
     }
 
     /// The same section as a value with its origin: messages name it by `path`, e.g. `nand.read`.
@@ -207,7 +222,15 @@ impl<'a> Section<'a> {
 
     /// Counts `keys` among those that may be there, though this file need not have them.
     pub fn may_have(&mut self, keys: &[&'static str]) {
-        self.known.extend(keys);
+        for key in keys.iter().filter(|key| !self.known.contains(*key)).collect::<Vec<_>>() {
+            self.known.push(key);
+        }
+    }
+
+    /// Says that `keys` are no mistake in themselves: they go with `condition`, which does not
+    /// hold here, e.g. "pattern `zipf`".
+    pub fn goes_with(&mut self, keys: &[&'static str], condition: &'static str) {
+        self.elsewhere.extend(keys.iter().map(|key| (*key, condition)));
     }
 
     /// Keys nobody has taken yet, for tables with free keys.
@@ -217,7 +240,7 @@ impl<'a> Section<'a> {
 
     /// Takes the raw value of `key`, if it is there.
     pub fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
-        self.known.push(key);
+        self.may_have(&[key]);
         self.take_free(key)
     }
 
@@ -228,7 +251,7 @@ impl<'a> Section<'a> {
         Some(entry.value.clone())
     }
 
-    fn missing(&self, key: &str, expected: &str) -> Box<Diagnostic> {
+    fn missing(&self, key: &str, expected: &str, wanted: Wanted) -> Box<Diagnostic> {
         let span = self.span();
         let mut e = self.error(
             Kind::MissingKey,
@@ -241,21 +264,29 @@ impl<'a> Section<'a> {
         }
         match self.misspelt(key) {
             Some(typo) => with_hint(e, format!("`{typo}` is there; did you mean `{key}`?")),
-            None => e,
+            None => with_hint(e, hint::missing(key, wanted)),
         }
     }
 
-    fn wrong_type(&self, key: &str, value: &Value<'a>, expected: &str) -> Box<Diagnostic> {
+    fn wrong_type(
+        &self,
+        key: &str,
+        value: &Value<'a>,
+        expected: &str,
+        wanted: Wanted,
+    ) -> Box<Diagnostic> {
         let found = value.get_ref().type_str();
         let message = format!("`{}` is {} {found}", self.name_of(key), article(found));
-        self.error(Kind::WrongType, value.span(), message, expected)
+        let written = self.source.text.get(value.span()).unwrap_or_default();
+        let e = self.error(Kind::WrongType, value.span(), message, expected);
+        with_hint(e, hint::retyped(key, value.get_ref(), written, wanted))
     }
 
     /// A required string with its span.
     pub fn string_at(&mut self, key: &'static str) -> Decoded<(String, Range<usize>)> {
         match self.optional_string(key)? {
             Some(found) => Ok(found),
-            None => Err(self.missing(key, "a string")),
+            None => Err(self.missing(key, "a string", Wanted::Text)),
         }
     }
 
@@ -273,7 +304,7 @@ impl<'a> Section<'a> {
             None => Ok(None),
             Some(v) => match v.get_ref() {
                 DeValue::String(s) => Ok(Some((s.to_string(), v.span()))),
-                _ => Err(self.wrong_type(key, &v, "a string")),
+                _ => Err(self.wrong_type(key, &v, "a string", Wanted::Text)),
             },
         }
     }
@@ -281,7 +312,7 @@ impl<'a> Section<'a> {
     /// A required integer with its span.
     pub fn integer_at(&mut self, key: &'static str) -> Decoded<(i64, Range<usize>)> {
         match self.take(key) {
-            None => Err(self.missing(key, "a whole number")),
+            None => Err(self.missing(key, "a whole number", Wanted::Whole)),
             Some(v) => self.as_integer(key, &v).map(|n| (n, v.span())),
         }
     }
@@ -291,7 +322,7 @@ impl<'a> Section<'a> {
             DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok(),
             _ => None,
         };
-        integer.ok_or_else(|| self.wrong_type(key, v, "a whole number"))
+        integer.ok_or_else(|| self.wrong_type(key, v, "a whole number", Wanted::Whole))
     }
 
     /// An integer within `range`, else `default`.
@@ -302,7 +333,8 @@ impl<'a> Section<'a> {
         default: Option<u32>,
     ) -> Decoded<u32> {
         let found = self.optional_count(key, range.clone())?;
-        found.or(default).ok_or_else(|| self.missing(key, &whole_number(&range)))
+        let expected = whole_number(&range);
+        found.or(default).ok_or_else(|| self.missing(key, &expected, Wanted::Whole))
     }
 
     /// An optional integer within `range`.
@@ -311,12 +343,12 @@ impl<'a> Section<'a> {
         let n = self.as_integer(key, &v)?;
         match u32::try_from(n) {
             Ok(n) if range.contains(&n) => Ok(Some(n)),
-            _ => Err(self.error(
-                Kind::OutOfRange,
-                v.span(),
-                format!("`{}` = {n} is out of range", self.name_of(key)),
-                whole_number(&range),
-            )),
+            _ => {
+                let message = format!("`{}` = {n} is out of range", self.name_of(key));
+                let e = self.error(Kind::OutOfRange, v.span(), message, whole_number(&range));
+                let (low, high) = (f64::from(range.start), f64::from(range.end - 1));
+                Err(with_hint(e, hint::nearest(key, n as f64, low..=high)))
+            }
         }
     }
 
@@ -330,41 +362,40 @@ impl<'a> Section<'a> {
     ) -> Decoded<f64> {
         let limits = format!("a number from {low} to {high}");
         let Some(v) = self.take(key) else {
-            return default.ok_or_else(|| self.missing(key, &limits));
+            return default.ok_or_else(|| self.missing(key, &limits, Wanted::Number));
         };
         let n = match as_number(v.get_ref()) {
             Some(n) => n,
-            None => return Err(self.wrong_type(key, &v, &limits)),
+            None => return Err(self.wrong_type(key, &v, &limits, Wanted::Number)),
         };
         if (low..=high).contains(&n) {
             return Ok(n);
         }
-        Err(self.error(
-            Kind::OutOfRange,
-            v.span(),
-            format!("`{}` = {n} is out of range", self.name_of(key)),
-            limits,
-        ))
+        let message = format!("`{}` = {n} is out of range", self.name_of(key));
+        let e = self.error(Kind::OutOfRange, v.span(), message, limits);
+        Err(with_hint(e, hint::nearest(key, n, low..=high)))
     }
 
     /// A required size.
     pub fn size(&mut self, key: &'static str) -> Decoded<Bytes> {
-        self.optional_size(key)?.ok_or_else(|| self.missing(key, SIZE_EXPECTED))
+        let found = self.optional_size(key)?;
+        found.ok_or_else(|| self.missing(key, SIZE_EXPECTED, Wanted::Size))
     }
 
     /// An optional size.
     pub fn optional_size(&mut self, key: &'static str) -> Decoded<Option<Bytes>> {
-        self.quantity(key, SIZE_EXPECTED)
+        self.quantity(key, SIZE_EXPECTED, Wanted::Size)
     }
 
     /// A required time.
     pub fn time(&mut self, key: &'static str) -> Decoded<Nanos> {
-        self.optional_time(key)?.ok_or_else(|| self.missing(key, TIME_EXPECTED))
+        let found = self.optional_time(key)?;
+        found.ok_or_else(|| self.missing(key, TIME_EXPECTED, Wanted::Time))
     }
 
     /// An optional time.
     pub fn optional_time(&mut self, key: &'static str) -> Decoded<Option<Nanos>> {
-        self.quantity(key, TIME_EXPECTED)
+        self.quantity(key, TIME_EXPECTED, Wanted::Time)
     }
 
     /// An optional time of waiting, zero if absent, an hour at most.
@@ -374,13 +405,15 @@ impl<'a> Section<'a> {
             return Ok(value);
         }
         let message = format!("`{key}` = {value} is out of range");
-        Err(self.error(Kind::OutOfRange, self.span_of(key), message, "at most 1h"))
+        let e = self.error(Kind::OutOfRange, self.span_of(key), message, "at most 1h");
+        Err(with_hint(e, format!("the nearest that can be is `{key} = \"1h\"`")))
     }
 
     fn quantity<T: FromStr<Err = QuantityError>>(
         &mut self,
         key: &'static str,
         expected: &'static str,
+        wanted: Wanted,
     ) -> Decoded<Option<T>> {
         match self.take(key) {
             None => Ok(None),
@@ -397,7 +430,7 @@ impl<'a> Section<'a> {
                     );
                     Err(with_hint(e, "write the number with its unit, in quotes"))
                 }
-                _ => Err(self.wrong_type(key, &v, expected)),
+                _ => Err(self.wrong_type(key, &v, expected, wanted)),
             },
         }
     }
@@ -406,7 +439,7 @@ impl<'a> Section<'a> {
     pub fn choice(&mut self, key: &'static str, words: &[&'static str]) -> Decoded<usize> {
         match self.optional_choice(key, words)? {
             Some(index) => Ok(index),
-            None => Err(self.missing(key, &one_of(words))),
+            None => Err(self.missing(key, &one_of(words), Wanted::Text)),
         }
     }
 
@@ -428,7 +461,7 @@ impl<'a> Section<'a> {
                 );
                 Err(match closest(&word, words) {
                     Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
-                    None => e,
+                    None => with_hint(e, "take one of these; docs/spec.md says what each does"),
                 })
             }
         }
@@ -440,7 +473,7 @@ impl<'a> Section<'a> {
             None => Ok(default),
             Some(v) => match v.get_ref() {
                 DeValue::Boolean(b) => Ok(*b),
-                _ => Err(self.wrong_type(key, &v, "`true` or `false`")),
+                _ => Err(self.wrong_type(key, &v, "`true` or `false`", Wanted::Flag)),
             },
         }
     }
@@ -449,11 +482,17 @@ impl<'a> Section<'a> {
     pub fn strings(&mut self, key: &'static str) -> Decoded<Vec<(String, Range<usize>)>> {
         let Some(v) = self.take(key) else { return Ok(Vec::new()) };
         let DeValue::Array(items) = v.get_ref() else {
-            return Err(self.wrong_type(key, &v, "a list of strings"));
+            return Err(self.wrong_type(key, &v, "a list of strings", Wanted::Texts));
         };
         let text = |item: &Value<'a>| match item.get_ref() {
             DeValue::String(s) => Ok((s.to_string(), item.span())),
-            _ => Err(self.wrong_type(key, item, "a string")),
+            _ => {
+                let found = item.get_ref().type_str();
+                let message = format!("`{key}` holds {} {found}", article(found));
+                let e = self.error(Kind::WrongType, item.span(), message, "a string");
+                let written = self.source.text.get(item.span()).unwrap_or_default();
+                Err(with_hint(e, format!("put it in quotes: `\"{written}\"`")))
+            }
         };
         items.iter().map(text).collect()
     }
@@ -462,7 +501,7 @@ impl<'a> Section<'a> {
     pub fn section(&mut self, key: &'static str, what: &'static str) -> Decoded<Section<'a>> {
         match self.optional_section(key, what)? {
             Some(section) => Ok(section),
-            None => Err(self.missing(key, "a table")),
+            None => Err(self.missing(key, "a table", Wanted::Table)),
         }
     }
 
@@ -477,7 +516,7 @@ impl<'a> Section<'a> {
             None => Ok(None),
             Some(v) => match v.get_ref() {
                 DeValue::Table(t) => Ok(Some(Section::new(self.source, what, t.clone(), span))),
-                _ => Err(self.wrong_type(key, &v, "a table")),
+                _ => Err(self.wrong_type(key, &v, "a table", Wanted::Table)),
             },
         }
     }
@@ -486,11 +525,12 @@ impl<'a> Section<'a> {
     pub fn sections(&mut self, key: &'static str, what: &'static str) -> Decoded<Vec<Section<'a>>> {
         let Some(v) = self.take(key) else { return Ok(Vec::new()) };
         let DeValue::Array(items) = v.get_ref() else {
-            return Err(self.wrong_type(key, &v, "a list of tables (`[[…]]`)"));
+            let expected = "a list of tables (`[[…]]`)";
+            return Err(self.wrong_type(key, &v, expected, Wanted::Tables));
         };
         let table = |item: &Value<'a>| match item.get_ref() {
             DeValue::Table(t) => Ok(Section::new(self.source, what, t.clone(), item.span())),
-            _ => Err(self.wrong_type(key, item, "a table")),
+            _ => Err(self.wrong_type(key, item, "a table", Wanted::Tables)),
         };
         items.iter().map(table).collect()
     }
@@ -498,6 +538,12 @@ impl<'a> Section<'a> {
     /// Complains of the first key nobody took.
     pub fn finish(self) -> Decoded<()> {
         let Some(unknown) = self.entries.iter().find(|e| !e.taken) else { return Ok(()) };
+        if let Some((key, with)) = self.elsewhere.iter().find(|(key, _)| *key == unknown.key) {
+            let message = format!("`{key}` goes with {with} only");
+            let span = unknown.key_span.clone();
+            let e = self.source.error(Kind::UnknownKey, span, message, one_of(&self.known));
+            return Err(with_hint(e, format!("remove `{key}`, or take {with}")));
+        }
         let e = self.source.error(
             Kind::UnknownKey,
             unknown.key_span.clone(),
@@ -506,7 +552,7 @@ impl<'a> Section<'a> {
         );
         Err(match closest(&unknown.key, &self.known) {
             Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
-            None => e,
+            None => with_hint(e, "remove it: a key that nobody reads would change nothing"),
         })
     }
 }
@@ -539,12 +585,11 @@ pub fn quantity<T: FromStr<Err = QuantityError>>(
     expected: &str,
 ) -> Decoded<T> {
     text.parse().map_err(|e| match e {
-        QuantityError::Number => source.error(
-            Kind::BadUnit,
-            span,
-            format!("`{key}` is not a quantity: `{text}`"),
-            expected,
-        ),
+        QuantityError::Number => {
+            let message = format!("`{key}` is not a quantity: `{text}`");
+            let e = source.error(Kind::BadUnit, span, message, expected);
+            with_hint(e, hint::quantity(text))
+        }
         QuantityError::NoUnit => with_hint(
             source.error(Kind::BadUnit, span, format!("`{key}` has no unit"), expected),
             "write the unit after the number",
@@ -554,7 +599,9 @@ pub fn quantity<T: FromStr<Err = QuantityError>>(
             "KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000; times take ns, us, ms, s, m, h",
         ),
         QuantityError::TooLarge => {
-            source.error(Kind::OutOfRange, span, format!("`{key}` is too large"), "less than 2^63")
+            let message = format!("`{key}` is too large");
+            let e = source.error(Kind::OutOfRange, span, message, "less than 2^63");
+            with_hint(e, "2^63 bytes are 8388608TiB, 2^63 ns are 292 years: is it the right unit?")
         }
     })
 }

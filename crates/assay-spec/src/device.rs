@@ -114,12 +114,10 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
     let mut values = Values::new(top)?;
     let capacity = values.size(top, "", "capacity")?;
     if !(Bytes::MIB..=Bytes(1 << 50)).contains(&capacity) {
-        return Err(top.error(
-            Kind::OutOfRange,
-            top.span_of("capacity"),
-            format!("a drive of {capacity} cannot be"),
-            "from 1MiB to 1PiB",
-        ));
+        let message = format!("a drive of {capacity} cannot be");
+        let e = top.error(Kind::OutOfRange, top.span_of("capacity"), message, "from 1MiB to 1PiB");
+        let near = capacity.clamp(Bytes::MIB, Bytes(1 << 50));
+        return Err(with_hint(e, format!("the nearest that can be is `value = \"{near}\"`")));
     }
     let mut link = top.section("link", "link")?;
     let link_spec = LinkSpec {
@@ -129,8 +127,15 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
     };
     link.finish()?;
     let kind = match kind {
-        0 => DeviceKind::Ssd(ssd::decode(top, &mut values, capacity)?),
-        _ => DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?),
+        0 => {
+            top.goes_with(&["disk", "seek", "overhead", "cache", "queue"], "kind `hdd`");
+            DeviceKind::Ssd(ssd::decode(top, &mut values, capacity)?)
+        }
+        _ => {
+            let flash = ["nand", "ftl", "buffer", "readahead", "collection", "background", "wear"];
+            top.goes_with(&flash, "kind `ssd`");
+            DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?)
+        }
     };
     Ok(DeviceSpec { name, aliases, title, capacity, link: link_spec, kind, facts: values.facts })
 }
@@ -138,6 +143,25 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
 /// `section.key`, or `key` at the top.
 fn dotted(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// The table of a value with its origin, which must be there.
+fn open_table<'a>(section: &mut Section<'a>, key: &'static str) -> Decoded<Section<'a>> {
+    section.section(key, key).map_err(|e| {
+        let missing = e.kind == Kind::MissingKey && section.misspelt(key).is_none();
+        if !missing && e.kind != Kind::WrongType {
+            return e;
+        }
+        let written = match e.kind {
+            Kind::WrongType => section.source().text.get(section.whole_span_of(key)),
+            _ => None,
+        };
+        let value = written.filter(|w| !w.contains('\n')).unwrap_or("…");
+        let hint = format!(
+            "every value says where it is from: `{key} = {{ value = {value}, assumed = \"why\" }}`"
+        );
+        with_hint(e, hint)
+    })
 }
 
 /// Takes values with their origins out of sections, keeping the facts.
@@ -155,11 +179,12 @@ impl Values {
             match value.get_ref() {
                 toml::de::DeValue::String(text) => sources.push((key, text.to_string())),
                 _ => {
-                    return Err(table.error(
-                        Kind::WrongType,
-                        value.span(),
-                        format!("source `{key}` is not a string"),
-                        "the title and place of a publication",
+                    let message = format!("source `{key}` is not a string");
+                    let expected = "the title and place of a publication";
+                    let e = table.error(Kind::WrongType, value.span(), message, expected);
+                    return Err(with_hint(
+                        e,
+                        "write it in quotes, e.g. `sheet = \"a data sheet\"`",
                     ));
                 }
             }
@@ -175,7 +200,7 @@ impl Values {
         key: &'static str,
     ) -> Decoded<Section<'a>> {
         let path = dotted(path, key);
-        let mut inner = section.section(key, key)?.value_of(path.clone());
+        let mut inner = open_table(section, key)?.value_of(path.clone());
         let mut origins = Vec::new();
         if let Some((id, span)) = inner.optional_string("source")? {
             let found = self.sources.iter().find(|(k, _)| *k == id);
@@ -224,7 +249,8 @@ impl Values {
         // Nothing in a drive takes longer, and sums of a few of these stay far from overflow.
         if value > Nanos::from_secs(60) {
             let message = format!("`{}` = {value} is out of range", dotted(path, key));
-            return Err(inner.error(Kind::OutOfRange, span, message, "at most 60s"));
+            let e = inner.error(Kind::OutOfRange, span, message, "at most 60s");
+            return Err(with_hint(e, "nothing in a drive takes longer: is it the right unit?"));
         }
         inner.finish()?;
         Ok(value)
@@ -235,7 +261,8 @@ impl Values {
         let (value, span) = (inner.size("value")?, inner.span_of("value"));
         if value < Bytes(512) {
             let message = format!("`{}` = {value} is out of range", dotted(path, key));
-            return Err(inner.error(Kind::OutOfRange, span, message, "at least 512B"));
+            let e = inner.error(Kind::OutOfRange, span, message, "at least 512B");
+            return Err(with_hint(e, "the nearest that can be is `value = \"512B\"`"));
         }
         inner.finish()?;
         Ok(value)
@@ -281,9 +308,35 @@ impl Values {
         let expected = "a rate such as `300MB/s`";
         let bytes = text.strip_suffix("/s").and_then(|t| t.parse::<Bytes>().ok());
         let rate = bytes.filter(|b| b.0 > 0).ok_or_else(|| {
-            inner.error(Kind::BadUnit, span, format!("`{text}` is not a rate"), expected)
+            let e = inner.error(Kind::BadUnit, span, format!("`{text}` is not a rate"), expected);
+            with_hint(e, "a size above 0 and `/s` behind it; MB is 10^6 bytes, MiB 2^20")
         })?;
         inner.finish()?;
         Ok(rate)
+    }
+
+    /// What `get` takes out of `s`; `default`, if `key` is not there. Either way the key counts
+    /// among those that may be there.
+    fn optional<'a, T>(
+        &mut self,
+        s: &mut Section<'a>,
+        key: &'static str,
+        default: T,
+        get: impl FnOnce(&mut Values, &mut Section<'a>, &'static str) -> Decoded<T>,
+    ) -> Decoded<T> {
+        s.may_have(&[key]);
+        if s.has(key) { get(self, s, key) } else { Ok(default) }
+    }
+
+    /// A choice that may be left out; then it is the word at `default`.
+    fn choice_or(
+        &mut self,
+        s: &mut Section<'_>,
+        path: &str,
+        key: &'static str,
+        words: &[&'static str],
+        default: usize,
+    ) -> Decoded<usize> {
+        self.optional(s, key, default, |values, s, key| values.choice(s, path, key, words))
     }
 }

@@ -111,7 +111,7 @@ pub struct Diagnostic {
     pub message: String,
     /// What was expected at this place; may be empty.
     pub expected: String,
-    /// What to do next; may be empty.
+    /// What to do next; if empty, `assay explain` is named.
     pub hint: String,
     /// Name of the file.
     pub file: String,
@@ -178,10 +178,11 @@ impl fmt::Display for Diagnostic {
                 }
             }
         }
-        if !self.hint.is_empty() {
-            write!(f, "\nhint: {}", self.hint)?;
+        match self.hint.as_str() {
+            // Nobody is left without a way on.
+            "" => write!(f, "\nhint: `assay explain {}` tells more", self.kind.name()),
+            hint => write!(f, "\nhint: {hint}"),
         }
-        Ok(())
     }
 }
 

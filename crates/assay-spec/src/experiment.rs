@@ -9,7 +9,7 @@ mod workload;
 
 pub use host::{ElevatorKind, Elevators, HostSpec};
 pub use stream::{Address, Span, StreamSpec};
-pub use workload::{Amount, Arrival, Phases, StartState, SteadyRule, WorkloadSpec};
+pub use workload::{Amount, Arrival, Expectation, Phases, StartState, SteadyRule, WorkloadSpec};
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::Kind;
@@ -80,7 +80,9 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         }
         if workloads.iter().any(|w| w.name == workload.name) {
             let message = format!("two workloads are called `{}`", workload.name);
-            return Err(top.error(Kind::Impossible, name_span, message, "another name"));
+            let e = top.error(Kind::Impossible, name_span, message, "another name");
+            let hint = "cells are told apart by it; say what sets this workload apart";
+            return Err(with_hint(e, hint));
         }
         section.finish()?;
         workloads.push(workload);
@@ -104,10 +106,16 @@ pub(crate) fn bad_name(
     span: std::ops::Range<usize>,
     name: &str,
 ) -> Box<crate::diagnostic::Diagnostic> {
-    top.error(
-        Kind::UnknownValue,
-        span,
-        format!("`{name}` cannot be a name"),
-        "lower-case letters, digits and `-`, at most 64 of them",
-    )
+    let expected = "lower-case letters, digits and `-`, at most 64 of them";
+    let e = top.error(Kind::UnknownValue, span, format!("`{name}` cannot be a name"), expected);
+    with_hint(e, format!("`{}` would do", near_name(name)))
+}
+
+/// The nearest to `text` that can be a name.
+fn near_name(text: &str) -> String {
+    let small = text.to_lowercase();
+    let words = small.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(64).collect();
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "rnd-rd".to_owned() } else { name.to_owned() }
 }

@@ -1,7 +1,8 @@
 //! The command `assay`: a laboratory for storage devices.
 //!
 //! Data goes to stdout, talk and progress to stderr. Exit codes: 0 done, 1 an expectation was not
-//! met, 2 usage or spec error, 3 environment, 4 inconclusive, 130 interrupted.
+//! met, 2 bad input, 3 not allowed by the machine or for safety, 4 inconclusive, 130 interrupted;
+//! `docs/words.md` has them in full.
 
 mod cli;
 mod output;

@@ -67,6 +67,11 @@ fn drive_refused(changes: &[(&str, &str)], stderr: &str) {
     assert!(!directory.path().join("out").exists(), "nothing was run");
 }
 
+/// What a workload with one stream in a closed loop takes; `@KEYS` below.
+const KEYS: &str = "expected one of `name`, `stream`, `read_share`, `sizes`, `size`, `pattern`, \
+                    `range`, `rate`, `jobs`, `queue_depth`, `think`, `start`, `precondition`, \
+                    `settle`, `measure`, `expect`";
+
 /// For every kind of mistake: what is changed in [`EXPERIMENT`], and what is said then.
 const KINDS: &[(&str, &str, &str, &str)] = &[
     (
@@ -74,11 +79,12 @@ const KINDS: &[(&str, &str, &str, &str)] = &[
         "name = \"slow\"",
         "name = \"slow",
         r#"
-error: not valid TOML: invalid basic string, expected `"`
+error: not valid TOML: invalid basic string
   --> slow.toml:2:13
    |
  2 | name = "slow
-   |             ^"#,
+   |             ^ expected `"`
+hint: close the string with the quote it began with, on the same line"#,
     ),
     (
         "unknown-key",
@@ -101,7 +107,8 @@ error: workload has no `size`
   --> slow.toml:6:1
    |
  6 | [[workload]]
-   | ^^^^^^^^^^^^ expected `size`: a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`"#,
+   | ^^^^^^^^^^^^ expected `size`: a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`
+hint: add e.g. `size = "4KiB"`"#,
     ),
     (
         "unknown-key",
@@ -119,17 +126,13 @@ hint: did you mean `requests`?"#,
         "unknown-key",
         "measure",
         "rat = \"5000/s\"\nmeasure",
-        concat!(
-            r#"
+        r#"
 error: unknown key `rat` in workload
   --> slow.toml:11:1
    |
 11 | rat = "5000/s"
-   | ^^^ expected one of `name`, `stream`, `read_share`, `sizes`, `size`, `pattern`, `range`, "#,
-            "`rate`, `jobs`, `queue_depth`, `think`, ",
-            "`start`, `precondition`, `settle`, `measure`, `expect`\n",
-            "hint: did you mean `rate`?",
-        ),
+   | ^^^ @KEYS
+hint: did you mean `rate`?"#,
     ),
     (
         "missing-key",
@@ -203,7 +206,8 @@ error: `targets` is a string
   --> slow.toml:4:11
    |
  4 | targets = "sim:ssd-m"
-   |           ^^^^^^^^^^^ expected a list of strings"#,
+   |           ^^^^^^^^^^^ expected a list of strings
+hint: put it in brackets: `targets = ["sim:ssd-m"]`"#,
     ),
     (
         "bad-unit",
@@ -238,7 +242,8 @@ error: `5000` is not a rate
   --> slow.toml:12:8
    |
 12 | rate = "5000"
-   |        ^^^^^^ expected arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`"#,
+   |        ^^^^^^ expected arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`
+hint: if that is arrivals a second, write `rate = "5000/s"`"#,
     ),
     (
         "bad-unit",
@@ -261,7 +266,8 @@ error: a request of 513B cannot be
   --> slow.toml:9:24
    |
  9 | sizes = { "4KiB" = 70, "513B" = 30 }
-   |                        ^^^^^^ expected a multiple of 512B up to 64MiB"#,
+   |                        ^^^^^^ expected a multiple of 512B up to 64MiB
+hint: drives have sectors of 512B; the nearest that can be is `512B`"#,
     ),
     (
         "out-of-range",
@@ -272,7 +278,8 @@ error: the weight of 8KiB is not a positive number
   --> slow.toml:9:33
    |
  9 | sizes = { "4KiB" = 70, "8KiB" = 0 }
-   |                                 ^ expected a weight above 0, e.g. `"8KiB" = 30`"#,
+   |                                 ^ expected a weight above 0, e.g. `"8KiB" = 30`
+hint: leave out a size that shall not occur"#,
     ),
     (
         "unknown-value",
@@ -295,7 +302,8 @@ error: `Slow one` cannot be a name
   --> slow.toml:2:8
    |
  2 | name = "Slow one"
-   |        ^^^^^^^^^^ expected lower-case letters, digits and `-`, at most 64 of them"#,
+   |        ^^^^^^^^^^ expected lower-case letters, digits and `-`, at most 64 of them
+hint: `slow-one` would do"#,
     ),
     (
         "out-of-range",
@@ -306,7 +314,8 @@ error: `read_share` = 1.5 is out of range
   --> slow.toml:8:14
    |
  8 | read_share = 1.5
-   |              ^^^ expected a number from 0 to 1"#,
+   |              ^^^ expected a number from 0 to 1
+hint: 1.5 % is written `read_share = "1.5%"`; the nearest that can be is `read_share = 1`"#,
     ),
     (
         "out-of-range",
@@ -317,7 +326,8 @@ error: a request of 1kB cannot be
   --> slow.toml:9:8
    |
  9 | size = "1000B"
-   |        ^^^^^^^ expected a multiple of 512B up to 64MiB"#,
+   |        ^^^^^^^ expected a multiple of 512B up to 64MiB
+hint: drives have sectors of 512B; the nearest that can be is `1KiB`"#,
     ),
     (
         "impossible",
@@ -328,7 +338,8 @@ error: the range is smaller than a request of 4KiB
   --> slow.toml:11:9
    |
 11 | range = "2KiB"
-   |         ^^^^^^ expected room for at least one request"#,
+   |         ^^^^^^ expected room for at least one request
+hint: make it longer, or leave `range` out for the whole target"#,
     ),
     (
         "impossible",
@@ -387,7 +398,8 @@ error: a round takes no time
   --> slow.toml:11:32
    |
 11 | measure = { steady = { round = "0s" } }
-   |                                ^^^^ expected more than nothing"#,
+   |                                ^^^^ expected more than nothing
+hint: SNIA's rounds are a minute long: `round = "60s"`"#,
     ),
     (
         "format",
@@ -401,12 +413,422 @@ error: format 2 is not one this assay reads
    |          ^ expected `format = 1`
 hint: a newer assay may read it; see `assay --version`"#,
     ),
+    (
+        "syntax",
+        "\"slow\"",
+        "slow",
+        r#"
+error: not valid TOML: string values must be quoted
+  --> slow.toml:2:8
+   |
+ 2 | name = slow
+   |        ^^^^ expected a value
+hint: put it in quotes: `"slow"`"#,
+    ),
+    (
+        "syntax",
+        "format = 1\n",
+        "format = 1\nformat = 1\n",
+        r#"
+error: not valid TOML: duplicate key
+  --> slow.toml:2:1
+   |
+ 2 | format = 1
+   | ^^^^^^
+hint: it stands there already: remove one of the two, or rename it"#,
+    ),
+    (
+        "syntax",
+        "\"sim:ssd-m\"]",
+        "\"sim:ssd-m\"",
+        r#"
+error: not valid TOML: missing comma between array elements
+  --> slow.toml:6:1
+   |
+ 6 | [[workload]]
+   | ^ expected `,`
+hint: add the comma, or close the list before this"#,
+    ),
+    (
+        "syntax",
+        "name = \"slow\"",
+        "name \"slow\"",
+        r#"
+error: not valid TOML: key with no value
+  --> slow.toml:2:6
+   |
+ 2 | name "slow"
+   |      ^ expected `=`
+hint: a line is `key = value`"#,
+    ),
+    (
+        "unknown-key",
+        "measure",
+        "theta = 0.9\nmeasure",
+        r#"
+error: `theta` goes with pattern `zipf` only
+  --> slow.toml:11:1
+   |
+11 | theta = 0.9
+   | ^^^^^ @KEYS
+hint: remove `theta`, or take pattern `zipf`"#,
+    ),
+    (
+        "unknown-key",
+        "measure",
+        "zebra = 1\nmeasure",
+        r#"
+error: unknown key `zebra` in workload
+  --> slow.toml:11:1
+   |
+11 | zebra = 1
+   | ^^^^^ @KEYS
+hint: remove it: a key that nobody reads would change nothing"#,
+    ),
+    (
+        "missing-key",
+        "\"random\"",
+        "\"zipf\"",
+        r#"
+error: workload has no `theta`
+  --> slow.toml:6:1
+   |
+ 6 | [[workload]]
+   | ^^^^^^^^^^^^ expected `theta`: a number from 0.01 to 5
+hint: pattern `zipf` needs it; add e.g. `theta = 0.99`"#,
+    ),
+    (
+        "missing-key",
+        "\"random\"",
+        "\"hot-cold\"\nhot_space = 0.1",
+        r#"
+error: workload has no `hot_requests`
+  --> slow.toml:6:1
+   |
+ 6 | [[workload]]
+   | ^^^^^^^^^^^^ expected `hot_requests`: a number from 0 to 1
+hint: pattern `hot-cold` needs it; add e.g. `hot_requests = 0.8`"#,
+    ),
+    (
+        "missing-key",
+        "requests = 10",
+        "requests = 10, time = \"1s\"",
+        r#"
+error: the phase has 2 ends
+  --> slow.toml:11:1
+   |
+11 | measure = { requests = 10, time = "1s" }
+   | ^^^^^^^ expected exactly one of `requests`, `bytes`, `time`, `steady`
+hint: keep the one that shall end the phase, remove the others"#,
+    ),
+    (
+        "missing-key",
+        "requests = 10",
+        "",
+        r#"
+error: the phase has no end
+  --> slow.toml:11:1
+   |
+11 | measure = {  }
+   | ^^^^^^^ expected exactly one of `requests`, `bytes`, `time`, `steady`
+hint: add e.g. `time = "10s"`"#,
+    ),
+    (
+        "missing-key",
+        "measure = { requests = 10 }\n",
+        "",
+        r#"
+error: workload has no `measure`
+  --> slow.toml:6:1
+   |
+ 6 | [[workload]]
+   | ^^^^^^^^^^^^ expected `measure`: a table
+hint: add e.g. `measure = { time = "10s" }`"#,
+    ),
+    (
+        "missing-key",
+        "size = \"4KiB\"",
+        "sizes = { }",
+        r#"
+error: `sizes` is empty
+  --> slow.toml:9:9
+   |
+ 9 | sizes = { }
+   |         ^^^ expected at least one size
+hint: write e.g. `sizes = { "4KiB" = 70, "8KiB" = 30 }`"#,
+    ),
+    (
+        "wrong-type",
+        "[\"sim:ssd-m\"]",
+        "[\"sim:ssd-m\", 3]",
+        r#"
+error: `targets` holds an integer
+  --> slow.toml:4:25
+   |
+ 4 | targets = ["sim:ssd-m", 3]
+   |                         ^ expected a string
+hint: put it in quotes: `"3"`"#,
+    ),
+    (
+        "wrong-type",
+        "\"slow\"",
+        "3",
+        r#"
+error: `name` is an integer
+  --> slow.toml:2:8
+   |
+ 2 | name = 3
+   |        ^ expected a string
+hint: put it in quotes: `name = "3"`"#,
+    ),
+    (
+        "wrong-type",
+        "1.0",
+        "\"1.0\"",
+        r#"
+error: `read_share` is a string
+  --> slow.toml:8:14
+   |
+ 8 | read_share = "1.0"
+   |              ^^^^^ expected a number from 0 to 1
+hint: write it without quotes: `read_share = 1.0`"#,
+    ),
+    (
+        "wrong-type",
+        "measure",
+        "jobs = \"4\"\nmeasure",
+        r#"
+error: `jobs` is a string
+  --> slow.toml:11:8
+   |
+11 | jobs = "4"
+   |        ^^^ expected a whole number
+hint: write it without quotes: `jobs = 4`"#,
+    ),
+    (
+        "wrong-type",
+        "measure",
+        "jobs = 1.5\nmeasure",
+        r#"
+error: `jobs` is a float
+  --> slow.toml:11:8
+   |
+11 | jobs = 1.5
+   |        ^^^ expected a whole number
+hint: write e.g. `jobs = 1`"#,
+    ),
+    (
+        "wrong-type",
+        "[[workload]]",
+        "log = \"no\"\n\n[[workload]]",
+        r#"
+error: `log` is a string
+  --> slow.toml:6:7
+   |
+ 6 | log = "no"
+   |       ^^^^ expected `true` or `false`
+hint: write e.g. `log = false`"#,
+    ),
+    (
+        "wrong-type",
+        "[[workload]]",
+        "[workload]",
+        r#"
+error: `workload` is a table
+  --> slow.toml:6:1
+   |
+ 6 | [workload]
+   | ^^^^^^^^^^ expected a list of tables (`[[…]]`)
+hint: write `[[workload]]`, and its keys on lines of their own below it"#,
+    ),
+    (
+        "wrong-type",
+        "{ requests = 10 }",
+        "10",
+        r#"
+error: `measure` is an integer
+  --> slow.toml:11:11
+   |
+11 | measure = 10
+   |           ^^ expected a table
+hint: write e.g. `measure = { time = "10s" }`"#,
+    ),
+    (
+        "wrong-type",
+        "\"4KiB\"",
+        "[\"4KiB\"]",
+        r#"
+error: `size` is an array
+  --> slow.toml:9:8
+   |
+ 9 | size = ["4KiB"]
+   |        ^^^^^^^^ expected a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`
+hint: write e.g. `size = "4KiB"`"#,
+    ),
+    (
+        "bad-unit",
+        "\"4KiB\"",
+        "\"-4KiB\"",
+        r#"
+error: `size` is not a quantity: `-4KiB`
+  --> slow.toml:9:8
+   |
+ 9 | size = "-4KiB"
+   |        ^^^^^^^ expected a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`
+hint: nothing is smaller than 0; remove the sign"#,
+    ),
+    (
+        "bad-unit",
+        "\"4KiB\"",
+        "\"\"",
+        r#"
+error: `size` is not a quantity: ``
+  --> slow.toml:9:8
+   |
+ 9 | size = ""
+   |        ^^ expected a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`
+hint: write a number and its unit between the quotes"#,
+    ),
+    (
+        "unknown-value",
+        "\"random\"",
+        "\"zebra\"",
+        r#"
+error: unknown pattern `zebra`
+  --> slow.toml:10:11
+   |
+10 | pattern = "zebra"
+   |           ^^^^^^^ expected one of `sequential`, `random`, `mixed`, `stride`, `zipf`, `hot-cold`
+hint: take one of these; docs/spec.md says what each does"#,
+    ),
+    (
+        "out-of-range",
+        "measure",
+        "jobs = 0\nmeasure",
+        r#"
+error: `jobs` = 0 is out of range
+  --> slow.toml:11:8
+   |
+11 | jobs = 0
+   |        ^ expected a whole number from 1 to 1024
+hint: the nearest that can be is `jobs = 1`"#,
+    ),
+    (
+        "out-of-range",
+        "measure",
+        "jobs = 9999\nmeasure",
+        r#"
+error: `jobs` = 9999 is out of range
+  --> slow.toml:11:8
+   |
+11 | jobs = 9999
+   |        ^^^^ expected a whole number from 1 to 1024
+hint: the nearest that can be is `jobs = 1024`"#,
+    ),
+    (
+        "out-of-range",
+        "1.0",
+        "70",
+        r#"
+error: `read_share` = 70 is out of range
+  --> slow.toml:8:14
+   |
+ 8 | read_share = 70
+   |              ^^ expected a number from 0 to 1
+hint: 70 % is written `read_share = "70%"`; the nearest that can be is `read_share = 1`"#,
+    ),
+    (
+        "out-of-range",
+        "measure",
+        "think = \"2h\"\nmeasure",
+        r#"
+error: `think` = 7200s is out of range
+  --> slow.toml:11:9
+   |
+11 | think = "2h"
+   |         ^^^^ expected at most 1h
+hint: the nearest that can be is `think = "1h"`"#,
+    ),
+    (
+        "out-of-range",
+        "measure",
+        "jobs = 1000\nqueue_depth = 1000\nmeasure",
+        r#"
+error: 1000 jobs × 1000 are too many requests in flight
+  --> slow.toml:12:15
+   |
+12 | queue_depth = 1000
+   |               ^^^^ expected `jobs` × `queue_depth` up to 65536
+hint: with 1000 jobs the most is `queue_depth = 65`"#,
+    ),
+    (
+        "out-of-range",
+        "measure",
+        "range = \"2GiB..1GiB\"\nmeasure",
+        r#"
+error: `2GiB..1GiB` is empty
+  --> slow.toml:11:9
+   |
+11 | range = "2GiB..1GiB"
+   |         ^^^^^^^^^^^^ expected a start below its end, e.g. `1GiB..30GiB`
+hint: START comes first: `1GiB..2GiB`"#,
+    ),
+    (
+        "out-of-range",
+        "measure",
+        "range = \"1GiB..1GiB\"\nmeasure",
+        r#"
+error: `1GiB..1GiB` is empty
+  --> slow.toml:11:9
+   |
+11 | range = "1GiB..1GiB"
+   |         ^^^^^^^^^^^^ expected a start below its end, e.g. `1GiB..30GiB`
+hint: leave `range` out for the whole target"#,
+    ),
+    (
+        "out-of-range",
+        "requests = 10",
+        "time = \"0\"",
+        r#"
+error: the phase is empty
+  --> slow.toml:11:1
+   |
+11 | measure = { time = "0" }
+   | ^^^^^^^ expected more than nothing
+hint: make it longer, or leave the phase out if it is not `measure`"#,
+    ),
+    (
+        "out-of-range",
+        "\"4KiB\"",
+        "\"99999999TiB\"",
+        r#"
+error: `size` is too large
+  --> slow.toml:9:8
+   |
+ 9 | size = "99999999TiB"
+   |        ^^^^^^^^^^^^^ expected less than 2^63
+hint: 2^63 bytes are 8388608TiB, 2^63 ns are 292 years: is it the right unit?"#,
+    ),
+    (
+        "impossible",
+        "measure = { requests = 10 }\n",
+        "measure = { requests = 10 }\n\n[[workload]]\nname = \"read\"\nread_share = 1.0\n\
+         size = \"4KiB\"\npattern = \"random\"\nmeasure = { requests = 10 }\n",
+        r#"
+error: two workloads are called `read`
+  --> slow.toml:14:8
+   |
+14 | name = "read"
+   |        ^^^^^^ expected another name
+hint: cells are told apart by it; say what sets this workload apart"#,
+    ),
 ];
 
 #[test]
 fn every_kind_of_mistake_is_said_with_its_place() {
     for (_, from, to, stderr) in KINDS {
-        refused(from, to, stderr);
+        refused(from, to, &stderr.replace("@KEYS", KEYS));
+        assert!(stderr.contains("\nhint: "), "{to}: nobody is left without a way on");
     }
     let provoked: BTreeSet<&str> = KINDS.iter().map(|(kind, ..)| *kind).collect();
     let documented: BTreeSet<&str> = Kind::ALL.iter().map(|(_, name, _)| *name).collect();
@@ -443,7 +865,8 @@ error: `nand.planes_per_die` = 0 is out of range
   --> drive.toml:19:28
    |
 19 | planes_per_die = { value = 0, source = "sheet" }
-   |                            ^ expected a whole number from 1 to 16"#,
+   |                            ^ expected a whole number from 1 to 16
+hint: the nearest that can be is `value = 1`"#,
     );
     // 2^60 bytes of capacity.
     drive_refused(
@@ -453,7 +876,8 @@ error: a drive of 1048576TiB cannot be
   --> drive.toml:6:22
    |
  6 | capacity = { value = "1152921504606846976B", assumed = "small" }
-   |                      ^^^^^^^^^^^^^^^^^^^^^^ expected from 1MiB to 1PiB"#,
+   |                      ^^^^^^^^^^^^^^^^^^^^^^ expected from 1MiB to 1PiB
+hint: the nearest that can be is `value = "1024TiB"`"#,
     );
     drive_refused(
         &[("\"1GiB\"", "\"8388608TiB\"")],
@@ -462,7 +886,8 @@ error: `capacity` is too large
   --> drive.toml:6:22
    |
  6 | capacity = { value = "8388608TiB", assumed = "small" }
-   |                      ^^^^^^^^^^^^ expected less than 2^63"#,
+   |                      ^^^^^^^^^^^^ expected less than 2^63
+hint: 2^63 bytes are 8388608TiB, 2^63 ns are 292 years: is it the right unit?"#,
     );
     drive_refused(
         &[("\"1GiB\"", "\"1000000001B\"")],
@@ -485,7 +910,8 @@ error: a page of 5KiB cannot be
   --> drive.toml:22:18
    |
 22 | page = { value = "5KiB", source = "sheet" }
-   |                  ^^^^^^ expected a power of two from 512B to 1MiB"#,
+   |                  ^^^^^^ expected a power of two from 512B to 1MiB
+hint: a page that can be is `8KiB`"#,
     );
     drive_refused(
         &[
@@ -515,7 +941,8 @@ error: `link.queue_depth` is a string
   --> drive.toml:13:25
    |
 13 | queue_depth = { value = "32", source = "sheet" }
-   |                         ^^^^ expected a whole number"#,
+   |                         ^^^^ expected a whole number
+hint: write it without quotes: `value = 32`"#,
     );
     drive_refused(
         &[("\"20us\"", "20")],
@@ -554,7 +981,8 @@ error: unknown key `note` in `nand.read`
   --> drive.toml:23:26
    |
 23 | read = { value = "50us", note = "hm", source = "sheet" }
-   |                          ^^^^ expected one of `source`, `derived`, `assumed`, `value`"#,
+   |                          ^^^^ expected one of `source`, `derived`, `assumed`, `value`
+hint: remove it: a key that nobody reads would change nothing"#,
     );
 }
 
@@ -621,7 +1049,8 @@ fn a_device_file_is_shown_like_a_drive_that_comes_with_assay() {
     }
     let broken = changed(DRIVE, "title = \"A drive of the tests\"\n", "");
     std::fs::write(directory.path().join("broken.toml"), broken).expect("written");
-    let stderr = "error: device has no `title`\n  --> broken.toml: expected `title`: a string";
+    let stderr = "error: device has no `title`\n  --> broken.toml: expected `title`: a string\n\
+                  hint: add e.g. `title = \"A drive of mine\"`";
     assert_fails(directory.path(), &["devices", "broken.toml"], 2, stderr);
     let stderr = "error[no-such-file]: the device file gone.toml cannot be read: \
                   No such file or directory (os error 2)\n\
@@ -701,7 +1130,7 @@ fn files_that_cannot_be_read_are_named() {
     let run = r#"
 error: gone/run.json cannot be read: No such file or directory (os error 2)
 hint: a run directory holds `run.json` and `cells.json`; `assay run quick` makes one"#;
-    assert_fails(directory.path(), &["report", "gone"], 3, run);
+    assert_fails(directory.path(), &["report", "gone"], 2, run);
     // The drive of an experiment; whatever the hint, the file is named.
     let drive = assay(directory.path(), &["run", "quick", "--only", "sim:gone.toml"]);
     let said = String::from_utf8_lossy(&drive.stderr);
@@ -758,9 +1187,280 @@ fn an_expectation_that_is_no_comparison_is_refused_before_the_run() {
         "measure",
         "expect = [\"p99 <\"]\nmeasure",
         r#"
-error: slow.toml: `read` expects `p99 <`: expected a value (at byte 5)
+error: expected a value
+  --> slow.toml:11:17
+   |
+11 | expect = ["p99 <"]
+   |                 ^
 hint: an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`"#,
     );
+}
+
+/// (expectation, what is wrong, what to write).
+const EXPECTATIONS: &[(&str, &str, &str)] = &[
+    ("p99 < 1", "`p99` is a time, and `1` has no unit", "`p99 < 1ms`"),
+    ("read.mean < 0.5", "`read.mean` is a time, and `0.5` has no unit", "`read.mean < 0.5ms`"),
+    ("bandwidth > 200", "`bandwidth` is a transfer rate, and `200` has no", "> 200MB/s`"),
+    ("bandwidth > 1GB", "`bandwidth` is a transfer rate, and `1GB` is a size", "`1MB/s`"),
+    ("p99 < 4KiB", "`p99` is a time, and `4KiB` is a size", "`1ms`"),
+    ("elapsed > 10", "`elapsed` is a time, and `10` has no unit", "`elapsed > 10ms`"),
+    ("p99 < 5 parsec", "expected an operator or the end", ""),
+    ("p99 < 5 ms", "expected an operator or the end", "`1ms`"),
+    ("p99 < 5parsec", "no unit is called `parsec`", "units are ns"),
+    ("p99", "`p99` is a number, not a comparison", "`p99 < 1ms`"),
+];
+
+#[test]
+fn an_expectation_of_two_units_is_refused_before_the_run() {
+    for (expectation, message, hint) in EXPECTATIONS {
+        let directory = temporary();
+        let to = format!("expect = [\"{expectation}\"]\nmeasure");
+        let file = directory.path().join("slow.toml");
+        std::fs::write(file, changed(EXPERIMENT, "measure", &to)).expect("written");
+        let output = assay(directory.path(), &["run", "slow.toml", "--out", "out"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{expectation}: {said}");
+        assert!(said.contains(message) && said.contains(hint), "{expectation}: {said}");
+        assert!(said.contains("\nhint: "), "{expectation}: {said}");
+        assert!(!directory.path().join("out").exists(), "nothing was run");
+    }
+}
+
+#[test]
+fn an_expectation_with_units_that_fit_runs() {
+    let directory = temporary();
+    let to = "expect = [\"p99 < 1s\", \"p99 < 100 * p50\", \"iops > 1\", \"share<1s > 50%\", \
+              \"bandwidth / iops >= 4KiB\", \"errors == 0\"]\nmeasure";
+    let file = directory.path().join("slow.toml");
+    std::fs::write(file, changed(EXPERIMENT, "measure", to)).expect("written");
+    let output = assay(directory.path(), &["run", "slow.toml", "--out", "out", "--quiet"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn a_misspelt_key_of_a_drive_is_answered_with_all_that_may_be_there() {
+    drive_refused(
+        &[("reserve_blocks", "alocation = { value = \"static\", assumed = \"\" }\nreserve_blocks")],
+        r#"
+error: unknown key `alocation` in ftl
+  --> drive.toml:30:1
+   |
+30 | alocation = { value = "static", assumed = "" }
+   | ^^^^^^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`
+hint: did you mean `allocation`?"#,
+    );
+    drive_refused(
+        &[("reserve_blocks", "unit = { value = \"4KiB\", assumed = \"\" }\nreserve_blocks")],
+        r#"
+error: `unit` goes with mapping `hybrid` only
+  --> drive.toml:30:1
+   |
+30 | unit = { value = "4KiB", assumed = "" }
+   | ^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`
+hint: remove `unit`, or take mapping `hybrid`"#,
+    );
+    let collection = "[collection]\nvictm = { value = \"fifo\", assumed = \"\" }\n\n[buffer]";
+    drive_refused(
+        &[("[buffer]", collection)],
+        r#"
+error: unknown key `victm` in collection
+  --> drive.toml:33:1
+   |
+33 | victm = { value = "fifo", assumed = "" }
+   | ^^^^^ expected one of `victim`, `pace`, `frontiers`, `copy`
+hint: did you mean `victim`?"#,
+    );
+    drive_refused(
+        &[("bus = { value = \"40MB/s\"", "buss = { value = \"40MB/s\"")],
+        r#"
+error: nand has no `bus`
+  --> drive.toml:16:2
+   |
+16 | [nand]
+   |  ^^^^ expected `bus`: a table
+hint: `buss` is there; did you mean `bus`?"#,
+    );
+    drive_refused(
+        &[("bus = { value = \"40MB/s\", source = \"sheet\" }", "bus = \"40MB/s\"")],
+        r#"
+error: `bus` is a string
+  --> drive.toml:26:7
+   |
+26 | bus = "40MB/s"
+   |       ^^^^^^^^ expected a table
+hint: every value says where it is from: `bus = { value = "40MB/s", assumed = "why" }`"#,
+    );
+}
+
+#[test]
+fn a_wrong_command_line_is_answered_with_a_right_one() {
+    let directory = temporary();
+    let seed = "hint: write a whole number from 0 to 18446744073709551615, e.g. `--seed 7`";
+    let cases: &[(&[&str], &str, &str)] = &[
+        (
+            &["run", "quick", "--only", "new.img", "--size", "-5GiB"],
+            "error: `--size -5GiB` is not a size",
+            "hint: write a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`",
+        ),
+        (
+            &["run", "quick", "--size"],
+            "error: a value is required for '--size <SIZE>' but none was supplied",
+            "hint: write a size such as `4KiB`, `30GB` or `1GiB`, e.g. `--size 1GiB`",
+        ),
+        (
+            &["run", "quick", "--seed", "-1"],
+            "error: invalid value '-1' for '--seed <N>': invalid digit found in string",
+            seed,
+        ),
+        (
+            &["run", "quick", "--threads", "0"],
+            "error: invalid value '0' for '--threads <N>': 0 is not in 1..=1024",
+            "hint: write a whole number from 1 to 1024, e.g. `--threads 4`",
+        ),
+        (
+            &["run"],
+            "error: the following required arguments were not provided: <SUBJECT>",
+            "hint: name a study or an experiment file: `assay run quick`",
+        ),
+        (
+            &["run", "quick", "--outt", "a"],
+            "error: unexpected argument '--outt' found",
+            "hint: did you mean `--out`?",
+        ),
+        (
+            &["run", "quick", "more"],
+            "error: unexpected argument 'more' found",
+            "hint: `assay run --help` shows what it takes",
+        ),
+        (
+            &["run", "quick", "--on", "a", "--only", "b"],
+            "error: the argument '--on <T,T…>' cannot be used with '--only <T,T…>'",
+            "hint: give one of the two",
+        ),
+        (
+            &["run", "quick", "--out", "a", "--out", "b"],
+            "error: the argument '--out <DIR>' cannot be used multiple times",
+            "hint: give it once",
+        ),
+        (&["runn"], "error: unrecognized subcommand 'runn'", "hint: did you mean `assay run`?"),
+        (
+            &["quick"],
+            "error: unrecognized subcommand 'quick'",
+            "hint: did you mean `assay run quick`?",
+        ),
+    ];
+    for (arguments, error, hint) in cases {
+        assert_fails(directory.path(), arguments, 2, &format!("{error}\n{hint}"));
+    }
+    let help = assay(directory.path(), &["run", "--help"]);
+    assert!(help.status.success() && help.stderr.is_empty() && !help.stdout.is_empty());
+}
+
+#[test]
+fn every_word_that_is_shown_is_explained_however_it_is_written() {
+    let explain = |word: &str| {
+        let output = assay(Path::new("."), &["explain", word]);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let metrics = ["p99", "p99.95", "read.p50", "iops", "bandwidth", "mean", "sd", "share<1ms"];
+    let tables = ["drift", "drifts", "A", "KS", "~", "*", "=", "steady", "not steady", "x", "wa"];
+    let other = ["exit-codes", "Exit Codes", "not measured", "effect_size", "Vargha-Delaney"];
+    let verdicts = assay_analysis::ledger::Verdict::ALL.map(|v| v.name());
+    let elevators = assay_spec::experiment::ElevatorKind::NAMES;
+    let words = metrics.iter().chain(&tables).chain(&other).chain(&verdicts).chain(&elevators);
+    for word in words {
+        let (code, text) = explain(word);
+        assert!(code == Some(0) && text.lines().count() > 2, "{word}: {text}");
+        assert_eq!(explain(&word.to_uppercase()), (code, text), "{word}");
+    }
+    for (name, ..) in assay_analysis::metric::NAMES {
+        if name.chars().all(|c| c.is_ascii_lowercase()) {
+            assert_eq!(explain(name).0, Some(0), "{name}");
+        }
+    }
+    let list = assay(Path::new("."), &["explain"]);
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    for word in ["p99", "drift", "cfq", "exit-codes", "S-03", "device-mounted", "unknown-key"] {
+        assert!(list.contains(word), "{word}: {list}");
+    }
+    let near = "error: nothing is called `drft`\nhint: did you mean `drift`?";
+    assert_fails(Path::new("."), &["explain", "drft"], 2, near);
+    let part = "error: nothing is called `whitney`\n\
+                hint: `assay explain` lists everything there is to explain";
+    assert_fails(Path::new("."), &["explain", "whitney"], 2, part);
+}
+
+#[test]
+fn the_exit_codes_that_are_documented_are_those_of_the_code() {
+    let output = assay(Path::new("."), &["explain", "exit-codes"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let code = |line: &str| line.split_once(": ").and_then(|(code, _)| code.parse::<i32>().ok());
+    let documented: BTreeSet<i32> = text.lines().filter_map(code).collect();
+    let source = include_str!("../src/output/mod.rs");
+    let constant = |line: &str| {
+        let (_, value) = line.strip_prefix("pub const ")?.split_once(": u8 = ")?;
+        value.trim_end_matches(';').parse::<i32>().ok()
+    };
+    let mut used: BTreeSet<i32> = source.lines().filter_map(constant).collect();
+    // Of a panic, which no constant names.
+    used.insert(101);
+    assert_eq!(documented, used);
+}
+
+#[test]
+fn an_expectation_that_is_wrong_is_marked_where_it_is_wrong() {
+    refused(
+        "measure",
+        "expect = [\"errors == 0\", \"p99 < 10\"]\nmeasure",
+        r#"
+error: `p99` is a time, and `10` has no unit
+  --> slow.toml:11:33
+   |
+11 | expect = ["errors == 0", "p99 < 10"]
+   |                                 ^^
+hint: write the unit, e.g. `p99 < 10ms`"#,
+    );
+    refused(
+        "measure",
+        "expect = [\"bandwith > 1MB/s\"]\nmeasure",
+        r#"
+error: there is no metric `bandwith`
+  --> slow.toml:11:12
+   |
+11 | expect = ["bandwith > 1MB/s"]
+   |            ^^^^^^^^
+hint: did you mean `bandwidth`?"#,
+    );
+}
+
+#[test]
+fn a_damaged_run_is_named_with_the_way_on() {
+    let directory = temporary();
+    let place = directory.path();
+    std::fs::write(place.join("slow.toml"), EXPERIMENT).expect("written");
+    let run = ["run", "slow.toml", "--out", "out", "--quiet"];
+    assert_eq!(assay(place, &run).status.code(), Some(0));
+    let cells = std::fs::read(place.join("out/cells.json")).expect("there");
+    std::fs::write(place.join("out/cells.json"), &cells[..cells.len() / 2]).expect("written");
+    let verbs: [&[&str]; 4] =
+        [&["report", "out"], &["compare", "out"], &["claims", "oslo09", "out"], &["resume", "out"]];
+    for verb in verbs {
+        let output = assay(place, verb);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{verb:?}: {said}");
+        assert!(said.starts_with("error: out/cells.json is damaged: "), "{verb:?}: {said}");
+        let hint = "hint: move it away: `assay resume out` then measures all cells again\n";
+        assert!(said.ends_with(hint), "{verb:?}: {said}");
+    }
+    std::fs::remove_file(place.join("out/cells.json")).expect("removed");
+    assert_eq!(assay(place, &["resume", "out", "--quiet"]).status.code(), Some(0));
+    assert_eq!(std::fs::read(place.join("out/cells.json")).expect("there"), cells);
+    std::fs::write(place.join("out/run.json"), "{").expect("written");
+    let output = assay(place, &["report", "out"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("error: out/run.json is damaged: "), "{said}");
 }
 
 #[test]

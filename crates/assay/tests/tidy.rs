@@ -53,7 +53,8 @@ fn files(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             let kind = entry.file_type().unwrap();
             let top = path.parent() == Some(&root);
-            if kind.is_dir() && name != ".git" && !(top && ["target", "runs"].contains(&&*name)) {
+            // `target` also of `fuzz`, whoever builds it without `--target-dir`.
+            if kind.is_dir() && ![".git", "target"].contains(&&*name) && !(top && name == "runs") {
                 waiting.push(path);
             } else if kind.is_file() && endings.iter().any(|e| name.ends_with(&format!(".{e}"))) {
                 found.push(path.strip_prefix(&root).unwrap().to_owned());

@@ -31,7 +31,7 @@ pub enum EvalError {
 /// The value of a node.
 pub(super) fn node(n: &Node, look_up: LookUp<'_>) -> Result<Value, EvalError> {
     Ok(match &n.kind {
-        NodeKind::Number(v) => Value::Number(*v),
+        NodeKind::Number(v, _) => Value::Number(*v),
         NodeKind::Reference(r) => {
             Value::Number(look_up(r).map_err(|e| EvalError::Missing(r.clone(), e))?)
         }

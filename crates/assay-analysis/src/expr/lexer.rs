@@ -1,12 +1,13 @@
 //! Text to tokens. Every byte is looked at once; positions are byte offsets.
 
+use super::units::Dimension;
 use super::{ExprError, Reference};
 
 /// A piece of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
-    /// A number in base units.
-    Number(f64),
+    /// A number in base units, and what its unit was.
+    Number(f64, Dimension),
     /// A reference in braces, or a bare metric.
     Reference(Reference),
     /// A word: function or operator.
@@ -30,42 +31,42 @@ pub struct Placed {
 const SIGNS: &[&str] = &["<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")", ","];
 
 /// Units and their size in base units; the longest that fits is taken.
-const UNITS: &[(&str, f64)] = &[
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("B", 1.0),
-    ("kB", 1e3),
-    ("MB", 1e6),
-    ("GB", 1e9),
-    ("TB", 1e12),
-    ("KiB", 1024.0),
-    ("MiB", 1_048_576.0),
-    ("GiB", 1_073_741_824.0),
-    ("B/s", 1.0),
-    ("kB/s", 1e3),
-    ("MB/s", 1e6),
-    ("GB/s", 1e9),
-    ("KiB/s", 1024.0),
-    ("MiB/s", 1_048_576.0),
-    ("GiB/s", 1_073_741_824.0),
-    ("IOPS", 1.0),
-    ("x", 1.0),
-    ("%", 0.01),
+const UNITS: &[(&str, f64, Dimension)] = &[
+    ("ns", 1.0, Dimension::TIME),
+    ("us", 1e3, Dimension::TIME),
+    ("µs", 1e3, Dimension::TIME),
+    ("ms", 1e6, Dimension::TIME),
+    ("s", 1e9, Dimension::TIME),
+    ("B", 1.0, Dimension::SIZE),
+    ("kB", 1e3, Dimension::SIZE),
+    ("MB", 1e6, Dimension::SIZE),
+    ("GB", 1e9, Dimension::SIZE),
+    ("TB", 1e12, Dimension::SIZE),
+    ("KiB", 1024.0, Dimension::SIZE),
+    ("MiB", 1_048_576.0, Dimension::SIZE),
+    ("GiB", 1_073_741_824.0, Dimension::SIZE),
+    ("B/s", 1.0, Dimension::RATE),
+    ("kB/s", 1e3, Dimension::RATE),
+    ("MB/s", 1e6, Dimension::RATE),
+    ("GB/s", 1e9, Dimension::RATE),
+    ("KiB/s", 1024.0, Dimension::RATE),
+    ("MiB/s", 1_048_576.0, Dimension::RATE),
+    ("GiB/s", 1_073_741_824.0, Dimension::RATE),
+    ("IOPS", 1.0, Dimension::IOPS),
+    ("x", 1.0, Dimension::PLAIN),
+    ("%", 0.01, Dimension::PLAIN),
 ];
 
 /// Words that are never metrics.
 const WORDS: &[&str] = &["and", "or", "not"];
 
 fn error(position: usize, message: impl Into<String>) -> ExprError {
-    ExprError { position, message: message.into() }
+    ExprError { position, end: position + 1, message: message.into(), hint: String::new() }
 }
 
 /// The size of a unit written in a ledger or an expression, in base units.
 pub fn unit(name: &str) -> Option<f64> {
-    UNITS.iter().find(|(n, _)| *n == name).map(|(_, factor)| *factor)
+    UNITS.iter().find(|(n, ..)| *n == name).map(|(_, factor, _)| *factor)
 }
 
 /// Cuts a text into tokens; with `bare`, words that are no operators or functions are metrics.
@@ -131,16 +132,25 @@ fn number(rest: &str, at: usize) -> Result<(usize, Token), ExprError> {
     let ends = |name: &str| !tail[name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
     let unit = UNITS
         .iter()
-        .filter(|(name, _)| tail.starts_with(name) && ends(name))
-        .max_by_key(|(name, _)| name.len());
+        .filter(|(name, ..)| tail.starts_with(name) && ends(name))
+        .max_by_key(|(name, ..)| name.len());
     match unit {
-        Some((name, factor)) => Ok((digits + name.len(), Token::Number(value * factor))),
+        Some((name, factor, dimension)) => {
+            Ok((digits + name.len(), Token::Number(value * factor, *dimension)))
+        }
         None if tail.starts_with(|c: char| c.is_alphanumeric()) => {
             let unit: String = tail.chars().take_while(|c| c.is_alphanumeric()).collect();
-            Err(error(at + digits, format!("no unit is called `{unit}`")))
+            Err(no_unit(at + digits, &unit))
         }
-        None => Ok((digits, Token::Number(value))),
+        None => Ok((digits, Token::Number(value, Dimension::PLAIN))),
     }
+}
+
+fn no_unit(at: usize, unit: &str) -> ExprError {
+    let hint = "units are ns, us, ms, s, B, KiB, MiB, GiB, kB, MB, GB, TB, those of bytes with /s, \
+                IOPS, x and %";
+    let e = error(at, format!("no unit is called `{unit}`"));
+    ExprError { end: at + unit.len(), hint: hint.to_owned(), ..e }
 }
 
 /// Length of `e+12` and the like at the beginning of `tail`.

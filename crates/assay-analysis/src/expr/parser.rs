@@ -1,7 +1,7 @@
 //! Tokens to a tree, by recursive descent. Binding, from loose to tight: `or`, `and`, `not`,
 //! comparison (does not chain), `+ -`, `* /`, unary `-`.
 
-use super::lexer::{Placed, Token, tokens};
+use super::lexer::{Placed, Token, tokens, unit};
 use super::{Arithmetic, Comparison, ExprError, FUNCTIONS, Node, NodeKind};
 
 /// Deepest nesting of parentheses, calls and signs, and longest chain of one operator.
@@ -24,14 +24,15 @@ type Parsed = Result<Node, ExprError>;
 pub fn parse(text: &str, bare: bool) -> Parsed {
     if text.len() > LONGEST {
         let message = format!("an expression has at most {LONGEST} bytes");
-        return Err(ExprError { position: LONGEST, message });
+        let hint = "cut it into several".to_owned();
+        return Err(ExprError { position: LONGEST, end: text.len(), message, hint });
     }
     let tokens = tokens(text, bare)?;
     let mut parser = Parser { tokens, next: 0, depth: 0, end: text.len() };
     let root = parser.or()?;
     match parser.peek() {
         None => Ok(root),
-        Some(_) => Err(parser.error("expected an operator or the end")),
+        Some(_) => Err(parser.more()),
     }
 }
 
@@ -41,8 +42,24 @@ impl Parser {
     }
 
     fn error(&self, message: &str) -> ExprError {
-        let position = self.tokens.get(self.next).map_or(self.end, |p| p.start);
-        ExprError { position, message: message.to_owned() }
+        let (position, end) =
+            self.tokens.get(self.next).map_or((self.end, self.end), |p| (p.start, p.end));
+        ExprError { position, end, message: message.to_owned(), hint: String::new() }
+    }
+
+    /// The complaint about more where the text should end.
+    fn more(&self) -> ExprError {
+        let e = self.error("expected an operator or the end");
+        let before = self.next.checked_sub(1).and_then(|i| self.tokens.get(i)).map(|p| &p.token);
+        let word = match (before, self.peek()) {
+            (Some(Token::Number(..)), Some(Token::Reference(r))) => r.metric.as_str(),
+            (Some(Token::Number(..)), Some(Token::Word(word))) => word.as_str(),
+            _ => "",
+        };
+        if unit(word).is_none() {
+            return e;
+        }
+        ExprError { hint: format!("a unit stands right behind its number: `1{word}`"), ..e }
     }
 
     fn take_sign(&mut self, sign: &str) -> bool {
@@ -173,9 +190,9 @@ impl Parser {
         };
         let (start, end) = (placed.start, placed.end);
         match placed.token {
-            Token::Number(n) => {
+            Token::Number(n, dimension) => {
                 self.next += 1;
-                Ok(Node { start, end, kind: NodeKind::Number(n) })
+                Ok(Node { start, end, kind: NodeKind::Number(n, dimension) })
             }
             Token::Reference(r) => {
                 self.next += 1;
@@ -200,7 +217,12 @@ impl Parser {
 
     fn call(&mut self, name: &str, start: usize) -> Parsed {
         let Some((_, function, fewest, most)) = FUNCTIONS.iter().find(|(n, ..)| *n == name) else {
-            return Err(self.error(&format!("no function is called `{name}`")));
+            let names: Vec<&str> = FUNCTIONS.iter().map(|(n, ..)| *n).collect();
+            let hint = format!("functions are {}", names.join(", "));
+            return Err(ExprError {
+                hint,
+                ..self.error(&format!("no function is called `{name}`"))
+            });
         };
         self.next += 1;
         if !self.take_sign("(") {
@@ -213,7 +235,7 @@ impl Parser {
         let end = self.close()?;
         if !(*fewest..=*most).contains(&arguments.len()) {
             let message = format!("`{name}` takes {fewest} to {most} arguments");
-            return Err(ExprError { position: start, message });
+            return Err(ExprError { position: start, end, message, hint: String::new() });
         }
         Ok(Node { start, end, kind: NodeKind::Call(*function, arguments) })
     }

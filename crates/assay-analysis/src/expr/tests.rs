@@ -75,6 +75,8 @@ fn errors_say_where() {
     assert_eq!(at("1 ; 2"), 2);
     assert_eq!(at("abs(1, 2)"), 0);
     assert_eq!(at(""), 0);
+    let apart = Expr::parse_expectation("p99 < 1 ms").unwrap_err();
+    assert_eq!((apart.position, apart.hint.contains("`1ms`")), (8, true), "{apart}");
 }
 
 #[test]

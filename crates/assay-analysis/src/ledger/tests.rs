@@ -32,7 +32,7 @@ tolerance = "10%"
 
 fn verdict(l: &Ledger, latency: u64) -> ClaimVerdict {
     let run = sample::run(vec![sample::cell(&[&[latency]])]);
-    judge(l, Some(&run)).rows.remove(0)
+    judge(l, Some(&run), &|_, _| false).rows.remove(0)
 }
 
 #[test]
@@ -56,9 +56,13 @@ fn missing_cells_are_not_built_and_their_neighbours_still_show() {
     assert_eq!(row.verdict, Verdict::NotBuilt);
     assert!(row.reason.starts_with("1 of 2 cells measured"), "{}", row.reason);
     assert_eq!(row.values[0].verdict, Verdict::Reproduced);
-    let nothing = judge(&l, None);
+    let nothing = judge(&l, None, &|_, _| false);
     assert_eq!(nothing.rows[0].verdict, Verdict::NotBuilt);
     assert_eq!(nothing.summary(), "1 not built");
+    let offered = judge(&l, None, &|workload, _| workload == "other");
+    assert_eq!(offered.rows[0].verdict, Verdict::NotBuilt, "w is offered nowhere");
+    let offered = judge(&l, None, &|_, target| target == "t");
+    assert_eq!(offered.rows[0].verdict, Verdict::NotRun);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The ledgers in a report: published beside reproduced. What was not built is folded away.
+//! The ledgers in a report: published beside reproduced. What was not measured is folded away.
 
 use super::escape;
 use super::tables::table;
@@ -19,10 +19,10 @@ fn ledger(l: &LedgerVerdicts) -> String {
         escape(&l.citation),
         escape(&l.summary())
     );
-    let folded =
-        |v: Verdict| matches!(v, Verdict::NotBuilt | Verdict::NotTestable | Verdict::Input);
-    l.rows.iter().filter(|r| !folded(r.verdict)).for_each(|r| out += &claim(r));
-    for kind in [Verdict::NotBuilt, Verdict::NotTestable, Verdict::Input] {
+    const FOLDED: [Verdict; 4] =
+        [Verdict::NotRun, Verdict::NotBuilt, Verdict::NotTestable, Verdict::Input];
+    l.rows.iter().filter(|r| !FOLDED.contains(&r.verdict)).for_each(|r| out += &claim(r));
+    for kind in FOLDED {
         let rows: Vec<&ClaimVerdict> = l.rows.iter().filter(|r| r.verdict == kind).collect();
         if !rows.is_empty() {
             let title = format!("{} {}", rows.len(), kind.name());

@@ -39,6 +39,7 @@ pub fn table(label: &str, heading: &[&str], rows: &[Vec<String>]) -> String {
 /// A value with its interval or the reason beneath.
 fn with_uncertainty(value: &str, e: &Estimate, factor: f64) -> String {
     let (class, below) = match e.interval {
+        Some((low, high)) if low == high => (" class=\"why\"", e.basis.to_string()),
         Some((low, high)) => {
             ("", format!("{} to {}", three_digits(low * factor), three_digits(high * factor)))
         }
@@ -105,7 +106,7 @@ pub fn comparison(run: &Run) -> String {
     let c = compare::table(run, reference);
     let rows: Vec<Vec<String>> = c.rows.iter().map(comparison_row).collect();
     let heading =
-        ["workload", "target", "bandwidth ratio", "p50 ratio", "p99 ratio", "A", "KS", "shift"];
+        ["workload", "target", "bandwidth ratio", "p50 ratio", "p99 ratio", "A", "KS", "in a word"];
     format!(
         "<p>Each target against <strong>{}</strong>. A ratio above 1 means the target has more. \
          A is \
@@ -124,16 +125,19 @@ fn notes(c: &Comparison) -> String {
 
 fn comparison_row(row: &compare::Row) -> Vec<String> {
     let ratio = |e: &Estimate| with_uncertainty(&three_digits(e.value), e, 1.0);
-    let shift = row.shift;
+    let shift = |e: &Option<Estimate>| {
+        let text = |e: &Estimate| with_uncertainty(&format!("{:.3}", e.value), e, 1.0);
+        e.as_ref().map_or_else(|| "–".into(), text)
+    };
     vec![
         escape(&row.workload),
         escape(&row.target),
         ratio(&row.bandwidth),
         ratio(&row.p50),
         ratio(&row.p99),
-        shift.map_or("–".into(), |s| format!("{:.3}", s.superiority)),
-        shift.map_or("–".into(), |s| format!("{:.3}", s.distance)),
-        shift.map_or("–".into(), |s| s.words().to_owned()),
+        shift(&row.superiority),
+        shift(&row.distance),
+        row.standing.name().to_owned(),
     ]
 }
 

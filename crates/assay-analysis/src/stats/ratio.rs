@@ -34,7 +34,9 @@ impl Mean {
     /// From an estimate whose interval is symmetric: repeats or batches.
     pub fn of_estimate(estimate: &Estimate) -> Mean {
         let freedom = match estimate.basis {
-            Basis::Repeats(n) | Basis::Batches(n) if n > 1 => Some((n - 1) as f64),
+            Basis::Repeats(n) | Basis::Batches(n) | Basis::Identical(n) if n > 1 => {
+                Some((n - 1) as f64)
+            }
             _ => None,
         };
         let error = freedom.zip(estimate.interval).map(|(freedom, (low, high))| {
@@ -65,13 +67,17 @@ pub fn of(a: &Mean, b: &Mean) -> Estimate {
     };
     let (va, vb) = ((ea / a.value).powi(2), (eb / b.value).powi(2));
     let total = va + vb;
-    let freedom = if total > 0.0 { total * total / (va * va / fa + vb * vb / fb) } else { fa + fb };
+    if total == 0.0 {
+        return Estimate::identical(value, (fa.min(fb) + 1.0) as u64);
+    }
+    let freedom = total * total / (va * va / fa + vb * vb / fb);
     let half = t95(freedom) * total.sqrt();
     let interval = Some((value * libm::exp(-half), value * libm::exp(half)));
     let basis = match (&a.basis, &b.basis) {
         (Basis::Batches(m), Basis::Batches(n) | Basis::Repeats(n))
         | (Basis::Repeats(n), Basis::Batches(m)) => Basis::Batches((*m).min(*n)),
         (Basis::Repeats(m), Basis::Repeats(n)) => Basis::Repeats((*m).min(*n)),
+        (Basis::Identical(_), other) => other.clone(),
         (other, _) => other.clone(),
     };
     Estimate { value, interval, basis }

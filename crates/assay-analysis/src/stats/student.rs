@@ -4,7 +4,7 @@
 //! normal: their means over batches are the business of [`super::batch`].
 
 use super::special::beta_regularised;
-use super::{Basis, Estimate, mean, variance};
+use super::{Basis, Estimate, all_equal, mean, variance};
 
 /// P(T ≤ t) for `freedom` degrees of freedom (positive, need not be whole).
 pub fn cdf(t: f64, freedom: f64) -> f64 {
@@ -46,6 +46,9 @@ pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
     let Some(variance) = variance(values) else {
         return Some(Estimate::bare(value, "one repeat"));
     };
+    if all_equal(values) {
+        return Some(Estimate::identical(values[0], values.len() as u64));
+    }
     let n = values.len() as f64;
     let half = t95(n - 1.0) * (variance / n).sqrt();
     let interval = Some((value - half, value + half));
@@ -87,5 +90,7 @@ mod tests {
         assert_eq!(e.basis, Basis::Repeats(5));
         assert_eq!(of_repeats(&[1.0]).unwrap().interval, None);
         assert_eq!(of_repeats(&[]), None);
+        let same = of_repeats(&[0.1, 0.1, 0.1]).unwrap();
+        assert_eq!((same.interval, same.basis), (Some((0.1, 0.1)), Basis::Identical(3)));
     }
 }

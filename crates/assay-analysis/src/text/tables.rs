@@ -2,7 +2,7 @@
 
 use super::table::{Table, wrap};
 use super::{count, plus_minus, time_unit};
-use crate::compare::Comparison;
+use crate::compare::{Comparison, Row};
 use crate::ledger::{LedgerVerdicts, ValueVerdict, plain};
 use crate::load::Run;
 use crate::metric;
@@ -96,7 +96,8 @@ fn clip(text: &str, limit: usize) -> String {
 pub(crate) fn note_lines(run: &Run) -> Vec<String> {
     let mut notes: Vec<String> = vec![
         "± and low..high are 95 % intervals; those of the others are narrower than 5 % either \
-              way, unless marked ~ (`assay report --csv` has them all). MB/s is 10^6 bytes/s."
+         way, unless marked ~ (`assay report --csv` has them all). = came out the same in every \
+         repeat. MB/s is 10^6 bytes/s."
             .into(),
     ];
     let mut add = |note: String| {
@@ -182,41 +183,72 @@ fn value_row(v: &ValueVerdict) -> Vec<String> {
     ]
 }
 
-/// A comparison: effect sizes of each target against the reference.
+/// A comparison: effect sizes, a block for each workload and reference.
 pub fn comparison(c: &Comparison) -> String {
-    let mut out = format!("against {}\n", c.reference);
-    let heading = ["workload", "target", "bandwidth x", "p50 x", "p99 x", "A", "KS", ""];
-    let mut table = Table::new(&heading, &[0, 1, 7]);
-    for row in &c.rows {
-        let ratio = |e: &Estimate| match e.interval {
-            Some((low, high)) => {
-                format!("{} ({}..{})", three_digits(e.value), three_digits(low), three_digits(high))
-            }
-            None => format!("{} *", three_digits(e.value)),
-        };
-        let of = |f: fn(&crate::stats::shift::Shift) -> String| {
-            row.shift.as_ref().map_or_else(|| "-".into(), f)
-        };
-        table.row(vec![
-            clip(&row.workload, 16),
-            clip(&row.target, 16),
-            ratio(&row.bandwidth),
-            three_digits(row.p50.value),
-            three_digits(row.p99.value),
-            of(|s| format!("{:.2}", s.superiority)),
-            of(|s| format!("{:.2}", s.distance)),
-            of(|s| s.words().to_owned()),
-        ]);
+    let mut out = String::new();
+    let block = |row: &Row| (row.experiment.clone(), row.workload.clone(), against(row));
+    for rows in c.rows.chunk_by(|a, b| block(a) == block(b)) {
+        let Some(first) = rows.first() else { continue };
+        out += &format!("{} against {}\n", first.workload, against(first));
+        let heading = ["target", "bandwidth x", "p50 x", "p99 x", "A", "KS", ""];
+        let mut table = Table::new(&heading, &[0, 6]);
+        rows.iter().for_each(|row| table.row(comparison_row(row)));
+        for line in table.lines() {
+            out += &format!("  {line}\n");
+        }
+        out.push('\n');
     }
-    for line in table.lines() {
-        out += &format!("  {line}\n");
-    }
-    let legend = "x: target over reference with 95 % interval, * without one. A: probability \
-    that a \
-                  request of the target is the faster one. KS: largest distance of the \
-                   distributions.";
+    let legend = "x: target over reference, with 95 % interval, = where every repeat gave the \
+                  same, * without an interval. A: probability that a request of the target is the \
+                  faster one. KS: largest distance of the distributions. better, worse: by \
+                  intervals beyond 5 %.";
     for line in wrap(legend, 98).into_iter().chain(c.notes.iter().flat_map(|n| wrap(n, 98))) {
         out += &format!("{line}\n");
     }
     out
+}
+
+/// What a row is compared with: another target, another run, or both.
+fn against(row: &Row) -> String {
+    match &row.runs {
+        None => row.reference.clone(),
+        Some((_, base)) if row.target == row.reference => base.clone(),
+        Some((_, base)) => format!("{} ({base})", row.reference),
+    }
+}
+
+fn comparison_row(row: &Row) -> Vec<String> {
+    let label = match &row.runs {
+        Some((run, _)) => format!("{} ({run})", row.target),
+        None => row.target.clone(),
+    };
+    let ratio = |e: &Estimate| match e.interval {
+        Some((low, high)) if low == high => format!("{} =", three_digits(e.value)),
+        Some((low, high)) => {
+            format!("{} ({}..{})", three_digits(e.value), three_digits(low), three_digits(high))
+        }
+        None => format!("{} *", three_digits(e.value)),
+    };
+    let shift = |e: &Option<Estimate>| {
+        let text = e.as_ref().map(|e| format!("{}{:.2}", mark_of_share(e), e.value));
+        text.unwrap_or_else(|| "-".into())
+    };
+    vec![
+        clip(&label, 22),
+        ratio(&row.bandwidth),
+        ratio(&row.p50),
+        ratio(&row.p99),
+        shift(&row.superiority),
+        shift(&row.distance),
+        row.standing.name().to_owned(),
+    ]
+}
+
+/// The mark of a share: its interval is wide against 1, not against itself.
+fn mark_of_share(e: &Estimate) -> &'static str {
+    match e.half_width() {
+        None => "*",
+        Some(half) if half > WIDE => "~",
+        Some(_) => "",
+    }
 }

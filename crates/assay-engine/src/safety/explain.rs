@@ -116,6 +116,12 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          a reader without a medium.",
     ),
     (
+        "target-locked",
+        "Another run holds a lock (flock) on the target, or this run names it twice. Two \
+         measurements of one device at the same time measure each other. The lock ends with the \
+         process that holds it.",
+    ),
+    (
         "target-open",
         "The system refused to open the target for a reason that has no explanation of its \
          own here; the message carries it.",

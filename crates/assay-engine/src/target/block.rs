@@ -19,6 +19,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 mod create;
 
@@ -81,6 +82,35 @@ impl Opened {
 /// All have an id with an entry in [`safety::EXPLANATIONS`]; whatever the error, an existing target
 /// is as it was, and a file that was begun is removed.
 pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
+    let opened = find(path, intent)?;
+    lock(path, &opened.file)?;
+    Ok(opened)
+}
+
+/// Takes the target for this measurement alone, as far as other runs of assay go (and others that
+/// lock what they use: mkfs, udev): two that measure one device measure each other.
+fn lock(path: &Path, file: &File) -> Result<()> {
+    // The kernel takes an io_uring apart a moment after its process has ended, and the lock lives
+    // as long as the files registered with it.
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let begun = Instant::now();
+    let mut tried = file.try_lock();
+    while matches!(tried, Err(fs::TryLockError::WouldBlock)) && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+        tried = file.try_lock();
+    }
+    match tried {
+        Err(fs::TryLockError::WouldBlock) => Err(Error::environment(
+            "target-locked",
+            format!("{} is being measured already", path.display()),
+            "wait for the other run, which holds a lock on it, or name each target only once",
+        )),
+        // A file system without locks is no reason not to measure.
+        Err(fs::TryLockError::Error(_)) | Ok(()) => Ok(()),
+    }
+}
+
+fn find(path: &Path, intent: &Intent) -> Result<Opened> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

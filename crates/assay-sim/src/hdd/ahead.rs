@@ -7,6 +7,7 @@
 
 use super::Hdd;
 use super::arm::Stream;
+use crate::work::Activity;
 use assay_spec::Nanos;
 use assay_spec::device::ReadAhead;
 
@@ -58,6 +59,7 @@ impl Hdd {
     pub(super) fn follow(&mut self, now: Nanos) {
         let Some(ahead) = self.ahead else { return };
         let head = self.arm.stream(ahead.head, ahead.limit, now, false);
+        self.tell_arm(Activity::ReadAhead, None, ahead.head.next);
         self.hold_ahead(ahead.slot, head.next);
         self.ahead = Some(Ahead { head, ..ahead });
     }
@@ -85,6 +87,7 @@ impl Hdd {
             return Some(ahead);
         }
         let head = self.arm.stream(ahead.head, ahead.limit, now, true);
+        self.tell_arm(Activity::ReadAhead, None, ahead.head.next);
         self.arm.free = self.arm.free.max(head.at);
         Some(Ahead { head, ..ahead })
     }

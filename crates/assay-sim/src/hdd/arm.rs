@@ -20,6 +20,24 @@ pub(crate) struct Arm {
     head: u32,
     /// When the arm has done what it was told.
     pub free: Nanos,
+    /// What the arm and the heads did when, if somebody wants to know.
+    pub spans: Option<Vec<Span>>,
+}
+
+/// Moving, waiting for a sector, or sectors passing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub part: Part,
+    pub start: Nanos,
+    pub end: Nanos,
+}
+
+/// A part of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Moving,
+    Waiting,
+    Passing,
 }
 
 /// What is to be read or written.
@@ -76,6 +94,14 @@ impl Arm {
             cylinder: 0,
             head: 0,
             free: Nanos::ZERO,
+            spans: None,
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, part: Part, start: Nanos, end: Nanos) {
+        if let Some(spans) = self.spans.as_mut().filter(|_| end > start) {
+            spans.push(Span { part, start, end });
         }
     }
 
@@ -116,6 +142,7 @@ impl Arm {
     fn go(&mut self, from: Nanos, place: &Place, write: bool) -> Nanos {
         let over = from + Nanos(u64::from(self.moving(place, write)));
         (self.cylinder, self.head) = (place.cylinder, place.head);
+        self.note(Part::Moving, from, over);
         over
     }
 
@@ -154,6 +181,7 @@ impl Arm {
         };
         loop {
             let mut over = self.go(at, &place, access.write);
+            let arrived = over;
             if next == access.first {
                 done.over = over;
                 over = over.max(access.not_before);
@@ -169,6 +197,8 @@ impl Arm {
             };
             done.end = begin + if last == run { passing } else { self.passing(&place, last) };
             done.past = begin + passing;
+            self.note(Part::Waiting, arrived, begin);
+            self.note(Part::Passing, begin, done.end);
             let first = begin + self.passing(&place, 1);
             if next == access.first {
                 done.first = first;
@@ -232,6 +262,8 @@ impl Arm {
             if run == 0 {
                 break;
             }
+            self.note(Part::Waiting, at, begin);
+            self.note(Part::Passing, begin, begin + passing);
             at = begin + passing;
             next += u64::from(run);
             known = self.along(&place, run, passing);

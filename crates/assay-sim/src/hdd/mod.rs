@@ -19,8 +19,10 @@ mod geometry;
 mod schedule;
 mod seek;
 mod serve;
+mod watch;
 
 use crate::drive::{Accept, Drive};
+use crate::nand::Observer;
 use ahead::Ahead;
 use arm::Arm;
 use assay_spec::device::{HddSpec, LinkSpec, OverheadSpec};
@@ -61,6 +63,7 @@ pub(crate) struct Hdd {
     submitted: u64,
     clock: Nanos,
     counts: Counts,
+    observer: Option<Box<dyn Observer>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,6 +98,7 @@ impl Hdd {
             submitted: 0,
             clock: Nanos::ZERO,
             counts: Counts::default(),
+            observer: None,
         }
     }
 
@@ -268,6 +272,11 @@ impl Drive for Hdd {
 
     fn mark(&mut self) {
         self.counts = Counts::default();
+    }
+
+    fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Some(observer);
+        self.arm.spans = Some(Vec::new());
     }
 }
 

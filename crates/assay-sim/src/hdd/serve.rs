@@ -11,6 +11,7 @@ use super::arm::{Access, Stream};
 use super::cache::Dirty;
 use super::geometry::Place;
 use super::schedule::Wish;
+use crate::work::Activity;
 use assay_spec::device::CacheSpec;
 use assay_spec::{Bytes, Nanos};
 
@@ -93,6 +94,7 @@ impl Hdd {
         match follows {
             Some(ahead) if self.wishes.is_empty() && self.flushes.is_empty() => {
                 self.counts.read_hits += 1;
+                self.tell(Activity::Command, command.tag, Some(first), (now, there));
                 self.read_from(ahead.head.at, ahead.slot, have, there, &command);
             }
             _ => {
@@ -103,8 +105,9 @@ impl Hdd {
     }
 
     fn wait_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
-        let Command { number, came, kind, .. } = command;
+        let Command { number, came, kind, tag, first, .. } = command;
         let write = matches!(kind, Kind::Write | Kind::Room);
+        self.tell(Activity::Command, tag, Some(first), (came, ready));
         let place = self.arm.geometry.place(sector);
         self.wishes.push(Wish { number, came, ready, place, write });
         self.waiting.push(command);
@@ -117,6 +120,8 @@ impl Hdd {
             self.wait_for_arm(Command { kind: Kind::Write, ..command }, ready, command.first);
         } else if in_line || !self.admit(now, ready, &command) {
             self.wait_for_arm(Command { kind: Kind::Room, ..command }, ready, command.first);
+        } else {
+            self.tell(Activity::Command, command.tag, Some(command.first), (now, ready));
         }
     }
 
@@ -132,6 +137,7 @@ impl Hdd {
         let start = ready.max(self.link_free);
         let arrived = start + self.per_sector * command.sectors;
         self.link_free = arrived;
+        self.tell(Activity::FromHost, command.tag, Some(first), (start, arrived));
         self.keep_out(now, first, end);
         match joinable {
             Some(index) => self.cache.join(index, first, end, arrived),
@@ -233,6 +239,7 @@ impl Hdd {
             link: if have > 0 { link + self.per_sector * have } else { link },
         };
         let passed = self.arm.access(at, place, &access);
+        self.tell_arm(Activity::Read, Some(command.tag), first);
         if let Some(slot) = slot {
             let mut start = self.cache.range(slot).0;
             if have == 0 && self.policy.spec.read_whole_track && start == first {
@@ -265,10 +272,12 @@ impl Hdd {
     pub(super) fn deliver(&mut self, transfer: Transfer) {
         let Transfer { delivered, sectors, number, tag, .. } = transfer;
         let held_up = self.link_free.saturating_sub(transfer.at);
+        let start = self.link_free.max(transfer.at);
         self.link_free = match held_up {
             Nanos::ZERO => delivered,
             _ => delivered.max(self.link_free + self.per_sector * sectors),
         };
+        self.tell(Activity::ToHost, tag, None, (start, self.link_free));
         self.complete(self.link_free + self.overhead.read_end, number, tag);
     }
 
@@ -281,7 +290,11 @@ impl Hdd {
             self.transfers.push(Transfer { at, delivered: at + amount, sectors, number, tag });
             return;
         }
-        self.link_free = at.max(self.link_free) + amount;
+        let start = at.max(self.link_free);
+        self.link_free = start + amount;
+        let first = Some(command.first);
+        self.tell(Activity::Command, tag, first, (now, at));
+        self.tell(Activity::CacheHit, tag, first, (start, self.link_free));
         self.complete(self.link_free + self.overhead.read_end, number, tag);
     }
 
@@ -308,6 +321,7 @@ impl Hdd {
         let Dirty { slot, ready, arrived } = self.cache.dirty[index];
         let (first, end) = self.cache.range(slot);
         let passed = self.put(at.max(ready), first, end - first, ready, arrived);
+        self.tell_arm(Activity::Write, None, first);
         self.cache.written(index, passed);
         self.counts.destaged += 1;
     }
@@ -317,8 +331,10 @@ impl Hdd {
         let start = wish.ready.max(self.link_free);
         let arrived = start + self.per_sector * command.sectors;
         self.link_free = arrived;
+        self.tell(Activity::FromHost, command.tag, Some(command.first), (start, arrived));
         self.cache.forget(command.first, command.first + command.sectors);
         let end = self.put(at, command.first, command.sectors, start, arrived);
+        self.tell_arm(Activity::Write, Some(command.tag), command.first);
         self.complete(end + self.overhead.write_end, command.number, command.tag);
     }
 

@@ -154,6 +154,12 @@ impl Nand {
         self.observer = Some(observer);
     }
 
+    /// The observer, if there is one: what stands around the flash tells of itself, too.
+    #[inline]
+    pub(crate) fn observer(&mut self) -> Option<&mut (dyn Observer + 'static)> {
+        self.observer.as_deref_mut()
+    }
+
     /// Whether nothing is under way or waiting.
     pub(crate) fn is_idle(&self) -> bool {
         self.pending == 0

@@ -1,5 +1,6 @@
 //! What a drive does inside, told to whoever asks.
 
+use crate::work::Work;
 use assay_spec::Nanos;
 
 /// Why flash is touched: the denominator and the parts of write amplification.
@@ -103,4 +104,8 @@ pub trait Observer: Send {
     fn asked(&mut self, _cause: Cause, _asked: &Asked) {}
     /// A step begins.
     fn operation(&mut self, operation: &Operation);
+    /// Something beside the flash was at work; what is asked of the flash next follows from it.
+    fn work(&mut self, _work: &Work) {}
+    /// What is asked next is for whoever wrote the logical `page`, or is the drive's own idea.
+    fn resumes(&mut self, _page: Option<u32>) {}
 }

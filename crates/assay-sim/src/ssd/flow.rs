@@ -10,21 +10,21 @@ use std::ops::Range;
 /// A request in the drive.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
-    request: Request,
+    pub(super) request: Request,
     pages: Range<u32>,
     /// The next page of a write to be sent for.
     next: u32,
     /// Pages that are not done.
     left: u32,
     /// Whether it covers whole pages only.
-    whole: bool,
+    pub(super) whole: bool,
 }
 
 /// A page's share of a request on the link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
-    number: u32,
-    page: u32,
+    pub(super) number: u32,
+    pub(super) page: u32,
 }
 
 /// Whom a flash operation is for: a number of a request, or one of these, and a page.
@@ -69,6 +69,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn decoded(&mut self) {
         self.firmware_total += self.command;
         let Some(number) = self.firmware.pop_front() else { return };
+        self.tell_command(number);
         if self.firmware.is_empty() {
             self.nand.events.cancel(FIRMWARE);
         } else {
@@ -186,7 +187,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// The part of `page` that `request` covers.
-    fn share(&self, request: &Request, page: u32) -> Bytes {
+    pub(super) fn share(&self, request: &Request, page: u32) -> Bytes {
         let start = Bytes(u64::from(page) << self.page_bits);
         (start + self.page).min(request.end()) - start.max(request.offset)
     }
@@ -195,6 +196,7 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     pub(super) fn transferred(&mut self) {
         let Some(done) = self.on_link.take() else { return };
+        self.tell_transfer(done);
         match self.link.pop_front() {
             Some(next) => self.begin_transfer(next),
             None => self.nand.events.cancel(LINK),
@@ -299,6 +301,7 @@ impl<F: Ftl> Ssd<F> {
                 if let Some(buffer) = &mut self.buffer {
                     buffer.merged(page);
                 }
+                self.tell_resumed(Some(page));
                 self.write(transfer);
             }
         }
@@ -335,6 +338,7 @@ impl<F: Ftl> Ssd<F> {
     /// the flash has done it.
     pub(super) fn work_in_background(&mut self) {
         self.nand.events.cancel(TIMER);
+        self.tell_resumed(None);
         self.is_working = self.ftl.background(&mut self.nand) || !self.nand.is_idle();
     }
 }

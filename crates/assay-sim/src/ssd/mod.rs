@@ -9,6 +9,7 @@
 
 mod buffer;
 mod flow;
+mod observe;
 mod readahead;
 
 use crate::drive::{Accept, Drive};

@@ -19,7 +19,11 @@ pub struct Paths {
 impl Paths {
     pub fn of(disk: &str) -> Paths {
         let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-        let data = std::env::var_os("ASSAY_DATA").map_or(beside, PathBuf::from);
+        Paths::within(&std::env::var_os("ASSAY_DATA").map_or(beside, PathBuf::from), disk)
+    }
+
+    /// Those in the directory `data`.
+    pub fn within(data: &Path, disk: &str) -> Paths {
         let file = |ending: &str| data.join("disksim").join(format!("{disk}.{ending}"));
         Paths {
             model: file("model"),

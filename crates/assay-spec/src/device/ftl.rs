@@ -132,6 +132,8 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
     let mut ftl = top.section("ftl", "ftl")?;
     let spec = match values.choice(&mut ftl, "ftl", "mapping", &["page", "hybrid", "block"])? {
         0 => {
+            ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
+            ftl.goes_with(&["log_superblocks", "unit"], "mapping `hybrid`");
             let words = ["dynamic", "static"];
             let allocation = match values.choice_or(&mut ftl, "ftl", "allocation", &words, 0)? {
                 0 => Allocation::Dynamic,
@@ -142,16 +144,21 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             FtlSpec::Page(PageMapSpec { allocation, collection, wear: decode_wear(top, values)? })
         }
         mapping => {
-            let width = match ftl.has("superblock_planes") {
-                true => Some(values.count(&mut ftl, "ftl", "superblock_planes", 1..65_537)?),
-                false => None,
+            ftl.goes_with(&["allocation", "reserve_blocks"], "mapping `page`");
+            top.goes_with(&["collection", "background", "wear"], "`ftl.mapping` `page`");
+            let width = |values: &mut Values, s: &mut Section<'_>, key| {
+                values.count(s, "ftl", key, 1..65_537).map(Some)
             };
+            let width = values.optional(&mut ftl, "superblock_planes", None, width)?;
             let (log_superblocks, unit) = match mapping {
                 1 => (
                     values.count(&mut ftl, "ftl", "log_superblocks", 1..4097)?,
                     values.size(&mut ftl, "ftl", "unit")?,
                 ),
-                _ => (0, Bytes(512)),
+                _ => {
+                    ftl.goes_with(&["log_superblocks", "unit"], "mapping `hybrid`");
+                    (0, Bytes(512))
+                }
             };
             FtlSpec::Hybrid(HybridSpec { width, log_superblocks, unit })
         }
@@ -176,6 +183,7 @@ fn decode_collection(
     let at = "collection";
     if let Some(mut s) = top.optional_section(at, at)? {
         let words = ["greedy", "fifo", "cost-benefit", "random-greedy"];
+        s.goes_with(&["choices"], "victim `random-greedy`");
         spec.victim = match values.choice_or(&mut s, at, "victim", &words, 0)? {
             0 => VictimSpec::Greedy,
             1 => VictimSpec::Fifo,
@@ -207,6 +215,7 @@ fn decode_collection(
 
 fn decode_wear(top: &mut Section<'_>, values: &mut Values) -> Decoded<WearSpec> {
     let Some(mut s) = top.optional_section("wear", "wear")? else { return Ok(WearSpec::None) };
+    s.goes_with(&["spread"], "levelling `static`");
     let spec = match values.choice(&mut s, "wear", "levelling", &["none", "dynamic", "static"])? {
         0 => WearSpec::None,
         1 => WearSpec::Dynamic,

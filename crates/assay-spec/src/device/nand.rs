@@ -1,7 +1,7 @@
 //! The declaration of flash chips and their buses.
 
 use super::Values;
-use crate::decode::{Decoded, Section};
+use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 
@@ -83,10 +83,8 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
     let page = values.size(&mut s, "nand", "page")?;
     let read = values.time(&mut s, "nand", "read")?;
     let program = values.time(&mut s, "nand", "program")?;
-    let program_slow = match s.has("program_slow") {
-        true => values.time(&mut s, "nand", "program_slow")?,
-        false => program,
-    };
+    let program_slow = values
+        .optional(&mut s, "program_slow", program, |values, s, key| values.time(s, "nand", key))?;
     let spec = NandSpec {
         channels,
         dies_per_channel,
@@ -103,12 +101,11 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
         cache_register: values.choice_or(&mut s, "nand", "cache_register", &["no", "yes"], 0)? == 1,
     };
     if spec.page > Bytes::MIB || !spec.page.0.is_power_of_two() {
-        return Err(s.error(
-            Kind::OutOfRange,
-            s.span_of("page"),
-            format!("a page of {} cannot be", spec.page),
-            "a power of two from 512B to 1MiB",
-        ));
+        let message = format!("a page of {} cannot be", spec.page);
+        let expected = "a power of two from 512B to 1MiB";
+        let near = Bytes(spec.page.0.min(1 << 20).next_power_of_two());
+        let e = s.error(Kind::OutOfRange, s.span_of("page"), message, expected);
+        return Err(with_hint(e, format!("a page that can be is `{near}`")));
     }
     s.finish()?;
     Ok(spec)

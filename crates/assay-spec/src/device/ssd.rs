@@ -50,7 +50,10 @@ pub(super) fn decode(
     let ftl = super::ftl::decode(top, values)?;
     let mut buffer = top.section("buffer", "buffer")?;
     let buffer_spec = match values.choice(&mut buffer, "buffer", "kind", &["registers", "dram"])? {
-        0 => BufferSpec::Registers,
+        0 => {
+            buffer.goes_with(&["size"], "kind `dram`");
+            BufferSpec::Registers
+        }
         _ => BufferSpec::Dram { size: values.size(&mut buffer, "buffer", "size")? },
     };
     buffer.finish()?;
@@ -139,18 +142,4 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
     let e = top.error(Kind::Impossible, top.span_of("ftl"), message, "");
     let hint = "raise `nand.blocks_per_plane`, or lower `capacity` or what the layer reserves";
     Err(with_hint(e, hint))
-}
-
-impl Values {
-    /// A choice that may be left out; then it is the word at `default`.
-    pub(super) fn choice_or(
-        &mut self,
-        s: &mut Section<'_>,
-        path: &str,
-        key: &'static str,
-        words: &[&'static str],
-        default: usize,
-    ) -> Decoded<usize> {
-        if s.has(key) { self.choice(s, path, key, words) } else { Ok(default) }
-    }
 }

@@ -72,7 +72,7 @@ fn elevators(s: &mut Section<'_>) -> Decoded<Elevators> {
                 let e = s.error(Kind::UnknownValue, span, message, expected);
                 return Err(match closest(word, &ElevatorKind::NAMES) {
                     Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
-                    None => e,
+                    None => with_hint(e, "`assay explain elevators` says what each of them does"),
                 });
             };
             let kind = ElevatorKind::ALL[kind];

@@ -1,7 +1,7 @@
 //! Streams: where requests go, how long they are, and which way.
 
 use crate::decode::{Decoded, Section, quantity, with_hint};
-use crate::diagnostic::Kind;
+use crate::diagnostic::{Diagnostic, Kind};
 use crate::units::{Bytes, SIZE_EXPECTED};
 
 /// One stream of requests.
@@ -73,7 +73,19 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<StreamSpec> {
     let sizes = decode_sizes(s)?;
     let pattern = s.choice("pattern", PATTERNS)?;
     let span = decode_span(s)?;
-    let address = match pattern {
+    let address = decode_address(s, pattern).map_err(|e| needed_by(PATTERNS[pattern], e))?;
+    let stream = StreamSpec { read_share, sizes, address, span };
+    check(s, &stream)?;
+    Ok(stream)
+}
+
+/// The keys that only the pattern of this index has.
+fn decode_address(s: &mut Section<'_>, pattern: usize) -> Decoded<Address> {
+    s.goes_with(&["random_share"], "pattern `mixed`");
+    s.goes_with(&["step"], "pattern `stride`");
+    s.goes_with(&["theta"], "pattern `zipf`");
+    s.goes_with(&["hot_space", "hot_requests"], "pattern `hot-cold`");
+    Ok(match pattern {
         0 => Address::Sequential,
         1 => Address::Random,
         2 => Address::Mixed { random_share: s.number("random_share", 0.0, 1.0, None)? },
@@ -83,10 +95,16 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<StreamSpec> {
             hot_space: s.number("hot_space", 0.0001, 0.9999, None)?,
             hot_requests: s.number("hot_requests", 0.0, 1.0, None)?,
         },
-    };
-    let stream = StreamSpec { read_share, sizes, address, span };
-    check(s, &stream)?;
-    Ok(stream)
+    })
+}
+
+/// A complaint about a missing key says which pattern needs it.
+fn needed_by(pattern: &str, e: Box<Diagnostic>) -> Box<Diagnostic> {
+    if e.kind != Kind::MissingKey {
+        return e;
+    }
+    let hint = format!("pattern `{pattern}` needs it; {}", e.hint);
+    with_hint(e, hint)
 }
 
 fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
@@ -119,17 +137,16 @@ fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
         match weight {
             Some(w) if w > 0.0 && w.is_finite() => sizes.push((size, w)),
             _ => {
-                return Err(s.error(
-                    Kind::OutOfRange,
-                    at,
-                    format!("the weight of {key} is not a positive number"),
-                    "a weight above 0, e.g. `\"8KiB\" = 30`",
-                ));
+                let message = format!("the weight of {key} is not a positive number");
+                let expected = "a weight above 0, e.g. `\"8KiB\" = 30`";
+                let e = s.error(Kind::OutOfRange, at, message, expected);
+                return Err(with_hint(e, "leave out a size that shall not occur"));
             }
         }
     }
     if sizes.is_empty() {
-        return Err(s.error(Kind::MissingKey, span, "`sizes` is empty", "at least one size"));
+        let e = s.error(Kind::MissingKey, span, "`sizes` is empty", "at least one size");
+        return Err(with_hint(e, "write e.g. `sizes = { \"4KiB\" = 70, \"8KiB\" = 30 }`"));
     }
     Ok(sizes)
 }
@@ -138,12 +155,10 @@ fn check_size(s: &Section<'_>, span: std::ops::Range<usize>, size: Bytes) -> Dec
     if size.0 >= 512 && size.is_multiple_of(Bytes(512)) && size <= Bytes::MIB * 64 {
         return Ok(());
     }
-    Err(s.error(
-        Kind::OutOfRange,
-        span,
-        format!("a request of {size} cannot be"),
-        "a multiple of 512B up to 64MiB",
-    ))
+    let message = format!("a request of {size} cannot be");
+    let e = s.error(Kind::OutOfRange, span, message, "a multiple of 512B up to 64MiB");
+    let whole = Bytes(((size.0.min(64 << 20) + 256) / 512).max(1) * 512);
+    Err(with_hint(e, format!("drives have sectors of 512B; the nearest that can be is `{whole}`")))
 }
 
 /// `range = "1GiB..30GiB"`, `range = "1024MiB"` (from the start), or absent: the whole device.
@@ -159,9 +174,20 @@ fn decode_span(s: &mut Section<'_>) -> Decoded<Span> {
     };
     if span.end.is_some_and(|end| end <= span.start) {
         let expected = "a start below its end, e.g. `1GiB..30GiB`";
-        return Err(s.error(Kind::OutOfRange, at, format!("`{text}` is empty"), expected));
+        let e = s.error(Kind::OutOfRange, at, format!("`{text}` is empty"), expected);
+        return Err(with_hint(e, empty_range(span)));
     }
     Ok(span)
+}
+
+/// What may have been meant by a range that ends where it begins, or before.
+fn empty_range(span: Span) -> String {
+    match span.end {
+        Some(end) if end < span.start => {
+            format!("START comes first: `{end}..{}`", span.start)
+        }
+        _ => "leave `range` out for the whole target".to_owned(),
+    }
 }
 
 fn check(s: &Section<'_>, stream: &StreamSpec) -> Decoded<()> {
@@ -178,12 +204,10 @@ fn check(s: &Section<'_>, stream: &StreamSpec) -> Decoded<()> {
     }
     let length = stream.span.end.map(|end| end - stream.span.start);
     if length.is_some_and(|l| l < stream.max_size()) {
-        return Err(s.error(
-            Kind::Impossible,
-            s.span_of("range"),
-            format!("the range is smaller than a request of {}", stream.max_size()),
-            "room for at least one request",
-        ));
+        let message = format!("the range is smaller than a request of {}", stream.max_size());
+        let expected = "room for at least one request";
+        let e = s.error(Kind::Impossible, s.span_of("range"), message, expected);
+        return Err(with_hint(e, "make it longer, or leave `range` out for the whole target"));
     }
     Ok(())
 }

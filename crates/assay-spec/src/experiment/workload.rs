@@ -4,6 +4,8 @@ use super::stream::{self, StreamSpec};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Diagnostic, Kind};
 use crate::units::{Bytes, Nanos};
+use std::fmt;
+use std::ops::{Deref, Range};
 
 /// A stream of requests, how it arrives, and the phases it runs through.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +19,40 @@ pub struct WorkloadSpec {
     /// What happens before and while it is measured.
     pub phases: Phases,
     /// Expressions over the cell's metrics that the author expects to hold.
-    pub expect: Vec<String>,
+    pub expect: Vec<Expectation>,
+}
+
+/// What an author expects, as written, and where: it is read by analysis, which must be able to say
+/// where a mistake is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    text: String,
+    at: Range<usize>,
+}
+
+impl Expectation {
+    /// The bytes of `source` that hold the bytes `part` of the expectation.
+    pub fn place(&self, source: &str, part: Range<usize>) -> Range<usize> {
+        let written = source.get(self.at.clone()).unwrap_or_default();
+        // With escapes in it, the text stands there in another form.
+        match written.find(&self.text) {
+            Some(start) => self.at.start + start + part.start..self.at.start + start + part.end,
+            None => self.at.clone(),
+        }
+    }
+}
+
+impl Deref for Expectation {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl WorkloadSpec {
@@ -140,7 +175,8 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<WorkloadSpec> {
     };
     let arrival = decode_arrival(s)?;
     let phases = decode_phases(s)?;
-    let expect = s.strings("expect")?.into_iter().map(|(text, _)| text).collect();
+    let expect = s.strings("expect")?.into_iter();
+    let expect = expect.map(|(text, at)| Expectation { text, at }).collect();
     Ok(WorkloadSpec { name, streams, arrival, phases, expect })
 }
 
@@ -154,7 +190,10 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
         let queue_depth = s.count("queue_depth", 1..4097, Some(1))?;
         if u64::from(jobs) * u64::from(queue_depth) > 65_536 {
             let message = format!("{jobs} jobs × {queue_depth} are too many requests in flight");
-            return Err(s.error(Kind::OutOfRange, s.span_of("queue_depth"), message, "≤ 65536"));
+            let at = s.span_of("queue_depth");
+            let e = s.error(Kind::OutOfRange, at, message, "`jobs` × `queue_depth` up to 65536");
+            let hint = format!("with {jobs} jobs the most is `queue_depth = {}`", 65_536 / jobs);
+            return Err(with_hint(e, hint));
         }
         let think = s.pause("think")?;
         return Ok(Arrival::Closed { jobs, queue_depth, think });
@@ -162,7 +201,9 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
     let (text, span) = s.string_at("rate")?;
     let rate = text.strip_suffix("/s").and_then(|t| t.trim().parse::<f64>().ok());
     let rate = rate.filter(|r| *r >= 0.001 && *r <= 1e9).ok_or_else(|| {
-        s.error(Kind::BadUnit, span.clone(), format!("`{text}` is not a rate"), RATE_EXPECTED)
+        let message = format!("`{text}` is not a rate");
+        let e = s.error(Kind::BadUnit, span.clone(), message, RATE_EXPECTED);
+        with_hint(e, rate_hint(&text))
     })?;
     if s.has("jobs") || s.has("queue_depth") || s.has("think") {
         let e = s.error(Kind::Impossible, span, "a rate and a closed loop exclude each other", "");
@@ -174,6 +215,14 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
 }
 
 const RATE_EXPECTED: &str = "arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`";
+
+/// What may have been meant by a text that is no rate.
+fn rate_hint(text: &str) -> String {
+    match text.trim().parse::<f64>() {
+        Ok(n) if n > 0.0 => format!("if that is arrivals a second, write `rate = \"{n}/s\"`"),
+        _ => "a number above 0 and `/s` behind it".to_owned(),
+    }
+}
 
 /// The complaint about `key`, which only an open loop has, in a workload without a rate.
 fn no_rate(s: &Section<'_>, key: &str) -> Box<Diagnostic> {
@@ -245,12 +294,14 @@ fn decode_amount(s: &mut Section<'_>) -> Decoded<Amount> {
                 Some((typo, key)) => {
                     with_hint(e, format!("`{typo}` is there; did you mean `{key}`?"))
                 }
-                None => e,
+                None if amounts.is_empty() => with_hint(e, "add e.g. `time = \"10s\"`"),
+                None => with_hint(e, "keep the one that shall end the phase, remove the others"),
             });
         }
     };
     if empty {
-        return Err(s.error(Kind::OutOfRange, span, "the phase is empty", "more than nothing"));
+        let e = s.error(Kind::OutOfRange, span, "the phase is empty", "more than nothing");
+        return Err(with_hint(e, "make it longer, or leave the phase out if it is not `measure`"));
     }
     Ok(amounts.remove(0))
 }
@@ -265,7 +316,8 @@ fn decode_steady(s: &mut Section<'_>) -> Decoded<SteadyRule> {
     };
     if rule.round == Nanos::ZERO {
         let span = s.span_of("round");
-        return Err(s.error(Kind::OutOfRange, span, "a round takes no time", "more than nothing"));
+        let e = s.error(Kind::OutOfRange, span, "a round takes no time", "more than nothing");
+        return Err(with_hint(e, "SNIA's rounds are a minute long: `round = \"60s\"`"));
     }
     if rule.limit < rule.window {
         // Marked is what was written; the other of the two may be a default.

@@ -1,15 +1,13 @@
 //! `assay claims`: the ledgers, held against the latest run or a given one.
 
-use super::{Common, saved};
+use super::{Common, report, saved};
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
-use assay_analysis::ledger::{LedgerVerdicts, judge};
+use assay_analysis::ledger::LedgerVerdicts;
 use assay_analysis::load::Run;
 use assay_analysis::text;
 use assay_spec::catalog::{LEDGERS, STUDIES};
-use assay_spec::claims::Ledger;
-use assay_spec::decode::Source;
 use assay_spec::diagnostic::closest;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `assay claims`.
 #[derive(Debug, clap::Args)]
@@ -23,23 +21,30 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(mut options: Options) -> Outcome {
     let names: Vec<&str> = LEDGERS.iter().map(|b| b.name).collect();
-    if let Some(study) = options.study.as_deref().filter(|s| !names.contains(s)) {
-        let hint = match closest(study, &names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("ledgers: {}", names.join(", ")),
-        };
-        return Err(Failure::usage(format!("there is no ledger `{study}`"), hint));
+    if let Some(study) = options.study.take_if(|s| !names.contains(&s.as_str())) {
+        // A run directory says by itself which ledgers are meant.
+        if options.directory.is_some() || !Path::new(&study).join("run.json").exists() {
+            let hint = match closest(&study, &names) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("ledgers: {}; then a run directory", names.join(", ")),
+            };
+            return Err(Failure::usage(format!("there is no ledger `{study}`"), hint));
+        }
+        options.directory = Some(PathBuf::from(study));
     }
+    let run_named = options.study.is_none() && options.directory.is_some();
     let directory = options.directory.or_else(saved::latest);
     let run = directory.as_deref().map(saved::read).transpose()?;
     let wanted = LEDGERS.iter().filter(|b| options.study.as_deref().is_none_or(|s| s == b.name));
     let mut verdicts: Vec<LedgerVerdicts> = Vec::new();
     for bundled in wanted {
-        let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text })?;
         let tests = run.as_ref().filter(|run| is_held_against(run, bundled.name));
-        verdicts.push(judge(&ledger, tests));
+        if tests.is_none() && run_named {
+            continue;
+        }
+        verdicts.push(report::judged(bundled, tests)?);
     }
     if options.common.json {
         json(&verdicts);

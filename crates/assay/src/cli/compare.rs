@@ -68,36 +68,45 @@ fn compare_targets(options: Options) -> Outcome {
     report::finish(&directory, &options.common, Some(table))
 }
 
+/// Every run against the first, target by target.
 fn compare_runs(options: Options) -> Outcome {
-    let mut all: Option<Run> = None;
+    let mut runs: Vec<(&str, Run)> = Vec::new();
     for directory in &options.subjects {
         let mut run = saved::read(&PathBuf::from(directory))?;
         if let Some(name) = &options.workload {
             run.cells.retain(|c| c.workload == *name);
         }
-        if options.subjects.len() > 1 {
-            // The same target in two runs is two subjects here.
-            let label = |target: &str| format!("{target} ({directory})");
-            run.cells.iter_mut().for_each(|c| c.target = label(&c.target));
-            run.record.targets.iter_mut().for_each(|t| t.name = label(&t.name));
-        }
-        match &mut all {
-            None => all = Some(run),
-            Some(all) => {
-                all.cells.extend(run.cells);
-                all.record.targets.extend(run.record.targets);
-            }
-        }
+        runs.push((directory, run));
     }
-    let all = all.expect("clap requires a subject");
-    let Some(reference) = all.cells.first().map(|c| c.target.clone()) else {
-        return Err(Failure::usage("there is no cell to compare", "check `--workload`"));
+    // The last part of a path tells runs apart, unless it does not.
+    let short = |path: &str| Path::new(path).file_name().map(|n| n.to_string_lossy().into_owned());
+    let distinct: std::collections::BTreeSet<_> = runs.iter().map(|(d, _)| short(d)).collect();
+    let unique = distinct.len() == runs.len();
+    let named = |path: &str| short(path).filter(|_| unique).unwrap_or_else(|| path.to_owned());
+    let runs: Vec<(String, Run)> = runs.into_iter().map(|(d, run)| (named(d), run)).collect();
+    let ((base_name, base), others) = runs.split_first().expect("clap requires a subject");
+    let mut all = match others {
+        // One run alone: its targets against its first.
+        [] => base.targets().first().map(|t| compare::table(base, t)).unwrap_or_default(),
+        _ => compare::Comparison::default(),
     };
-    let comparison = compare::table(&all, &reference);
+    for (name, run) in others {
+        let one = compare::runs((name, run), (base_name, base));
+        all.rows.extend(one.rows);
+        all.notes.extend(one.notes);
+    }
+    if all.rows.is_empty() {
+        let why = all.notes.first().map_or(String::new(), |note| format!(": {note}"));
+        return Err(Failure::usage(
+            format!("there is nothing to compare{why}"),
+            "runs are compared by their workloads and targets of the same name; see `assay \
+             report DIR`, and check `--workload`",
+        ));
+    }
     if options.common.json {
-        json(&comparison);
+        json(&all);
     } else {
-        data(&text::comparison(&comparison));
+        data(&text::comparison(&all));
     }
     Ok(DONE)
 }

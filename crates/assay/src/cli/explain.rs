@@ -1,71 +1,31 @@
 //! `assay explain`: the method and source behind a number, a claim, a word or an error.
 
-use super::Common;
+use super::{Common, timeline};
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_engine::safety;
 use assay_spec::Kind;
 use assay_spec::catalog::LEDGERS;
-use assay_spec::claims::Ledger;
+use assay_spec::claims::{Claim, Ledger};
 use assay_spec::decode::Source;
 use assay_spec::diagnostic::closest;
 
 /// Options of `assay explain`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// An error (`device-mounted`), a claim (`S-03`), a word (`steady-state`); none: all of them
-    id: Option<String>,
+    /// A word (`p99`, `drift`), an error (`device-mounted`), a claim (`S-03`); none: lists all
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+    #[command(flatten)]
+    timeline: timeline::Options,
     #[command(flatten)]
     common: Common,
 }
 
-/// Words of the report and errors of a run that no other table explains.
+/// The words of tables, reports and the command line. A page to read, cut at its headings here.
+const WORDS: &str = include_str!("../../../../docs/words.md");
+
+/// Errors of a run that no other table explains.
 const TOPICS: &[(&str, &str)] = &[
-    (
-        "interval",
-        "95 % confidence intervals. With two repeats or more: Student's t over the repeats, which \
-         are independent seeds on a model and independent runs on a device. With one repeat: \
-         batch means over the second-by-second series. Percentiles: order statistics (the \
-         binomial ranks around the percentile), which assume independent requests and so are too \
-         narrow when latency drifts.",
-    ),
-    (
-        "steady-state",
-        "SNIA PTS: over the last five rounds, max - min at most 20 % of the mean, and the fitted \
-         line changes by at most 10 % of the mean over the window. The rule passes a slow decline \
-         and fails honest noise, so a drift test (Mann-Kendall with Theil-Sen slope) stands \
-         beside it.",
-    ),
-    (
-        "latency",
-        "Completion minus submission as the workload sees it, or minus the intended arrival in an \
-         open loop, so that a slow device cannot hide its queue. Recorded in a log-linear \
-         histogram with at most 0.4 % error; minimum, maximum and mean are exact.",
-    ),
-    (
-        "bandwidth",
-        "Bytes of requests completed without error in the measured phase, divided by its length. \
-         MB is 10^6 bytes. Requests in flight at the end of a timed phase are waited for and not \
-         counted.",
-    ),
-    (
-        "metrics",
-        "bandwidth, iops, mean, sd, min, max, p50, p99, p99.9 (any percentile), share<300us, \
-         share>1.3ms, share=75us..90us, errors, and what a model tells of itself (wa). Prefix \
-         read. or write. for one direction.",
-    ),
-    (
-        "verdict",
-        "reproduced: within the stated tolerance and its predicate holds. deviates: measured, and \
-         not. contradicted: the document disproves itself. predicted: measured, no published \
-         value at hand. input: a specification that went into the model. not testable: why is \
-         said. not built: the experiment is not there yet, or not in this run.",
-    ),
-    (
-        "effect-size",
-        "The ratio of bandwidths with its interval; the probability that a random request of one \
-         target is slower than one of the other (Vargha-Delaney A); the largest distance between \
-         the two latency distributions (Kolmogorov-Smirnov).",
-    ),
     (
         "no-such-controller",
         "`assay devices` lists the controllers that drives can share; a file ends in `.toml`.",
@@ -88,6 +48,16 @@ const TOPICS: &[(&str, &str)] = &[
          makes it a path.",
     ),
     ("no-such-file", "The file named as a device spec cannot be read."),
+    (
+        "run-busy",
+        "Another process is running or resuming this run and holds a lock on its directory. The \
+         lock ends with the process, also if it is killed.",
+    ),
+    (
+        "other-device",
+        "A run is resumed on the device or file it began with: what goes by the name now has \
+         another size, serial number or model. Numbers of two devices do not belong into one run.",
+    ),
     ("run-exists", "A run never overwrites another. Resume it, or choose another directory."),
     (
         "other-version",
@@ -109,66 +79,162 @@ const TOPICS: &[(&str, &str)] = &[
     ("interrupted", "Ctrl-C. What was finished is kept; `assay resume DIR` goes on."),
 ];
 
+/// Something to explain.
+struct Topic {
+    /// Heading it is listed under.
+    group: String,
+    /// What it is called, the usual name first.
+    names: Vec<String>,
+    text: String,
+}
+
+impl Topic {
+    fn new(group: &str, name: &str, text: impl Into<String>) -> Topic {
+        Topic { group: group.to_owned(), names: vec![name.to_owned()], text: text.into() }
+    }
+
+    fn is_called(&self, word: &str) -> bool {
+        self.names.iter().any(|name| plain(name) == word)
+    }
+}
+
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
-    let entries = entries()?;
-    let Some(id) = &options.id else {
-        let ids: Vec<&str> = entries.iter().map(|(id, _)| id.as_str()).collect();
+    if let Some(target) = &options.timeline.target {
+        return timeline::main(target, &options.timeline, &options.common);
+    }
+    let topics = topics()?;
+    let names: Vec<&str> = topics.iter().flat_map(|t| &t.names).map(String::as_str).collect();
+    if options.words.is_empty() {
         if options.common.json {
-            json(&ids)
+            json(&names)
         } else {
-            data(&ids.join("\n"))
+            data(&listed(&topics))
         }
         return Ok(DONE);
-    };
-    let Some((id, text)) = entries.iter().find(|(known, _)| known.eq_ignore_ascii_case(id)) else {
-        let ids: Vec<&str> = entries.iter().map(|(id, _)| id.as_str()).collect();
-        let hint = match closest(id, &ids) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "`assay explain` lists everything there is to explain".to_owned(),
-        };
-        return Err(Failure::usage(format!("nothing is called `{id}`"), hint));
+    }
+    let word = options.words.join(" ");
+    let Some(topic) = find(&topics, &word) else {
+        return Err(Failure::usage(format!("nothing is called `{word}`"), nearest(&word, &names)));
     };
     if options.common.json {
-        json(&serde_json::json!({ "id": id, "text": text }));
+        json(&serde_json::json!({
+            "id": topic.names[0], "names": topic.names, "text": topic.text,
+        }));
     } else {
-        data(&format!("{id}\n\n{text}"));
+        data(&format!("{}\n\n{}", topic.names.join(", "), topic.text));
     }
     Ok(DONE)
 }
 
-/// Everything there is to explain: (id, text).
-fn entries() -> Result<Vec<(String, String)>, Failure> {
-    let own = |(id, text): &(&str, &str)| ((*id).to_owned(), (*text).to_owned());
-    let mut entries: Vec<(String, String)> = TOPICS.iter().map(own).collect();
-    entries.extend(Kind::ALL.iter().map(|(_, id, text)| own(&(*id, *text))));
-    entries.extend(safety::EXPLANATIONS.iter().map(own));
+/// A word as it is compared: small letters, one kind of gap.
+fn plain(word: &str) -> String {
+    let word = word.trim().trim_matches('`').to_lowercase();
+    word.split([' ', '_', '-']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// The topic of a word; of any percentile, any share, and of metrics of one kind of request.
+fn find<'a>(topics: &'a [Topic], word: &str) -> Option<&'a Topic> {
+    let word = plain(word);
+    let called = |word: &str| topics.iter().find(|t| t.is_called(word));
+    let direction =
+        ["read.", "write.", "trim.", "flush."].iter().find_map(|d| word.strip_prefix(d));
+    let bare = direction.unwrap_or(&word);
+    let family = match bare.strip_prefix('p') {
+        Some(n) if n.parse::<f64>().is_ok_and(|n| n > 0.0 && n < 100.0) => "percentile",
+        _ if bare.starts_with("share") => "share",
+        _ => bare,
+    };
+    called(&word).or_else(|| called(family))
+}
+
+/// What may have been meant by a word that nothing is called.
+fn nearest(word: &str, names: &[&str]) -> String {
+    let part = plain(word);
+    let within = || names.iter().find(|n| part.len() > 2 && plain(n).contains(&part)).copied();
+    match closest(&part, names).or_else(within) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "`assay explain` lists everything there is to explain".to_owned(),
+    }
+}
+
+/// Every name, in lines under its heading.
+fn listed(topics: &[Topic]) -> String {
+    const WIDTH: usize = 98;
+    let mut lines = vec!["`assay explain WORD` explains one of these.".to_owned()];
+    for group in topics.chunk_by(|a, b| a.group == b.group) {
+        lines.extend([String::new(), group[0].group.clone()]);
+        let mut line = String::new();
+        for name in group.iter().flat_map(|t| &t.names) {
+            if line.chars().count() + name.chars().count() + ", ".len() > WIDTH - 2 {
+                lines.push(format!("  {line},"));
+                line.clear();
+            }
+            let gap = if line.is_empty() { "" } else { ", " };
+            line += &format!("{gap}{name}");
+        }
+        lines.push(format!("  {line}"));
+    }
+    lines.join("\n")
+}
+
+/// Everything there is to explain.
+fn topics() -> Result<Vec<Topic>, Failure> {
+    let mut topics = words(WORDS);
+    let of = |group: &'static str| {
+        move |(id, text): &(&'static str, &'static str)| Topic::new(group, id, *text)
+    };
+    topics.extend(Kind::ALL.iter().map(|(_, id, text)| of("Mistakes in files")(&(*id, *text))));
+    topics.extend(TOPICS.iter().map(of("Errors")));
+    topics.extend(safety::EXPLANATIONS.iter().map(of("Errors")));
     for bundled in LEDGERS {
         let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text })?;
+        let group = format!("Claims of {}", ledger.study);
         for claim in &ledger.claims {
-            let mut text =
-                format!("{}\n\nSource: {}, {}", claim.statement, ledger.citation, claim.source);
-            if let Some(predicate) = &claim.predicate {
-                text += &format!("\nHolds if: {predicate}");
-            }
-            for value in &claim.values {
-                let published = match value.published {
-                    Some(n) => format!("{n} {}", value.unit),
-                    None => "no published value at hand".to_owned(),
-                };
-                text += &format!("\n{}: {published}", value.label);
-                if let Some(measure) = &value.measure {
-                    text += &format!("; measured as {measure}");
-                }
-                if let Some(tolerance) = value.tolerance {
-                    text += &format!("; tolerance {:.0} %", tolerance * 100.0);
-                }
-            }
-            for extra in [&claim.reason, &claim.notes].into_iter().filter(|t| !t.is_empty()) {
-                text += &format!("\n{extra}");
-            }
-            entries.push((claim.id.clone(), text));
+            topics.push(Topic::new(&group, &claim.id, of_claim(&ledger, claim)));
         }
     }
-    Ok(entries)
+    Ok(topics)
+}
+
+/// The sections of a page: `## group`, `### name, name`, text.
+fn words(page: &str) -> Vec<Topic> {
+    let mut topics = Vec::new();
+    for group in page.split("\n## ").skip(1) {
+        let (group, sections) = group.split_once('\n').unwrap_or((group, ""));
+        for section in sections.split("\n### ").skip(1) {
+            let (names, text) = section.split_once('\n').unwrap_or((section, ""));
+            topics.push(Topic {
+                group: group.to_owned(),
+                names: names.split(", ").map(str::to_owned).collect(),
+                text: text.trim().to_owned(),
+            });
+        }
+    }
+    topics
+}
+
+/// A claim with its source, its numbers and how they are judged.
+fn of_claim(ledger: &Ledger, claim: &Claim) -> String {
+    let mut text = format!("{}\n\nSource: {}, {}", claim.statement, ledger.citation, claim.source);
+    if let Some(predicate) = &claim.predicate {
+        text += &format!("\nHolds if: {predicate}");
+    }
+    for value in &claim.values {
+        let published = match value.published {
+            Some(n) => format!("{n} {}", value.unit),
+            None => "no published value at hand".to_owned(),
+        };
+        text += &format!("\n{}: {published}", value.label);
+        if let Some(measure) = &value.measure {
+            text += &format!("; measured as {measure}");
+        }
+        if let Some(tolerance) = value.tolerance {
+            text += &format!("; tolerance {:.0} %", tolerance * 100.0);
+        }
+    }
+    for extra in [&claim.reason, &claim.notes].into_iter().filter(|t| !t.is_empty()) {
+        text += &format!("\n{extra}");
+    }
+    text
 }

@@ -8,9 +8,12 @@ mod report;
 mod resume;
 mod run;
 mod saved;
+mod timeline;
 
-use crate::output::Outcome;
-use clap::{Args, Parser, Subcommand};
+use crate::output::{Failure, Outcome};
+use assay_spec::catalog::STUDIES;
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// A laboratory for storage devices: finds out what a drive does, what is inside, what it is worth.
@@ -57,7 +60,7 @@ pub struct Running {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
     /// Allow writing to this existing device or file; repeats its path
     #[arg(long, value_name = "PATH")]
@@ -66,16 +69,21 @@ pub struct Running {
     #[arg(long, value_name = "SERIAL")]
     pub destroy: Option<String>,
     /// Create a file target that does not exist, this large
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub size: Option<String>,
     /// Threads for modelled drives [default: all processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
 
 /// Parses the command line and does what it says.
 pub fn run() -> Outcome {
-    match Cli::parse().verb {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return refused(&e),
+    };
+    match cli.verb {
         Verb::Run(options) => run::main(options),
         Verb::Devices(options) => devices::main(options),
         Verb::Compare(options) => compare::main(options),
@@ -83,5 +91,83 @@ pub fn run() -> Outcome {
         Verb::Report(options) => report::main(options),
         Verb::Resume(options) => resume::main(options),
         Verb::Explain(options) => explain::main(options),
+    }
+}
+
+/// What values options take: what a wrong one is answered with.
+const VALUES: &[(&str, &str)] = &[
+    ("--seed", "a whole number from 0 to 18446744073709551615, e.g. `--seed 7`"),
+    ("--threads", "a whole number from 1 to 1024, e.g. `--threads 4`"),
+    ("--size", "a size such as `4KiB`, `30GB` or `1GiB`, e.g. `--size 1GiB`"),
+    ("--out", "a directory for the run, e.g. `--out runs/mine`"),
+    ("--write", "the path of the target that may be written to, e.g. `--write ./scratch.img`"),
+    ("--destroy", "the serial number of the device; `assay devices --json` shows it"),
+    ("--on", "targets with commas between, e.g. `--on sim:ssd-m,sim:ssd-l`"),
+    ("--only", "targets with commas between, e.g. `--only sim:ssd-m,sim:ssd-l`"),
+    ("--work", "a study or an experiment file, e.g. `--work quick`"),
+    ("--workload", "the name of a workload, e.g. `--workload rnd-rd`"),
+    ("--import-disksim", "a file of DiskSim, e.g. `--import-disksim atlas_III.diskspecs`"),
+];
+
+/// Help and version as they are asked for; else what is wrong with the command line.
+fn refused(e: &clap::Error) -> Outcome {
+    let bare = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if !e.use_stderr() || e.kind() == bare {
+        e.exit();
+    }
+    // The usage below the first paragraph is that of `--help`, which the hint names.
+    let text = e.to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let lines: Vec<&str> = first.lines().map(str::trim).collect();
+    let text = lines.join(" ");
+    Err(Failure::usage(text.strip_prefix("error: ").unwrap_or(&text), advice(e)))
+}
+
+/// What to do about a mistake in the command line.
+fn advice(e: &clap::Error) -> String {
+    let told = |kind| e.get(kind).map(ToString::to_string).unwrap_or_default();
+    let argument = told(ContextKind::InvalidArg);
+    let option = argument.split_whitespace().next().unwrap_or_default();
+    let help =
+        format!("`assay {}--help` shows what it takes", verb().map_or("".into(), |v| v + " "));
+    let is_explain = verb().as_deref() == Some("explain");
+    match e.kind() {
+        ErrorKind::InvalidSubcommand => unknown_verb(&told(ContextKind::InvalidSubcommand), e),
+        ErrorKind::UnknownArgument => match told(ContextKind::SuggestedArg).as_str() {
+            "" => help,
+            meant => format!("did you mean `{meant}`?"),
+        },
+        ErrorKind::ArgumentConflict if e.to_string().contains("multiple times") => {
+            "give it once".to_owned()
+        }
+        ErrorKind::ArgumentConflict => "give one of the two".to_owned(),
+        ErrorKind::MissingRequiredArgument => match verb().as_deref() {
+            Some("run") => "name a study or an experiment file: `assay run quick`".to_owned(),
+            Some("compare") => "name two targets: `assay compare sim:ssd-m sim:ssd-l`".to_owned(),
+            Some("resume") => "name the directory of the run: `assay resume DIR`".to_owned(),
+            _ => help,
+        },
+        // Of a value: none, too many, or one that cannot be. `explain` has values of its own.
+        _ => match VALUES.iter().find(|(name, _)| *name == option && !is_explain) {
+            Some((_, value)) => format!("write {value}"),
+            None => help,
+        },
+    }
+}
+
+/// The verb on the command line, if it is one.
+fn verb() -> Option<String> {
+    let word = std::env::args_os().nth(1)?.into_string().ok()?;
+    Cli::command().get_subcommands().any(|c| c.get_name() == word).then_some(word)
+}
+
+/// A word that is no verb may be what a verb is for.
+fn unknown_verb(word: &str, e: &clap::Error) -> String {
+    if word.ends_with(".toml") || STUDIES.iter().any(|s| s.name == word) {
+        return format!("did you mean `assay run {word}`?");
+    }
+    match e.get(ContextKind::SuggestedSubcommand).map(ToString::to_string) {
+        Some(meant) => format!("did you mean `assay {meant}`?"),
+        None => "`assay --help` lists the verbs".to_owned(),
     }
 }

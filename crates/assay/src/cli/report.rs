@@ -1,13 +1,13 @@
 //! `assay report`: the page and the tables of a run, again from its directory alone.
 
 use super::{Common, saved};
-use crate::output::{DONE, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
+use crate::output::{DONE, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
 use assay_analysis::expr::{Expr, Value};
 use assay_analysis::ledger::{LedgerVerdicts, judge};
 use assay_analysis::load::Run;
 use assay_analysis::{finding, metric, report, text};
 use assay_engine::run::{write_json, write_text};
-use assay_spec::catalog::{LEDGERS, STUDIES, find};
+use assay_spec::catalog::{Bundled, LEDGERS, STUDIES, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
 use assay_spec::experiment::Experiment;
@@ -76,12 +76,25 @@ pub fn finish(directory: &Path, common: &Common, print: Option<String>) -> Outco
 /// The ledgers the run's study is held against, judged.
 pub fn ledgers_of(run: &Run) -> Vec<LedgerVerdicts> {
     let names = STUDIES.iter().find(|s| s.name == run.record.study).map_or(&[][..], |s| s.ledgers);
-    let judged = |name: &&str| {
-        let bundled = find(LEDGERS, name)?;
-        let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text }).ok()?;
-        Some(judge(&ledger, Some(run)))
-    };
+    let judged = |name: &&str| judged(find(LEDGERS, name)?, Some(run)).ok();
     names.iter().filter_map(judged).collect()
+}
+
+/// A ledger held against a run, if there is one.
+pub fn judged(bundled: &Bundled, run: Option<&Run>) -> Result<LedgerVerdicts, Failure> {
+    let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text })?;
+    let studies = STUDIES.iter().filter(|s| s.ledgers.contains(&bundled.name));
+    let experiments = studies.flat_map(|s| s.experiments);
+    let experiments: Vec<Experiment> = experiments
+        .filter_map(|b| Experiment::parse(Source { file: b.file, text: b.text }).ok())
+        .collect();
+    let offered = |workload: &str, target: &str| {
+        experiments.iter().any(|e| {
+            let named = |t: &String| t.strip_prefix("sim:").unwrap_or(t) == target;
+            e.targets.iter().any(named) && e.workloads.iter().any(|w| w.name == workload)
+        })
+    };
+    Ok(judge(&ledger, run, &offered))
 }
 
 /// The usual metrics of every cell, with their intervals.
@@ -111,7 +124,14 @@ fn unmet_expectations(run: &Run) -> Vec<String> {
         let Ok(experiment) = Experiment::parse(source) else { continue };
         for workload in &experiment.workloads {
             for text in &workload.expect {
-                let Ok(expression) = Expr::parse_expectation(text) else { continue };
+                let expression = match Expr::parse_expectation(text) {
+                    Ok(expression) => expression,
+                    // Of a run by a version that did not look at units.
+                    Err(e) => {
+                        unmet.push(format!("not met: {text} of {}: {e}", workload.name));
+                        continue;
+                    }
+                };
                 for cell in run.cells_of(&experiment.name, &workload.name) {
                     let look_up = |r: &assay_analysis::expr::Reference| {
                         metric::estimate(cell, &r.metric).map(|e| e.value)

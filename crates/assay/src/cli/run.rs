@@ -10,9 +10,9 @@ use assay_engine::run::{Asked, Run, this_host, utc_now};
 use assay_engine::{Error, ErrorKind};
 use assay_spec::array::split_targets;
 use assay_spec::catalog::STUDIES;
-use assay_spec::decode::Source;
-use assay_spec::diagnostic::closest;
-use assay_spec::experiment::{Experiment, WorkloadSpec};
+use assay_spec::decode::{Decoded, Source, with_hint};
+use assay_spec::diagnostic::{Kind, closest};
+use assay_spec::experiment::{Expectation, Experiment, WorkloadSpec};
 use assay_spec::record::{ExperimentRecord, IntentRecord};
 use std::path::{Path, PathBuf};
 
@@ -84,6 +84,7 @@ pub fn execute(
     let writes = workloads.any(WorkloadSpec::writes);
     watch_for_interrupt();
     let targets = open_targets(targets, &intent, writes)?;
+    check_effect(&intent, &targets)?;
     let started = utc_now();
     let directory = running.out.unwrap_or_else(|| default_directory(&subject.study, &started));
     let asked = Asked {
@@ -126,6 +127,42 @@ fn open_targets(
     Ok(targets)
 }
 
+/// Refuses permissions and sizes that no target takes: whoever gave them meant something else.
+fn check_effect(intent: &IntentRecord, targets: &[PlannedTarget]) -> Result<(), Failure> {
+    let real =
+        || targets.iter().filter(|t| matches!(t.record.kind.as_str(), "file" | "block device"));
+    let devices = || real().filter(|t| t.record.kind == "block device");
+    let files = || real().filter(|t| t.record.kind == "file");
+    let refuse = |text: String, hint: &str| Err(Failure::usage(text, hint));
+    if let Some(path) = intent.write.as_ref().filter(|_| real().next().is_none()) {
+        let text = format!("`--write {path}` has no effect: no target is a file or a device");
+        return refuse(text, "modelled drives are written to without it; or add `--on PATH`");
+    }
+    if let Some(serial) = intent.destroy.as_ref().filter(|_| devices().next().is_none()) {
+        let text = format!("`--destroy {serial}` has no effect: no target is a block device");
+        return refuse(text, "leave it out: files that assay made need no `--destroy`");
+    }
+    let Some(size) = intent.size else { return Ok(()) };
+    // A file's size is rounded down to whole pages.
+    let rounded = |t: &PlannedTarget| t.record.capacity.0 == size.0 / 4096 * 4096;
+    if files().any(|t| t.record.created || rounded(t)) {
+        return Ok(());
+    }
+    match files().next() {
+        None => refuse(
+            format!("`--size {size}` has no effect: no target is a file"),
+            "it is the size of a file that assay makes, with `--on NAME`",
+        ),
+        Some(file) => refuse(
+            format!(
+                "`--size {size}` has no effect: {} exists, with {}",
+                file.record.written, file.record.capacity
+            ),
+            "leave it out, or name a file that does not exist",
+        ),
+    }
+}
+
 fn parse_size(text: &str) -> Result<assay_spec::Bytes, Failure> {
     let expected = assay_spec::units::SIZE_EXPECTED;
     text.parse().map_err(|_| {
@@ -165,16 +202,10 @@ pub fn find_subject(name: &str) -> Result<Subject, Failure> {
 
 /// Decodes an experiment and checks its expectations.
 pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Failure> {
-    let experiment = Experiment::parse(Source { file, text })?;
-    for workload in &experiment.workloads {
-        for expectation in &workload.expect {
-            check_expectation(expectation).map_err(|e| {
-                Failure::usage(
-                    format!("{file}: `{}` expects `{expectation}`: {e}", workload.name),
-                    "an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`",
-                )
-            })?;
-        }
+    let source = Source { file, text };
+    let experiment = Experiment::parse(source)?;
+    for expectation in experiment.workloads.iter().flat_map(|w| &w.expect) {
+        check_expectation(source, expectation)?;
     }
     let record = ExperimentRecord {
         name: experiment.name.clone(),
@@ -185,10 +216,21 @@ pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Fa
 }
 
 /// An expectation must parse, and its metrics must exist, before hours are spent measuring.
-fn check_expectation(text: &str) -> Result<(), String> {
-    let expression = Expr::parse_expectation(text).map_err(|e| e.to_string())?;
+fn check_expectation(source: Source<'_>, expectation: &Expectation) -> Decoded<()> {
+    let general = "an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`";
+    let error = |part, message: String, hint: String| {
+        let e = source.error(Kind::Syntax, expectation.place(source.text, part), message, "");
+        with_hint(e, if hint.is_empty() { general.to_owned() } else { hint })
+    };
+    let expression = Expr::parse_expectation(expectation)
+        .map_err(|e| error(e.position..e.end, e.message, e.hint))?;
     let unknown = expression.references().into_iter().find(|r| !metric::is_known(&r.metric));
-    unknown.map_or(Ok(()), |r| Err(format!("there is no metric `{}`", r.metric)))
+    let Some(name) = unknown.map(|r| r.metric.as_str()) else { return Ok(()) };
+    let start = expectation.find(name).unwrap_or(0);
+    let names: Vec<&str> = metric::NAMES.iter().map(|(name, ..)| *name).collect();
+    let hint = closest(name, &names).map(|meant| format!("did you mean `{meant}`?"));
+    let message = format!("there is no metric `{name}`");
+    Err(error(start..start + name.len(), message, hint.unwrap_or_default()))
 }
 
 fn default_directory(study: &str, started: &str) -> PathBuf {
@@ -227,7 +269,7 @@ pub fn watch_for_interrupt() {
 
 /// The error with the way to go on, if there is something to go on with.
 pub fn pointing_to_resume(directory: &Path, mut error: Error) -> Error {
-    if error.id == "run-exists" || !directory.join("run.json").exists() {
+    if ["run-exists", "run-busy"].contains(&error.id) || !directory.join("run.json").exists() {
         return error;
     }
     let kept = format!("what is finished is kept: `assay resume {}`", directory.display());

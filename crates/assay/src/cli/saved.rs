@@ -1,29 +1,63 @@
 //! Run directories on disk: reading them, and finding the latest.
 
 use crate::output::{ENVIRONMENT, Failure};
-use assay_analysis::load::Run;
+use assay_analysis::load::{LoadError, Run};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Reads a run directory.
 pub fn read(directory: &Path) -> Result<Run, Failure> {
     let text = |name: &str| {
         let path = directory.join(name);
-        std::fs::read_to_string(&path).map_err(|e| {
-            let mut failure = Failure::usage(
-                format!("{} cannot be read: {e}", path.display()),
-                "a run directory holds `run.json` and `cells.json`; `assay run quick` makes one",
-            );
-            failure.code = ENVIRONMENT;
-            failure
-        })
+        std::fs::read_to_string(&path).map_err(|e| unreadable(directory, name, &e))
     };
     let run = text("run.json")?;
     // Killed before its first cell: nothing measured is a valid state.
     let none = r#"{"schema":1,"cells":[]}"#.to_owned();
     let cells = if directory.join("cells.json").exists() { text("cells.json")? } else { none };
-    Run::from_json(&run, &cells).map_err(|e| {
-        Failure::usage(format!("{}: {e}", directory.display()), "is it a run directory of assay?")
+    Run::from_json(&run, &cells).map_err(|e| match e {
+        LoadError::Json { file, message, .. } => damaged(directory, file, &message),
+        LoadError::Twice(cell) => {
+            damaged(directory, "cells.json", &format!("it has the cell `{cell}` twice"))
+        }
+        other => {
+            let hint = "the file says in `assay` which version wrote it; `assay --version` is this";
+            Failure::usage(format!("{}: {other}", directory.display()), hint)
+        }
     })
+}
+
+/// A file that is not there is a wrong name; one that must not be read is the machine's doing.
+fn unreadable(directory: &Path, name: &str, e: &std::io::Error) -> Failure {
+    if e.kind() == ErrorKind::InvalidData {
+        return damaged(directory, name, &e.to_string());
+    }
+    let hint = match e.kind() {
+        ErrorKind::PermissionDenied => "ask its owner for permission to read it",
+        _ => "a run directory holds `run.json` and `cells.json`; `assay run quick` makes one",
+    };
+    let path = directory.join(name);
+    let mut failure = Failure::usage(format!("{} cannot be read: {e}", path.display()), hint);
+    if e.kind() == ErrorKind::PermissionDenied {
+        failure.code = ENVIRONMENT;
+    }
+    failure
+}
+
+/// Without its cells a run can be resumed from the start; without `run.json` nobody knows what it
+/// was.
+fn damaged(directory: &Path, name: &str, what: &str) -> Failure {
+    let (path, directory) = (directory.join(name), directory.display());
+    let hint = match name {
+        "cells.json" => {
+            format!("move it away: `assay resume {directory}` then measures all cells again")
+        }
+        _ => format!(
+            "what was asked is lost with it: run it again into another directory; \
+                      {directory}/cells.csv may still hold the numbers"
+        ),
+    };
+    Failure::usage(format!("{} is damaged: {what}", path.display()), hint)
 }
 
 /// The run directory below `runs` that began last.

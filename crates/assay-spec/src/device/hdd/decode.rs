@@ -24,11 +24,11 @@ pub(in crate::device) fn decode(
     let mut s = top.section("disk", "disk")?;
     let rpm = values.count(&mut s, "disk", "rpm", 60..100_001)?;
     let heads = values.count(&mut s, "disk", "heads", 1..65)?;
-    let serpentine = s.has("serpentine") && values.boolean(&mut s, "disk", "serpentine")?;
-    let spare_range = match s.has("spare_range") {
-        true => values.count(&mut s, "disk", "spare_range", 0..1_000_000)?,
-        false => 0,
-    };
+    let serpentine = values
+        .optional(&mut s, "serpentine", false, |values, s, key| values.boolean(s, "disk", key))?;
+    let spare_range = values.optional(&mut s, "spare_range", 0, |values, s, key| {
+        values.count(s, "disk", key, 0..1_000_000)
+    })?;
     let zones = decode_zones(&mut s, values, heads, spare_range)?;
     let head_switch = values.time(&mut s, "disk", "head_switch")?;
     let write_settle = values.time(&mut s, "disk", "write_settle")?;
@@ -40,7 +40,9 @@ pub(in crate::device) fn decode(
     let moves = [head_switch, write_settle, longest(&seek)];
     if moves.iter().any(|t| *t > Nanos::from_secs(1)) {
         let message = "an arm that moves for more than a second is broken".to_owned();
-        return Err(top.error(Kind::OutOfRange, top.span_of("seek"), message, "at most 1s"));
+        let e = top.error(Kind::OutOfRange, top.span_of("seek"), message, "at most 1s");
+        let hint = "see `[seek]`, `disk.head_switch` and `disk.write_settle` for a wrong unit";
+        return Err(with_hint(e, hint));
     }
     let spec = HddSpec {
         rpm,
@@ -76,7 +78,9 @@ fn longest(seek: &SeekSpec) -> Nanos {
 
 fn decode_seek(top: &mut Section<'_>, values: &mut Values) -> Decoded<SeekSpec> {
     let mut s = top.section("seek", "seek")?;
+    s.may_have(&["table_ns"]);
     if s.has("table_ns") {
+        s.goes_with(&["single", "average", "full"], "a curve of three points, not `table_ns`,");
         let table = decode_table(&mut s, values)?;
         s.finish()?;
         return Ok(table);
@@ -99,7 +103,9 @@ fn decode_table(s: &mut Section<'_>, values: &mut Values) -> Decoded<SeekSpec> {
     let span = inner.span_of("value");
     let expected = "a list of `[cylinders, nanoseconds]` with growing distances";
     let wrong = |inner: &Section<'_>, what: &str| {
-        inner.error(Kind::WrongType, span.clone(), format!("`table_ns` {what}"), expected)
+        let message = format!("`table_ns` {what}");
+        let e = inner.error(Kind::WrongType, span.clone(), message, expected);
+        with_hint(e, format!("e.g. `[[1, 800000], [2000, 9000000]]`, 2 to {POINTS} pairs"))
     };
     let Some(points) = inner.take("value").and_then(|v| pairs(v.get_ref())) else {
         return Err(wrong(&inner, "is not a list of pairs"));
@@ -125,10 +131,8 @@ fn decode_overhead(top: &mut Section<'_>, values: &mut Values) -> Decoded<Overhe
     let Some(mut s) = top.optional_section("overhead", "overhead")? else {
         return Ok(OverheadSpec::default());
     };
-    let mut time = |key| match s.has(key) {
-        true => values.time(&mut s, "overhead", key),
-        false => Ok(Nanos::ZERO),
-    };
+    let get = |values: &mut Values, s: &mut Section<'_>, key| values.time(s, "overhead", key);
+    let mut time = |key| values.optional(&mut s, key, Nanos::ZERO, get);
     let spec = OverheadSpec {
         read_hit: [time("read_hit_after_read")?, time("read_hit_after_write")?],
         read_miss: [time("read_miss_after_read")?, time("read_miss_after_write")?],
@@ -145,10 +149,9 @@ fn decode_cache(top: &mut Section<'_>, values: &mut Values) -> Decoded<CacheSpec
     let size = values.size(&mut s, "cache", "size")?;
     let write_cache = values.boolean(&mut s, "cache", "write_cache")?;
     let destage_window = values.count(&mut s, "cache", "destage_window", 1..1025)?;
-    let mut count = |s: &mut Section<'_>, key, default| match s.has(key) {
-        true => values.count(s, "cache", key, 1..4097),
-        false => Ok(default),
-    };
+    let get =
+        |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "cache", key, 1..4097);
+    let mut count = |s: &mut Section<'_>, key, default| values.optional(s, key, default, get);
     let most = (size.0 / SEGMENT).clamp(1, SEGMENTS) as u32;
     let segments = count(&mut s, "segments", most)?;
     let write_segments = count(&mut s, "write_segments", segments)?;
@@ -158,31 +161,27 @@ fn decode_cache(top: &mut Section<'_>, values: &mut Values) -> Decoded<CacheSpec
         let what = format!("{segments} segments ({write_segments} for writes) in {size}");
         let message = format!("the cache cannot be cut into {what}");
         let expected = "segments of at least a sector, and no more of them for writes";
-        return Err(s.error(Kind::Impossible, s.span_of("segments"), message, expected));
+        let e = s.error(Kind::Impossible, s.span_of("segments"), message, expected);
+        return Err(with_hint(e, "lower `segments` or `write_segments`, or raise `size`"));
     }
-    let read_ahead_limit = match s.has("read_ahead_limit") {
-        true => values.size(&mut s, "cache", "read_ahead_limit")?,
-        false => segment,
-    };
+    let read_ahead_limit =
+        values.optional(&mut s, "read_ahead_limit", segment, |values, s, key| {
+            values.size(s, "cache", key)
+        })?;
     let words = &["none", "track", "cylinder", "segment", "sequential"];
-    let read_ahead = match s.has("read_ahead") {
-        true => match values.choice(&mut s, "cache", "read_ahead", words)? {
-            0 => ReadAhead::None,
-            1 => ReadAhead::Track,
-            2 => ReadAhead::Cylinder,
-            3 => ReadAhead::Segment,
-            _ => ReadAhead::Sequential,
-        },
-        false => ReadAhead::Segment,
+    let read_ahead = match values.choice_or(&mut s, "cache", "read_ahead", words, 3)? {
+        0 => ReadAhead::None,
+        1 => ReadAhead::Track,
+        2 => ReadAhead::Cylinder,
+        3 => ReadAhead::Segment,
+        _ => ReadAhead::Sequential,
     };
-    let destage_after = match s.has("destage_after") {
-        true => values.time(&mut s, "cache", "destage_after")?,
-        false => Nanos::ZERO,
-    };
-    let mut flag = |key, default| match s.has(key) {
-        true => values.boolean(&mut s, "cache", key),
-        false => Ok(default),
-    };
+    let destage_after =
+        values.optional(&mut s, "destage_after", Nanos::ZERO, |values, s, key| {
+            values.time(s, "cache", key)
+        })?;
+    let get = |values: &mut Values, s: &mut Section<'_>, key| values.boolean(s, "cache", key);
+    let mut flag = |key, default| values.optional(&mut s, key, default, get);
     let spec = CacheSpec {
         size,
         segments,
@@ -207,7 +206,10 @@ fn decode_cache(top: &mut Section<'_>, values: &mut Values) -> Decoded<CacheSpec
 fn decode_order(top: &mut Section<'_>, values: &mut Values) -> Decoded<OrderSpec> {
     let Some(mut s) = top.optional_section("queue", "queue")? else { return Ok(OrderSpec::Fcfs) };
     let order = match values.choice(&mut s, "queue", "order", &["fcfs", "sptf"])? {
-        0 => OrderSpec::Fcfs,
+        0 => {
+            s.goes_with(&["age_limit"], "order `sptf`");
+            OrderSpec::Fcfs
+        }
         _ => OrderSpec::Sptf { age_limit: values.time(&mut s, "queue", "age_limit")? },
     };
     s.finish()?;

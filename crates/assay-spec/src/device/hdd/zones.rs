@@ -42,7 +42,8 @@ pub(super) fn decode_zones(
     let mut inner = values.open(s, "disk", "zones")?;
     let span = inner.span_of("value");
     let wrong = |what: &str| {
-        inner.error(Kind::WrongType, span.clone(), format!("`zones` {what}"), EXPECTED)
+        let e = inner.error(Kind::WrongType, span.clone(), format!("`zones` {what}"), EXPECTED);
+        with_hint(e, "e.g. `[[5000, 700], [5000, 500]]`")
     };
     let no_list = wrong("is not a list of zones");
     let bad_length = wrong("has no zone, or more than 1000");
@@ -58,7 +59,8 @@ pub(super) fn decode_zones(
             }
             _ => pair_zone(item.get_ref(), next).ok_or_else(|| {
                 let what = "not a zone: two positive whole numbers, or a table";
-                inner.error(Kind::WrongType, item.span(), what, EXPECTED)
+                let e = inner.error(Kind::WrongType, item.span(), what, EXPECTED);
+                with_hint(e, "e.g. `[5000, 700]`: at most 1000000 cylinders, 100000 sectors")
             })?,
         };
         if let Some((problem, expected)) = impossible(&zone, next, heads, spare_range) {
@@ -87,19 +89,16 @@ fn decode_zone(mut s: Section<'_>, next: u32) -> Decoded<ZoneSpec> {
     let cylinders = s.count("cylinders", 1..1_000_001, None)?;
     let sectors_per_track = s.count("sectors_per_track", 1..100_001, None)?;
     let skewed = s.has("track_skew") || s.has("cylinder_skew") || s.has("offset");
-    let skew = match skewed {
-        true => Some(SkewSpec {
-            track: s.count("track_skew", 0..100_000, Some(0))?,
-            cylinder: s.count("cylinder_skew", 0..100_000, Some(0))?,
-            offset: s.count("offset", 0..100_000, Some(0))?,
-        }),
-        false => None,
+    let skew = SkewSpec {
+        track: s.count("track_skew", 0..100_000, Some(0))?,
+        cylinder: s.count("cylinder_skew", 0..100_000, Some(0))?,
+        offset: s.count("offset", 0..100_000, Some(0))?,
     };
     let zone = ZoneSpec {
         first_cylinder: s.count("first_cylinder", 0..CYLINDERS, Some(next))?,
         cylinders,
         sectors_per_track,
-        skew,
+        skew: skewed.then_some(skew),
         front: u64::from(s.count("front", 0..u32::MAX, Some(0))?),
         spares: s.count("spares", 0..u32::MAX, Some(0))?,
         slips: numbers(&mut s, "slips")?,
@@ -107,7 +106,8 @@ fn decode_zone(mut s: Section<'_>, next: u32) -> Decoded<ZoneSpec> {
             None => Vec::new(),
             Some(v) => pairs(v.get_ref()).ok_or_else(|| {
                 let what = "`remaps` is not a list of pairs";
-                s.error(Kind::WrongType, v.span(), what, "a list of `[bad, stand-in]`")
+                let e = s.error(Kind::WrongType, v.span(), what, "a list of `[bad, stand-in]`");
+                with_hint(e, "e.g. `remaps = [[120, 69999]]`, sectors from the zone's start")
             })?,
         },
     };
@@ -123,7 +123,9 @@ fn numbers(s: &mut Section<'_>, key: &'static str) -> Decoded<Vec<u64>> {
     };
     list.ok_or_else(|| {
         let what = format!("`{key}` is not a list of whole numbers");
-        s.error(Kind::WrongType, value.span(), what, "sectors counted from the start of the zone")
+        let expected = "sectors counted from the start of the zone";
+        let e = s.error(Kind::WrongType, value.span(), what, expected);
+        with_hint(e, format!("e.g. `{key} = [120, 4711]`"))
     })
 }
 

@@ -1,0 +1,292 @@
+//! What the parts of an expression are: truths, plain numbers, times, sizes, rates.
+//!
+//! Checked before anything is measured: `p99 < 1` compares a latency with a number that could be
+//! anything, and would be found out only after hours. What a target tells of itself (`wa`) has a
+//! unit that nobody knows beforehand; whatever it stands in is let pass.
+
+use super::{Arithmetic, Expr, ExprError, Function, Node, NodeKind};
+use crate::metric;
+
+/// Powers of the units a number is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    time: i32,
+    bytes: i32,
+}
+
+impl Dimension {
+    /// Counts, shares, ratios, and numbers written without a unit.
+    pub const PLAIN: Dimension = Dimension { time: 0, bytes: 0 };
+    /// ns, us, ms, s.
+    pub const TIME: Dimension = Dimension { time: 1, bytes: 0 };
+    /// B, KiB, MB …
+    pub const SIZE: Dimension = Dimension { time: 0, bytes: 1 };
+    /// MB/s …
+    pub const RATE: Dimension = Dimension { time: -1, bytes: 1 };
+    /// IOPS.
+    pub const IOPS: Dimension = Dimension { time: -1, bytes: 0 };
+
+    fn times(self, other: Dimension, sign: i32) -> Dimension {
+        let sum = |a: i32, b: i32| a.saturating_add(b.saturating_mul(sign));
+        Dimension { time: sum(self.time, other.time), bytes: sum(self.bytes, other.bytes) }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Dimension::PLAIN => "a plain number",
+            Dimension::TIME => "a time",
+            Dimension::SIZE => "a size",
+            Dimension::RATE => "a transfer rate",
+            Dimension::IOPS => "requests a second",
+            _ => "a product of units",
+        }
+    }
+
+    /// The unit that such a number mostly has.
+    fn usual_unit(self) -> Option<&'static str> {
+        match self {
+            Dimension::TIME => Some("ms"),
+            Dimension::SIZE => Some("KiB"),
+            Dimension::RATE => Some("MB/s"),
+            Dimension::IOPS => Some("IOPS"),
+            _ => None,
+        }
+    }
+}
+
+/// What a part of an expression is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Truth,
+    /// A number; `None` if its unit is known only to the target.
+    Number(Option<Dimension>),
+}
+
+/// Refuses an expectation that is no truth, or that mixes units.
+pub(super) fn check(e: &Expr) -> Result<(), ExprError> {
+    match kind(e, &e.root)? {
+        Kind::Truth => Ok(()),
+        Kind::Number(dimension) => {
+            let text = e.slice(&e.root);
+            let unit = dimension.and_then(Dimension::usual_unit).unwrap_or_default();
+            let message = format!("`{text}` is a number, not a comparison");
+            Err(error(&e.root, message, format!("write what it must be, e.g. `{text} < 1{unit}`")))
+        }
+    }
+}
+
+fn error(at: &Node, message: String, hint: String) -> ExprError {
+    ExprError { position: at.start, end: at.end, message, hint }
+}
+
+fn kind(e: &Expr, n: &Node) -> Result<Kind, ExprError> {
+    Ok(match &n.kind {
+        NodeKind::Number(_, dimension) => Kind::Number(Some(*dimension)),
+        NodeKind::Reference(r) => Kind::Number(of_metric(&r.metric)),
+        NodeKind::Negate(a) => Kind::Number(number(e, a)?),
+        NodeKind::Not(a) => truth(e, a)?,
+        NodeKind::And(nodes) | NodeKind::Or(nodes) => {
+            for node in nodes {
+                truth(e, node)?;
+            }
+            Kind::Truth
+        }
+        NodeKind::Compare(_, a, b) => {
+            alike(e, n, [a, b])?;
+            Kind::Truth
+        }
+        NodeKind::Arithmetic(Arithmetic::Add | Arithmetic::Subtract, a, b) => {
+            Kind::Number(alike(e, n, [a, b])?)
+        }
+        NodeKind::Arithmetic(op, a, b) => {
+            let sign = if *op == Arithmetic::Divide { -1 } else { 1 };
+            let (a, b) = (number(e, a)?, number(e, b)?);
+            Kind::Number(a.zip(b).map(|(a, b)| a.times(b, sign)))
+        }
+        NodeKind::Call(function, nodes) => Kind::Number(of_call(e, n, *function, nodes)?),
+    })
+}
+
+fn of_call(
+    e: &Expr,
+    whole: &Node,
+    function: Function,
+    nodes: &[Node],
+) -> Result<Option<Dimension>, ExprError> {
+    let mut common = number(e, &nodes[0])?;
+    for pair in nodes.windows(2) {
+        common = alike(e, whole, [&pair[0], &pair[1]])?.or(common);
+    }
+    Ok(match function {
+        Function::Abs | Function::Min | Function::Max | Function::Median => common,
+        Function::Spread | Function::Log10 => Some(Dimension::PLAIN),
+        Function::Sqrt => common
+            .filter(|d| d.time % 2 == 0 && d.bytes % 2 == 0)
+            .map(|d| Dimension { time: d.time / 2, bytes: d.bytes / 2 }),
+    })
+}
+
+fn number(e: &Expr, n: &Node) -> Result<Option<Dimension>, ExprError> {
+    match kind(e, n)? {
+        Kind::Number(dimension) => Ok(dimension),
+        Kind::Truth => {
+            let message = format!("`{}` is a comparison, not a number", e.slice(n));
+            Err(error(n, message, "join comparisons with `and` or `or`".into()))
+        }
+    }
+}
+
+fn truth(e: &Expr, n: &Node) -> Result<Kind, ExprError> {
+    match kind(e, n)? {
+        Kind::Truth => Ok(Kind::Truth),
+        Kind::Number(_) => {
+            let message = format!("`{}` is a number, not a comparison", e.slice(n));
+            Err(error(n, message, "`and`, `or` and `not` join comparisons".into()))
+        }
+    }
+}
+
+/// The unit of two numbers that stand side by side in `whole`; refuses two units.
+fn alike(e: &Expr, whole: &Node, pair: [&Node; 2]) -> Result<Option<Dimension>, ExprError> {
+    let [a, b] = pair;
+    let (da, db) = (number(e, a)?, number(e, b)?);
+    let (Some(da), Some(db)) = (da, db) else { return Ok(da.or(db)) };
+    // Nothing is nothing in every unit, and the name of `iops` is its unit.
+    let is_iops = |x, y| (x, y) == (Dimension::IOPS, Dimension::PLAIN);
+    if da == db || is_zero(a) || is_iops(db, da) {
+        return Ok(Some(db));
+    }
+    if is_zero(b) || is_iops(da, db) {
+        return Ok(Some(da));
+    }
+    let (named, wrong, dimension) = if da == Dimension::PLAIN { (b, a, db) } else { (a, b, da) };
+    let wrong_words = if is_bare(wrong) {
+        "has no unit".to_owned()
+    } else {
+        format!("is {}", if dimension == da { db } else { da }.words())
+    };
+    let message = format!(
+        "`{}` is {}, and `{}` {wrong_words}",
+        e.slice(named),
+        dimension.words(),
+        e.slice(wrong)
+    );
+    Err(error(wrong, message, advice(e, whole, wrong, dimension)))
+}
+
+/// What to write: the same with a unit, if that is all there is to it.
+fn advice(e: &Expr, whole: &Node, wrong: &Node, wanted: Dimension) -> String {
+    let Some(unit) = wanted.usual_unit() else {
+        return "both sides must be of one kind: times, sizes, rates or plain numbers".into();
+    };
+    if !is_bare(wrong) {
+        return format!("write {} in its place, e.g. `1{unit}`", wanted.words());
+    }
+    let text = |from: usize, to: usize| e.text.get(from..to).unwrap_or_default();
+    let (before, after) = (text(whole.start, wrong.end), text(wrong.end, whole.end));
+    format!("write the unit, e.g. `{before}{unit}{after}`")
+}
+
+/// A number as written, without a unit.
+fn is_bare(n: &Node) -> bool {
+    match &n.kind {
+        NodeKind::Number(_, dimension) => *dimension == Dimension::PLAIN,
+        NodeKind::Negate(a) => is_bare(a),
+        _ => false,
+    }
+}
+
+fn is_zero(n: &Node) -> bool {
+    matches!(n.kind, NodeKind::Number(v, _) if v == 0.0)
+}
+
+/// The unit of a metric, as [`metric::NAMES`] has it; `None` if only the target knows.
+fn of_metric(name: &str) -> Option<Dimension> {
+    if !metric::is_known(name) {
+        return None;
+    }
+    let kinds = ["read.", "write.", "trim.", "flush."];
+    let bare = kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name);
+    Some(match bare {
+        "bandwidth" => Dimension::RATE,
+        "iops" => Dimension::IOPS,
+        "requests" | "errors" => Dimension::PLAIN,
+        _ if bare.starts_with("share") => Dimension::PLAIN,
+        // Means, extremes, percentiles, and the length of the phase.
+        _ => Dimension::TIME,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_the_unit_of_its_table() {
+        let unit = |name| match of_metric(name) {
+            None => "",
+            Some(Dimension::TIME) => "ns",
+            Some(Dimension::RATE) => "bytes/s",
+            Some(Dimension::IOPS) => "1/s",
+            Some(_) => "count",
+        };
+        let plain = |name: &str| name.chars().all(|c| c.is_ascii_lowercase());
+        for (name, expected, _) in metric::NAMES.iter().filter(|(name, ..)| plain(name)) {
+            assert_eq!(unit(name), *expected, "{name}");
+        }
+        assert_eq!((unit("read.p99.9"), unit("share<1ms"), unit("wa")), ("ns", "count", ""));
+    }
+
+    #[test]
+    fn what_fits_together_passes() {
+        let fine = [
+            "p99 < 1ms",
+            "p99 < 10 * p50",
+            "p99 - p50 < 1ms",
+            "p99 > 0",
+            "iops > 1000",
+            "1000 < iops",
+            "iops > 1000IOPS",
+            "bandwidth >= 200MB/s",
+            "bandwidth / 1MB/s > 200",
+            "bandwidth / iops > 4KiB",
+            "iops * mean < 32",
+            "errors == 0 and share<300us > 90%",
+            "not (read.p99 > 3 * write.p99)",
+            "wa < 1.5",
+            "wa < 1.5ms",
+            "spread(p50, p99) < 3",
+            "max(p50, p99) < 1s",
+            "sqrt(p50 * p99) < 1ms",
+        ];
+        for text in fine {
+            Expr::parse_expectation(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        }
+    }
+
+    #[test]
+    fn what_does_not_is_refused_with_what_would() {
+        let cases = [
+            ("p99 < 1", 6, "`p99` is a time, and `1` has no unit", "`p99 < 1ms`"),
+            ("10 > p50", 0, "`p50` is a time, and `10` has no unit", "`10ms > p50`"),
+            ("p99 < -1", 6, "`p99` is a time, and `-1` has no unit", "`p99 < -1ms`"),
+            ("bandwidth > 200", 12, "is a transfer rate, and `200`", "`bandwidth > 200MB/s`"),
+            ("bandwidth > 1GB", 12, "and `1GB` is a size", "`1MB/s`"),
+            ("p99 < 4KiB", 6, "`p99` is a time, and `4KiB` is a size", "`1ms`"),
+            ("iops > 1ms", 7, "`iops` is requests a second, and `1ms` is a time", "`1IOPS`"),
+            ("errors < 1ms", 0, "`1ms` is a time, and `errors` is a plain number", "`1ms`"),
+            ("p99 - 1 < 2ms", 6, "`1` has no unit", "`p99 - 1ms`"),
+            ("errors == 0 and p99 < 1", 22, "`1` has no unit", "`p99 < 1ms`"),
+            ("max(p50, 3) < 1ms", 9, "`3` has no unit", "`max(p50, 3ms)`"),
+            ("p99", 0, "`p99` is a number, not a comparison", "`p99 < 1ms`"),
+            ("errors", 0, "`errors` is a number", "`errors < 1`"),
+            ("p99 and errors == 0", 0, "`p99` is a number", "join comparisons"),
+            ("(p99 < 1ms) + 1 > 2", 0, "`(p99 < 1ms)` is a comparison", "`and` or `or`"),
+        ];
+        for (text, position, message, hint) in cases {
+            let e = Expr::parse_expectation(text).expect_err(text);
+            assert_eq!(e.position, position, "{text}: {e}");
+            assert!(e.message.contains(message) && e.hint.contains(hint), "{text}: {e}");
+        }
+    }
+}

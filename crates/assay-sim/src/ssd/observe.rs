@@ -1,0 +1,64 @@
+//! What the controller and the link do, told to the observer, if there is one.
+//!
+//! Each hook is one test of an option when nobody looks.
+
+use super::Ssd;
+use super::flow::Transfer;
+use crate::ftl::Ftl;
+use crate::work::{Activity, Work};
+use assay_spec::Op;
+
+impl<F: Ftl> Ssd<F> {
+    /// The firmware has looked at request `number`.
+    #[inline]
+    pub(super) fn tell_command(&mut self, number: u32) {
+        if self.nand.observer().is_none() {
+            return;
+        }
+        let (request, end) = (self.requests[number as usize].request, self.nand.events.now());
+        self.tell(Work {
+            activity: Activity::Command,
+            tag: Some(request.tag),
+            first: Some(request.offset.0 >> self.page_bits),
+            start: end - self.command,
+            end,
+        });
+    }
+
+    /// A page's share is through the link.
+    #[inline]
+    pub(super) fn tell_transfer(&mut self, transfer: Transfer) {
+        if self.nand.observer().is_none() {
+            return;
+        }
+        let flight = &self.requests[transfer.number as usize];
+        let (request, end) = (flight.request, self.nand.events.now());
+        let duration = match flight.whole {
+            true => self.page_time,
+            false => self.share(&request, transfer.page).time_at(self.rate),
+        };
+        let is_read = request.op == Op::Read;
+        self.tell(Work {
+            activity: if is_read { Activity::ToHost } else { Activity::FromHost },
+            tag: Some(request.tag),
+            first: Some(u64::from(transfer.page)),
+            start: end - duration,
+            end,
+        });
+    }
+
+    /// What is asked next is for whoever wrote `page`, or is done in the background.
+    #[inline]
+    pub(super) fn tell_resumed(&mut self, page: Option<u32>) {
+        if let Some(observer) = self.nand.observer() {
+            observer.resumes(page);
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, work: Work) {
+        if let Some(observer) = self.nand.observer() {
+            observer.work(&work);
+        }
+    }
+}

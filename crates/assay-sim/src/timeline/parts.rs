@@ -1,0 +1,89 @@
+//! What the time of a request was made of: its own steps, and what it waited for in between.
+//!
+//! Between the arrival of a request and its end, each moment belongs to a step done for it, if
+//! there is one, or to the wait before its next step; and what that step's resource did in the
+//! meantime is what the request waited for.
+
+use super::{Bar, Kind, Resource};
+use assay_spec::Nanos;
+
+/// Why a stretch of a request's time passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// A step of its own.
+    Step(Kind),
+    /// The resource was busy with something else, mostly with this.
+    Behind(Resource, Kind),
+    /// Data had to find room: in the buffer, in a register, in the cache.
+    Room,
+    /// Something that no bar shows: other pages of a stripe, a completion's overhead.
+    Other,
+}
+
+/// A stretch of a request's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Why.
+    pub why: Why,
+    /// How long, in all.
+    pub time: Nanos,
+}
+
+/// The time of `request` from `arrival` to `end`, the longest part first; the parts add up to it.
+/// `bars` are all that were recorded, in the order of beginning.
+pub fn parts(bars: &[Bar], request: u32, arrival: Nanos, end: Nanos) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut add = |why: Why, from: Nanos, to: Nanos| {
+        let time = to.saturating_sub(from);
+        match parts.iter_mut().find(|part| part.why == why) {
+            Some(part) => part.time += time,
+            None if time > Nanos::ZERO => parts.push(Part { why, time }),
+            None => {}
+        }
+    };
+    let mut now = arrival;
+    for bar in bars.iter().filter(|b| is_own(b, request) && b.start < end && b.end > arrival) {
+        if bar.start > now {
+            add(why_wait(bars, bar, now), now, bar.start);
+        }
+        let until = bar.end.min(end);
+        add(Why::Step(bar.kind), now.max(bar.start), until);
+        now = now.max(until);
+    }
+    add(Why::Other, now, end);
+    parts.sort_by_key(|part| std::cmp::Reverse(part.time));
+    parts
+}
+
+/// Whether a bar is a step of the request itself, and not something that its coming set off.
+pub fn is_own(bar: &Bar, request: u32) -> bool {
+    let follows = matches!(bar.kind, Kind::Copy | Kind::Erase)
+        || matches!(bar.kind, Kind::In | Kind::Out) && bar.cause.is_some_and(is_moving);
+    bar.request == Some(request) && !follows
+}
+
+fn is_moving(cause: crate::Cause) -> bool {
+    matches!(cause, crate::Cause::Collect | crate::Cause::Wear | crate::Cause::Map)
+}
+
+/// What a request waited for from `from` until `next` began: whichever of the resources that the
+/// step wants was busy longest, if that explains most of the wait.
+fn why_wait(bars: &[Bar], next: &Bar, from: Nanos) -> Why {
+    let mut busy: Vec<(Resource, Kind, Nanos)> = Vec::new();
+    let wanted = |r: Resource| r == next.resource || Some(r) == next.beside;
+    let during = |b: &&Bar| wanted(b.resource) && b.end > from && b.start < next.start;
+    for bar in bars.iter().filter(during) {
+        let time = bar.end.min(next.start) - bar.start.max(from);
+        match busy.iter_mut().find(|(r, kind, _)| (*r, *kind) == (bar.resource, bar.kind)) {
+            Some((.., sum)) => *sum += time,
+            None => busy.push((bar.resource, bar.kind, time)),
+        }
+    }
+    let of = |resource| busy.iter().filter(move |b| b.0 == resource).map(|b| b.2.0).sum::<u64>();
+    let busiest = busy.iter().max_by_key(|b| (of(b.0), b.2));
+    match busiest {
+        Some((r, kind, _)) if of(*r) * 2 >= (next.start - from).0 => Why::Behind(*r, *kind),
+        _ if next.resource == Resource::Link && next.kind == Kind::In => Why::Room,
+        _ => Why::Other,
+    }
+}

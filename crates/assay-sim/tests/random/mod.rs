@@ -1,0 +1,226 @@
+//! Random small drives and random work for them, drawn from a seed or from a fuzzer's bytes.
+//!
+//! The property test `random_drives` and the fuzz target `drives` share this: what one finds can be
+//! replayed by the other.
+
+#![allow(dead_code)]
+
+use assay_sim::{Accept, Checker, Drive, build};
+use assay_spec::device::*;
+use assay_spec::seed::mix;
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+
+/// Requests of a drive, at most.
+pub const REQUESTS: usize = 220;
+
+/// Numbers drawn from a seed, or from bytes while there are any.
+pub enum Draw<'a> {
+    /// As many as are wanted.
+    Seed(u64),
+    /// Each number takes as many bytes as it needs, so that a fuzzer can change one decision
+    /// without moving the others. When they are used up, every number is 0.
+    Bytes(&'a [u8]),
+}
+
+impl Draw<'_> {
+    /// Numbers from `seed`.
+    pub fn seeded(seed: u64) -> Draw<'static> {
+        Draw::Seed(mix(seed))
+    }
+
+    /// Whether nothing is left to draw from.
+    fn is_empty(&self) -> bool {
+        matches!(self, Draw::Bytes([]))
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        match self {
+            Draw::Seed(state) => {
+                *state = mix(*state);
+                *state % n
+            }
+            Draw::Bytes(left) => {
+                let wanted = (64 - (n - 1).leading_zeros()).div_ceil(8) as usize;
+                let (taken, rest) = left.split_at(wanted.min(left.len()));
+                *left = rest;
+                taken.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) % n
+            }
+        }
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+fn nand(d: &mut Draw<'_>) -> NandSpec {
+    let program = Nanos(1 + d.below(900_000));
+    NandSpec {
+        channels: d.of(&[1, 2, 3]),
+        dies_per_channel: d.of(&[1, 2]),
+        planes_per_die: d.of(&[1, 2, 4]),
+        plane_mode: d.of(&[PlaneMode::Independent, PlaneMode::MultiPlane, PlaneMode::Serial]),
+        blocks_per_plane: 8 + d.below(8) as u32,
+        pages_per_block: d.of(&[2, 4, 7, 16]),
+        page: d.of(&[Bytes(512), Bytes(4096)]),
+        read: Nanos(1 + d.below(60_000)),
+        program,
+        program_slow: d.of(&[program, program * 3]),
+        erase: Nanos(1 + d.below(3_000_000)),
+        bus: Bytes(10_000_000 + d.below(200_000_000)),
+        cache_register: d.below(2) == 0,
+    }
+}
+
+fn page_map(d: &mut Draw<'_>) -> PageMapSpec {
+    let victims = [
+        VictimSpec::Greedy,
+        VictimSpec::Fifo,
+        VictimSpec::CostBenefit,
+        VictimSpec::RandomGreedy { choices: 3 },
+    ];
+    let background = BackgroundSpec { after: Nanos(d.below(2_000_000)), blocks: 5 };
+    PageMapSpec {
+        allocation: d.of(&[Allocation::Dynamic, Allocation::Static]),
+        collection: CollectionSpec {
+            victim: d.of(&victims),
+            reserve_blocks: 2 + d.below(3) as u32,
+            pace: d.of(&[Pace::Spread, Pace::WholeBlock]),
+            frontiers: d.of(&[Frontiers::One, Frontiers::Two]),
+            copy: d.of(&[CopyPath::CopyBack, CopyPath::Controller]),
+            background: d.of(&[None, Some(background)]),
+        },
+        wear: d.of(&[WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 3 }]),
+    }
+}
+
+/// A drive as full as its declaration may make it, or emptier.
+fn device(d: &mut Draw<'_>) -> DeviceSpec {
+    let nand = nand(d);
+    let stripe = nand.planes() * nand.pages_per_block;
+    let ftl = match d.below(5) {
+        0..3 => FtlSpec::Page(page_map(d)),
+        mapping => FtlSpec::Hybrid(HybridSpec {
+            width: d.of(&[None, Some(1)]),
+            log_superblocks: if mapping == 3 { 0 } else { 1 + d.below(3) as u32 },
+            unit: nand.page
+                * if nand.pages_per_block.is_multiple_of(2) { d.of(&[1, 2]) } else { 1 },
+        }),
+    };
+    let reserved = match ftl {
+        FtlSpec::Page(map) => stripe * map.collection.reserve_blocks.max(3) + nand.planes(),
+        FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks + 3),
+    };
+    let most = nand.pages() as u32 - reserved;
+    let pages = most - d.of(&[0, 1, most / 9, most / 3]);
+    let dram = BufferSpec::Dram { size: nand.page * (1 + d.below(40)) };
+    let ahead = ReadAheadSpec { trigger: 2, window: nand.page * (1 + d.below(20)) };
+    DeviceSpec {
+        name: "random".into(),
+        aliases: Vec::new(),
+        title: String::new(),
+        capacity: nand.page * u64::from(pages),
+        link: LinkSpec {
+            rate: Bytes(50_000_000 + d.below(1_000_000_000)),
+            queue_depth: d.of(&[1, 4, 32]),
+            command: Nanos(d.below(50_000)),
+        },
+        kind: DeviceKind::Ssd(SsdSpec {
+            nand,
+            ftl,
+            buffer: d.of(&[BufferSpec::Registers, dram]),
+            readahead: d.of(&[None, Some(ahead)]),
+        }),
+        facts: Vec::new(),
+    }
+}
+
+/// (gap after the last submission, request) for each.
+fn requests(d: &mut Draw<'_>, spec: &DeviceSpec) -> Vec<(Nanos, Request)> {
+    let sectors = spec.capacity.0 / 512;
+    let hot = d.below(sectors) + 1;
+    let mut next = 0;
+    let most = d.of(&[1, 8, 64]);
+    let gaps = d.of(&[0, 100_000, 20_000_000]);
+    let draw = |index| {
+        if index > 0 && d.is_empty() {
+            return None;
+        }
+        let op = d.of(&[Op::Read, Op::Read, Op::Write, Op::Write, Op::Write, Op::Trim, Op::Flush]);
+        let op = if d.below(4) > 0 && matches!(op, Op::Trim | Op::Flush) { Op::Write } else { op };
+        let start = match d.below(4) {
+            0 => next,
+            1 => d.below(hot),
+            _ => d.below(sectors),
+        };
+        let length = (1 + d.below(most)).min(sectors - start);
+        next = (start + length) % sectors;
+        let (offset, length) = match op {
+            Op::Flush => (Bytes::ZERO, Bytes::ZERO),
+            _ => (Bytes(start * 512), Bytes(length * 512)),
+        };
+        Some((Nanos(d.below(gaps + 1)), Request { tag: 0, op, offset, length }))
+    };
+    (0..REQUESTS).map_while(draw).collect()
+}
+
+/// Submits each request at its time, or when the queue has room; `stride` is how far the drive is
+/// advanced at a time, zero for from event to event.
+fn run(
+    drive: &mut dyn Drive,
+    requests: &[(Nanos, Request)],
+    stride: Nanos,
+    check_every: usize,
+) -> Vec<Completion> {
+    let mut done: Vec<Completion> = Vec::new();
+    let mut now = Nanos::ZERO;
+    let advance = |drive: &mut dyn Drive, to: Nanos, done: &mut Vec<Completion>| {
+        let mut at = drive.next_event();
+        while let Some(next) = at.filter(|at| *at <= to) {
+            drive.advance(if stride == Nanos::ZERO { next } else { to.min(next + stride) }, done);
+            at = drive.next_event();
+        }
+        drive.advance(to, done);
+    };
+    for (index, (gap, request)) in requests.iter().enumerate() {
+        now += *gap;
+        advance(drive, now, &mut done);
+        let request = Request { tag: index as u32, ..*request };
+        while drive.submit(now, request) == Accept::QueueFull {
+            let before = done.len();
+            while done.len() == before {
+                let next = drive.next_event();
+                now = next.unwrap_or_else(|| panic!("{request:?} finds a full queue for ever"));
+                drive.advance(now, &mut done);
+            }
+        }
+        if index % check_every == 0 {
+            drive.check();
+        }
+    }
+    while done.len() < requests.len() {
+        let at = drive.next_event().expect("everything ends");
+        drive.advance(at, &mut done);
+    }
+    drive.check();
+    let in_order = done.windows(2).all(|pair| pair[0].at <= pair[1].at);
+    assert!(in_order, "completions come in the order of time");
+    let mut tags: Vec<u32> = done.iter().map(|c| c.tag).collect();
+    tags.sort_unstable();
+    assert!(tags.iter().copied().eq(0..requests.len() as u32), "every request ends once");
+    done
+}
+
+/// Draws a drive and its work, and runs it under the checker, and again unobserved in other steps:
+/// both must give the same completions.
+pub fn random_drive(mut d: Draw<'_>) {
+    let spec = device(&mut d);
+    let DeviceKind::Ssd(ssd) = &spec.kind else { return };
+    let requests = requests(&mut d, &spec);
+    let mut drive = build(&spec, false);
+    drive.observe(Box::new(Checker::new(&ssd.nand, (spec.capacity.0 / ssd.nand.page.0) as u32)));
+    let checked = run(&mut *drive, &requests, Nanos::ZERO, 40);
+    let strided = run(&mut *build(&spec, false), &requests, Nanos(d.below(300_000)), 1000);
+    let differs = checked.iter().zip(&strided).find(|(a, b)| a != b);
+    assert_eq!(differs, None, "unobserved, and advanced otherwise");
+}

@@ -1,0 +1,138 @@
+//! `assay explain --timeline`: what each part of a modelled drive does for its first requests.
+
+mod shown;
+
+use super::Common;
+use super::run::load;
+use crate::output::{DONE, Failure, Outcome, data, json};
+use assay_analysis::report::gantt;
+use assay_engine::plan::load_model;
+use assay_engine::timeline::{Plan, record};
+use assay_spec::Bytes;
+use assay_spec::array::is_array;
+use assay_spec::device::{DeviceKind, DeviceSpec};
+use assay_spec::experiment::{Address, Arrival, Span, StreamSpec, WorkloadSpec};
+use shown::Shown;
+use std::path::{Path, PathBuf};
+
+/// Options of a timeline.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Show what each part of this modelled drive (`sim:ssd-m`, `sim:FILE.toml`) does when
+    #[arg(long = "timeline", value_name = "TARGET", conflicts_with = "words")]
+    pub target: Option<String>,
+    /// How many requests
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "target",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    requests: u32,
+    /// `rnd-rd`, `rnd-wr`, `seq-rd`, `seq-wr`, `mixed`, or a workload of an experiment
+    /// (`FILE.toml#NAME`) [default: rnd-wr; of a disk: rnd-rd]
+    #[arg(long, value_name = "WORKLOAD", requires = "target")]
+    workload: Option<String>,
+    /// Requests in flight, up to what the drive takes [default: the workload's, or 8]
+    #[arg(long, value_name = "N", requires = "target",
+        value_parser = clap::value_parser!(u32).range(1..=1024))]
+    depth: Option<u32>,
+    /// Requests that come before, unseen: they fill logs, spare blocks and caches
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "target",
+        value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
+    skip: u32,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "target")]
+    seed: u64,
+    /// Draw it into this file instead of printing the requests
+    #[arg(long, value_name = "FILE.svg", requires = "target")]
+    out: Option<PathBuf>,
+}
+
+/// Draws or prints the timeline of `target`.
+pub fn main(target: &str, options: &Options, common: &Common) -> Outcome {
+    let spec = model(target)?;
+    let is_disk = matches!(spec.kind, DeviceKind::Hdd(_));
+    let words = options.workload.as_deref().unwrap_or(if is_disk { "rnd-rd" } else { "rnd-wr" });
+    let (streams, depth) = workload(words)?;
+    let plan = Plan {
+        streams,
+        depth: options.depth.unwrap_or(depth),
+        skip: options.skip,
+        requests: options.requests,
+        seed: options.seed,
+    };
+    let shown = Shown { timeline: record(&spec, &plan)?, spec, words, skip: options.skip };
+    match &options.out {
+        Some(path) => write(path, &gantt::svg(&shown.picture()))?,
+        None if common.json => json(&shown.records()),
+        None => data(&shown.table()),
+    }
+    Ok(DONE)
+}
+
+/// The modelled drive written as `target`.
+fn model(target: &str) -> Result<DeviceSpec, Failure> {
+    let hint = "a timeline is of one modelled drive: `sim:NAME` or `sim:FILE.toml`";
+    if is_array(target) {
+        return Err(Failure::usage("an array has no timeline, but each of its drives has", hint));
+    }
+    let name = target.strip_prefix("sim:").unwrap_or(target);
+    if name == target && (target == "null" || Path::new(target).exists() && !is_spec(target)) {
+        return Err(Failure::usage(format!("nobody sees what happens inside `{target}`"), hint));
+    }
+    Ok(load_model(name)?.0)
+}
+
+fn is_spec(name: &str) -> bool {
+    name.ends_with(".toml")
+}
+
+/// Streams of a workload, and how many requests it keeps in flight.
+fn workload(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
+    let stream = |read_share, size: Bytes, address| StreamSpec {
+        read_share,
+        sizes: vec![(size, 1.0)],
+        address,
+        span: Span { start: Bytes::ZERO, end: None },
+    };
+    let (small, large) = (Bytes(4 << 10), Bytes(64 << 10));
+    let stream = match words {
+        "rnd-rd" => stream(1.0, small, Address::Random),
+        "rnd-wr" => stream(0.0, small, Address::Random),
+        "seq-rd" => stream(1.0, large, Address::Sequential),
+        "seq-wr" => stream(0.0, large, Address::Sequential),
+        "mixed" => stream(0.5, small, Address::Random),
+        _ => return from_file(words),
+    };
+    Ok((vec![stream], 8))
+}
+
+/// A workload of an experiment file: `FILE.toml#NAME`, or its first.
+fn from_file(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
+    let (file, name) = words.split_once('#').map_or((words, None), |(f, n)| (f, Some(n)));
+    if !is_spec(file) {
+        let hint = "rnd-rd, rnd-wr, seq-rd, seq-wr, mixed, or FILE.toml#NAME";
+        return Err(Failure::usage(format!("there is no workload `{words}`"), hint));
+    }
+    let text = std::fs::read_to_string(file).map_err(|e| {
+        Failure::usage(format!("{file} cannot be read: {e}"), "`examples/` has files to start from")
+    })?;
+    let (experiment, _) = load(file, &text)?;
+    let named = |w: &&WorkloadSpec| name.is_none_or(|name| w.name == name);
+    let Some(workload) = experiment.workloads.iter().find(named) else {
+        let names: Vec<&str> = experiment.workloads.iter().map(|w| w.name.as_str()).collect();
+        let message = format!("{file} has no workload `{}`", name.unwrap_or_default());
+        return Err(Failure::usage(message, format!("it has {}", names.join(", "))));
+    };
+    match workload.arrival {
+        Arrival::Closed { .. } => Ok((workload.streams.clone(), workload.slots())),
+        Arrival::Open { .. } => Err(Failure::usage(
+            format!("`{}` comes at a rate, and a timeline is of a closed loop", workload.name),
+            "take a workload with `jobs`",
+        )),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| {
+        let hint = "`--out` is a file in a directory that exists, e.g. `timeline.svg`";
+        Failure::usage(format!("cannot write {}: {e}", path.display()), hint)
+    })
+}

@@ -1,0 +1,138 @@
+//! One process at a time for a run directory and for a target, the same device from the first cell
+//! to the last, and no option without effect.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Output};
+
+const SHORT: &str = r#"
+format = 1
+name = "short"
+question = "What does it give?"
+targets = []
+
+[[workload]]
+name = "rnd-rd"
+read_share = 1.0
+size = "4KiB"
+pattern = "random"
+measure = { requests = 200 }
+"#;
+
+fn temporary() -> tempfile::TempDir {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    dir
+}
+
+fn assay(dir: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.current_dir(dir).args(line.split(' ')).output().unwrap()
+}
+
+/// The command must end so, and say this.
+fn says(dir: &Path, line: &str, code: i32, text: &str) {
+    let output = assay(dir, line);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{line}: {talk}");
+    assert_eq!(talk.trim_end(), text, "{line}");
+}
+
+fn done(dir: &Path, line: &str) {
+    let output = assay(dir, line);
+    assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
+}
+
+#[test]
+fn a_run_directory_belongs_to_one_process() {
+    let dir = temporary();
+    done(dir.path(), "run short.toml --only sim:ssd-m --quiet --out out");
+    let held = File::open(dir.path().join("out")).unwrap();
+    held.lock().unwrap();
+    let busy = "error[run-busy]: another assay is at work in out\n\
+                hint: wait until it has ended; `fuser -v` on the directory says which process \
+                it is";
+    says(dir.path(), "resume out --quiet", 3, busy);
+    says(dir.path(), "run short.toml --only sim:ssd-m --quiet --out out", 3, busy);
+    drop(held);
+    done(dir.path(), "resume out --quiet");
+}
+
+#[test]
+fn a_target_is_measured_by_one_process() {
+    let dir = temporary();
+    done(dir.path(), "run short.toml --only a.img --size 1MiB --quiet --out one");
+    let held = File::open(dir.path().join("a.img")).unwrap();
+    held.lock().unwrap();
+    let busy = "error[target-locked]: a.img is being measured already\n\
+                hint: wait for the other run, which holds a lock on it, or name each target only \
+                once";
+    says(dir.path(), "run short.toml --only a.img --quiet --out two", 3, busy);
+    drop(held);
+    done(dir.path(), "run short.toml --only a.img --quiet --out two");
+    // Two names of one file are one target.
+    let twice = "run short.toml --only ./a.img,a.img --quiet --out three";
+    says(dir.path(), twice, 3, busy);
+}
+
+#[test]
+fn a_run_goes_on_only_with_the_device_it_began_with() {
+    let dir = temporary();
+    done(dir.path(), "run short.toml --only a.img --size 1MiB --quiet --out out");
+    let record = dir.path().join("out/run.json");
+    let begun = fs::read_to_string(&record).unwrap();
+    let hint = "hint: bring the first one back under this name, or run anew with `--out` elsewhere";
+    let larger = begun.replace(r#""capacity":1048576"#, r#""capacity":2097152"#);
+    assert_ne!(larger, begun);
+    fs::write(&record, larger).unwrap();
+    let said = "error[other-device]: a.img is not what the run began with: its size was 2MiB, and \
+                is 1MiB";
+    says(dir.path(), "resume out --quiet", 3, &format!("{said}\n{hint}"));
+    let at = begun.find(r#"["path""#).expect("an identity");
+    let (before, after) = begun.split_at(at);
+    let before = before.replace(r#"["serial""#, r#"["number""#);
+    fs::write(&record, format!(r#"{before}["serial","OTHER-1"],{after}"#)).unwrap();
+    let output = assay(dir.path(), "resume out --quiet");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(talk.contains("its serial was OTHER-1, and is "), "{talk}");
+    fs::write(&record, begun).unwrap();
+    done(dir.path(), "resume out --quiet");
+}
+
+#[test]
+fn an_option_without_effect_is_refused() {
+    let dir = temporary();
+    done(dir.path(), "run short.toml --only a.img --size 1MiB --quiet --out one");
+    let cases = [
+        (
+            "--only sim:ssd-m --write x",
+            "error: `--write x` has no effect: no target is a file or a device\n\
+             hint: modelled drives are written to without it; or add `--on PATH`",
+        ),
+        (
+            "--only a.img --destroy x",
+            "error: `--destroy x` has no effect: no target is a block device\n\
+             hint: leave it out: files that assay made need no `--destroy`",
+        ),
+        (
+            "--only sim:ssd-m --size 1MiB",
+            "error: `--size 1MiB` has no effect: no target is a file\n\
+             hint: it is the size of a file that assay makes, with `--on NAME`",
+        ),
+        (
+            "--only a.img --size 2MiB",
+            "error: `--size 2MiB` has no effect: a.img exists, with 1MiB\n\
+             hint: leave it out, or name a file that does not exist",
+        ),
+    ];
+    for (options, text) in cases {
+        says(dir.path(), &format!("run short.toml {options} --quiet --out two"), 2, text);
+        assert!(!dir.path().join("two").exists());
+    }
+    // The same command again is the usual way to measure a file again.
+    done(dir.path(), "run short.toml --only a.img --size 1MiB --quiet --out two");
+    let model = "error[unknown-target]: there is no target `ssd-m`\n\
+                 hint: did you mean `sim:ssd-m`? A file of this name is written `./ssd-m`";
+    says(dir.path(), "run short.toml --only ssd-m --quiet --out three", 2, model);
+}

@@ -1,0 +1,128 @@
+//! What each fuzz target does with its bytes. Bad input is refused with a message; a panic, an
+//! overflow and a broken invariant are bugs.
+//!
+//! Texts that decode are taken one step further: an expectation is evaluated as far as its syntax
+//! goes, a small drive is built and asked something, since what a declaration's checks let through
+//! must work.
+
+#![forbid(unsafe_code)]
+
+#[path = "../../crates/assay-sim/tests/random/mod.rs"]
+mod random;
+
+use assay_analysis::expr::Expr;
+use assay_sim::{Accept, Drive, build};
+use assay_spec::array;
+use assay_spec::decode::Source;
+use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec};
+use assay_spec::experiment::Experiment;
+use assay_spec::{Bytes, Nanos, Op, Request, disksim};
+
+/// Larger drives decode, but are not built: they would only be slow.
+const FLASH_MAX: Bytes = Bytes(64 << 20);
+const BLOCKS_MAX: u32 = 4096;
+const CYLINDERS_MAX: u32 = 100_000;
+
+/// A random drive and its work, both decided by the bytes.
+pub fn drives(data: &[u8]) {
+    random::random_drive(random::Draw::Bytes(data));
+}
+
+/// A device or controller file.
+pub fn device(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let source = || Source { file: "fuzz.toml", text };
+    if let Err(error) = ControllerSpec::parse(source()) {
+        assert!(!error.to_string().is_empty());
+    }
+    match DeviceSpec::parse(source()) {
+        Ok(spec) if is_small(&spec) => exercise(&spec),
+        Ok(_) => {}
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn is_small(spec: &DeviceSpec) -> bool {
+    match &spec.kind {
+        DeviceKind::Ssd(ssd) => {
+            let blocks = ssd.nand.pages() / u64::from(ssd.nand.pages_per_block);
+            ssd.nand.raw() <= FLASH_MAX && blocks <= u64::from(BLOCKS_MAX)
+        }
+        DeviceKind::Hdd(hdd) => hdd.cylinders() <= CYLINDERS_MAX,
+    }
+}
+
+/// Requests at both ends of the drive and in its middle, one after the other.
+fn exercise(spec: &DeviceSpec) {
+    let sectors = spec.capacity.0 / 512;
+    if sectors == 0 {
+        return;
+    }
+    let mut drive = build(spec, true);
+    let (mut now, mut done) = (Nanos::ZERO, Vec::new());
+    for (tag, place) in [0, sectors - 1, sectors / 2, sectors / 3, 0].into_iter().enumerate() {
+        for op in [Op::Write, Op::Read, Op::Flush, Op::Trim] {
+            let length = if op == Op::Flush { 0 } else { 16.min(sectors - place) };
+            let (offset, length) = match op {
+                Op::Flush => (Bytes::ZERO, Bytes::ZERO),
+                _ => (Bytes(place * 512), Bytes(length * 512)),
+            };
+            let request = Request { tag: tag as u32, op, offset, length };
+            assert_eq!(drive.submit(now, request), Accept::Accepted, "{request:?}");
+            now = drive.run(Nanos::NEVER, &mut done);
+            assert_eq!(done.len(), 1, "{request:?} ends once");
+            done.clear();
+        }
+    }
+    drive.check();
+}
+
+/// An experiment file with its expectations, and the same text as an expectation.
+pub fn experiment(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Experiment::parse(Source { file: "fuzz.toml", text }) {
+        Ok(experiment) => {
+            let expectations = experiment.workloads.iter().flat_map(|w| &w.expect);
+            expectations.for_each(|text| drop(Expr::parse_expectation(text)));
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    if let Ok(expression) = Expr::parse_expectation(text) {
+        expression.references();
+    }
+}
+
+/// A list of targets, each of which may be an array.
+pub fn target(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for target in array::split_targets(text) {
+        array::is_array(&target);
+        match array::parse(&target) {
+            Ok(array) => assert!(!array.name().is_empty(), "{target:?}"),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+/// The text as each of DiskSim's files beside two that are right; cut at zero bytes, as all three.
+pub fn disksim(data: &[u8]) {
+    const MODEL: &str = include_str!("../tiny/tiny.model");
+    const SPECS: &str = include_str!("../tiny/tiny.diskspecs");
+    const SEEK: &str = include_str!("../tiny/tiny.seek");
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    imported(text, SPECS, SEEK);
+    imported(MODEL, text, SEEK);
+    imported(MODEL, SPECS, text);
+    disksim::references(text, Some(text));
+    let parts: Vec<&str> = text.split('\0').collect();
+    if let [model, specs, seek] = parts[..] {
+        imported(model, specs, seek);
+    }
+}
+
+fn imported(model: &str, specs: &str, seek: &str) {
+    match disksim::import(model, specs, seek, "fuzz") {
+        Ok(text) => device(text.as_bytes()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}

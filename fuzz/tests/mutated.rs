@@ -1,0 +1,103 @@
+//! The fuzz targets without a fuzzer, on any toolchain: the files of the repository, each cut, with
+//! bytes changed, and with pieces of others in the middle.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+const ROUNDS: u32 = 4_000;
+
+/// A xorshift generator: these tests need variety, not quality.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n.max(1) as u64) as usize
+    }
+}
+
+/// Files below a folder of the repository.
+fn seeds(folder: &str) -> Vec<Vec<u8>> {
+    let (mut found, mut waiting) = (Vec::new(), vec![Path::new("..").join(folder)]);
+    while let Some(folder) = waiting.pop() {
+        let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        let mut paths: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                waiting.push(path);
+            } else {
+                found.push(fs::read(path).unwrap());
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no seeds in {folder}");
+    found
+}
+
+fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut data = seeds[random.below(seeds.len())].clone();
+    for _ in 0..1 + random.below(8) {
+        let at = random.below(data.len());
+        match random.below(5) {
+            0 => data.truncate(at),
+            1 => data.insert(at, random.below(256) as u8),
+            2 if !data.is_empty() => data[at] = b"0123456789.-\"[]{}=#,\n e\0"[random.below(24)],
+            3 if !data.is_empty() => drop(data.drain(at..(at + random.below(40)).min(data.len()))),
+            _ => {
+                let other = &seeds[random.below(seeds.len())];
+                let from = random.below(other.len());
+                let piece = &other[from..(from + random.below(60)).min(other.len())];
+                drop(data.splice(at..at, piece.iter().copied()));
+            }
+        }
+    }
+    data
+}
+
+fn survives(name: &str, target: fn(&[u8]), seeds: &[Vec<u8>]) {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    seeds.iter().for_each(|seed| target(seed));
+    for round in 0..ROUNDS {
+        let data = mutated(seeds, &mut random);
+        let outcome = catch_unwind(AssertUnwindSafe(|| target(&data)));
+        assert!(outcome.is_ok(), "{name}, round {round}: {:?}", String::from_utf8_lossy(&data));
+    }
+}
+
+#[test]
+fn device_files() {
+    let mut seeds = seeds("devices");
+    seeds.extend(self::seeds("fuzz/tiny"));
+    survives("device", assay_fuzz::device, &seeds);
+}
+
+#[test]
+fn experiment_files() {
+    survives("experiment", assay_fuzz::experiment, &seeds("examples"));
+}
+
+#[test]
+fn targets() {
+    let words = [
+        "raid5(sim:ssd-m*4, chunk=64KiB, failed=1, controller=perc-6i),sim:ssd-l",
+        "raid10(sim:a.toml*2, raid0(sim:b*2), failed=2, fail_at=10s, rebuild=50MB/s)",
+    ];
+    survives("target", assay_fuzz::target, &words.map(|w| w.as_bytes().to_vec()));
+}
+
+#[test]
+fn files_of_disksim() {
+    survives("disksim", assay_fuzz::disksim, &seeds("fuzz/tiny"));
+}
+
+#[test]
+fn drives() {
+    let random = &mut Random(7);
+    let mut bytes = |_| (0..random.below(900)).map(|_| random.below(256) as u8).collect();
+    let seeds: Vec<Vec<u8>> = (0..40).map(&mut bytes).collect();
+    survives("drives", assay_fuzz::drives, &seeds);
+}
