@@ -1,31 +1,82 @@
 //! What happens next inside a drive: one pending event for each resource.
 //!
-//! A resource (an array, a bus, the firmware) does one thing at a time, so the next event of the
-//! whole drive is the smallest of a fixed set of times, and a tree of them serves as event queue
-//! without allocation. Events at the same time happen in the order of their slots.
+//! Most things take one of a few constant times, and of those that take equally long the first to
+//! begin is the first to end. So there is a queue for each such time, sorted without being sorted,
+//! and the next event is the smallest of eight heads. What takes any other time waits in a heap.
+//! Events at the same time happen in the order of their slots.
 
-use crate::winner::WinnerTree;
 use assay_spec::Nanos;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-/// The slots below this change with every request; they are kept beside the tree and compared one
-/// by one.
-const BESIDE: usize = 3;
-/// The time of what is not pending.
+/// Which events a pending one is queued with. The first three hold one event each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Queue {
+    /// The firmware is done with a request.
+    Firmware,
+    /// A transfer on the link is through.
+    Link,
+    /// Time to work in the background.
+    Timer,
+    /// A page has been sensed.
+    Sense,
+    /// A fast page has been programmed.
+    Program,
+    /// A slow one.
+    ProgramSlow,
+    /// A page is through on a channel.
+    Shift,
+    /// Anything that takes another time.
+    Other,
+}
+
+impl Queue {
+    /// All, by their numbers.
+    const ALL: [Queue; QUEUES] = [
+        Queue::Firmware,
+        Queue::Link,
+        Queue::Timer,
+        Queue::Sense,
+        Queue::Program,
+        Queue::ProgramSlow,
+        Queue::Shift,
+        Queue::Other,
+    ];
+}
+
+/// Queues, a power of two.
+const QUEUES: usize = 8;
+/// The first queue of more than one event.
+const FIRST_LONG: usize = Queue::Sense as usize;
+const OTHER: usize = Queue::Other as usize;
+/// The key of nothing.
 const NEVER: u64 = u64::MAX;
 
 /// The pending events, and the time now.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
-    beside: [u64; BESIDE],
-    tree: WinnerTree,
+    /// The key of the first event of each queue: its time, its slot, its queue.
+    heads: [u64; QUEUES],
+    /// What comes after the heads.
+    rings: [Ring; OTHER - FIRST_LONG],
+    heap: BinaryHeap<Reverse<u64>>,
+    /// Bits of a slot and a queue.
+    bits: u32,
     now: Nanos,
 }
 
 impl Events {
     /// `slots` resources, all idle.
     pub(crate) fn new(slots: usize) -> Events {
-        let tree = WinnerTree::new(slots.saturating_sub(BESIDE));
-        Events { beside: [NEVER; BESIDE], tree, now: Nanos::ZERO }
+        let bits = slots.next_power_of_two().trailing_zeros() + QUEUES.trailing_zeros();
+        Events {
+            heads: [NEVER; QUEUES],
+            rings: std::array::from_fn(|_| Ring::new(slots)),
+            heap: BinaryHeap::new(),
+            bits,
+            now: Nanos::ZERO,
+        }
     }
 
     #[inline]
@@ -41,58 +92,154 @@ impl Events {
         self.now = to;
     }
 
-    /// The resource of `slot` will be done after `duration`.
+    /// The resource of `slot`, which is idle, will be done after `duration`.
     #[inline]
-    pub(crate) fn after(&mut self, slot: usize, duration: Nanos) -> Nanos {
+    pub(crate) fn after(&mut self, queue: Queue, slot: usize, duration: Nanos) -> Nanos {
         let at = self.now + duration;
-        self.set(slot, Some(at));
+        assert!(at.0 <= NEVER >> (self.bits + 1), "a time leaves room for its slot");
+        let index = queue as usize;
+        let key = (at.0 << (self.bits - 3) | slot as u64) << 3 | index as u64;
+        let head = &mut self.heads[index];
+        if *head == NEVER {
+            *head = key;
+        } else if index == OTHER {
+            self.heap.push(Reverse(key.max(*head)));
+            *head = key.min(*head);
+        } else {
+            debug_assert!(index >= FIRST_LONG, "{queue:?} holds one event");
+            self.rings[index - FIRST_LONG].push(key, head);
+        }
         at
     }
 
-    /// The resource of `slot` has nothing to do.
+    /// What is pending in a queue of one event is called off.
     #[inline]
-    pub(crate) fn cancel(&mut self, slot: usize) {
-        self.set(slot, None);
+    pub(crate) fn cancel(&mut self, queue: Queue) {
+        debug_assert!((queue as usize) < FIRST_LONG, "{queue:?} holds many events");
+        self.heads[queue as usize] = NEVER;
     }
 
+    /// The smallest key.
     #[inline]
-    fn set(&mut self, slot: usize, at: Option<Nanos>) {
-        let at = at.map(|at| at.0);
-        match self.beside.get_mut(slot) {
-            Some(time) => *time = at.unwrap_or(NEVER),
-            None => self.tree.set(slot - BESIDE, at),
-        }
-    }
-
-    /// The slot that is next, and when; `NEVER` if none is pending.
-    #[inline]
-    fn winner(&self) -> (usize, u64) {
-        let tree = self.tree.winner();
-        let mut best = tree.map_or((BESIDE, NEVER), |(slot, at)| (slot + BESIDE, at));
-        for slot in (0..BESIDE).rev() {
-            if self.beside[slot] <= best.1 {
-                best = (slot, self.beside[slot]);
-            }
-        }
-        best
+    fn first(&self) -> u64 {
+        let h = &self.heads;
+        let low = h[0].min(h[1]).min(h[2].min(h[3]));
+        let high = h[4].min(h[5]).min(h[6].min(h[7]));
+        low.min(high)
     }
 
     /// When the next event happens, if any is pending.
     #[inline]
     pub(crate) fn next(&self) -> Option<Nanos> {
-        let (_, at) = self.winner();
-        (at != NEVER).then_some(Nanos(at))
+        let key = self.first();
+        (key != NEVER).then_some(Nanos(key >> self.bits))
     }
 
-    /// Lets the next event happen if it is not after `until`: time passes to it. Its slot stays
-    /// pending until it is set again or cancelled.
+    /// Takes out the next event if it is not after `until`: time passes to it. Returns its queue and
+    /// its slot.
     #[inline]
-    pub(crate) fn pop(&mut self, until: Nanos) -> Option<usize> {
-        let (slot, at) = self.winner();
-        if at == NEVER || at > until.0 {
+    pub(crate) fn pop(&mut self, until: Nanos) -> Option<(Queue, usize)> {
+        let key = self.first();
+        let at = key >> self.bits;
+        if key == NEVER || at > until.0 {
             return None;
         }
         self.now = Nanos(at);
-        Some(slot)
+        let index = key as usize % QUEUES;
+        self.heads[index] = match self.rings.get_mut(index.wrapping_sub(FIRST_LONG)) {
+            Some(ring) => ring.pop(),
+            None if index == OTHER => self.heap.pop().map_or(NEVER, |Reverse(key)| key),
+            None => NEVER,
+        };
+        Some((Queue::ALL[index], key as usize >> 3 & ((1 << (self.bits - 3)) - 1)))
+    }
+}
+
+/// Keys in order, of which the last come in last.
+#[derive(Clone, Debug)]
+struct Ring {
+    keys: Box<[u64]>,
+    first: usize,
+    count: usize,
+}
+
+impl Ring {
+    /// Room for `capacity` keys.
+    fn new(capacity: usize) -> Ring {
+        let keys = vec![NEVER; capacity.next_power_of_two()].into_boxed_slice();
+        Ring { keys, first: 0, count: 0 }
+    }
+
+    #[inline]
+    fn at(&mut self, index: usize) -> &mut u64 {
+        let mask = self.keys.len() - 1;
+        &mut self.keys[(self.first + index) & mask]
+    }
+
+    /// Adds a key; `head` is before all others. Only of events at the same time may a later one
+    /// have to go before one that is there.
+    #[inline]
+    fn push(&mut self, key: u64, head: &mut u64) {
+        let mut place = self.count;
+        self.count += 1;
+        while place > 0 && *self.at(place - 1) > key {
+            *self.at(place) = *self.at(place - 1);
+            place -= 1;
+        }
+        *self.at(place) = key;
+        if place == 0 && *head > key {
+            std::mem::swap(self.at(0), head);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> u64 {
+        if self.count == 0 {
+            return NEVER;
+        }
+        let key = *self.at(0);
+        self.first += 1;
+        self.count -= 1;
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_spec::seed::mix;
+
+    /// Against a sorted list: any mixture of queues, ties in time broken by slot.
+    #[test]
+    fn events_come_in_order_of_time_and_slot() {
+        const LONG: [Queue; 5] =
+            [Queue::Sense, Queue::Program, Queue::ProgramSlow, Queue::Shift, Queue::Other];
+        for slots in [4, 5, 40, 700] {
+            let mut events = Events::new(slots);
+            let mut pending: Vec<(u64, usize)> = Vec::new();
+            for step in 0..20_000_u64 {
+                let r = mix(step << 10 | slots as u64);
+                let slot = r as usize % slots;
+                if r >> 62 != 0 && pending.iter().all(|(_, s)| *s != slot) {
+                    let queue = LONG[(r >> 20) as usize % 5];
+                    // Constant in all queues but the last.
+                    let duration = match queue {
+                        Queue::Other => r >> 40 & 0x3f,
+                        queue => 7 * (queue as u64 - 2),
+                    };
+                    let at = events.after(queue, slot, Nanos(duration));
+                    pending.push((at.0, slot));
+                } else {
+                    pending.sort_unstable();
+                    let until = events.now() + Nanos(r >> 40 & 0x1f);
+                    let expected = pending.first().copied().filter(|(at, _)| *at <= until.0);
+                    let got = events.pop(until).map(|(_, slot)| (events.now().0, slot));
+                    assert_eq!(got, expected);
+                    if expected.is_some() {
+                        pending.remove(0);
+                    }
+                }
+            }
+        }
     }
 }

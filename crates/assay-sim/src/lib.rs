@@ -20,7 +20,6 @@ mod ftl;
 mod hdd;
 mod nand;
 mod ssd;
-mod winner;
 mod work;
 
 pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};

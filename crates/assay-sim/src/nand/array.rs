@@ -4,23 +4,26 @@ use super::geometry::Geometry;
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP, Op};
 use super::{NOBODY, Nand, Notice};
+use crate::events::Queue;
 use assay_spec::Nanos;
 
 impl Nand {
     /// An array begins an operation, or another plane joins the program that it begins now.
-    pub(super) fn start(&mut self, plane: u32, index: u32, duration: Nanos) {
-        let array = self.geometry.array(plane);
-        let slot = self.array_slot(array);
+    #[inline]
+    pub(super) fn start(&mut self, plane: u32, index: u32, queue: Queue, duration: Nanos) {
+        let array = self.planes[plane as usize].array as usize;
         if self.arrays[array].op == NO_OP {
             self.arrays[array].op = index;
             self.array_total += duration;
+            self.events.after(queue, self.array_slot(array), duration);
         } else {
+            // It ends with the program that it joins.
             self.arrays[array].joined.push(index);
         }
-        let end = self.events.after(slot, duration);
         if self.observer.is_some() {
             let op = *self.pool.get(index);
-            self.tell_array(&op, self.events.now(), end);
+            let now = self.events.now();
+            self.tell_array(&op, now, now + duration);
         }
     }
 
@@ -45,19 +48,20 @@ impl Nand {
 
     /// Programs what is loaded on `plane`, if it is to be, and with it what is on the other planes.
     pub(super) fn confirm(&mut self, plane: u32) {
-        let array = self.geometry.array(plane);
-        let index = self.planes[plane as usize].register;
+        let p = &self.planes[plane as usize];
+        let (index, array) = (p.register, p.array as usize);
         if index == NO_OP || self.arrays[array].op != NO_OP {
             return;
         }
-        let op = *self.pool.get(index);
+        let op = self.pool.get(index);
         if op.kind != Kind::Program || !op.loaded || op.held {
             return;
         }
         if !self.multi_plane {
             return self.start_program(plane, index);
         }
-        let page = self.geometry.page_in_block(op.spot.page);
+        let page = op.spot.page;
+        let page = self.geometry.page_in_block(page);
         let siblings = self.geometry.planes_of_die(plane);
         if siblings.iter().any(|sibling| self.will_join(sibling, page)) {
             return;
@@ -72,7 +76,7 @@ impl Nand {
 
     /// Whether `plane` is about to load a program of the same page of a block: then the others of
     /// its die wait for it. Nobody waits for what is held: it may be held for long.
-    fn will_join(&mut self, plane: u32, page: u32) -> bool {
+    fn will_join(&self, plane: u32, page: u32) -> bool {
         let p = &self.planes[plane as usize];
         let (head, register) = (p.head, p.register);
         let same = |op: &Op, geometry: &Geometry| {
@@ -88,7 +92,7 @@ impl Nand {
         }
     }
 
-    fn is_ready_for(&mut self, index: u32, page: u32) -> bool {
+    fn is_ready_for(&self, index: u32, page: u32) -> bool {
         let op = *self.pool.get(index);
         let same = self.geometry.page_in_block(op.spot.page) == page;
         op.kind == Kind::Program && op.loaded && !op.held && same
@@ -96,8 +100,8 @@ impl Nand {
 
     fn start_program(&mut self, plane: u32, index: u32) {
         let page = self.pool.get(index).spot.page;
-        let duration = self.program_time(page);
-        self.start(plane, index, duration);
+        let (queue, duration) = self.program_time(page);
+        self.start(plane, index, queue, duration);
         if self.cache_register {
             // The data has moved on to the page register.
             self.planes[plane as usize].register = NO_OP;
@@ -105,27 +109,20 @@ impl Nand {
         }
     }
 
-    pub(super) fn array_done(&mut self, array: usize, notices: &mut Vec<Notice>) {
+    /// The program, copy or erase of an array is done, and what joined it.
+    pub(super) fn worked(&mut self, array: usize, notices: &mut Vec<Notice>) {
+        // The array counts as busy until all its planes are done with.
         let index = self.arrays[array].op;
-        if self.pool.get(index).kind == Kind::Read {
-            self.sensed(array, index);
-        } else {
-            // The array counts as busy until all its planes are done with.
-            self.worked(index, notices);
-            while let Some(joined) = self.arrays[array].joined.pop() {
-                self.worked(joined, notices);
-            }
-            self.arrays[array].op = NO_OP;
-            self.serve_array(array);
+        self.worked_on_plane(index, notices);
+        while let Some(joined) = self.arrays[array].joined.pop() {
+            self.worked_on_plane(joined, notices);
         }
-        // Its time is over, unless it has begun something new.
-        if self.arrays[array].op == NO_OP || self.arrays[array].waits {
-            self.events.cancel(self.array_slot(array));
-        }
+        self.arrays[array].op = NO_OP;
+        self.serve_array(array);
     }
 
-    /// A program, copy or erase is done.
-    fn worked(&mut self, index: u32, notices: &mut Vec<Notice>) {
+    #[inline]
+    fn worked_on_plane(&mut self, index: u32, notices: &mut Vec<Notice>) {
         let op = self.pool.get(index);
         let (kind, token, plane) = (op.kind, op.token, op.spot.plane);
         if !self.cache_register && kind != Kind::Erase {
@@ -138,7 +135,8 @@ impl Nand {
     }
 
     /// A page is in the page register.
-    fn sensed(&mut self, array: usize, index: u32) {
+    pub(super) fn sensed(&mut self, array: usize) {
+        let index = self.arrays[array].op;
         let plane = self.pool.get(index).spot.plane;
         let register = self.planes[plane as usize].register;
         if self.cache_register && register != NO_OP {

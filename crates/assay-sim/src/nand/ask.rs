@@ -1,9 +1,8 @@
 //! What may be asked of the chips.
 
 use super::observe::Asked;
-use super::ops::{Kind, NO_OP, Op};
-use super::{Cause, NOBODY, Nand, Spot};
-use assay_spec::Nanos;
+use super::ops::{Kind, NO_OP};
+use super::{Cause, NOBODY, Nand, Plane, Spot};
 
 impl Nand {
     /// Asks for a read; `token` is told when the data is in the controller. Returns its number, for
@@ -12,7 +11,9 @@ impl Nand {
     pub(crate) fn read(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
         self.counts.reads[cause as usize] += 1;
         self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
-        self.ask(Op { token, ..op(Kind::Read, spot, cause) })
+        let index = self.pool.put(Kind::Read, cause, spot, token);
+        self.ask(index, spot.plane);
+        index
     }
 
     /// Asks for a program; `token` is told when the data is in its register and in the cells.
@@ -25,35 +26,40 @@ impl Nand {
     #[inline]
     pub(crate) fn program_after(&mut self, spot: Spot, cause: Cause, token: u64, reads: &[u32]) {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
-        self.ask_program(Op { token, ..op(Kind::Program, spot, cause) }, reads);
+        let index = self.pool.put(Kind::Program, cause, spot, token);
+        self.ask_program(index, spot, cause, reads);
     }
 
     /// Asks for a program of what the page `from` holds, which `reads` bring.
     pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, reads: &[u32]) {
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
-        self.ask_program(op(Kind::Program, to, cause), reads);
+        let index = self.pool.put(Kind::Program, cause, to, NOBODY);
+        self.ask_program(index, to, cause, reads);
     }
 
     #[inline]
-    fn ask_program(&mut self, op: Op, reads: &[u32]) -> u32 {
-        self.counts.programs[op.cause as usize] += 1;
-        let program = self.ask(Op { waits: reads.len() as u16, ..op });
+    fn ask_program(&mut self, index: u32, spot: Spot, cause: Cause, reads: &[u32]) {
+        self.counts.programs[cause as usize] += 1;
+        self.pool.get_mut(index).waits = reads.len() as u16;
+        self.ask(index, spot.plane);
         for read in reads {
-            self.pool.get(*read).unblocks = program;
+            self.pool.get_mut(*read).unblocks = index;
         }
-        program
     }
 
     /// Asks for a program that is loaded and then waits until it is released; returns its number.
     pub(crate) fn program_held(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
-        self.ask_program(Op { token, held: true, ..op(Kind::Program, spot, cause) }, &[])
+        let index = self.pool.put(Kind::Program, cause, spot, token);
+        self.pool.get_mut(index).held = true;
+        self.ask_program(index, spot, cause, &[]);
+        index
     }
 
     /// Held programs may begin, those of one die together.
     pub(crate) fn release(&mut self, programs: &[u32]) {
         for program in programs {
-            self.pool.get(*program).held = false;
+            self.pool.get_mut(*program).held = false;
         }
         for program in programs {
             let plane = self.pool.get(*program).spot.plane;
@@ -68,64 +74,48 @@ impl Nand {
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
         self.counts.reads[cause as usize] += 1;
         self.counts.programs[cause as usize] += 1;
-        let duration = self.read + self.program_time(to.page);
-        let tail = self.planes[from.plane as usize].tail;
-        let alone = self.geometry.planes_of_array(self.geometry.array(from.plane)).len() == 1;
-        if tail != NO_OP && alone && !self.cache_register && self.observer.is_none() {
+        let duration = self.read + self.program_time(to.page).1;
+        let Plane { head, tail, .. } = self.planes[from.plane as usize];
+        let alone = self.planes.len() == self.arrays.len();
+        if head != NO_OP && alone && !self.cache_register && self.observer.is_none() {
             // Nothing comes between copies in a row when neither another plane nor a load can:
             // they are one that takes as long.
-            let last = self.pool.get(tail);
+            let last = self.pool.get_mut(tail);
             if last.kind == Kind::Copy && last.cause == cause {
                 last.duration += duration;
                 return;
             }
         }
-        self.ask(Op { duration, token: u64::from(from.page), ..op(Kind::Copy, to, cause) });
+        let index = self.pool.put(Kind::Copy, cause, to, u64::from(from.page));
+        self.pool.get_mut(index).duration = duration;
+        self.ask(index, to.plane);
     }
 
     /// Asks for the erase of the block that begins with page `spot`.
     pub(crate) fn erase(&mut self, spot: Spot, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         self.tell(cause, Asked::Erase { page: spot.page });
-        self.ask(op(Kind::Erase, spot, cause));
+        let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
+        self.ask(index, spot.plane);
     }
 
+    /// The operation `index` waits for its turn on `plane`.
     #[inline]
-    fn ask(&mut self, op: Op) -> u32 {
+    fn ask(&mut self, index: u32, plane: u32) {
         self.pending += 1;
-        let plane = op.spot.plane;
-        let index = self.pool.put(op);
         let p = &mut self.planes[plane as usize];
         if p.head == NO_OP {
             p.head = index;
             p.tail = index;
             self.serve_plane(plane);
         } else {
-            self.pool.get(p.tail).next = index;
+            self.pool.get_mut(p.tail).next = index;
             p.tail = index;
         }
-        index
     }
 }
 
 /// The logical page that a token is about.
 fn subject(token: u64) -> Option<u32> {
     (token != NOBODY).then_some(token as u32)
-}
-
-/// An operation that nobody waits for and that waits for nobody.
-#[inline]
-fn op(kind: Kind, spot: Spot, cause: Cause) -> Op {
-    Op {
-        kind,
-        cause,
-        spot,
-        token: NOBODY,
-        duration: Nanos::ZERO,
-        waits: 0,
-        held: false,
-        loaded: false,
-        unblocks: NO_OP,
-        next: NO_OP,
-    }
 }

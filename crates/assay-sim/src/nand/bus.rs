@@ -3,22 +3,29 @@
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
 use super::{NOBODY, Nand, Notice};
+use crate::events::Queue;
 
 impl Nand {
     /// The register of `plane` asks for the bus.
     #[inline]
     pub(super) fn shift(&mut self, plane: u32, index: u32) {
-        let channel = self.geometry.channel(plane);
-        if self.channels[channel].now == NO_OP {
+        let channel = self.planes[plane as usize].channel as usize;
+        let c = &mut self.channels[channel];
+        if c.now == NO_OP {
             return self.drive_channel(channel, index);
         }
-        self.channels[channel].queue.push_back(index);
+        self.pool.get_mut(index).next = NO_OP;
+        match c.first {
+            NO_OP => c.first = index,
+            _ => self.pool.get_mut(c.last).next = index,
+        }
+        c.last = index;
     }
 
     #[inline]
     fn drive_channel(&mut self, channel: usize, index: u32) {
         self.channels[channel].now = index;
-        let end = self.events.after(self.first_slot + channel, self.shift);
+        let end = self.events.after(Queue::Shift, self.first_slot + channel, self.shift);
         self.channel_total += self.shift;
         if let Some(observer) = &mut self.observer {
             let op = self.pool.get(index);
@@ -30,15 +37,15 @@ impl Nand {
     }
 
     pub(super) fn shifted(&mut self, channel: usize, notices: &mut Vec<Notice>) {
-        let index = self.channels[channel].now;
-        match self.channels[channel].queue.pop_front() {
-            Some(next) => self.drive_channel(channel, next),
-            None => {
-                self.channels[channel].now = NO_OP;
-                self.events.cancel(self.first_slot + channel);
-            }
+        let c = &mut self.channels[channel];
+        let (index, next) = (c.now, c.first);
+        if next == NO_OP {
+            c.now = NO_OP;
+        } else {
+            c.first = self.pool.get(next).next;
+            self.drive_channel(channel, next);
         }
-        let op = self.pool.get(index);
+        let op = self.pool.get_mut(index);
         let (plane, token) = (op.spot.plane, op.token);
         if op.kind == Kind::Program {
             op.loaded = true;
@@ -58,7 +65,7 @@ impl Nand {
 
     /// Data that waits on the array of `plane` moves to its free cache register.
     fn move_sensed(&mut self, plane: u32) {
-        let array = self.geometry.array(plane);
+        let array = self.planes[plane as usize].array as usize;
         let (index, waits) = (self.arrays[array].op, self.arrays[array].waits);
         if waits && self.pool.get(index).spot.plane == plane {
             (self.arrays[array].op, self.arrays[array].waits) = (NO_OP, false);

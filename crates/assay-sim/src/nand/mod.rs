@@ -22,13 +22,12 @@ mod ops;
 
 pub use checker::Checker;
 
-use crate::events::Events;
+use crate::events::{Events, Queue};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 use geometry::Geometry;
 pub use observe::{Asked, Cause, Observer, Operation, Step};
 use ops::{Kind, NO_OP, Pool};
-use std::collections::VecDeque;
 
 /// A physical page and its plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +54,15 @@ pub(crate) const IN_CELLS: u64 = 1 << 63;
 /// Whom nobody tells.
 pub(crate) const NOBODY: u64 = u64::MAX;
 
+/// A plane: the operations it has to begin, from `head` to `tail` (which means nothing if there is
+/// no head), and what it belongs to.
 struct Plane {
     head: u32,
     tail: u32,
     /// The operation whose data is in the register that the bus reaches.
     register: u32,
+    array: u32,
+    channel: u32,
 }
 
 /// A cell array: what it does, or holds sensed because the register is not free.
@@ -74,9 +77,11 @@ struct Array {
     turn: u32,
 }
 
+/// A bus: what is on it, and who waits for it, from first to last.
 struct Channel {
     now: u32,
-    queue: VecDeque<u32>,
+    first: u32,
+    last: u32,
 }
 
 /// The chips of a drive.
@@ -124,13 +129,19 @@ impl Nand {
     /// The chips of `spec`; the drive around them has the first `first_slot` event slots.
     pub(crate) fn new(spec: &NandSpec, first_slot: usize) -> Nand {
         let geometry = Geometry::new(spec);
-        let plane = || Plane { head: NO_OP, tail: NO_OP, register: NO_OP };
+        let plane = |index: u32| Plane {
+            head: NO_OP,
+            tail: NO_OP,
+            register: NO_OP,
+            array: geometry.array(index) as u32,
+            channel: geometry.channel(index) as u32,
+        };
         let array = Array { op: NO_OP, joined: Vec::new(), waits: false, turn: 0 };
-        let channel = || Channel { now: NO_OP, queue: VecDeque::new() };
+        let channel = || Channel { now: NO_OP, first: NO_OP, last: NO_OP };
         Nand {
             events: Events::new(first_slot + (spec.channels + spec.planes()) as usize),
             first_slot,
-            planes: (0..spec.planes()).map(|_| plane()).collect(),
+            planes: (0..spec.planes()).map(plane).collect(),
             arrays: vec![array; geometry.arrays()],
             channels: (0..spec.channels).map(|_| channel()).collect(),
             geometry,
@@ -172,7 +183,7 @@ impl Nand {
     }
 
     fn is_array_idle(&self, plane: u32) -> bool {
-        self.arrays[self.geometry.array(plane)].op == NO_OP
+        self.arrays[self.planes[plane as usize].array as usize].op == NO_OP
     }
 
     #[inline]
@@ -182,12 +193,14 @@ impl Nand {
         }
     }
 
+    /// How long a program of `page` takes, and with which others it is queued.
     #[inline]
-    fn program_time(&self, page: u32) -> Nanos {
-        if self.program[0] == self.program[1] {
-            return self.program[0];
+    fn program_time(&self, page: u32) -> (Queue, Nanos) {
+        let [fast, slow] = self.program;
+        match fast == slow || self.geometry.page_in_block(page) & 1 == 0 {
+            true => (Queue::Program, fast),
+            false => (Queue::ProgramSlow, slow),
         }
-        self.program[(self.geometry.page_in_block(page) & 1) as usize]
     }
 
     fn array_slot(&self, array: usize) -> usize {
@@ -197,43 +210,44 @@ impl Nand {
     /// Begins what `plane` can begin.
     fn serve_plane(&mut self, plane: u32) {
         loop {
-            let p = &self.planes[plane as usize];
+            let p = &mut self.planes[plane as usize];
             let (head, register) = (p.head, p.register);
             if head == NO_OP {
                 return;
             }
-            let idle = self.is_array_idle(plane);
-            let op = *self.pool.get(head);
+            let idle = self.arrays[p.array as usize].op == NO_OP;
+            let op = self.pool.get(head);
             if op.waits > 0 {
                 return;
             }
-            if op.kind == Kind::Program {
+            let (kind, next) = (op.kind, op.next);
+            if kind == Kind::Program {
                 // Without a cache register data comes in only while the array is at rest; with one,
                 // not while a page is sensed that will need it.
                 let room = idle || (self.cache_register && !self.is_sensing(plane));
                 if register != NO_OP || !room {
                     return;
                 }
-                self.take(plane);
-                self.planes[plane as usize].register = head;
+                let p = &mut self.planes[plane as usize];
+                (p.head, p.register) = (next, head);
                 self.shift(plane, head);
                 continue;
             }
-            let loaded = register != NO_OP && self.pool.get(register).kind == Kind::Program;
-            let needs_register = op.kind != Kind::Erase && !self.cache_register;
-            if !idle || loaded || (needs_register && register != NO_OP) {
+            let needs_register = kind != Kind::Erase && !self.cache_register;
+            let loaded = || register != NO_OP && self.pool.get(register).kind == Kind::Program;
+            if !idle || (needs_register && register != NO_OP) || loaded() {
                 return;
             }
-            self.take(plane);
-            let duration = match op.kind {
-                Kind::Read => self.read,
-                Kind::Copy => op.duration,
-                _ => self.erase,
+            let (queue, duration) = match kind {
+                Kind::Read => (Queue::Sense, self.read),
+                Kind::Copy => (Queue::Other, op.duration),
+                _ => (Queue::Other, self.erase),
             };
+            p.head = next;
             if needs_register {
-                self.planes[plane as usize].register = head;
+                p.register = head;
             }
-            self.start(plane, head, duration);
+            self.start(plane, head, queue, duration);
         }
     }
 
@@ -247,23 +261,14 @@ impl Nand {
         }
     }
 
-    /// Removes the head of a plane's queue.
+    /// The event of `slot`, which was in `queue`, happens.
     #[inline]
-    fn take(&mut self, plane: u32) {
-        let p = &mut self.planes[plane as usize];
-        p.head = self.pool.get(p.head).next;
-        if p.head == NO_OP {
-            p.tail = NO_OP;
-        }
-    }
-
-    /// The event of `slot` happens.
-    #[inline]
-    pub(crate) fn happen(&mut self, slot: usize, notices: &mut Vec<Notice>) {
+    pub(crate) fn happen(&mut self, queue: Queue, slot: usize, notices: &mut Vec<Notice>) {
         let index = slot - self.first_slot;
-        match index.checked_sub(self.channels.len()) {
-            None => self.shifted(index, notices),
-            Some(array) => self.array_done(array, notices),
+        match queue {
+            Queue::Shift => self.shifted(index, notices),
+            Queue::Sense => self.sensed(index - self.channels.len()),
+            _ => self.worked(index - self.channels.len(), notices),
         }
     }
 
@@ -274,7 +279,7 @@ impl Nand {
         let waiting = self.pool.get(index).unblocks;
         self.pool.release(index);
         if waiting != NO_OP {
-            let op = self.pool.get(waiting);
+            let op = self.pool.get_mut(waiting);
             op.waits -= 1;
             let plane = op.spot.plane;
             self.serve_plane(plane);

@@ -5,7 +5,7 @@ use assay_spec::Nanos;
 
 /// Why flash is touched: the denominator and the parts of write amplification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
+#[repr(u8)]
 pub enum Cause {
     /// A request of the host.
     Host,

@@ -37,7 +37,7 @@ pub(super) struct Op {
     pub loaded: bool,
     /// The operation that waits for this one.
     pub unblocks: u32,
-    /// The next in the plane's queue.
+    /// The next in the queue of its plane, and later of its channel.
     pub next: u32,
 }
 
@@ -53,16 +53,47 @@ impl Pool {
         Pool { ops: Vec::new(), free: NO_OP }
     }
 
+    /// An operation that nobody waits for and that waits for nobody; its number.
+    ///
+    /// It is made in its place, field by field: made elsewhere and copied in wider words, the copy
+    /// would wait until everything written before has left the processor.
     #[inline]
-    pub(super) fn put(&mut self, op: Op) -> u32 {
-        let index = self.free;
+    pub(super) fn put(&mut self, kind: Kind, cause: Cause, spot: Spot, token: u64) -> u32 {
+        let mut index = self.free;
         if index == NO_OP {
-            self.ops.push(op);
-            return self.ops.len() as u32 - 1;
+            index = self.grow();
         }
-        self.free = self.ops[index as usize].next;
-        self.ops[index as usize] = op;
+        let op = &mut self.ops[index as usize];
+        self.free = op.next;
+        op.kind = kind;
+        op.cause = cause;
+        op.spot.plane = spot.plane;
+        op.spot.page = spot.page;
+        op.token = token;
+        op.duration = Nanos::ZERO;
+        op.waits = 0;
+        op.held = false;
+        op.loaded = false;
+        op.unblocks = NO_OP;
+        op.next = NO_OP;
         index
+    }
+
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        self.ops.push(Op {
+            kind: Kind::Erase,
+            cause: Cause::Host,
+            spot: Spot { plane: 0, page: 0 },
+            token: 0,
+            duration: Nanos::ZERO,
+            waits: 0,
+            held: false,
+            loaded: false,
+            unblocks: NO_OP,
+            next: NO_OP,
+        });
+        self.ops.len() as u32 - 1
     }
 
     #[inline]
@@ -72,7 +103,12 @@ impl Pool {
     }
 
     #[inline]
-    pub(super) fn get(&mut self, index: u32) -> &mut Op {
+    pub(super) fn get(&self, index: u32) -> &Op {
+        &self.ops[index as usize]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, index: u32) -> &mut Op {
         &mut self.ops[index as usize]
     }
 }

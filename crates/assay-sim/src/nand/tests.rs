@@ -46,8 +46,8 @@ impl Bed {
     /// Lets everything up to `until` happen.
     fn until(&mut self, until: Nanos) -> &mut Nand {
         let mut notices = Vec::new();
-        while let Some(slot) = self.nand.events.pop(until) {
-            self.nand.happen(slot, &mut notices);
+        while let Some((queue, slot)) = self.nand.events.pop(until) {
+            self.nand.happen(queue, slot, &mut notices);
             let now = self.nand.events.now();
             self.seen.extend(notices.drain(..).map(|n| (n, now)));
         }

@@ -2,6 +2,7 @@
 
 use super::readahead::Hit;
 use super::{FIRMWARE, LINK, Ssd, TIMER};
+use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::nand::{Cause, IN_CELLS, Notice};
 use assay_spec::{Bytes, Completion, Op, Request};
@@ -45,23 +46,33 @@ impl<F: Ftl> Ssd<F> {
         let (next, end) = (request.offset.0 >> self.page_bits, end >> self.page_bits);
         let (next, end) = (next as u32, end as u32);
         let whole = (request.offset.0 | request.length.0) & (self.page.0 - 1) == 0;
-        let flight = InFlight { request, pages: next..end, next, left: end - next, whole };
         let number = match self.free.pop() {
-            Some(number) => {
-                self.requests[number as usize] = flight;
-                number
-            }
-            None => {
-                self.requests.push(flight);
-                self.requests.len() as u32 - 1
-            }
+            Some(number) => number,
+            None => self.another(),
         };
-        self.nand.events.cancel(TIMER);
+        // Field by field and not as a whole: see `Pool::put`.
+        let flight = &mut self.requests[number as usize];
+        flight.request.tag = request.tag;
+        flight.request.op = request.op;
+        flight.request.offset = request.offset;
+        flight.request.length = request.length;
+        (flight.pages.start, flight.pages.end) = (next, end);
+        (flight.next, flight.left) = (next, end - next);
+        flight.whole = whole;
+        self.nand.events.cancel(Queue::Timer);
         self.is_working = false;
         self.firmware.push_back(number);
         if self.firmware.len() == 1 {
-            self.nand.events.after(FIRMWARE, self.command);
+            self.nand.events.after(Queue::Firmware, FIRMWARE, self.command);
         }
+    }
+
+    /// A number that no request has had.
+    #[cold]
+    fn another(&mut self) -> u32 {
+        let request = Request { tag: 0, op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO };
+        self.requests.push(InFlight { request, pages: 0..0, next: 0, left: 0, whole: true });
+        self.requests.len() as u32 - 1
     }
 
     /// The firmware has looked at its first request.
@@ -70,10 +81,8 @@ impl<F: Ftl> Ssd<F> {
         self.firmware_total += self.command;
         let Some(number) = self.firmware.pop_front() else { return };
         self.tell_command(number);
-        if self.firmware.is_empty() {
-            self.nand.events.cancel(FIRMWARE);
-        } else {
-            self.nand.events.after(FIRMWARE, self.command);
+        if !self.firmware.is_empty() {
+            self.nand.events.after(Queue::Firmware, FIRMWARE, self.command);
         }
         match self.requests[number as usize].request.op {
             Op::Read => self.read(number),
@@ -183,7 +192,7 @@ impl<F: Ftl> Ssd<F> {
             self.share(&flight.request, transfer.page).time_at(self.rate)
         };
         self.link_total += duration;
-        self.nand.events.after(LINK, duration);
+        self.nand.events.after(Queue::Link, LINK, duration);
     }
 
     /// The part of `page` that `request` covers.
@@ -197,9 +206,8 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn transferred(&mut self) {
         let Some(done) = self.on_link.take() else { return };
         self.tell_transfer(done);
-        match self.link.pop_front() {
-            Some(next) => self.begin_transfer(next),
-            None => self.nand.events.cancel(LINK),
+        if let Some(next) = self.link.pop_front() {
+            self.begin_transfer(next);
         }
         let flight = &self.requests[done.number as usize];
         if flight.request.op == Op::Read {
@@ -322,7 +330,7 @@ impl<F: Ftl> Ssd<F> {
         self.free.push(number);
         self.done.push(Completion { tag, at: self.nand.events.now(), error: 0 });
         if let Some(after) = self.background_after.filter(|_| self.in_flight() == 0) {
-            self.nand.events.after(TIMER, after);
+            self.nand.events.after(Queue::Timer, TIMER, after);
         }
     }
 
@@ -337,7 +345,7 @@ impl<F: Ftl> Ssd<F> {
     /// Nothing has been asked for a while: one piece of work for each idle plane, and again when
     /// the flash has done it.
     pub(super) fn work_in_background(&mut self) {
-        self.nand.events.cancel(TIMER);
+        self.nand.events.cancel(Queue::Timer);
         self.tell_resumed(None);
         self.is_working = self.ftl.background(&mut self.nand) || !self.nand.is_idle();
     }

@@ -5,7 +5,7 @@
 //! plane stops for it. Whatever the pace, before the host may take the last free block a plane
 //! collects at once: that block is the collector's.
 
-use super::{Frontier, Plane, Tables};
+use super::{Frontier, LINE, Plane, Tables};
 use crate::ftl::wear::cold_block;
 use crate::nand::{Cause, NOBODY, Nand, Spot};
 use assay_mem::prefetch;
@@ -29,8 +29,7 @@ pub(super) struct Collecting {
 
 /// Map entries are asked for so many pages before they are needed.
 const AHEAD: u32 = 16;
-/// Entries of the back-map in a cache line, and how many lines are asked for before they are.
-const LINE: u32 = 16;
+/// Lines of the back-map are asked for so many lines before.
 const LINES_AHEAD: u32 = 4;
 
 impl Tables {

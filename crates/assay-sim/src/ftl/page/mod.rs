@@ -129,6 +129,9 @@ struct Open {
     next: u32,
 }
 
+/// Entries of the back-map in a cache line.
+const LINE: u32 = 16;
+
 /// Which open block a page goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frontier {
@@ -232,6 +235,9 @@ impl Tables {
             *open = Open { block, next: 0 };
         }
         let physical = open.block * self.pages_per_block + open.next;
+        if physical.is_multiple_of(LINE) {
+            prefetch(&self.backward, (physical + LINE) as usize);
+        }
         open.next += 1;
         plane.live += 1;
         self.forward[page as usize] = physical;

@@ -87,8 +87,8 @@ fn write(map: &mut PageMap, nand: &mut Nand, page: u32) {
 
 /// Everything asked of the flash happens.
 fn settle(nand: &mut Nand) {
-    while let Some(slot) = nand.events.pop(Nanos::NEVER) {
-        nand.happen(slot, &mut Vec::new());
+    while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
+        nand.happen(queue, slot, &mut Vec::new());
     }
     assert!(nand.is_idle());
 }

@@ -71,8 +71,8 @@ impl Bed {
             };
             let page = page as u32;
             self.map.write(&mut self.nand, page, &(page..page + 1), NOBODY);
-            while let Some(slot) = self.nand.events.pop(Nanos::NEVER) {
-                self.nand.happen(slot, &mut self.notices);
+            while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
+                self.nand.happen(queue, slot, &mut self.notices);
             }
         }
         self.nand.counts.programmed() as f64 / user as f64
