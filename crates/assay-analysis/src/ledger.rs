@@ -4,10 +4,13 @@
 //! measured makes it `not run` (a study has the experiment, this run has not) or `not built` (none
 //! has it), never a pass. The names of the verdicts are stable.
 
-use crate::expr::{EvalError, Expr, Reference, Value};
+mod missing;
+
+use crate::expr::{Expr, Reference, Value};
 use crate::load::Run;
 use crate::metric::{self, MetricError};
 use assay_spec::claims::{Claim, ClaimKind, ClaimValue, Ledger};
+use missing::{wanted, what_is_missing};
 use serde::Serialize;
 
 /// How a claim, or one of its numbers, came out.
@@ -233,6 +236,11 @@ fn value(v: &ClaimValue, find: Find<'_>) -> ValueVerdict {
             verdict.verdict = Verdict::NotBuilt;
             verdict.why = why;
         }
+        // Measured, and e.g. none of what it counts was seen.
+        Ok(base) if !base.is_finite() => {
+            verdict.verdict = Verdict::Deviates;
+            verdict.why = "the measure has no finite value".into();
+        }
         Ok(base) => {
             let reproduced = base / unit_size(&v.unit);
             verdict.reproduced = Some(reproduced);
@@ -264,8 +272,7 @@ fn unit_size(unit: &str) -> f64 {
 fn measured(text: &str, find: Find<'_>) -> Result<f64, String> {
     let expr = Expr::parse(text).map_err(|e| format!("the measure does not parse: {e}"))?;
     match expr.evaluate(find) {
-        Ok(Value::Number(n)) if n.is_finite() => Ok(n),
-        Ok(Value::Number(_)) => Err("the measure has no finite value".into()),
+        Ok(Value::Number(n)) => Ok(n),
         Ok(Value::Truth(_)) => Err("the measure is a truth value, not a number".into()),
         Err(e) => Err(e.to_string()),
     }
@@ -330,8 +337,9 @@ fn overall(
         };
     }
     let judged = || values.iter().filter(|v| v.deviation.is_some() || v.published.is_some());
-    let measured = || judged().filter(|v| v.reproduced.is_some());
-    let off = measured().filter(|v| v.verdict == Verdict::Deviates).count();
+    let deviates = |v: &ValueVerdict| v.verdict == Verdict::Deviates;
+    let measured = || judged().filter(|v| v.reproduced.is_some() || deviates(v));
+    let off = measured().filter(|v| deviates(v)).count();
     let mut reasons = Vec::new();
     if off > 0 {
         reasons.push(format!("{off} of {} values outside the tolerance", measured().count()));
@@ -346,53 +354,6 @@ fn overall(
         return (Verdict::Predicted, "no published value at hand".into());
     }
     (Verdict::Reproduced, String::new())
-}
-
-/// Every number that a claim's texts name, each once.
-fn wanted(claim: &Claim) -> Vec<Reference> {
-    let texts = claim.values.iter().filter_map(|v| v.measure.as_deref());
-    let mut wanted: Vec<Reference> = Vec::new();
-    for expr in texts.chain(claim.predicate.as_deref()).filter_map(|t| Expr::parse(t).ok()) {
-        for r in expr.references() {
-            if !wanted.contains(r) {
-                wanted.push(r.clone());
-            }
-        }
-    }
-    wanted
-}
-
-fn what_is_missing(
-    wanted: &[Reference],
-    values: &[ValueVerdict],
-    predicate: Option<&PredicateVerdict>,
-    find: Find<'_>,
-) -> String {
-    let cells = |all: &mut dyn Iterator<Item = &Reference>| {
-        let mut cells: Vec<(&str, &str)> = Vec::new();
-        for r in all {
-            let cell = (r.workload.as_str(), r.target.as_str());
-            if !cells.contains(&cell) {
-                cells.push(cell);
-            }
-        }
-        cells.len()
-    };
-    let missing: Vec<&Reference> = wanted.iter().filter(|r| find(r).is_err()).collect();
-    let (all, gone) = (cells(&mut wanted.iter()), cells(&mut missing.iter().copied()));
-    match missing.first() {
-        Some(first) => {
-            let why = find(first).err();
-            let why = why.map(|e| EvalError::Missing((*first).clone(), e).to_string());
-            format!("{} of {all} cells measured; {}", all - gone, why.unwrap_or_default())
-        }
-        // Everything is there, so a text is wrong: it says how.
-        None => {
-            let whys =
-                values.iter().map(|v| v.why.as_str()).chain(predicate.map(|p| p.why.as_str()));
-            whys.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("; ")
-        }
-    }
 }
 
 #[cfg(test)]

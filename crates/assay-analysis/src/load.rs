@@ -166,6 +166,7 @@ pub(crate) mod sample {
                     latency,
                 }],
                 series: SeriesRecord::default(),
+                first: None,
                 steady: None,
                 device: vec![("wa".into(), 1.5)],
                 warnings: Vec::new(),
@@ -214,6 +215,15 @@ mod tests {
         assert_eq!(run.again(), r"assay run quick --on 'raid0(sim:ssd-m*2)' 'it'\''s'");
         run.record.command = vec!["assay".into(), "--out=x".into()];
         assert_eq!(run.again(), "assay");
+    }
+
+    #[test]
+    fn runs_of_before_first_requests_were_kept_are_read() {
+        let cell = sample::cell(&[&[100]]);
+        let text = serde_json::to_string(&cell).expect("plain data");
+        assert!(!text.contains("first"), "and written as before: {text}");
+        let read: CellRecord = serde_json::from_str(&text).expect("is read");
+        assert_eq!(read.repeats[0].first, None);
     }
 
     #[test]

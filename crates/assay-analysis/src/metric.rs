@@ -7,9 +7,15 @@
 //! than the bucket of the histogram. With one repeat: batch means of the series for bandwidth, iops
 //! and mean; order statistics for quantiles; Wilson for shares.
 
+mod first;
+mod told;
+
+pub use told::NAMES as TOLD;
+
 use crate::stats::{Basis, Estimate, batch, order, proportion, student};
 use assay_spec::record::{CellRecord, RepeatRecord};
 use assay_spec::{Histogram, Nanos, Op};
+use first::First;
 
 /// The metrics, for documentation: (name, unit, meaning).
 pub const NAMES: &[(&str, &str, &str)] = &[
@@ -25,6 +31,13 @@ pub const NAMES: &[(&str, &str, &str)] = &[
     ("requests", "count", "requests completed without error, all repeats together"),
     ("errors", "count", "requests that ended with an error, all repeats together"),
     ("elapsed", "ns", "length of the measured phase"),
+    (
+        "first4, first100 ...",
+        "ns",
+        "mean latency of the first requests; the workload keeps `first`",
+    ),
+    ("rest", "ns", "mean latency of those kept after the first four; rest100: after the first 100"),
+    ("period", "count", "distance in requests at which high latencies come back, of those kept"),
     ("read. write. trim. flush.", "", "in front of any of these: only this kind of request"),
     ("any other name", "as told", "a number the target or the workload tells of itself, e.g. wa"),
 ];
@@ -38,6 +51,20 @@ pub enum MetricError {
     /// The cell was skipped; the reason.
     #[error("not measured: {0}")]
     Skipped(String),
+    /// Fewer of the first requests were kept.
+    #[error(
+        "{kept} of the first requests were kept, and {wanted} are needed; `first` in the workload \
+         says how many are"
+    )]
+    TooFewKept {
+        /// How many were.
+        kept: usize,
+        /// How many must be.
+        wanted: usize,
+    },
+    /// The latencies that were kept do not come back.
+    #[error("no period: the latencies come back no more than by chance")]
+    NoPeriod,
     /// The cell has no requests of this kind.
     #[error("no {0} requests completed")]
     NoRequests(&'static str),
@@ -57,6 +84,7 @@ enum Measure {
     Requests,
     Errors,
     Elapsed,
+    First(First),
 }
 
 fn measure(name: &str) -> Option<Measure> {
@@ -70,7 +98,10 @@ fn measure(name: &str) -> Option<Measure> {
         "requests" => Measure::Requests,
         "errors" => Measure::Errors,
         "elapsed" => Measure::Elapsed,
-        _ => return quantile(name).or_else(|| share(name)),
+        _ => {
+            let first = || first::named(name).map(Measure::First);
+            return quantile(name).or_else(|| share(name)).or_else(first);
+        }
     })
 }
 
@@ -106,8 +137,13 @@ fn direction(name: &str) -> (Option<Op>, &str) {
     (None, name)
 }
 
-/// True if `name` is a metric every cell has, as opposed to one only some targets tell.
+/// True if `name` is a metric of some cell: a measured one, or one that modelled drives tell.
 pub fn is_known(name: &str) -> bool {
+    is_measured(name) || told::is_told(name)
+}
+
+/// True if `name` is measured, as opposed to told by the target, whose units nobody else knows.
+pub(crate) fn is_measured(name: &str) -> bool {
     measure(direction(name).1).is_some()
 }
 
@@ -145,6 +181,7 @@ pub fn estimate(cell: &CellRecord, name: &str) -> Result<Estimate, MetricError> 
     let (op, rest) = direction(name);
     match measure(rest) {
         None => told(cell, name),
+        Some(Measure::First(what)) => first::estimate(cell, op, what),
         Some(measure) => known(cell, op, measure),
     }
 }
@@ -247,6 +284,8 @@ fn one(repeat: &RepeatRecord, op: Option<Op>, measure: Measure) -> Option<f64> {
         Measure::Share(low, high) => merged.share(low, high),
         Measure::Elapsed => Some(repeat.elapsed.0 as f64),
         Measure::Min | Measure::Max | Measure::Requests | Measure::Errors => None,
+        // Not of the histogram, but of what was kept beside it.
+        Measure::First(_) => None,
     }
 }
 
@@ -318,6 +357,8 @@ mod tests {
         assert_eq!(direction("read.share<1ms"), (Some(Op::Read), "share<1ms"));
         assert_eq!(direction("readmean"), (None, "readmean"));
         assert!(is_known("write.p50") && !is_known("write.queue"));
+        assert!(is_known("read.first4") && is_known("wa") && !is_known("read.wa"));
+        assert!(is_measured("period") && !is_measured("wa"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod batch;
 pub mod drift;
 pub mod order;
+pub mod period;
 pub mod proportion;
 pub mod ratio;
 pub mod shift;

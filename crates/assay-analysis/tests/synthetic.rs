@@ -71,6 +71,7 @@ fn repeat(lcg: &mut Lcg, op: Op, size: u64, (median, spread): (f64, f64)) -> Rep
         elapsed: Nanos(length),
         ops: vec![ops],
         series,
+        first: None,
         steady: Some(SteadyRecord { rounds, window: 5, range: 0.2, slope: 0.1, reached: true }),
         device: vec![("wa".into(), 1.1)],
         warnings: Vec::new(),

@@ -1,12 +1,16 @@
 //! One cell: a workload on a target, through its phases, repeat by repeat.
 
+mod prepare;
+mod skip;
+mod summary;
+
 use crate::drive::{Forget, PhaseEnd, run_phase};
 use crate::error::{Error, Result};
 use crate::generate::Generator;
 use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
-use crate::plan::{PlannedTarget, TargetKind};
+use crate::plan::{PlannedTarget, TargetKind, switch_caches_off};
 use crate::target::Target;
 use crate::target::null::NullTarget;
 use crate::target::sim::SimTarget;
@@ -14,27 +18,30 @@ use crate::target::uring::{UringOptions, UringTarget};
 use assay_sim::{Array, Drive, Host, build};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
-    Address, Amount, Arrival, Experiment, HostSpec, Phases, StartState, StreamSpec, WorkloadSpec,
+    Amount, Arrival, Experiment, HostSpec, HostVariant, StartState, Step, StreamSpec, WorkloadSpec,
 };
 use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};
 use std::path::Path;
 
-/// Runs every repeat of a cell; logs and series go below `directory`, if there is one.
+/// Runs every repeat of a cell; logs and series go below `directory`, if there is one. Of a real
+/// target, `host` is only a name, and it has none.
 pub fn run_cell(
     experiment: &Experiment,
     workload: &WorkloadSpec,
     target: &PlannedTarget,
+    host: &HostVariant,
     run_seed: u64,
     directory: Option<&Path>,
 ) -> Result<CellRecord> {
+    let name = cell_target(host, target);
     let mut cell = CellRecord {
-        id: cell_id(&experiment.name, &workload.name, &target.record.name),
+        id: cell_id(&experiment.name, &workload.name, &name),
         experiment: experiment.name.clone(),
         workload: workload.name.clone(),
-        target: target.record.name.clone(),
-        summary: summary(workload),
-        skipped: skip_reason(workload, target),
+        target: name,
+        summary: summary::of(workload),
+        skipped: skip::reason(workload, target),
         repeats: Vec::new(),
     };
     if cell.skipped.is_some() {
@@ -49,9 +56,15 @@ pub fn run_cell(
             seed: seed::derive(run_seed, &path),
             log: experiment.log,
             directory,
-            stem: format!("{}.{}.{}.{repeat}", experiment.name, workload.name, target.record.name),
+            // A name of a host ends with `/`, which would be a directory; no other name has a `+`.
+            stem: format!(
+                "{}.{}.{}.{repeat}",
+                experiment.name,
+                workload.name,
+                cell.target.replace('/', "+")
+            ),
         };
-        cell.repeats.push(task.run_on(experiment, target)?);
+        cell.repeats.push(task.run_on(host.spec, target)?);
     }
     Ok(cell)
 }
@@ -61,27 +74,18 @@ pub fn cell_id(experiment: &str, workload: &str, target: &str) -> String {
     format!("{experiment}/{workload}@{target}")
 }
 
-/// Why this workload cannot be measured on this target, if so.
-fn skip_reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
-    if workload.writes() && !target.may_write {
-        let written = &target.record.written;
-        let stranger = match &target.kind {
-            TargetKind::Real(opened) => opened.is_stranger(),
-            _ => false,
-        };
-        if stranger {
-            return Some("it writes, and assay writes only to files that it made".to_owned());
-        }
-        return Some(format!("it writes, and only `--write {written}` allows that"));
+/// The machines that a target is measured behind: a real one has its own.
+pub fn hosts_of<'e>(experiment: &'e Experiment, target: &PlannedTarget) -> &'e [HostVariant] {
+    match target.record.virtual_time {
+        true => &experiment.hosts,
+        false => &experiment.hosts[..1],
     }
-    let granularity = target.granularity().0;
-    let streams = workload.streams.iter().chain(&workload.phases.precondition_stream);
-    let mut sizes = streams.flat_map(|s| s.sizes.iter().map(|(size, _)| size.0));
-    if let Some(size) = sizes.find(|size| !size.is_multiple_of(granularity)) {
-        return Some(format!("{} requests: the target's blocks are {granularity} B", Bytes(size)));
-    }
-    let smallest = workload.max_size();
-    (target.record.capacity < smallest).then(|| format!("the target is smaller than {smallest}"))
+}
+
+/// What cells call a target behind one of [`hosts_of`] it.
+pub fn cell_target(host: &HostVariant, target: &PlannedTarget) -> String {
+    let name = &target.record.name;
+    if target.record.virtual_time { host.target(name) } else { name.clone() }
 }
 
 /// The workload with the wall clock's phase length, where the experiment gives one.
@@ -92,12 +96,15 @@ fn fitted(
 ) -> WorkloadSpec {
     let mut workload = workload.clone();
     if let Some(time) = experiment.wall_clock.filter(|_| !target.record.virtual_time) {
-        let amounts = [
-            Some(&mut workload.phases.measure),
-            workload.phases.settle.as_mut(),
-            workload.phases.precondition.as_mut(),
-        ];
-        for amount in amounts.into_iter().flatten() {
+        let phases = &mut workload.phases;
+        let steps = phases.precondition.iter_mut().filter_map(|step| match step {
+            Step::Requests { amount, .. } => Some(amount),
+            Step::Idle(idle) => {
+                *idle = time.min(*idle);
+                None
+            }
+        });
+        for amount in steps.chain(&mut phases.settle).chain([&mut phases.measure]) {
             if let Amount::Time(t) = amount {
                 *t = time;
             }
@@ -116,16 +123,25 @@ struct Repeat<'a> {
 }
 
 impl Repeat<'_> {
-    fn run_on(&self, experiment: &Experiment, target: &PlannedTarget) -> Result<RepeatRecord> {
+    fn run_on(&self, host: HostSpec, target: &PlannedTarget) -> Result<RepeatRecord> {
+        let cached = self.workload.write_cache;
         match &target.kind {
             TargetKind::Null => self.run(&mut NullTarget::new(target.record.capacity), |_| {}),
             TargetKind::Model(spec) => {
+                let mut spec = spec.clone();
+                if !cached {
+                    spec.set_write_cache(false);
+                }
                 let is_disk = matches!(spec.kind, DeviceKind::Hdd(_));
-                self.run_model(experiment.host, is_disk, |filled| build(spec, filled))
+                self.run_model(host, is_disk, |filled| build(&spec, filled))
             }
             TargetKind::Array(setup) => {
+                let mut setup = setup.clone();
+                if !cached {
+                    switch_caches_off(&mut setup);
+                }
                 let is_disk = setup.has_disk();
-                self.run_model(experiment.host, is_disk, |filled| Array::new(setup, filled))
+                self.run_model(host, is_disk, |filled| Array::new(&setup, filled))
             }
             TargetKind::Real(opened) => {
                 let file = opened.file.try_clone().map_err(|e| {
@@ -133,7 +149,7 @@ impl Repeat<'_> {
                         .caused_by(e)
                 })?;
                 let options = UringOptions {
-                    depth: self.workload.slots(),
+                    depth: self.workload.deepest(),
                     max_length: self.workload.max_size(),
                     granularity: opened.granularity,
                     writes: self.workload.writes(),
@@ -165,10 +181,10 @@ impl Repeat<'_> {
         target: &mut T,
         before_measure: impl FnOnce(&mut T),
     ) -> Result<RepeatRecord> {
-        let WorkloadSpec { phases, arrival, streams, .. } = self.workload;
+        let WorkloadSpec { phases, arrival, streams, first, .. } = self.workload;
         self.check_ranges(target.capacity())?;
         let mut warnings = self.range_warnings(target.capacity());
-        self.precondition(target, phases, &mut warnings)?;
+        self.prepare(target, &mut warnings)?;
         let mut generator = Generator::new(streams, target.capacity(), self.seed);
         let gap_seed = seed::derive(self.seed, &["arrivals"]);
         target.set_processes(tags_per_process(*arrival));
@@ -179,10 +195,10 @@ impl Repeat<'_> {
             steady = end.steady;
         }
         before_measure(target);
-        let mut recorder = Recorder::new(self.log_writer()?);
+        let mut recorder = Recorder::new(self.log_writer()?).keeping(*first);
         let end =
             run_phase(target, &mut generator, *arrival, phases.measure, gap_seed, &mut recorder)?;
-        let Recorded { ops, seconds, fine } = recorder.finish()?;
+        let Recorded { ops, seconds, fine, first } = recorder.finish()?;
         if let Some(directory) = self.directory {
             write_series(&directory.join("series").join(format!("{}.parquet", self.stem)), &fine)?;
         }
@@ -196,35 +212,11 @@ impl Repeat<'_> {
             elapsed: end.elapsed,
             ops,
             series: seconds,
+            first,
             steady,
             device: Vec::new(),
             warnings,
         })
-    }
-
-    fn precondition<T: Target>(
-        &self,
-        target: &mut T,
-        phases: &Phases,
-        warnings: &mut Vec<String>,
-    ) -> Result<()> {
-        let (Some(stream), Some(amount)) = (&phases.precondition_stream, phases.precondition)
-        else {
-            return Ok(());
-        };
-        let seed = seed::derive(self.seed, &["precondition"]);
-        let stream = std::slice::from_ref(stream);
-        let mut generator = Generator::new(stream, target.capacity(), seed);
-        let mut forget = Forget::default();
-        // As deep as the workload itself, so that a real target's buffers suffice.
-        let slots = self.workload.slots().min(32);
-        let arrival = Arrival::Closed { jobs: 1, queue_depth: slots, think: Nanos::ZERO };
-        target.set_processes(tags_per_process(arrival));
-        run_phase(target, &mut generator, arrival, amount, seed, &mut forget)?;
-        if forget.errors > 0 {
-            warnings.push(format!("{} requests failed while preconditioning", forget.errors));
-        }
-        Ok(())
     }
 
     fn log_writer(&self) -> Result<Option<LogWriter>> {
@@ -235,7 +227,7 @@ impl Repeat<'_> {
     /// A range that begins beyond the end of the target leaves nothing to ask for.
     fn check_ranges(&self, capacity: Bytes) -> Result<()> {
         let outside = |s: &&StreamSpec| s.span.start >= capacity;
-        let Some(stream) = self.workload.streams.iter().find(outside) else { return Ok(()) };
+        let Some(stream) = self.workload.all_streams().find(outside) else { return Ok(()) };
         Err(Error::usage(
             "range-outside",
             format!(
@@ -248,7 +240,7 @@ impl Repeat<'_> {
 
     fn range_warnings(&self, capacity: Bytes) -> Vec<String> {
         let beyond = |s: &&StreamSpec| s.span.end.is_some_and(|end| end > capacity);
-        let cut = self.workload.streams.iter().find(beyond);
+        let cut = self.workload.all_streams().find(beyond);
         let text = |_| format!("the range was cut to the target's {capacity}");
         cut.map(text).into_iter().collect()
     }
@@ -306,44 +298,4 @@ fn tags_per_process(arrival: Arrival) -> u32 {
         Arrival::Closed { queue_depth, .. } => queue_depth,
         Arrival::Open { max_in_flight, .. } => max_in_flight,
     }
-}
-
-/// One line of what a workload does.
-fn summary(workload: &WorkloadSpec) -> String {
-    let parts: Vec<String> = workload.streams.iter().map(stream_summary).collect();
-    let arrival = match workload.arrival {
-        Arrival::Closed { jobs, queue_depth, think } => {
-            let mut text = if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") };
-            if queue_depth > 1 {
-                text += &format!(" x queue depth {queue_depth}");
-            }
-            if think > Nanos::ZERO {
-                text += &format!(", {think} think time");
-            }
-            text
-        }
-        Arrival::Open { interval, poisson, .. } => {
-            let kind = if poisson { "Poisson" } else { "fixed" };
-            format!("{kind} arrivals every {interval}")
-        }
-    };
-    format!("{}, {arrival}", parts.join(" / "))
-}
-
-fn stream_summary(stream: &StreamSpec) -> String {
-    let way = match stream.read_share {
-        s if s >= 1.0 => "read".to_owned(),
-        s if s <= 0.0 => "write".to_owned(),
-        s => format!("{:.0} % read", s * 100.0),
-    };
-    let pattern = match stream.address {
-        Address::Sequential => "sequential".to_owned(),
-        Address::Random => "random".to_owned(),
-        Address::Mixed { random_share } => format!("{:.0} % random", random_share * 100.0),
-        Address::Stride { step } => format!("stride {step}"),
-        Address::Zipf { theta } => format!("zipf {theta}"),
-        Address::HotCold { .. } => "hot/cold".to_owned(),
-    };
-    let sizes: Vec<String> = stream.sizes.iter().map(|(s, _)| s.to_string()).collect();
-    format!("{pattern} {way} {}", sizes.join("+"))
 }

@@ -30,14 +30,14 @@ pub fn is_interrupted() -> bool {
 
 /// Where finished requests go.
 pub trait Sink {
-    /// Takes one request.
-    fn sample(&mut self, sample: Sample);
+    /// Takes one request: the `number`-th that was submitted in its phase, from 0.
+    fn sample(&mut self, number: u64, sample: Sample);
 }
 
 impl Sink for Recorder {
     #[inline]
-    fn sample(&mut self, sample: Sample) {
-        self.record(sample);
+    fn sample(&mut self, number: u64, sample: Sample) {
+        self.record(number, sample);
     }
 }
 
@@ -50,7 +50,7 @@ pub struct Forget {
 
 impl Sink for Forget {
     #[inline]
-    fn sample(&mut self, sample: Sample) {
+    fn sample(&mut self, _number: u64, sample: Sample) {
         self.errors += u64::from(sample.error != 0);
     }
 }
@@ -82,6 +82,7 @@ pub fn run_phase<T: Target, S: Sink>(
 #[derive(Clone, Copy)]
 struct InFlight {
     submit: Nanos,
+    number: u64,
     ask: Ask,
 }
 
@@ -125,6 +126,7 @@ struct Phase {
     queue_depth: u32,
     open: Option<Open>,
     rounds: Option<Rounds>,
+    submitted: u64,
     in_flight: usize,
     unfinished: u64,
     last: Nanos,
@@ -150,7 +152,7 @@ impl Phase {
             deadline: if let Amount::Time(t) = end { start + t } else { Nanos::NEVER },
             requests_left: if let Amount::Requests(n) = end { n } else { u64::MAX },
             bytes_left: if let Amount::Bytes(b) = end { b.0 } else { u64::MAX },
-            slots: vec![InFlight { submit: start, ask: idle }; slots as usize],
+            slots: vec![InFlight { submit: start, number: 0, ask: idle }; slots as usize],
             free: (0..slots).rev().collect(),
             thinking: BinaryHeap::new(),
             think,
@@ -162,6 +164,7 @@ impl Phase {
                 }
                 _ => None,
             },
+            submitted: 0,
             in_flight: 0,
             unfinished: 0,
             last: start,
@@ -237,7 +240,8 @@ impl Phase {
                 ));
             }
             self.free.pop();
-            self.slots[slot as usize] = InFlight { submit: intended, ask };
+            self.slots[slot as usize] = InFlight { submit: intended, number: self.submitted, ask };
+            self.submitted += 1;
             self.in_flight += 1;
             self.requests_left -= 1;
             self.bytes_left = self.bytes_left.saturating_sub(ask.length.0);
@@ -272,7 +276,7 @@ impl Phase {
             if let Some(rounds) = &mut self.rounds {
                 rounds.count += 1;
             }
-            sink.sample(Sample {
+            let sample = Sample {
                 submit: slot.submit - self.start,
                 complete: completion.at - self.start,
                 offset: slot.ask.offset,
@@ -280,7 +284,8 @@ impl Phase {
                 op: slot.ask.op,
                 job: completion.tag / self.queue_depth,
                 error: completion.error,
-            });
+            };
+            sink.sample(slot.number, sample);
         } else {
             self.unfinished += 1;
         }
@@ -320,7 +325,8 @@ impl Phase {
     }
 }
 
-fn interrupted() -> Error {
+/// The end of a phase that [`interrupt`] asked for.
+pub(crate) fn interrupted() -> Error {
     Error {
         kind: ErrorKind::Interrupted,
         ..Error::usage(
@@ -374,7 +380,8 @@ mod tests {
     #[derive(Default)]
     struct Keep(Vec<Sample>);
     impl Sink for Keep {
-        fn sample(&mut self, sample: Sample) {
+        fn sample(&mut self, number: u64, sample: Sample) {
+            assert_eq!(number, self.0.len() as u64, "the server keeps the order");
             self.0.push(sample);
         }
     }

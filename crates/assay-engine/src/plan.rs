@@ -2,6 +2,8 @@
 
 mod array;
 
+pub(crate) use array::switch_caches_off;
+
 use crate::error::{Error, Result};
 use crate::safety::Intent;
 use crate::target::block::{self, Kind, Opened};

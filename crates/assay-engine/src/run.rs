@@ -5,10 +5,10 @@
 //! only whole files. Modelled targets run side by side; targets on the wall clock run alone, one
 //! after the other.
 
-use crate::cell::{cell_id, run_cell};
+use crate::cell::{cell_id, cell_target, hosts_of, run_cell};
 use crate::error::{Error, Result};
 use crate::plan::{PlanError, PlannedTarget, reopen_target};
-use assay_spec::experiment::{Experiment, WorkloadSpec};
+use assay_spec::experiment::{Experiment, HostVariant, WorkloadSpec};
 use assay_spec::record::{
     CellPlan, CellRecord, CellsRecord, ExperimentRecord, HostRecord, IntentRecord, RunRecord,
     SCHEMA,
@@ -53,6 +53,9 @@ pub struct Asked {
     pub started: String,
     /// What the user allowed.
     pub intent: IntentRecord,
+    /// Targets, as written, that every experiment measures; the others are measured by those that
+    /// name them.
+    pub everywhere: Vec<String>,
 }
 
 impl Run {
@@ -63,17 +66,14 @@ impl Run {
         targets: Vec<PlannedTarget>,
         host: HostRecord,
     ) -> Run {
-        let mut plan = Vec::new();
-        for (experiment, _) in &experiments {
-            for workload in &experiment.workloads {
-                plan.extend(targets.iter().map(|target| CellPlan {
-                    id: cell_id(&experiment.name, &workload.name, &target.record.name),
-                    experiment: experiment.name.clone(),
-                    workload: workload.name.clone(),
-                    target: target.record.name.clone(),
-                }));
-            }
-        }
+        let of = |experiment: &Experiment| {
+            let asked_for = |target: &&PlannedTarget| {
+                let written = &target.record.written;
+                experiment.targets.contains(written) || asked.everywhere.contains(written)
+            };
+            plan_of(experiment, targets.iter().filter(asked_for))
+        };
+        let plan = experiments.iter().flat_map(|(e, _)| of(e)).collect();
         let (experiments, texts): (Vec<_>, Vec<_>) = experiments.into_iter().unzip();
         let record = RunRecord {
             schema: SCHEMA,
@@ -142,15 +142,15 @@ impl Run {
             .collect();
         let missing: Vec<usize> = (0..total).filter(|i| !finished.contains_key(i)).collect();
         let (virtual_time, wall): (Vec<usize>, Vec<usize>) =
-            missing.into_iter().partition(|i| self.target_of(*i).record.virtual_time);
+            missing.into_iter().partition(|i| self.takes_virtual_time(*i));
         let finished = Mutex::new(finished);
         let one = |index: usize| -> Result<()> {
             let plan = &self.record.plan[index];
             observer.started(plan);
             let (experiment, workload) = self.workload_of(plan);
+            let (target, host) = self.place_of(plan);
             let seed = self.record.seed;
-            let cell =
-                run_cell(experiment, workload, self.target_of(index), seed, Some(directory))?;
+            let cell = run_cell(experiment, workload, target, host, seed, Some(directory))?;
             let mut finished = finished.lock().expect("no cell panics while it holds the lock");
             finished.insert(index, cell.clone());
             let cells = CellsRecord { schema: SCHEMA, cells: finished.values().cloned().collect() };
@@ -163,9 +163,19 @@ impl Run {
         Ok(finished.into_inner().expect("no cell panicked").into_values().collect())
     }
 
-    fn target_of(&self, index: usize) -> &PlannedTarget {
-        let name = &self.record.plan[index].target;
-        self.targets.iter().find(|t| t.record.name == *name).expect("the plan names its targets")
+    fn takes_virtual_time(&self, index: usize) -> bool {
+        self.place_of(&self.record.plan[index]).0.record.virtual_time
+    }
+
+    /// The target of a cell and the machine it is behind.
+    fn place_of(&self, plan: &CellPlan) -> (&PlannedTarget, &HostVariant) {
+        let (experiment, _) = self.workload_of(plan);
+        let mut places = self
+            .targets
+            .iter()
+            .flat_map(|target| hosts_of(experiment, target).iter().map(move |host| (target, host)));
+        let found = places.find(|(target, host)| cell_target(host, target) == plan.target);
+        found.expect("the plan names its targets")
     }
 
     fn workload_of(&self, plan: &CellPlan) -> (&Experiment, &WorkloadSpec) {
@@ -174,6 +184,26 @@ impl Run {
         let workload = experiment.workloads.iter().find(|w| w.name == plan.workload);
         (experiment, workload.expect("the plan names its workloads"))
     }
+}
+
+/// The cells of an experiment: every workload on every target behind every machine.
+fn plan_of<'a>(
+    experiment: &'a Experiment,
+    targets: impl Iterator<Item = &'a PlannedTarget>,
+) -> Vec<CellPlan> {
+    let place = |target| {
+        let name = move |host| cell_target(host, target);
+        hosts_of(experiment, target).iter().map(name)
+    };
+    let places: Vec<String> = targets.flat_map(place).collect();
+    let cell = |workload: &WorkloadSpec, target: &String| CellPlan {
+        id: cell_id(&experiment.name, &workload.name, target),
+        experiment: experiment.name.clone(),
+        workload: workload.name.clone(),
+        target: target.clone(),
+    };
+    let of = |workload| places.iter().map(move |target| cell(workload, target));
+    experiment.workloads.iter().flat_map(of).collect()
 }
 
 /// Another version may measure otherwise, and one run must not hold the numbers of two.

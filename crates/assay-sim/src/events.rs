@@ -135,8 +135,8 @@ impl Events {
         (key != NEVER).then_some(Nanos(key >> self.bits))
     }
 
-    /// Takes out the next event if it is not after `until`: time passes to it. Returns its queue and
-    /// its slot.
+    /// Takes out the next event if it is not after `until`: time passes to it. Returns its queue
+    /// and its slot.
     #[inline]
     pub(crate) fn pop(&mut self, until: Nanos) -> Option<(Queue, usize)> {
         let key = self.first();

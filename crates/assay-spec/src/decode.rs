@@ -6,10 +6,12 @@
 //! value.
 
 mod hint;
+mod lists;
 
 use crate::diagnostic::{Diagnostic, Kind, Place, closest, one_of};
 use crate::units::{Bytes, Nanos, QuantityError, SIZE_EXPECTED, TIME_EXPECTED};
 use hint::Wanted;
+pub use lists::List;
 use std::ops::Range;
 use std::str::FromStr;
 use toml::Spanned;
@@ -108,7 +110,7 @@ fn no_format(top: &Section<'_>) -> Box<Diagnostic> {
 }
 
 /// One table, being emptied key by key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Section<'a> {
     source: Source<'a>,
     what: &'static str,
@@ -121,7 +123,7 @@ pub struct Section<'a> {
     elsewhere: Vec<(&'static str, &'static str)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry<'a> {
     key: String,
     key_span: Range<usize>,
@@ -364,7 +366,7 @@ impl<'a> Section<'a> {
         let Some(v) = self.take(key) else {
             return default.ok_or_else(|| self.missing(key, &limits, Wanted::Number));
         };
-        let n = match as_number(v.get_ref()) {
+        let n = match number_of(v.get_ref()) {
             Some(n) => n,
             None => return Err(self.wrong_type(key, &v, &limits, Wanted::Number)),
         };
@@ -398,15 +400,17 @@ impl<'a> Section<'a> {
         self.quantity(key, TIME_EXPECTED, Wanted::Time)
     }
 
-    /// An optional time of waiting, zero if absent, an hour at most.
-    pub fn pause(&mut self, key: &'static str) -> Decoded<Nanos> {
+    /// An optional time of waiting, zero if absent, `longest` at most.
+    pub fn pause(&mut self, key: &'static str, longest: Nanos) -> Decoded<Nanos> {
         let value = self.optional_time(key)?.unwrap_or(Nanos::ZERO);
-        if value <= Nanos::from_secs(3600) {
+        if value <= longest {
             return Ok(value);
         }
+        let most = in_hours(longest);
         let message = format!("`{key}` = {value} is out of range");
-        let e = self.error(Kind::OutOfRange, self.span_of(key), message, "at most 1h");
-        Err(with_hint(e, format!("the nearest that can be is `{key} = \"1h\"`")))
+        let expected = format!("at most {most}");
+        let e = self.error(Kind::OutOfRange, self.span_of(key), message, expected);
+        Err(with_hint(e, format!("the nearest that can be is `{key} = \"{most}\"`")))
     }
 
     fn quantity<T: FromStr<Err = QuantityError>>(
@@ -557,6 +561,10 @@ impl<'a> Section<'a> {
     }
 }
 
+fn in_hours(time: Nanos) -> String {
+    format!("{}h", time.0 / 3_600_000_000_000)
+}
+
 fn whole_number(range: &Range<u32>) -> String {
     format!("a whole number from {} to {}", range.start, range.end - 1)
 }
@@ -565,7 +573,8 @@ fn article(word: &str) -> &'static str {
     if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
-fn as_number(value: &DeValue<'_>) -> Option<f64> {
+/// A number, or a percentage in a string.
+pub(crate) fn number_of(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
         DeValue::Float(x) => x.as_str().parse().ok(),

@@ -17,13 +17,13 @@ mod ssd;
 pub use controller::ControllerSpec;
 pub use ftl::{
     Allocation, BackgroundSpec, CollectionSpec, CopyPath, Frontiers, FtlSpec, HybridSpec, Pace,
-    PageMapSpec, VictimSpec, WearSpec,
+    PageMapSpec, UnitReads, VictimSpec, WearSpec,
 };
 pub use hdd::{
     CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, SkewSpec, ZoneSpec,
 };
 pub use nand::{NandSpec, PlaneMode};
-pub use ssd::{BufferSpec, ReadAheadSpec, SsdSpec};
+pub use ssd::{BufferSpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec};
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Kind, closest};
@@ -95,6 +95,19 @@ impl DeviceSpec {
     /// Decodes a device file.
     pub fn parse(source: Source<'_>) -> Decoded<DeviceSpec> {
         document(source, "device", decode_device)
+    }
+
+    /// Switches the write cache, as `hdparm -W` does: without it, a write is answered when it is on
+    /// the medium.
+    pub fn set_write_cache(&mut self, on: bool) {
+        match &mut self.kind {
+            DeviceKind::Ssd(ssd) => {
+                if let BufferSpec::Dram { write_back, .. } = &mut ssd.buffer {
+                    *write_back = on;
+                }
+            }
+            DeviceKind::Hdd(hdd) => hdd.cache.write_cache = on,
+        }
     }
 
     /// True if the drive answers to this name.

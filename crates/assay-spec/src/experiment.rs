@@ -3,17 +3,23 @@
 //! An experiment is a set of workloads, each run on each target: one cell per pair. `docs/spec.md`
 //! lists every key; `examples/` has a commented file for each feature.
 
+mod family;
 mod host;
+mod phase;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod workload;
 
-pub use host::{ElevatorKind, Elevators, HostSpec};
+pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};
+pub use phase::{Amount, Phases, StartState, SteadyRule, Step};
 pub use stream::{Address, Span, StreamSpec};
-pub use workload::{Amount, Arrival, Expectation, Phases, StartState, SteadyRule, WorkloadSpec};
+pub use workload::{Arrival, Expectation, WorkloadSpec};
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
-use crate::diagnostic::Kind;
+use crate::diagnostic::{Diagnostic, Kind};
 use crate::units::Nanos;
+use std::ops::Range;
 
 /// One question, asked of some targets.
 #[derive(Clone, Debug)]
@@ -30,8 +36,8 @@ pub struct Experiment {
     pub repeats: u32,
     /// Whether a per-request log is kept.
     pub log: bool,
-    /// The machine around a modelled drive.
-    pub host: HostSpec,
+    /// The machines around modelled drives, at least one: each drive is measured behind each.
+    pub hosts: Vec<HostVariant>,
     /// Length of time-ended phases on targets that run on the wall clock, if not the model's.
     pub wall_clock: Option<Nanos>,
     /// The workloads.
@@ -42,6 +48,13 @@ impl Experiment {
     /// Decodes an experiment file.
     pub fn parse(source: Source<'_>) -> Decoded<Experiment> {
         document(source, "experiment", decode)
+    }
+
+    /// What a cell's target is called in `targets`: without the name of its machine.
+    pub fn without_host<'t>(&self, target: &'t str) -> &'t str {
+        let names = self.hosts.iter().filter_map(|host| host.name.as_deref());
+        let mut plain = names.filter_map(|name| target.strip_prefix(name)?.strip_prefix('/'));
+        plain.next().unwrap_or(target)
     }
 }
 
@@ -55,14 +68,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     let targets: Vec<String> = top.strings("targets")?.into_iter().map(|(s, _)| s).collect();
     let repeats = top.count("repeats", 1..1001, Some(1))?;
     let log = top.boolean("log", true)?;
-    let host = match top.optional_section("host", "host")? {
-        None => HostSpec::default(),
-        Some(mut section) => {
-            let host = host::decode(&mut section)?;
-            section.finish()?;
-            host
-        }
-    };
+    let hosts = host::decode_all(top)?;
     let wall_clock = match top.optional_section("wall-clock", "wall-clock")? {
         None => None,
         Some(mut s) => {
@@ -72,26 +78,38 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         }
     };
     let mut workloads: Vec<WorkloadSpec> = Vec::new();
-    for mut section in top.sections("workload", "workload")? {
-        let name_span = section.span_of("name");
-        let workload = workload::decode(&mut section)?;
-        if !is_name(&workload.name) {
-            return Err(bad_name(top, name_span, &workload.name));
+    for section in top.sections("workload", "workload")? {
+        for member in family::members(section)? {
+            let name_span = member.span_of("name");
+            let workload = decode_workload(top, member)?;
+            if workloads.iter().any(|w| w.name == workload.name) {
+                return Err(twice(top, name_span, &workload.name));
+            }
+            workloads.push(workload);
         }
-        if workloads.iter().any(|w| w.name == workload.name) {
-            let message = format!("two workloads are called `{}`", workload.name);
-            let e = top.error(Kind::Impossible, name_span, message, "another name");
-            let hint = "cells are told apart by it; say what sets this workload apart";
-            return Err(with_hint(e, hint));
-        }
-        section.finish()?;
-        workloads.push(workload);
     }
     if workloads.is_empty() {
         let e = top.error(Kind::MissingKey, 0..0, "the experiment has no workload", "");
         return Err(with_hint(e, "add a `[[workload]]` section; see `examples/`"));
     }
-    Ok(Experiment { name, question, source, targets, repeats, log, host, wall_clock, workloads })
+    Ok(Experiment { name, question, source, targets, repeats, log, hosts, wall_clock, workloads })
+}
+
+fn decode_workload(top: &Section<'_>, mut section: Section<'_>) -> Decoded<WorkloadSpec> {
+    let name_span = section.span_of("name");
+    let workload = workload::decode(&mut section)?;
+    if !is_name(&workload.name) {
+        return Err(bad_name(top, name_span, &workload.name));
+    }
+    section.finish()?;
+    Ok(workload)
+}
+
+/// The complaint about two workloads of one name.
+fn twice(top: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
+    let message = format!("two workloads are called `{name}`");
+    let e = top.error(Kind::Impossible, span, message, "another name");
+    with_hint(e, "cells are told apart by it; say what sets this workload apart")
 }
 
 /// Names become file names: lower-case letters, digits, `-`, at most 64.
@@ -101,11 +119,7 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// The complaint about a name that is none.
-pub(crate) fn bad_name(
-    top: &Section<'_>,
-    span: std::ops::Range<usize>,
-    name: &str,
-) -> Box<crate::diagnostic::Diagnostic> {
+pub(crate) fn bad_name(top: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
     let expected = "lower-case letters, digits and `-`, at most 64 of them";
     let e = top.error(Kind::UnknownValue, span, format!("`{name}` cannot be a name"), expected);
     with_hint(e, format!("`{}` would do", near_name(name)))

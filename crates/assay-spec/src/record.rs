@@ -161,6 +161,9 @@ pub struct RepeatRecord {
     pub ops: Vec<OpRecord>,
     /// The measured phase, second by second.
     pub series: SeriesRecord,
+    /// The first requests one by one, if the workload keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstRecord>,
     /// How the steady-state rule ended, if a phase had one.
     pub steady: Option<SteadyRecord>,
     /// Numbers the target tells of itself, e.g. write amplification; (name, value).
@@ -201,6 +204,42 @@ pub struct SeriesRecord {
     pub latency_max_ns: Vec<u64>,
 }
 
+/// The first requests of a measured phase, in the order of submission; those that failed or were
+/// still in flight at its end are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstRecord {
+    /// Their latencies.
+    pub latency_ns: Vec<u64>,
+    /// The kind of each: first letters of [`Op::name`]; a single one if all are of one kind.
+    pub ops: String,
+}
+
+impl FirstRecord {
+    /// Requests with their latencies in ns, in order.
+    pub fn new(requests: &[(Op, Nanos)]) -> FirstRecord {
+        let letter = |op: Op| op.name().chars().next().unwrap_or_default();
+        let all: String = requests.iter().map(|(op, _)| letter(*op)).collect();
+        let alike = requests.windows(2).all(|pair| pair[0].0 == pair[1].0);
+        FirstRecord {
+            latency_ns: requests.iter().map(|(_, latency)| latency.0).collect(),
+            ops: if alike { all.chars().take(1).collect() } else { all },
+        }
+    }
+
+    /// The latencies in ns of one kind of request, or of all.
+    pub fn latencies(&self, op: Option<Op>) -> Vec<u64> {
+        let Some(wanted) = op.and_then(|op| op.name().bytes().next()) else {
+            return self.latency_ns.clone();
+        };
+        let letters = self.ops.as_bytes();
+        let of =
+            |index: usize| if letters.len() == 1 { letters.first() } else { letters.get(index) };
+        let kept = self.latency_ns.iter().enumerate();
+        kept.filter(|(index, _)| of(*index) == Some(&wanted)).map(|(_, ns)| *ns).collect()
+    }
+}
+
 /// How a steady-state rule ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -215,4 +254,22 @@ pub struct SteadyRecord {
     pub slope: f64,
     /// Whether the rule held at the end.
     pub reached: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_requests_are_kept_with_their_kinds() {
+        let (r, w) = (Op::Read, Op::Write);
+        let mixed = FirstRecord::new(&[(r, Nanos(5)), (w, Nanos(9)), (r, Nanos(6))]);
+        assert_eq!(mixed.ops, "rwr");
+        assert_eq!(mixed.latencies(None), [5, 9, 6]);
+        assert_eq!((mixed.latencies(Some(r)), mixed.latencies(Some(w))), (vec![5, 6], vec![9]));
+        let reads = FirstRecord::new(&[(r, Nanos(5)), (r, Nanos(6))]);
+        assert_eq!(reads.ops, "r");
+        assert_eq!((reads.latencies(Some(r)), reads.latencies(Some(w))), (vec![5, 6], vec![]));
+        assert_eq!(FirstRecord::new(&[]), FirstRecord::default());
+    }
 }

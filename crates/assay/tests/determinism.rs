@@ -32,7 +32,19 @@ size = "16KiB"
 pattern = "random"
 range = "256MiB"
 jobs = 4
+first = 200
 measure = { time = "3s" }
+
+[[workload.precondition]]
+read_share = 0.5
+size = "4KiB"
+pattern = "random"
+range = "256MiB"
+think = "1ms"
+requests = 200
+
+[[workload.precondition]]
+idle = "10m"
 
 [[workload]]
 name = "seq-wr"

@@ -70,7 +70,7 @@ fn drive_refused(changes: &[(&str, &str)], stderr: &str) {
 /// What a workload with one stream in a closed loop takes; `@KEYS` below.
 const KEYS: &str = "expected one of `name`, `stream`, `read_share`, `sizes`, `size`, `pattern`, \
                     `range`, `rate`, `jobs`, `queue_depth`, `think`, `start`, `precondition`, \
-                    `settle`, `measure`, `expect`";
+                    `settle`, `measure`, `write_cache`, `first`, `expect`";
 
 /// For every kind of mistake: what is changed in [`EXPERIMENT`], and what is said then.
 const KINDS: &[(&str, &str, &str, &str)] = &[
@@ -95,7 +95,7 @@ error: unknown key `queue_deph` in host
   --> slow.toml:7:1
    |
  7 | queue_deph = 4
-   | ^^^^^^^^^^ expected one of `gap`, `queue_depth`, `elevator`
+   | ^^^^^^^^^^ expected one of `name`, `gap`, `queue_depth`, `elevator`
 hint: did you mean `queue_depth`?"#,
     ),
     (
@@ -654,16 +654,16 @@ error: `measure` is an integer
 hint: write e.g. `measure = { time = "10s" }`"#,
     ),
     (
-        "wrong-type",
+        "impossible",
         "\"4KiB\"",
         "[\"4KiB\"]",
         r#"
-error: `size` is an array
+error: a list of `size` makes several workloads of one name
   --> slow.toml:9:8
    |
  9 | size = ["4KiB"]
-   |        ^^^^^^^^ expected a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`
-hint: write e.g. `size = "4KiB"`"#,
+   |        ^^^^^^^^ expected `{size}` in the name, for the value
+hint: write e.g. `name = "read-{size}"`; a single value needs no brackets"#,
     ),
     (
         "bad-unit",
@@ -821,6 +821,54 @@ error: two workloads are called `read`
 14 | name = "read"
    |        ^^^^^^ expected another name
 hint: cells are told apart by it; say what sets this workload apart"#,
+    ),
+    (
+        "impossible",
+        "size = \"4KiB\"",
+        "size = [\"4KiB\", \"8KiB\"]",
+        r#"
+error: a list of `size` makes several workloads of one name
+  --> slow.toml:9:8
+   |
+ 9 | size = ["4KiB", "8KiB"]
+   |        ^^^^^^^^^^^^^^^^ expected `{size}` in the name, for the value
+hint: write e.g. `name = "read-{size}"`"#,
+    ),
+    (
+        "impossible",
+        "name = \"read\"",
+        "name = \"read-{size}\"",
+        r#"
+error: `{size}` in the name, and no list of `size`
+  --> slow.toml:7:8
+   |
+ 7 | name = "read-{size}"
+   |        ^^^^^^^^^^^^^ expected a name, or a list beside it
+hint: it stands for the values of a list, e.g. `size = ["4KiB", "16KiB"]`"#,
+    ),
+    (
+        "impossible",
+        "[[workload]]",
+        "[[host]]\nname = \"ncq\"\n[[host]]\nname = \"ncq\"\n\n[[workload]]",
+        r#"
+error: two hosts are called `ncq`
+  --> slow.toml:9:8
+   |
+ 9 | name = "ncq"
+   |        ^^^^^ expected another name
+hint: cells are told apart by it: `NAME/TARGET`; one host at most has none"#,
+    ),
+    (
+        "out-of-range",
+        "measure",
+        "precondition = [{ idle = \"0\" }]\nmeasure",
+        r#"
+error: the step is empty
+  --> slow.toml:11:26
+   |
+11 | precondition = [{ idle = "0" }]
+   |                          ^^^ expected more than nothing
+hint: make it longer, or leave the step out"#,
     ),
 ];
 
@@ -1247,7 +1295,7 @@ error: unknown key `alocation` in ftl
   --> drive.toml:30:1
    |
 30 | alocation = { value = "static", assumed = "" }
-   | ^^^^^^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`
+   | ^^^^^^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`
 hint: did you mean `allocation`?"#,
     );
     drive_refused(
@@ -1257,7 +1305,7 @@ error: `unit` goes with mapping `hybrid` only
   --> drive.toml:30:1
    |
 30 | unit = { value = "4KiB", assumed = "" }
-   | ^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`
+   | ^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`
 hint: remove `unit`, or take mapping `hybrid`"#,
     );
     let collection = "[collection]\nvictm = { value = \"fifo\", assumed = \"\" }\n\n[buffer]";
@@ -1268,7 +1316,7 @@ error: unknown key `victm` in collection
   --> drive.toml:33:1
    |
 33 | victm = { value = "fifo", assumed = "" }
-   | ^^^^^ expected one of `victim`, `pace`, `frontiers`, `copy`
+   | ^^^^^ expected one of `victim`, `pace`, `frontiers`, `copy`, `target`
 hint: did you mean `victim`?"#,
     );
     drive_refused(
@@ -1432,6 +1480,44 @@ error: there is no metric `bandwith`
    |            ^^^^^^^^
 hint: did you mean `bandwidth`?"#,
     );
+    refused(
+        "measure",
+        "expect = [\"first4 > 2\"]\nmeasure",
+        r#"
+error: `first4` is a time, and `2` has no unit
+  --> slow.toml:11:21
+   |
+11 | expect = ["first4 > 2"]
+   |                     ^
+hint: write the unit, e.g. `first4 > 2ms`"#,
+    );
+}
+
+#[test]
+fn what_was_not_kept_is_said_where_an_expectation_wants_it() {
+    let directory = temporary();
+    let lines = "first = 3\nexpect = [\"first4 > 1us\", \"first3 > 1us\"]\nmeasure";
+    std::fs::write(directory.path().join("slow.toml"), changed(EXPERIMENT, "measure", lines))
+        .expect("written");
+    let output = assay(directory.path(), &["run", "slow.toml", "--out", "out", "--quiet"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let unmet = "not met: first4 > 1us of slow/read@ssd-m: first4: 3 of the first requests were \
+                 kept, and 4 are needed; `first` in the workload says how many are\n";
+    assert_eq!((said.as_ref(), output.status.code()), (unmet, Some(1)));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_no_text_is_no_bug() {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = temporary();
+    std::fs::write(directory.path().join("slow.toml"), EXPERIMENT).expect("written");
+    let out = std::ffi::OsStr::from_bytes(b"out-\xff");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.current_dir(directory.path()).args(["run", "slow.toml", "--quiet", "--out"]).arg(out);
+    let output = command.output().expect("the binary runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(directory.path().join(out).join("run.json").exists());
 }
 
 #[test]

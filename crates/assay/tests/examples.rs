@@ -25,9 +25,12 @@ const EXAMPLES: &[&str] = &[
     "elevator",
     "endings",
     "expectations",
+    "first",
     "host",
+    "hosts",
     "hot-cold",
     "interleave",
+    "lists",
     "mixed",
     "no-log",
     "open-loop",
@@ -40,6 +43,7 @@ const EXAMPLES: &[&str] = &[
     "sizes",
     "stride",
     "targets",
+    "write-cache",
     "zipf",
 ];
 

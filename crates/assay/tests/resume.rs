@@ -245,6 +245,36 @@ fn ctrl_c_before_the_first_cell_names_resume_too() {
     ctrl_c_when_there_is("run.json");
 }
 
+/// Nothing is asked for an hour of the wall clock, but nobody must wait so long.
+const IDLE: &str = r#"
+format = 1
+name = "idle"
+question = "Does Ctrl-C end a step that is idle?"
+targets = ["null"]
+
+[[workload]]
+name = "read"
+read_share = 1.0
+size = "4KiB"
+pattern = "random"
+precondition = { idle = "1h" }
+measure = { requests = 10 }
+"#;
+
+#[test]
+fn ctrl_c_ends_a_step_that_is_idle() {
+    let (_alone, dir) = (alone(), temporary());
+    let place = place(dir.path(), "idle");
+    fs::write(place.join("idle.toml"), IDLE).unwrap();
+    let mut child = start(&place, "idle.toml");
+    assert!(wait_for(&mut child, &place.join("out/series")));
+    assert!(wait_for(&mut child, &place.join("out/run.json")));
+    let output = interrupt(child);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{talk}");
+    assert!(talk.contains("`assay resume out`"), "{talk}");
+}
+
 /// A run of a few requests on a drive in a file of its own, whose last cell is then forgotten.
 fn unfinished(dir: &Path) -> (PathBuf, BTreeMap<PathBuf, Vec<u8>>) {
     let place = place(dir, "unfinished");

@@ -43,7 +43,7 @@ fn the_table_says_what_each_request_waited_for() {
     let text = stdout(&assay(&["explain", "--timeline", "sim:ssd-l", "--requests", "70"]));
     let lines: Vec<&str> = text.lines().filter(|l| l.contains(" write ")).collect();
     assert_eq!(lines.len(), 70, "{text}");
-    assert!(lines[0].contains("program 800 µs"), "{}", lines[0]);
+    assert!(lines[0].contains("program "), "{}", lines[0]);
     assert!(lines[69].contains("(merge)") && lines[69].contains("wait for die"), "{}", lines[69]);
     let text = stdout(&assay(&["explain", "--timeline", "sim:wd1600js", "--requests", "5"]));
     assert_eq!(text.matches(" seek ").count(), 5, "each request: {text}");

@@ -134,3 +134,14 @@ fn nothing_overflows_and_nothing_panics() {
         let _ = Expr::parse(&String::from_utf8_lossy(&bytes));
     }
 }
+
+#[test]
+fn a_target_may_have_the_name_of_its_machine_before_it() {
+    let expression = Expr::parse("{rnd-rd@noop/ssd-l:bandwidth} / 1MB/s > 2").unwrap();
+    let [r] = expression.references()[..] else { panic!("one reference") };
+    assert_eq!((r.workload.as_str(), r.target.as_str()), ("rnd-rd", "noop/ssd-l"));
+    assert_eq!(
+        (r.metric.as_str(), r.to_string().as_str()),
+        ("bandwidth", "rnd-rd@noop/ssd-l:bandwidth")
+    );
+}

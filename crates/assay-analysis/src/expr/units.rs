@@ -202,7 +202,7 @@ fn is_zero(n: &Node) -> bool {
 
 /// The unit of a metric, as [`metric::NAMES`] has it; `None` if only the target knows.
 fn of_metric(name: &str) -> Option<Dimension> {
-    if !metric::is_known(name) {
+    if !metric::is_measured(name) {
         return None;
     }
     let kinds = ["read.", "write.", "trim.", "flush."];
@@ -210,7 +210,7 @@ fn of_metric(name: &str) -> Option<Dimension> {
     Some(match bare {
         "bandwidth" => Dimension::RATE,
         "iops" => Dimension::IOPS,
-        "requests" | "errors" => Dimension::PLAIN,
+        "requests" | "errors" | "period" => Dimension::PLAIN,
         _ if bare.starts_with("share") => Dimension::PLAIN,
         // Means, extremes, percentiles, and the length of the phase.
         _ => Dimension::TIME,
@@ -235,6 +235,7 @@ mod tests {
             assert_eq!(unit(name), *expected, "{name}");
         }
         assert_eq!((unit("read.p99.9"), unit("share<1ms"), unit("wa")), ("ns", "count", ""));
+        assert_eq!((unit("first4"), unit("read.rest20"), unit("period")), ("ns", "ns", "count"));
     }
 
     #[test]
@@ -255,6 +256,8 @@ mod tests {
             "not (read.p99 > 3 * write.p99)",
             "wa < 1.5",
             "wa < 1.5ms",
+            "first4 > 2 * rest",
+            "period == 64",
             "spread(p50, p99) < 3",
             "max(p50, p99) < 1s",
             "sqrt(p50 * p99) < 1ms",

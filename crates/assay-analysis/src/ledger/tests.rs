@@ -83,6 +83,16 @@ fn a_predicate_that_does_not_parse_is_said_and_never_passes() {
     assert!(row.reason.contains("does not parse"), "{}", row.reason);
 }
 
+/// None of what is counted was seen: that is a result, not something missing.
+#[test]
+fn a_measure_without_a_finite_value_deviates() {
+    let mut l = ledger(r#"predicate = "{w@t:max} > 1us""#, "published = 3.0");
+    l.claims[0].values[0].measure = Some("1 / {w@t:share>1s}".into());
+    let row = verdict(&l, 100_000);
+    assert_eq!((row.verdict, row.values[0].reproduced), (Verdict::Deviates, None));
+    assert_eq!(row.values[0].why, "the measure has no finite value");
+}
+
 /// Every measure is a number and every predicate a truth value over well-formed references.
 #[test]
 fn every_bundled_ledger_is_understood() {

@@ -3,8 +3,11 @@
 pub mod log;
 pub mod series;
 
-use assay_spec::record::{OpRecord, SeriesRecord};
+mod first;
+
+use assay_spec::record::{FirstRecord, OpRecord, SeriesRecord};
 use assay_spec::{Bytes, Histogram, Nanos, Op};
+use first::First;
 use log::LogWriter;
 use series::Series;
 
@@ -31,6 +34,7 @@ pub struct Sample {
 pub struct Recorder {
     ops: [OpStat; Op::ALL.len()],
     series: Series,
+    first: First,
     log: Option<LogWriter>,
 }
 
@@ -44,18 +48,25 @@ struct OpStat {
 impl Recorder {
     /// A recorder, with a log if one is given.
     pub fn new(log: Option<LogWriter>) -> Recorder {
-        Recorder { ops: Default::default(), series: Series::new(), log }
+        Recorder { ops: Default::default(), series: Series::new(), first: First::default(), log }
     }
 
-    /// Takes one request.
+    /// The same, and it keeps the latencies of the first `count` requests one by one.
+    #[must_use]
+    pub fn keeping(self, count: u32) -> Recorder {
+        Recorder { first: First::new(count), ..self }
+    }
+
+    /// Takes one request, the `number`-th that was submitted, from 0.
     #[inline]
-    pub fn record(&mut self, sample: Sample) {
+    pub fn record(&mut self, number: u64, sample: Sample) {
         let op = &mut self.ops[sample.op as usize];
         let latency = sample.complete - sample.submit;
         if sample.error == 0 {
             op.bytes += sample.length.0;
             op.latency.record(latency);
             self.series.record(sample.complete, sample.length, latency);
+            self.first.record(number, sample.op, latency);
         } else {
             op.errors += 1;
         }
@@ -80,7 +91,12 @@ impl Recorder {
             })
         };
         let ops = Op::ALL.into_iter().zip(self.ops).filter_map(record).collect();
-        Ok(Recorded { ops, seconds: self.series.coarse(), fine: self.series.into_record() })
+        Ok(Recorded {
+            ops,
+            seconds: self.series.coarse(),
+            fine: self.series.into_record(),
+            first: self.first.into_record(),
+        })
     }
 }
 
@@ -93,4 +109,6 @@ pub struct Recorded {
     pub seconds: SeriesRecord,
     /// Tenth by tenth of a second.
     pub fine: SeriesRecord,
+    /// The first requests one by one, if they were to be kept.
+    pub first: Option<FirstRecord>,
 }

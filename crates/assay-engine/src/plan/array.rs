@@ -75,6 +75,16 @@ fn sections(saved: &str) -> Vec<(String, String)> {
     found
 }
 
+/// Switches the write caches of all members off.
+pub(crate) fn switch_caches_off(setup: &mut ArraySetup) {
+    for member in &mut setup.members {
+        match &mut member.drive {
+            MemberDrive::Device(spec) => spec.set_write_cache(false),
+            MemberDrive::Array(array) => switch_caches_off(array),
+        }
+    }
+}
+
 /// Where the texts come from, and which were used.
 struct Files {
     saved: Option<Vec<(String, String)>>,

@@ -22,6 +22,11 @@ pub(crate) trait Ftl: Send {
     /// one after the other; `token` is told how far it is, marked as `IN_CELLS` if the register is
     /// needed for something else. Returns the plane.
     fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32;
+    /// Saves the map to flash, if it is time; returns how many pages of it are on their way, each
+    /// of which gives a notice for request [`crate::ssd::MAP`].
+    fn save_map(&mut self, _nand: &mut Nand) -> u32 {
+        0
+    }
     /// Forgets a logical page.
     fn trim(&mut self, page: u32);
     /// What is half done is to be finished.

@@ -2,7 +2,7 @@
 
 use super::observe::Asked;
 use super::ops::{Kind, NO_OP};
-use super::{Cause, NOBODY, Nand, Plane, Spot};
+use super::{Batch, Cause, NOBODY, Nand, Plane, Spot};
 
 impl Nand {
     /// Asks for a read; `token` is told when the data is in the controller. Returns its number, for
@@ -13,6 +13,25 @@ impl Nand {
         self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
         let index = self.pool.put(Kind::Read, cause, spot, token);
         self.ask(index, spot.plane);
+        index
+    }
+
+    /// Asks for a read that does not begin before all of `others` have ended.
+    pub(crate) fn read_after(
+        &mut self,
+        spot: Spot,
+        cause: Cause,
+        token: u64,
+        others: &[u32],
+    ) -> u32 {
+        self.counts.reads[cause as usize] += 1;
+        self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
+        let index = self.pool.put(Kind::Read, cause, spot, token);
+        self.pool.get_mut(index).waits = others.len() as u16;
+        self.ask(index, spot.plane);
+        for other in others {
+            self.pool.get_mut(*other).unblocks = index;
+        }
         index
     }
 
@@ -54,6 +73,27 @@ impl Nand {
         self.pool.get_mut(index).held = true;
         self.ask_program(index, spot, cause, &[]);
         index
+    }
+
+    /// Held programs begin together, when the last of them is loaded: one confirmation for all.
+    pub(crate) fn release_together(&mut self, programs: Vec<u32>) {
+        let loading = programs.iter().filter(|p| !self.pool.get(**p).loaded).count();
+        match loading {
+            0 => self.release(&programs),
+            _ => self.batches.push(Batch { programs, loading }),
+        }
+    }
+
+    /// A held program is loaded; if it was the last of its batch, they begin.
+    pub(super) fn loaded_while_held(&mut self, program: u32) {
+        let Some(index) = self.batches.iter().position(|b| b.programs.contains(&program)) else {
+            return;
+        };
+        self.batches[index].loading -= 1;
+        if self.batches[index].loading == 0 {
+            let batch = self.batches.swap_remove(index);
+            self.release(&batch.programs);
+        }
     }
 
     /// Held programs may begin, those of one die together.

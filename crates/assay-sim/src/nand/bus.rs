@@ -49,10 +49,11 @@ impl Nand {
         let (plane, token) = (op.spot.plane, op.token);
         if op.kind == Kind::Program {
             op.loaded = true;
+            let held = op.held;
             if token != NOBODY {
                 notices.push(Notice::Loaded(token));
             }
-            return self.confirm(plane);
+            return if held { self.loaded_while_held(index) } else { self.confirm(plane) };
         }
         if token != NOBODY {
             notices.push(Notice::Read(token));

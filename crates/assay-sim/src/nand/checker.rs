@@ -99,6 +99,10 @@ impl Observer for Checker {
             }
             Asked::Program { page, subject } => {
                 let Some(logical) = subject else { return };
+                // The drive's own pages, e.g. of its map, lie beyond the host's.
+                if logical as usize >= self.versions.len() {
+                    self.versions.resize(logical as usize + 1, 0);
+                }
                 self.versions[logical as usize] += 1;
                 self.program(page, (logical, self.versions[logical as usize]));
             }

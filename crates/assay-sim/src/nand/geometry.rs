@@ -4,6 +4,7 @@
 //! each channel, then on the next plane of each die: pages striped over planes in turn use every
 //! bus first, then every die.
 
+use super::Spot;
 use assay_spec::device::{NandSpec, PlaneMode};
 
 /// The arrangement of the planes.
@@ -80,6 +81,16 @@ impl Geometry {
     #[inline]
     pub(crate) fn planes_of_array(&self, array: usize) -> PlaneSet {
         PlaneSet { first: array as u32, step: self.arrays, count: self.planes / self.arrays }
+    }
+
+    /// Whether `spot` is where data striped over the planes goes on behind `before`: on the next
+    /// plane, at the same place of a block; or on the first, one further.
+    pub(crate) fn follows(&self, before: Spot, spot: Spot) -> bool {
+        let (place, next) = (self.page_in_block(before.page), self.page_in_block(spot.page));
+        match before.plane + 1 == self.planes {
+            true => spot.plane == 0 && next == (place + 1) % self.pages_per_block,
+            false => spot.plane == before.plane + 1 && next == place,
+        }
     }
 
     #[inline]

@@ -84,6 +84,13 @@ struct Channel {
     last: u32,
 }
 
+/// Held programs that will begin together.
+struct Batch {
+    programs: Vec<u32>,
+    /// How many of them are not loaded.
+    loading: usize,
+}
+
 /// The chips of a drive.
 pub(crate) struct Nand {
     pub geometry: Geometry,
@@ -95,6 +102,7 @@ pub(crate) struct Nand {
     arrays: Vec<Array>,
     channels: Vec<Channel>,
     pool: Pool,
+    batches: Vec<Batch>,
     read: Nanos,
     /// Of fast and slow pages.
     program: [Nanos; 2],
@@ -146,6 +154,7 @@ impl Nand {
             channels: (0..spec.channels).map(|_| channel()).collect(),
             geometry,
             pool: Pool::new(),
+            batches: Vec::new(),
             read: spec.read,
             program: [spec.program, spec.program_slow],
             erase: spec.erase,

@@ -196,6 +196,16 @@ fn only_programs_of_the_same_page_are_one() {
 }
 
 #[test]
+fn programs_released_together_begin_when_the_last_is_loaded() {
+    let mut bed = Bed::new(NandSpec { channels: 1, dies_per_channel: 2, ..spec() });
+    let [first, second] = [0, 1].map(|p| bed.nand.program_held(spot(p, 0), HOST, u64::from(p)));
+    bed.until(us(50)).release_together(vec![first, second]);
+    // Both shift in, one after the other, 100 us each; then both program.
+    assert_eq!(bed.when(Programmed(0, 0)), us(1100));
+    assert_eq!(bed.when(Programmed(1, 1)), us(1100));
+}
+
+#[test]
 fn a_held_program_begins_when_it_is_released() {
     for (release, end) in [(us(50), us(1000)), (us(100), us(1000)), (us(500), us(1400))] {
         let mut bed = Bed::new(spec());

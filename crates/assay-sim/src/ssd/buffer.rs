@@ -10,6 +10,8 @@ pub(crate) struct WriteBuffer {
     planes: Vec<VecDeque<u32>>,
     /// Pages written in part, whose rest is being read.
     merging: Vec<u32>,
+    /// (page, request): writes to those that are not answered before the page is in the cells.
+    joined: Vec<(u32, u32)>,
 }
 
 impl WriteBuffer {
@@ -18,6 +20,7 @@ impl WriteBuffer {
             free: slots,
             planes: vec![VecDeque::new(); planes as usize],
             merging: Vec::new(),
+            joined: Vec::new(),
         }
     }
 
@@ -57,6 +60,18 @@ impl WriteBuffer {
     /// And has come.
     pub(crate) fn merged(&mut self, page: u32) {
         self.merging.retain(|p| *p != page);
+    }
+
+    /// `request` writes another part of `page` while its rest is being read, and waits for both.
+    pub(crate) fn join(&mut self, page: u32, request: u32) {
+        self.joined.push((page, request));
+    }
+
+    /// A request that waits for `page`, which is in the cells now, if there is one.
+    #[inline]
+    pub(crate) fn joined(&mut self, page: u32) -> Option<u32> {
+        let index = self.joined.iter().position(|(p, _)| *p == page)?;
+        Some(self.joined.swap_remove(index).1)
     }
 
     /// Whether the rest of `page` is being read.

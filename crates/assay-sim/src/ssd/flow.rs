@@ -37,6 +37,8 @@ fn token(number: u32, page: u32) -> u64 {
 
 /// A request number that stands for none.
 const NO_REQUEST: u32 = AHEAD - 1;
+/// And one for pages of the map.
+pub(crate) const MAP: u32 = AHEAD - 2;
 
 impl<F: Ftl> Ssd<F> {
     /// A request arrives.
@@ -125,6 +127,13 @@ impl<F: Ftl> Ssd<F> {
 
     fn read_ahead(&mut self, from: u32) {
         let Some(ahead) = &mut self.readahead else { return };
+        let follows = |page: u32| {
+            let spots = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
+            spots.is_some_and(|(before, spot)| self.nand.geometry.follows(before, spot))
+        };
+        if !ahead.may_go_on(from, self.logical, follows) {
+            return;
+        }
         for page in ahead.missing(from, self.logical) {
             let is_there = self.ftl.locate(page).is_none();
             let token = token(AHEAD | ahead.put(page, is_there), page);
@@ -138,12 +147,19 @@ impl<F: Ftl> Ssd<F> {
         let Some(buffer) = self.buffer.as_ref().filter(|_| self.unprogrammed > 0) else {
             return false;
         };
+        if !self.reads_buffer {
+            // On its plane, a read waits behind the program of the page.
+            return buffer.is_merging(page);
+        }
         buffer.is_merging(page)
             || self.ftl.locate(page).is_some_and(|spot| buffer.holds(spot.plane, page))
     }
 
     /// Sends for the pages of writes that there is room for, in order.
     fn send_for_writes(&mut self) {
+        if self.saving > 0 {
+            return;
+        }
         while let Some(number) = self.writes.front().copied() {
             let flight = &self.requests[number as usize];
             let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);
@@ -219,11 +235,14 @@ impl<F: Ftl> Ssd<F> {
         self.host_pages += 1;
         if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
             // It joins the older part of the same page, which is still waiting to be made whole.
-            if let Some(buffer) = &mut self.buffer {
-                buffer.give_back();
-            }
             self.unprogrammed -= 1;
-            return self.page_done(done.number);
+            let Some(buffer) = &mut self.buffer else { return };
+            buffer.give_back();
+            match self.write_back {
+                true => self.page_done(done.number),
+                false => buffer.join(done.page, done.number),
+            }
+            return;
         }
         let merges = !self.requests[done.number as usize].whole
             && self.share(&self.requests[done.number as usize].request, done.page) < self.page
@@ -233,7 +252,7 @@ impl<F: Ftl> Ssd<F> {
             let number = match &mut self.buffer {
                 Some(buffer) => {
                     buffer.merge(done.page);
-                    NO_REQUEST
+                    if self.write_back { NO_REQUEST } else { done.number }
                 }
                 None => done.number,
             };
@@ -241,7 +260,7 @@ impl<F: Ftl> Ssd<F> {
         } else {
             self.write(done);
         }
-        if self.buffer.is_some() {
+        if self.write_back {
             self.page_done(done.number);
         }
     }
@@ -253,14 +272,21 @@ impl<F: Ftl> Ssd<F> {
             NO_REQUEST => page..page + 1,
             _ => self.requests[number as usize].pages.clone(),
         };
-        // With a buffer the request is answered without the flash; only the slot waits for it.
-        let number = if self.buffer.is_some() { NO_REQUEST } else { number };
-        let plane = self.ftl.write(&mut self.nand, page, &run, token(number, page));
+        // Written back, the request is answered without the flash; only the slot waits for it.
+        // Written through, it waits for the cells.
+        let token = match (&self.buffer, self.write_back) {
+            (None, _) => token(number, page),
+            (Some(_), true) => token(NO_REQUEST, page),
+            (Some(_), false) => token(number, page) | IN_CELLS,
+        };
+        let plane = self.ftl.write(&mut self.nand, page, &run, token);
         if let Some(buffer) = &mut self.buffer {
             buffer.fill(plane, page);
         }
+        self.saving += self.ftl.save_map(&mut self.nand);
         // Whoever waits for this page to be programmed does not wait for the rest of its stripe.
-        if !self.writes.is_empty() {
+        let is_awaited = self.buffer.is_some() && !self.write_back;
+        if is_awaited || !self.writes.is_empty() {
             self.ftl.flush(&mut self.nand);
         }
     }
@@ -272,18 +298,25 @@ impl<F: Ftl> Ssd<F> {
             Notice::Read(token) => self.page_read((token >> 32) as u32, token as u32),
             Notice::Loaded(token) => {
                 let number = (token >> 32) as u32;
-                if token & IN_CELLS == 0 && number != NO_REQUEST {
+                if token & IN_CELLS == 0 && number < MAP {
                     self.page_done(number);
                 }
             }
             Notice::Programmed(token, plane) => {
                 let number = ((token & !IN_CELLS) >> 32) as u32;
+                if number == MAP {
+                    self.saving -= 1;
+                    return self.send_for_writes();
+                }
                 self.unprogrammed -= 1;
                 if let Some(buffer) = &mut self.buffer {
                     buffer.release(plane, token as u32);
                 }
                 if token & IN_CELLS != 0 && number != NO_REQUEST {
                     self.page_done(number);
+                }
+                while let Some(joined) = self.buffer.as_mut().and_then(|b| b.joined(token as u32)) {
+                    self.page_done(joined);
                 }
                 self.send_for_writes();
             }

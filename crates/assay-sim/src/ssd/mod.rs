@@ -18,9 +18,10 @@ use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
 use crate::ftl::page::PageMap;
 use crate::nand::{Cause, Nand, Notice, Observer};
-use assay_spec::device::{BufferSpec, FtlSpec, LinkSpec, SsdSpec};
+use assay_spec::device::{BufferSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
+pub(crate) use flow::MAP;
 use flow::{InFlight, Transfer};
 use readahead::ReadAhead;
 use std::collections::VecDeque;
@@ -46,6 +47,10 @@ pub(crate) struct Ssd<F> {
     /// A page on the link.
     page_time: Nanos,
     buffer: Option<WriteBuffer>,
+    /// A write is answered when it is in the buffer.
+    write_back: bool,
+    /// A read is answered from it.
+    reads_buffer: bool,
     readahead: Option<ReadAhead>,
     background_after: Option<Nanos>,
 
@@ -63,6 +68,8 @@ pub(crate) struct Ssd<F> {
     is_working: bool,
     /// Host pages on their way to the cells.
     unprogrammed: u64,
+    /// Pages of the map on their way to the cells: no write is taken before they are there.
+    saving: u32,
     notices: Vec<Notice>,
     done: Vec<Completion>,
 
@@ -108,10 +115,15 @@ impl<F: Ftl> Ssd<F> {
             page_time: page.time_at(link.rate),
             buffer: match spec.buffer {
                 BufferSpec::Registers => None,
-                BufferSpec::Dram { size } => {
+                BufferSpec::Dram { size, .. } => {
                     Some(WriteBuffer::new(slots(size), spec.nand.planes()))
                 }
             },
+            write_back: matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. }),
+            reads_buffer: matches!(
+                spec.buffer,
+                BufferSpec::Dram { reads: ReadBuffered::FromBuffer, .. }
+            ),
             readahead: spec.readahead.map(|r| ReadAhead::new(r, page)),
             background_after: match spec.ftl {
                 FtlSpec::Page(map) => map.collection.background.map(|b| b.after),
@@ -125,6 +137,7 @@ impl<F: Ftl> Ssd<F> {
             on_link: None,
             is_working: false,
             unprogrammed: 0,
+            saving: 0,
             notices: Vec::new(),
             done: Vec::new(),
             host_pages: 0,
@@ -137,8 +150,8 @@ impl<F: Ftl> Ssd<F> {
         self.requests.len() - self.free.len()
     }
 
-    /// What is done goes to the caller. Without copying, if that can be: a copy of what was written a
-    /// moment ago, in wider words, waits for every write before it to leave the processor.
+    /// What is done goes to the caller. Without copying, if that can be: a copy of what was written
+    /// a moment ago, in wider words, waits for every write before it to leave the processor.
     #[inline]
     fn hand_over(&mut self, completions: &mut Vec<Completion>) {
         if completions.is_empty() {
@@ -256,3 +269,6 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.host_pages = 0;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Read-ahead: pages fetched before they are asked for, for one sequential stream.
 
 use assay_spec::Bytes;
-use assay_spec::device::ReadAheadSpec;
+use assay_spec::device::{Reach, ReadAheadSpec};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -20,6 +20,10 @@ pub(crate) struct ReadAhead {
     epoch: u32,
     /// (epoch, page, request): requests that wait for pages on their way.
     awaited: Vec<(u32, u32, u32)>,
+    reach: Reach,
+    /// With [`Reach::Contiguous`]: every page before this one, from where the stream is, lies on
+    /// flash behind the one before it.
+    in_one_piece: u32,
 }
 
 /// What read-ahead has of a page that is asked for.
@@ -42,6 +46,8 @@ impl ReadAhead {
             there: VecDeque::new(),
             epoch: 0,
             awaited: Vec::new(),
+            reach: spec.reach,
+            in_one_piece: 0,
         }
     }
 
@@ -59,6 +65,7 @@ impl ReadAhead {
 
     fn forget(&mut self) {
         self.there.clear();
+        self.in_one_piece = 0;
         self.epoch = (self.epoch + 1) & !(1 << 31);
     }
 
@@ -73,6 +80,25 @@ impl ReadAhead {
         }
         self.awaited.push((self.epoch, page, request));
         Hit::OnItsWay
+    }
+
+    /// Whether the window from `from` on may be fetched; `follows` tells of a page whether it lies
+    /// on flash behind the one before it.
+    pub(crate) fn may_go_on(
+        &mut self,
+        from: u32,
+        logical: u32,
+        follows: impl Fn(u32) -> bool,
+    ) -> bool {
+        if self.reach == Reach::Logical {
+            return true;
+        }
+        let end = from.saturating_add(self.window).min(logical);
+        self.in_one_piece = self.in_one_piece.max(from);
+        while self.in_one_piece < end && follows(self.in_one_piece) {
+            self.in_one_piece += 1;
+        }
+        self.in_one_piece >= end
     }
 
     /// The pages to fetch so that the window from `from` on is on its way, up to the drive's end.
@@ -118,8 +144,11 @@ impl ReadAhead {
 mod tests {
     use super::*;
 
+    const SPEC: ReadAheadSpec =
+        ReadAheadSpec { trigger: 3, window: Bytes(4 * 4096), reach: Reach::Logical };
+
     fn ahead() -> ReadAhead {
-        ReadAhead::new(ReadAheadSpec { trigger: 3, window: Bytes(4 * 4096) }, Bytes(4096))
+        ReadAhead::new(SPEC, Bytes(4096))
     }
 
     /// Notes a one-page read and fetches what is missing.
@@ -158,6 +187,18 @@ mod tests {
         assert_eq!(read(&mut a, 13).0, Hit::OnItsWay, "beyond the window");
         a.written(15);
         assert_eq!(read(&mut a, 14).0, Hit::Miss, "inside");
+    }
+
+    #[test]
+    fn a_window_that_lies_in_pieces_is_not_fetched() {
+        let spec = ReadAheadSpec { reach: Reach::Contiguous, ..SPEC };
+        let mut a = ReadAhead::new(spec, Bytes(4096));
+        // Page 20 lies elsewhere: whatever would reach it is left alone.
+        let may = |a: &mut ReadAhead, from| a.may_go_on(from, 100, |page| page != 20);
+        assert!(may(&mut a, 16), "16 to 19 are one piece");
+        assert!(!may(&mut a, 17) && !may(&mut a, 20));
+        assert!(may(&mut a, 21), "behind the break");
+        assert!(may(&mut a, 99), "the drive ends");
     }
 
     #[test]

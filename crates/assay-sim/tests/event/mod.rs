@@ -96,7 +96,9 @@ pub struct Reference {
 impl Reference {
     pub fn new(device: &DeviceSpec) -> Reference {
         let DeviceKind::Ssd(spec) = &device.kind else { panic!("a flash drive") };
-        let assay_spec::device::BufferSpec::Dram { size } = spec.buffer else { panic!("a buffer") };
+        let assay_spec::device::BufferSpec::Dram { size, .. } = spec.buffer else {
+            panic!("a buffer")
+        };
         let page = spec.nand.page;
         Reference {
             command: device.link.command.0,

@@ -79,18 +79,25 @@ fn page_map(d: &mut Draw<'_>) -> PageMapSpec {
         VictimSpec::CostBenefit,
         VictimSpec::RandomGreedy { choices: 3 },
     ];
+    let every = Bytes(4096 * (1 + d.below(30)));
+    let save_map_every = d.of(&[None, Some(every)]);
     let background = BackgroundSpec { after: Nanos(d.below(2_000_000)), blocks: 5 };
+    let allocation = d.of(&[Allocation::Dynamic, Allocation::Static]);
+    let copy = d.of(&[CopyPath::CopyBack, CopyPath::Controller]);
+    let may_leave = allocation == Allocation::Dynamic && copy == CopyPath::Controller;
     PageMapSpec {
-        allocation: d.of(&[Allocation::Dynamic, Allocation::Static]),
+        allocation,
         collection: CollectionSpec {
             victim: d.of(&victims),
             reserve_blocks: 2 + d.below(3) as u32,
             pace: d.of(&[Pace::Spread, Pace::WholeBlock]),
             frontiers: d.of(&[Frontiers::One, Frontiers::Two]),
-            copy: d.of(&[CopyPath::CopyBack, CopyPath::Controller]),
+            copy,
+            over_drive: may_leave && d.below(4) > 0,
             background: d.of(&[None, Some(background)]),
         },
         wear: d.of(&[WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 3 }]),
+        save_map_every,
     }
 }
 
@@ -102,19 +109,33 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
         0..3 => FtlSpec::Page(page_map(d)),
         mapping => FtlSpec::Hybrid(HybridSpec {
             width: d.of(&[None, Some(1)]),
+            unit_reads: d.of(&[UnitReads::Together, UnitReads::OneByOne]),
+            stream_after: d.of(&[0, 1, 5]),
             log_superblocks: if mapping == 3 { 0 } else { 1 + d.below(3) as u32 },
             unit: nand.page
                 * if nand.pages_per_block.is_multiple_of(2) { d.of(&[1, 2]) } else { 1 },
         }),
     };
     let reserved = match ftl {
-        FtlSpec::Page(map) => stripe * map.collection.reserve_blocks.max(3) + nand.planes(),
+        FtlSpec::Page(map) => {
+            // At most a page of the map for 128 of the host's.
+            let saved = map.save_map_every.map_or(0, |_| nand.pages() as u32 / 128 + 1);
+            stripe * map.collection.reserve_blocks.max(3) + nand.planes() + saved
+        }
         FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks + 3),
     };
     let most = nand.pages() as u32 - reserved;
     let pages = most - d.of(&[0, 1, most / 9, most / 3]);
-    let dram = BufferSpec::Dram { size: nand.page * (1 + d.below(40)) };
-    let ahead = ReadAheadSpec { trigger: 2, window: nand.page * (1 + d.below(20)) };
+    let dram = BufferSpec::Dram {
+        size: nand.page * (1 + d.below(40)),
+        write_back: d.below(4) > 0,
+        reads: d.of(&[ReadBuffered::FromBuffer, ReadBuffered::AfterWriteBack]),
+    };
+    let ahead = ReadAheadSpec {
+        trigger: 2,
+        window: nand.page * (1 + d.below(20)),
+        reach: d.of(&[Reach::Logical, Reach::Contiguous]),
+    };
     DeviceSpec {
         name: "random".into(),
         aliases: Vec::new(),

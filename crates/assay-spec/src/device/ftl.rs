@@ -1,7 +1,8 @@
 //! The declaration of a flash translation layer: mapping, garbage collection, wear levelling.
 
 use super::Values;
-use crate::decode::{Decoded, Section};
+use crate::decode::{Decoded, Section, with_hint};
+use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 
 /// The flash translation layer.
@@ -22,6 +23,20 @@ pub struct HybridSpec {
     pub log_superblocks: u32,
     /// Smallest unit the log maps; smaller writes read the rest of the unit first.
     pub unit: Bytes,
+    /// How the rest of a unit is read.
+    pub unit_reads: UnitReads,
+    /// So many writes, each where the last one ended, are a stream wherever they begin; with 0 only
+    /// one that begins a superblock is.
+    pub stream_after: u32,
+}
+
+/// How the pages of a unit are read that a write leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitReads {
+    /// All at once, from whichever planes have them.
+    Together,
+    /// One after the other, as a controller does that has room for one page.
+    OneByOne,
 }
 
 /// Every page mapped on its own.
@@ -33,6 +48,9 @@ pub struct PageMapSpec {
     pub collection: CollectionSpec,
     /// How erases are spread.
     pub wear: WearSpec,
+    /// So much is written by the host between two times the map is saved to flash; `None`: it is
+    /// kept otherwise, at no cost.
+    pub save_map_every: Option<Bytes>,
 }
 
 /// Which plane takes a written page. Either way neighbours lie on different channels first, then
@@ -58,6 +76,9 @@ pub struct CollectionSpec {
     pub frontiers: Frontiers,
     /// How a page is moved.
     pub copy: CopyPath,
+    /// Whether it is moved to the next plane in turn, as if the host had written it, or to another
+    /// block of its plane.
+    pub over_drive: bool,
     /// Collection while the drive is left alone.
     pub background: Option<BackgroundSpec>,
 }
@@ -96,10 +117,10 @@ pub enum Frontiers {
     Two,
 }
 
-/// How a page is moved within its plane.
+/// How a page is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyPath {
-    /// Through the page register only.
+    /// Through the page register only, so within its plane.
     CopyBack,
     /// Out to the controller and back, over the bus.
     Controller,
@@ -133,44 +154,68 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
     let spec = match values.choice(&mut ftl, "ftl", "mapping", &["page", "hybrid", "block"])? {
         0 => {
             ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
-            ftl.goes_with(&["log_superblocks", "unit"], "mapping `hybrid`");
+            let hybrid_only = ["log_superblocks", "unit", "unit_reads", "stream_after"];
+            ftl.goes_with(&hybrid_only, "mapping `hybrid`");
             let words = ["dynamic", "static"];
             let allocation = match values.choice_or(&mut ftl, "ftl", "allocation", &words, 0)? {
                 0 => Allocation::Dynamic,
                 _ => Allocation::Static,
             };
             let reserve_blocks = values.count(&mut ftl, "ftl", "reserve_blocks", 2..4097)?;
-            let collection = decode_collection(top, values, reserve_blocks)?;
-            FtlSpec::Page(PageMapSpec { allocation, collection, wear: decode_wear(top, values)? })
+            let collection = decode_collection(top, values, reserve_blocks, allocation)?;
+            let every = |values: &mut Values, s: &mut Section<'_>, key| {
+                values.size(s, "ftl", key).map(Some)
+            };
+            let save_map_every = values.optional(&mut ftl, "save_map_every", None, every)?;
+            let wear = decode_wear(top, values)?;
+            FtlSpec::Page(PageMapSpec { allocation, collection, wear, save_map_every })
         }
         mapping => {
-            ftl.goes_with(&["allocation", "reserve_blocks"], "mapping `page`");
+            let page_only = ["allocation", "reserve_blocks", "save_map_every"];
+            ftl.goes_with(&page_only, "mapping `page`");
             top.goes_with(&["collection", "background", "wear"], "`ftl.mapping` `page`");
             let width = |values: &mut Values, s: &mut Section<'_>, key| {
                 values.count(s, "ftl", key, 1..65_537).map(Some)
             };
             let width = values.optional(&mut ftl, "superblock_planes", None, width)?;
-            let (log_superblocks, unit) = match mapping {
-                1 => (
-                    values.count(&mut ftl, "ftl", "log_superblocks", 1..4097)?,
-                    values.size(&mut ftl, "ftl", "unit")?,
-                ),
+            FtlSpec::Hybrid(match mapping {
+                1 => decode_hybrid(&mut ftl, values, width)?,
                 _ => {
-                    ftl.goes_with(&["log_superblocks", "unit"], "mapping `hybrid`");
-                    (0, Bytes(512))
+                    let keys = ["log_superblocks", "unit", "unit_reads", "stream_after"];
+                    ftl.goes_with(&keys, "mapping `hybrid`");
+                    let (unit, unit_reads) = (Bytes(512), UnitReads::Together);
+                    HybridSpec { width, log_superblocks: 0, unit, unit_reads, stream_after: 0 }
                 }
-            };
-            FtlSpec::Hybrid(HybridSpec { width, log_superblocks, unit })
+            })
         }
     };
     ftl.finish()?;
     Ok(spec)
 }
 
+fn decode_hybrid(
+    ftl: &mut Section<'_>,
+    values: &mut Values,
+    width: Option<u32>,
+) -> Decoded<HybridSpec> {
+    let log_superblocks = values.count(ftl, "ftl", "log_superblocks", 1..4097)?;
+    let unit = values.size(ftl, "ftl", "unit")?;
+    let words = ["together", "one-by-one"];
+    let unit_reads = match values.choice_or(ftl, "ftl", "unit_reads", &words, 0)? {
+        0 => UnitReads::Together,
+        _ => UnitReads::OneByOne,
+    };
+    let count =
+        |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "ftl", key, 0..65_537);
+    let stream_after = values.optional(ftl, "stream_after", 0, count)?;
+    Ok(HybridSpec { width, log_superblocks, unit, unit_reads, stream_after })
+}
+
 fn decode_collection(
     top: &mut Section<'_>,
     values: &mut Values,
     reserve_blocks: u32,
+    allocation: Allocation,
 ) -> Decoded<CollectionSpec> {
     let mut spec = CollectionSpec {
         victim: VictimSpec::Greedy,
@@ -178,6 +223,7 @@ fn decode_collection(
         pace: Pace::Spread,
         frontiers: Frontiers::Two,
         copy: CopyPath::CopyBack,
+        over_drive: false,
         background: None,
     };
     let at = "collection";
@@ -201,6 +247,10 @@ fn decode_collection(
         if values.choice_or(&mut s, at, "copy", &["copy-back", "controller"], 0)? == 1 {
             spec.copy = CopyPath::Controller;
         }
+        if values.choice_or(&mut s, at, "target", &["plane", "drive"], 0)? == 1 {
+            spec.over_drive = true;
+            check_target(&s, &spec, allocation)?;
+        }
         s.finish()?;
     }
     if let Some(mut s) = top.optional_section("background", "background")? {
@@ -213,6 +263,26 @@ fn decode_collection(
     Ok(spec)
 }
 
+/// What pages moved to any plane exclude.
+fn check_target(s: &Section<'_>, spec: &CollectionSpec, allocation: Allocation) -> Decoded<()> {
+    let impossible = |message: &str, hint: &str| {
+        Err(with_hint(s.error(Kind::Impossible, s.key_span_of("target"), message, ""), hint))
+    };
+    if spec.copy == CopyPath::CopyBack {
+        return impossible(
+            "a page that is copied back stays in its plane: it cannot be moved over the drive",
+            "take `collection.copy` `controller`, or leave out `target`",
+        );
+    }
+    if allocation == Allocation::Static {
+        return impossible(
+            "with a static allocation a page has its plane: it cannot be moved over the drive",
+            "take `ftl.allocation` `dynamic`, or leave out `target`",
+        );
+    }
+    Ok(())
+}
+
 fn decode_wear(top: &mut Section<'_>, values: &mut Values) -> Decoded<WearSpec> {
     let Some(mut s) = top.optional_section("wear", "wear")? else { return Ok(WearSpec::None) };
     s.goes_with(&["spread"], "levelling `static`");
@@ -223,4 +293,48 @@ fn decode_wear(top: &mut Section<'_>, values: &mut Values) -> Decoded<WearSpec> 
     };
     s.finish()?;
     Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Source;
+    use crate::device::{DeviceKind, DeviceSpec};
+
+    /// The page map of a bundled drive, with more in its `[ftl]` and another `[collection]`.
+    fn page_map(ftl: &[(&str, &str)], collection: &[(&str, &str)]) -> Result<PageMapSpec, String> {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+        let text = bundled.expect("in the catalogue").text;
+        let (before, rest) = text.split_once("[collection]\n").expect("it has a collection");
+        let rest = rest.find("\n[").map_or("", |next| &rest[next..]);
+        let line = |(key, word): &(&str, &str)| {
+            format!("{key} = {{ value = \"{word}\", assumed = \"a test\" }}\n")
+        };
+        let lines = |pairs: &[(&str, &str)]| pairs.iter().map(line).collect::<String>();
+        let before = before.replace("[ftl]\n", &format!("[ftl]\n{}", lines(ftl)));
+        let text = format!("{before}[collection]\n{}{rest}", lines(collection));
+        let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+        let DeviceKind::Ssd(ssd) = spec.map_err(|e| format!("{e:?}"))?.kind else {
+            return Err("not an SSD".into());
+        };
+        match ssd.ftl {
+            FtlSpec::Page(map) => Ok(map),
+            FtlSpec::Hybrid(_) => Err("not a page map".into()),
+        }
+    }
+
+    #[test]
+    fn moving_over_the_drive_is_asked_for_and_excludes_what_stays_in_a_plane() {
+        let (drive, controller) = (("target", "drive"), ("copy", "controller"));
+        let over_drive = |ftl: &[_], collection: &[_]| {
+            page_map(ftl, collection).map(|map| map.collection.over_drive)
+        };
+        assert_eq!(over_drive(&[], &[controller]), Ok(false), "unless asked for");
+        assert_eq!(over_drive(&[], &[("target", "plane")]), Ok(false));
+        assert_eq!(over_drive(&[], &[drive, controller]), Ok(true));
+        let refused = over_drive(&[], &[drive]).expect_err("copy-back is the default");
+        assert!(refused.contains("copied back stays in its plane"), "{refused}");
+        let fixed = over_drive(&[("allocation", "static")], &[drive, controller]);
+        assert!(fixed.expect_err("static").contains("with a static allocation a page has its"));
+    }
 }

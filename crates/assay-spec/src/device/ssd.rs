@@ -29,7 +29,31 @@ pub enum BufferSpec {
     Dram {
         /// Bytes of user data it holds.
         size: Bytes,
+        /// Whether a write is answered from it; switched off, a write is answered when it is in the
+        /// cells.
+        write_back: bool,
+        /// What a read of a page in it gets.
+        reads: ReadBuffered,
     },
+}
+
+/// What a read gets of a page that is still in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadBuffered {
+    /// The page, from the buffer.
+    FromBuffer,
+    /// The page from flash, once it has been written there: the buffer serves writes only.
+    AfterWriteBack,
+}
+
+/// Which pages are read ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Whatever comes next by its number, wherever it is.
+    Logical,
+    /// What comes next on flash: nothing is read ahead unless the whole window lies there in one
+    /// piece, page after page over the planes.
+    Contiguous,
 }
 
 /// Sequential read-ahead.
@@ -39,6 +63,8 @@ pub struct ReadAheadSpec {
     pub trigger: u32,
     /// How far it reads ahead.
     pub window: Bytes,
+    /// Which pages.
+    pub reach: Reach,
 }
 
 pub(super) fn decode(
@@ -51,19 +77,31 @@ pub(super) fn decode(
     let mut buffer = top.section("buffer", "buffer")?;
     let buffer_spec = match values.choice(&mut buffer, "buffer", "kind", &["registers", "dram"])? {
         0 => {
-            buffer.goes_with(&["size"], "kind `dram`");
+            buffer.goes_with(&["size", "reads"], "kind `dram`");
             BufferSpec::Registers
         }
-        _ => BufferSpec::Dram { size: values.size(&mut buffer, "buffer", "size")? },
+        _ => {
+            let size = values.size(&mut buffer, "buffer", "size")?;
+            let words = ["from-buffer", "after-write-back"];
+            let reads = match values.choice_or(&mut buffer, "buffer", "reads", &words, 0)? {
+                0 => ReadBuffered::FromBuffer,
+                _ => ReadBuffered::AfterWriteBack,
+            };
+            BufferSpec::Dram { size, write_back: true, reads }
+        }
     };
     buffer.finish()?;
     let readahead = match top.optional_section("readahead", "readahead")? {
         None => None,
         Some(mut s) => {
-            let spec = ReadAheadSpec {
-                trigger: values.count(&mut s, "readahead", "trigger", 1..1025)?,
-                window: values.size(&mut s, "readahead", "window")?,
+            let trigger = values.count(&mut s, "readahead", "trigger", 1..1025)?;
+            let window = values.size(&mut s, "readahead", "window")?;
+            let words = ["logical", "contiguous"];
+            let reach = match values.choice_or(&mut s, "readahead", "reach", &words, 0)? {
+                0 => Reach::Logical,
+                _ => Reach::Contiguous,
             };
+            let spec = ReadAheadSpec { trigger, window, reach };
             s.finish()?;
             Some(spec)
         }
@@ -126,7 +164,12 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
         // if that is more; and a page in each plane that makes collecting worth it.
         FtlSpec::Page(map) => {
             let blocks = map.collection.reserve_blocks.max(3);
-            stripe * u64::from(blocks) + nand.page * u64::from(nand.planes())
+            let saved = map.save_map_every.map_or(Bytes::ZERO, |_| {
+                // Four bytes a page of the host's.
+                let entries = nand.page.0 / 4;
+                nand.page * (capacity.0 / nand.page.0).div_ceil(entries)
+            });
+            stripe * u64::from(blocks) + nand.page * u64::from(nand.planes()) + saved
         }
         // Logs may all belong to one group of planes; a stream and a merge take one more each, and
         // the last superblock of each group may be half empty.

@@ -1,5 +1,6 @@
 //! The machine around a modelled drive: its pauses, its port, its elevator.
 
+use super::{bad_name, is_name};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
 use crate::units::Nanos;
@@ -14,6 +15,25 @@ pub struct HostSpec {
     pub queue_depth: Option<u32>,
     /// How it orders the requests that wait.
     pub elevator: Elevators,
+}
+
+/// A machine by its name: every modelled target is measured behind each of an experiment's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostVariant {
+    /// What stands before the target's name in cells; `None`: nothing does.
+    pub name: Option<String>,
+    /// What it adds.
+    pub spec: HostSpec,
+}
+
+impl HostVariant {
+    /// What cells of `target` behind this machine call it.
+    pub fn target(&self, target: &str) -> String {
+        match &self.name {
+            Some(name) => format!("{name}/{target}"),
+            None => target.to_owned(),
+        }
+    }
 }
 
 /// The elevator for each kind of drive.
@@ -52,8 +72,37 @@ impl ElevatorKind {
     }
 }
 
-pub(super) fn decode(s: &mut Section<'_>) -> Decoded<HostSpec> {
-    let gap = s.pause("gap")?;
+/// The machines of an experiment: `[host]`, or several `[[host]]` with names; without any, one
+/// that adds nothing.
+pub(super) fn decode_all(top: &mut Section<'_>) -> Decoded<Vec<HostVariant>> {
+    let mut hosts: Vec<HostVariant> = Vec::new();
+    for mut s in top.tables("host", "host")? {
+        let span = if s.has("name") { s.span_of("name") } else { s.span() };
+        let name = s.optional_string("name")?.map(|(name, _)| name);
+        if let Some(name) = name.as_ref().filter(|name| !is_name(name)) {
+            return Err(bad_name(&s, span, name));
+        }
+        if hosts.iter().any(|h| h.name == name) {
+            let message = match &name {
+                Some(name) => format!("two hosts are called `{name}`"),
+                None => "two hosts have no name".to_owned(),
+            };
+            let e = s.error(Kind::Impossible, span, message, "another name");
+            let hint = "cells are told apart by it: `NAME/TARGET`; one host at most has none";
+            return Err(with_hint(e, hint));
+        }
+        let spec = decode(&mut s)?;
+        s.finish()?;
+        hosts.push(HostVariant { name, spec });
+    }
+    if hosts.is_empty() {
+        hosts.push(HostVariant::default());
+    }
+    Ok(hosts)
+}
+
+fn decode(s: &mut Section<'_>) -> Decoded<HostSpec> {
+    let gap = s.pause("gap", Nanos::from_secs(3600))?;
     let limited = s.has("queue_depth");
     let depth = s.count("queue_depth", 1..65_536, Some(1))?;
     let elevator = elevators(s)?;

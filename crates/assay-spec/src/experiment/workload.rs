@@ -1,5 +1,7 @@
 //! Workloads: streams, arrivals and phases.
 
+use super::family;
+use super::phase::{self, Phases, Step};
 use super::stream::{self, StreamSpec};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Diagnostic, Kind};
@@ -18,6 +20,10 @@ pub struct WorkloadSpec {
     pub arrival: Arrival,
     /// What happens before and while it is measured.
     pub phases: Phases,
+    /// Whether a modelled drive's write cache is on, if it has one.
+    pub write_cache: bool,
+    /// Requests at the beginning of the measured phase whose latencies are kept one by one.
+    pub first: u32,
     /// Expressions over the cell's metrics that the author expects to hold.
     pub expect: Vec<Expectation>,
 }
@@ -56,21 +62,33 @@ impl fmt::Display for Expectation {
 }
 
 impl WorkloadSpec {
+    /// The streams of all phases.
+    pub fn all_streams(&self) -> impl Iterator<Item = &StreamSpec> {
+        self.streams.iter().chain(self.phases.precondition.iter().filter_map(Step::stream))
+    }
+
     /// True if any stream writes.
     pub fn writes(&self) -> bool {
-        self.streams.iter().chain(&self.phases.precondition_stream).any(|s| s.read_share < 1.0)
+        self.all_streams().any(|s| s.read_share < 1.0)
     }
+
     /// The largest request of any phase.
     pub fn max_size(&self) -> Bytes {
-        let streams = self.streams.iter().chain(&self.phases.precondition_stream);
-        streams.map(StreamSpec::max_size).max().expect("a workload has a stream")
+        self.all_streams().map(StreamSpec::max_size).max().expect("a workload has a stream")
     }
-    /// Requests in flight at most.
+
+    /// Requests in flight at most while it is measured.
     pub fn slots(&self) -> u32 {
         match self.arrival {
             Arrival::Closed { jobs, queue_depth, .. } => jobs * queue_depth,
             Arrival::Open { max_in_flight, .. } => max_in_flight,
         }
+    }
+
+    /// Requests in flight at most in any phase.
+    pub fn deepest(&self) -> u32 {
+        let steps = self.phases.precondition.iter().map(|step| step.depth(self.slots()));
+        steps.max().unwrap_or(0).max(self.slots())
     }
 }
 
@@ -98,58 +116,6 @@ pub enum Arrival {
     },
 }
 
-/// The phases of a cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Phases {
-    /// The state a modelled drive starts in; real targets start as they are.
-    pub start: StartState,
-    /// Stream that prepares the target, if any.
-    pub precondition_stream: Option<StreamSpec>,
-    /// How much of it.
-    pub precondition: Option<Amount>,
-    /// The workload itself, not recorded.
-    pub settle: Option<Amount>,
-    /// The workload, recorded.
-    pub measure: Amount,
-}
-
-/// The state a modelled drive starts in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StartState {
-    /// Never written.
-    Fresh,
-    /// Written once from start to end.
-    Filled,
-}
-
-/// What ends a phase.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Amount {
-    /// This many completions.
-    Requests(u64),
-    /// This many bytes completed.
-    Bytes(Bytes),
-    /// This much time of the target's clock.
-    Time(Nanos),
-    /// When the rule holds over the last rounds, or at its limit.
-    Steady(SteadyRule),
-}
-
-/// The steady-state rule of SNIA's PTS over rounds of equal time, on IOPS.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SteadyRule {
-    /// Length of a round.
-    pub round: Nanos,
-    /// Rounds in the window.
-    pub window: u32,
-    /// Largest (max − min) / mean in the window.
-    pub range: f64,
-    /// Largest change of the fitted line over the window, relative to the mean.
-    pub slope: f64,
-    /// Rounds after which the phase ends all the same.
-    pub limit: u32,
-}
-
 pub(super) fn decode(s: &mut Section<'_>) -> Decoded<WorkloadSpec> {
     let name = s.string("name")?;
     let mut parts = s.sections("stream", "stream")?;
@@ -158,6 +124,7 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<WorkloadSpec> {
         2 => {
             let mut streams = Vec::new();
             for mut part in parts.drain(..) {
+                family::refuse_lists(&part)?;
                 streams.push(stream::decode(&mut part)?);
                 part.finish()?;
             }
@@ -174,10 +141,12 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<WorkloadSpec> {
         }
     };
     let arrival = decode_arrival(s)?;
-    let phases = decode_phases(s)?;
+    let phases = phase::decode(s)?;
+    let write_cache = s.boolean("write_cache", true)?;
+    let first = s.count("first", 0..100_001, Some(0))?;
     let expect = s.strings("expect")?.into_iter();
     let expect = expect.map(|(text, at)| Expectation { text, at }).collect();
-    Ok(WorkloadSpec { name, streams, arrival, phases, expect })
+    Ok(WorkloadSpec { name, streams, arrival, phases, write_cache, first, expect })
 }
 
 fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
@@ -195,7 +164,7 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
             let hint = format!("with {jobs} jobs the most is `queue_depth = {}`", 65_536 / jobs);
             return Err(with_hint(e, hint));
         }
-        let think = s.pause("think")?;
+        let think = s.pause("think", Nanos::from_secs(3600))?;
         return Ok(Arrival::Closed { jobs, queue_depth, think });
     }
     let (text, span) = s.string_at("rate")?;
@@ -233,102 +202,4 @@ fn no_rate(s: &Section<'_>, key: &str) -> Box<Diagnostic> {
         Some(typo) => with_hint(e, format!("`{typo}` is there; did you mean `rate`?")),
         None => with_hint(e, "add `rate`; without one, a completion lets the next request go"),
     }
-}
-
-fn decode_phases(s: &mut Section<'_>) -> Decoded<Phases> {
-    let start = s.optional_choice("start", &["fresh", "filled"])?;
-    let start = if start == Some(0) { StartState::Fresh } else { StartState::Filled };
-    let (precondition_stream, precondition) = match s.optional_section("precondition", "phase")? {
-        None => (None, None),
-        Some(mut section) => {
-            let stream = stream::decode(&mut section)?;
-            let amount = decode_amount(&mut section)?;
-            section.finish()?;
-            (Some(stream), Some(amount))
-        }
-    };
-    let settle = match s.optional_section("settle", "phase")? {
-        None => None,
-        Some(mut section) => {
-            let amount = decode_amount(&mut section)?;
-            section.finish()?;
-            Some(amount)
-        }
-    };
-    let mut section = s.section("measure", "phase")?;
-    let measure = decode_amount(&mut section)?;
-    section.finish()?;
-    Ok(Phases { start, precondition_stream, precondition, settle, measure })
-}
-
-fn decode_amount(s: &mut Section<'_>) -> Decoded<Amount> {
-    let mut amounts = Vec::new();
-    if let Some(requests) = s.optional_count("requests", 1..u32::MAX)? {
-        amounts.push(Amount::Requests(u64::from(requests)));
-    }
-    if let Some(bytes) = s.optional_size("bytes")? {
-        amounts.push(Amount::Bytes(bytes));
-    }
-    if let Some(time) = s.optional_time("time")? {
-        amounts.push(Amount::Time(time));
-    }
-    if let Some(mut rule) = s.optional_section("steady", "steady")? {
-        amounts.push(Amount::Steady(decode_steady(&mut rule)?));
-        rule.finish()?;
-    }
-    let span = s.span();
-    let empty = match amounts.as_slice() {
-        [Amount::Bytes(b)] => b.0 == 0,
-        [Amount::Time(t)] => t.0 == 0,
-        [_] => false,
-        _ => {
-            let message = match amounts.len() {
-                0 => "the phase has no end".to_owned(),
-                n => format!("the phase has {n} ends"),
-            };
-            let expected = "exactly one of `requests`, `bytes`, `time`, `steady`";
-            let e = s.error(Kind::MissingKey, span, message, expected);
-            let meant = ["requests", "bytes", "time", "steady"].into_iter();
-            let mut typos = meant.filter_map(|key| Some((s.misspelt(key)?, key)));
-            return Err(match typos.next().filter(|_| amounts.is_empty()) {
-                Some((typo, key)) => {
-                    with_hint(e, format!("`{typo}` is there; did you mean `{key}`?"))
-                }
-                None if amounts.is_empty() => with_hint(e, "add e.g. `time = \"10s\"`"),
-                None => with_hint(e, "keep the one that shall end the phase, remove the others"),
-            });
-        }
-    };
-    if empty {
-        let e = s.error(Kind::OutOfRange, span, "the phase is empty", "more than nothing");
-        return Err(with_hint(e, "make it longer, or leave the phase out if it is not `measure`"));
-    }
-    Ok(amounts.remove(0))
-}
-
-fn decode_steady(s: &mut Section<'_>) -> Decoded<SteadyRule> {
-    let rule = SteadyRule {
-        round: s.time("round")?,
-        window: s.count("window", 2..101, Some(5))?,
-        range: s.number("range", 0.0, 10.0, Some(0.20))?,
-        slope: s.number("slope", 0.0, 10.0, Some(0.10))?,
-        limit: s.count("limit", 2..100_001, Some(25))?,
-    };
-    if rule.round == Nanos::ZERO {
-        let span = s.span_of("round");
-        let e = s.error(Kind::OutOfRange, span, "a round takes no time", "more than nothing");
-        return Err(with_hint(e, "SNIA's rounds are a minute long: `round = \"60s\"`"));
-    }
-    if rule.limit < rule.window {
-        // Marked is what was written; the other of the two may be a default.
-        let at = if s.has("limit") { "limit" } else { "window" };
-        let message = format!(
-            "the phase ends after {} rounds, before the window of {} is full",
-            rule.limit, rule.window
-        );
-        let e = s.error(Kind::Impossible, s.span_of(at), message, "`limit` at least `window`");
-        let hint = "the rule holds over the last `window` rounds: with fewer it never can";
-        return Err(with_hint(e, hint));
-    }
-    Ok(rule)
 }

@@ -60,7 +60,7 @@ fn compare_targets(options: Options) -> Outcome {
         }
     }
     let (directory, run) =
-        run::execute(subject, &options.subjects, options.running, &options.common)?;
+        run::execute(subject, Vec::new(), options.subjects, options.running, &options.common)?;
     let reference = run.targets[0].record.name.clone();
     let saved = saved::read(&directory)?;
     let comparison = compare::table(&saved, &reference);

@@ -2,6 +2,7 @@
 
 use super::{Common, timeline};
 use crate::output::{DONE, Failure, Outcome, data, json};
+use assay_analysis::metric;
 use assay_engine::safety;
 use assay_spec::Kind;
 use assay_spec::catalog::LEDGERS;
@@ -143,6 +144,8 @@ fn find<'a>(topics: &'a [Topic], word: &str) -> Option<&'a Topic> {
     let family = match bare.strip_prefix('p') {
         Some(n) if n.parse::<f64>().is_ok_and(|n| n > 0.0 && n < 100.0) => "percentile",
         _ if bare.starts_with("share") => "share",
+        // first100 and rest100 are explained with first4 and rest.
+        _ if metric::is_known(bare) => bare.trim_end_matches(|c: char| c.is_ascii_digit()),
         _ => bare,
     };
     called(&word).or_else(|| called(family))

@@ -90,7 +90,8 @@ pub fn judged(bundled: &Bundled, run: Option<&Run>) -> Result<LedgerVerdicts, Fa
         .collect();
     let offered = |workload: &str, target: &str| {
         experiments.iter().any(|e| {
-            let named = |t: &String| t.strip_prefix("sim:").unwrap_or(t) == target;
+            let plain = e.without_host(target);
+            let named = |t: &String| t.strip_prefix("sim:").unwrap_or(t) == plain;
             e.targets.iter().any(named) && e.workloads.iter().any(|w| w.name == workload)
         })
     };

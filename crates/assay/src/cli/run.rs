@@ -52,23 +52,27 @@ pub fn main(options: Options) -> Outcome {
     let listed = |lists: &[String]| -> Vec<String> {
         lists.iter().flat_map(|list| split_targets(list)).collect()
     };
-    let mut written: Vec<String> = match options.only.as_slice() {
-        [] => own.chain(listed(&options.on)).collect(),
-        only => listed(only),
+    let (own, everywhere) = match options.only.as_slice() {
+        [] => (own.collect(), listed(&options.on)),
+        only => (Vec::new(), listed(only)),
     };
-    let mut seen = std::collections::BTreeSet::new();
-    written.retain(|t| seen.insert(t.clone()));
-    execute(subject, &written, options.running, &options.common)
+    execute(subject, own, everywhere, options.running, &options.common)
         .and_then(|(directory, _)| report::finish(&directory, &options.common, None))
 }
 
-/// Opens the targets and runs the subject on them; returns the run directory.
+/// Opens the targets and runs the subject on them, the experiments' `own` where they are named and
+/// the others in every experiment; returns the run directory.
 pub fn execute(
     subject: Subject,
-    targets: &[String],
+    own: Vec<String>,
+    everywhere: Vec<String>,
     running: Running,
     common: &Common,
 ) -> Result<(PathBuf, Run), Failure> {
+    let mut targets = own;
+    targets.extend_from_slice(&everywhere);
+    let mut seen = std::collections::BTreeSet::new();
+    targets.retain(|t| seen.insert(t.clone()));
     if targets.is_empty() {
         return Err(Failure::usage(
             "the experiment names no target",
@@ -83,17 +87,18 @@ pub fn execute(
     let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
     let writes = workloads.any(WorkloadSpec::writes);
     watch_for_interrupt();
-    let targets = open_targets(targets, &intent, writes)?;
+    let targets = open_targets(&targets, &intent, writes)?;
     check_effect(&intent, &targets)?;
     let started = utc_now();
     let directory = running.out.unwrap_or_else(|| default_directory(&subject.study, &started));
     let asked = Asked {
         study: subject.study,
         title: subject.title,
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         seed: running.seed,
         started,
         intent,
+        everywhere,
     };
     let mut run = Run::new(asked, subject.experiments, targets, this_host());
     if let Some(threads) = running.threads {

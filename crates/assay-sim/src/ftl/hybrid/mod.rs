@@ -6,11 +6,11 @@
 //! a whole, and every page keeps its plane, so that merging needs no bus. One *stream* at a time, a
 //! superblock written from its first page on, goes in order into a new superblock that takes the
 //! old one's place when it is complete; its pages wait in the registers and are programmed a stripe
-//! at a time. Anything else goes to the *log* of its superblock, in units of `unit` pages whose
-//! other pages are read first. When there is no log left, or one is full, the log longest unused is
-//! *merged*: the newest copy of each page is copied to a new superblock, then the old ones are
-//! erased. Without logs (`mapping = "block"`) every write begins a stream where it is, after the
-//! pages before it have been copied: block mapping with replacement blocks.
+//! at a time, when all of it is loaded. Anything else goes to the *log* of its superblock, in units
+//! of `unit` pages whose other pages are read first. When there is no log left, or one is full, the
+//! log longest unused is *merged*: the newest copy of each page is copied to a new superblock, then
+//! the old ones are erased. Without logs (`mapping = "block"`) every write begins a stream where it
+//! is, after the pages before it have been copied: block mapping with replacement blocks.
 //!
 //! *Invariants.* A physical superblock is data, log, stream or free. Pages of a block are
 //! programmed in order, except that a log or stream may end before its block does.
@@ -19,7 +19,7 @@ mod shape;
 
 use super::{Ftl, NONE};
 use crate::nand::{Cause, IN_CELLS, NOBODY, Nand, Spot};
-use assay_spec::device::{HybridSpec, NandSpec};
+use assay_spec::device::{HybridSpec, NandSpec, UnitReads};
 use shape::{Place, Shape};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -39,6 +39,13 @@ pub(crate) struct Hybrid {
     stream: Option<Stream>,
     /// The stream's programs that are loaded, or will be, and wait for the rest of their stripe.
     held: Vec<u32>,
+    /// How the rest of a unit is read.
+    unit_reads: UnitReads,
+    /// Writes in a row, each where the last one ended, that make a stream; and how many there were.
+    stream_after: u32,
+    in_a_row: u32,
+    /// Where the last write ended.
+    last_end: u32,
     merges: [u64; 3],
 }
 
@@ -99,6 +106,10 @@ impl Hybrid {
             logs: VecDeque::new(),
             stream: None,
             held: Vec::new(),
+            unit_reads: spec.unit_reads,
+            stream_after: spec.stream_after,
+            in_a_row: 0,
+            last_end: NONE,
             merges: [0; 3],
         }
     }
@@ -197,7 +208,7 @@ impl Hybrid {
         let program = nand.program_held(spot, Cause::Host, token);
         self.held.push(program);
         if (place.offset + 1).is_multiple_of(self.shape.width) || complete {
-            self.close_stripe(nand);
+            nand.release_together(std::mem::take(&mut self.held));
         }
         if complete {
             self.close_stream(nand);
@@ -271,8 +282,17 @@ impl Hybrid {
             let others: Vec<u32> = unit.filter(missing).collect();
             let rest: Vec<(u32, Spot)> =
                 others.into_iter().filter_map(|p| Some((p, self.at_rest(p)?))).collect();
-            let ask = |(_, from): &(u32, Spot)| nand.read(*from, Cause::Partial, NOBODY);
-            reads = rest.iter().map(ask).collect();
+            for (_, from) in &rest {
+                reads = match (self.unit_reads, reads.as_slice()) {
+                    (UnitReads::OneByOne, before) => {
+                        vec![nand.read_after(*from, Cause::Partial, NOBODY, before)]
+                    }
+                    (UnitReads::Together, _) => {
+                        reads.push(nand.read(*from, Cause::Partial, NOBODY));
+                        reads
+                    }
+                };
+            }
             // A page stays on its plane, behind its read.
             for (other, from) in rest {
                 let to = self.append(log, self.shape.place(other));
@@ -291,9 +311,11 @@ impl Hybrid {
 impl Ftl for Hybrid {
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
         let Some(spot) = self.locate(page) else { return false };
-        // The registers hold what is not programmed yet: a read makes them let go of it first.
-        self.close_stripe(nand);
-        nand.read(spot, cause, token);
+        // The registers hold what is not programmed yet: a read makes them let go of it, and waits
+        // until it is in the cells.
+        let held = std::mem::take(&mut self.held);
+        nand.release(&held);
+        nand.read_after(spot, cause, token, &held);
         true
     }
 
@@ -301,7 +323,10 @@ impl Ftl for Hybrid {
         let place = self.shape.place(page);
         let stream = self.stream.filter(|s| s.superblock == place.superblock);
         let continues = stream.is_some_and(|s| s.fill == place.offset);
-        if continues || place.offset == 0 || self.log_limit == 0 {
+        self.in_a_row = if page == self.last_end { self.in_a_row + 1 } else { 0 };
+        self.last_end = page + 1;
+        let found = self.stream_after > 0 && self.in_a_row >= self.stream_after;
+        if continues || found || place.offset == 0 || self.log_limit == 0 {
             if !continues {
                 self.open_stream(nand, place);
             }

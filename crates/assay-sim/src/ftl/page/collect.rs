@@ -1,4 +1,5 @@
-//! Garbage collection of one plane: empties a block, page by page, and erases it.
+//! Garbage collection of one plane: empties a block, page by page, and erases it. Its pages stay
+//! in the plane; `drive.rs` spreads them over all.
 //!
 //! With `pace = "spread"` a block whose v of n pages are valid is emptied while the host writes the
 //! n − v pages that this frees: v moves for n − v host pages, evenly. With `"whole-block"` the
@@ -25,6 +26,31 @@ pub(super) struct Collecting {
     gain: u32,
     /// Host pages × valid pages not yet answered by moves.
     credit: u32,
+    /// Whether it is counted among the urgent ones.
+    pub(super) is_urgent: bool,
+}
+
+/// A page that leaves the block that is being emptied.
+pub(super) struct Move {
+    pub(super) from: Spot,
+    pub(super) page: u32,
+    pub(super) cause: Cause,
+}
+
+impl Collecting {
+    /// The moves that are due with one host page.
+    pub(super) fn due(&mut self) -> u32 {
+        // A block without anything stale (emptied for its wear) gains nothing: a page a page.
+        let price = self.gain.max(1);
+        let due = (self.credit + self.valid) / price;
+        self.credit = (self.credit + self.valid) % price;
+        due
+    }
+
+    /// Pages it may still have to move.
+    pub(super) fn left(&self) -> u32 {
+        self.valid - self.moved
+    }
 }
 
 /// Map entries are asked for so many pages before they are needed.
@@ -53,7 +79,7 @@ impl Tables {
     }
 
     /// Chooses a block of `plane` to empty; false if no block has anything stale.
-    fn start(&mut self, plane: &mut Plane) -> bool {
+    pub(super) fn start(&mut self, plane: &mut Plane) -> bool {
         let blocks = self.blocks.candidates(plane.index);
         let erases = &self.blocks.erases[self.blocks.range(plane.index)];
         let chosen = match cold_block(self.wear, blocks.closed, erases) {
@@ -69,19 +95,16 @@ impl Tables {
         }
         prefetch(&self.current, cursor as usize / 64);
         let valid = self.pages_per_block - gain;
+        let (moved, credit, is_urgent) = (0, 0, false);
         plane.collecting =
-            Some(Collecting { block, cause, cursor, moved: 0, valid, gain, credit: 0 });
+            Some(Collecting { block, cause, cursor, moved, valid, gain, credit, is_urgent });
         true
     }
 
     /// The moves that are due with one host page.
     fn advance(&mut self, plane: &mut Plane, nand: &mut Nand) {
         let Some(job) = &mut plane.collecting else { return };
-        // A block without anything stale (emptied for its wear) gains nothing: a page a page.
-        let price = job.gain.max(1);
-        let due = (job.credit + job.valid) / price;
-        job.credit = (job.credit + job.valid) % price;
-        for _ in 0..due {
+        for _ in 0..job.due() {
             if !self.move_next(plane, nand) {
                 break;
             }
@@ -92,7 +115,7 @@ impl Tables {
     }
 
     /// Whether nothing in the block that is being emptied is current any more.
-    fn is_empty(&self, plane: &Plane) -> bool {
+    pub(super) fn is_empty(&self, plane: &Plane) -> bool {
         plane.collecting.as_ref().is_some_and(|job| {
             job.moved + u32::from(self.blocks.stale[job.block as usize]) == self.pages_per_block
         })
@@ -104,14 +127,14 @@ impl Tables {
         self.erase(plane, nand);
     }
 
-    /// Moves the next valid page; false if there is none.
+    /// Takes the next valid page out of the block; `None` if there is none.
     #[inline]
-    fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
-        let Some(job) = &mut plane.collecting else { return false };
+    pub(super) fn take_next(&mut self, plane: &mut Plane) -> Option<Move> {
+        let job = plane.collecting.as_mut()?;
         let end = (job.block + 1) * self.pages_per_block;
         let Some(from) = next_bit(&self.current, job.cursor, end) else {
             job.cursor = end;
-            return false;
+            return None;
         };
         job.cursor = from + 1;
         job.moved += 1;
@@ -122,10 +145,15 @@ impl Tables {
         }
         let page = self.backward[from as usize];
         debug_assert_eq!(self.forward[page as usize], from, "a current page is mapped");
-        // It leaves one block and enters another of the same plane.
         plane.live -= 1;
+        Some(Move { from: Spot { plane: plane.index, page: from }, page, cause })
+    }
+
+    /// Moves the next valid page within its plane; false if there is none.
+    #[inline]
+    fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
+        let Some(Move { from, page, cause }) = self.take_next(plane) else { return false };
         let to = self.place(plane, page, Frontier::Collect);
-        let from = Spot { plane: plane.index, page: from };
         match self.collection.copy {
             CopyPath::CopyBack => nand.copy_back(from, to, cause),
             CopyPath::Controller => {
@@ -137,7 +165,7 @@ impl Tables {
     }
 
     /// Erases the emptied block.
-    fn erase(&mut self, plane: &mut Plane, nand: &mut Nand) {
+    pub(super) fn erase(&mut self, plane: &mut Plane, nand: &mut Nand) {
         assert!(self.is_empty(plane), "a block is erased that holds something");
         let Some(job) = plane.collecting.take() else { return };
         let block = job.block as usize;
@@ -149,14 +177,19 @@ impl Tables {
         nand.erase(first, job.cause);
     }
 
-    /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.
-    pub(super) fn collect_in_background(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
+    /// Whether `plane` is idle and has, or now gets, a block to empty though nobody waits for it.
+    pub(super) fn may_collect_in_background(&mut self, plane: &mut Plane, nand: &Nand) -> bool {
         let Some(background) = self.collection.background else { return false };
         if !nand.is_plane_idle(plane.index) {
             return false;
         }
         let enough = plane.free.len() >= background.blocks as usize;
-        if plane.collecting.is_none() && (enough || !self.start(plane)) {
+        plane.collecting.is_some() || (!enough && self.start(plane))
+    }
+
+    /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.
+    pub(super) fn collect_in_background(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
+        if !self.may_collect_in_background(plane, nand) {
             return false;
         }
         if !self.move_next(plane, nand) {

@@ -3,7 +3,7 @@
 //!
 //! Pages go to the planes in turn, or to the plane their number says. Each plane is a little log of
 //! its own: it opens a free block, fills it in order, closes it, and empties blocks when few are
-//! left free (`collect.rs`).
+//! left free (`collect.rs`): into blocks of its own, or of all planes in turn (`drive.rs`).
 //!
 //! *Speed.* A write touches three random cache lines: its map entry, the bit of the old copy, and
 //! the count of the old block; each moved page one. All are asked for early. The tables are flat
@@ -12,9 +12,13 @@
 //! *Invariants.* Map and back-map are inverse of each other on valid pages. A closed block's stale
 //! count is its number of pages that no map entry points to. Pages of a block are programmed in
 //! order. A block is free, open or closed. A plane holds at most `plane_limit` valid pages, so that
-//! one of its closed blocks has a stale page whenever space must be found.
+//! one of its closed blocks has a stale page whenever space must be found. What is left of a block
+//! that is being emptied finds room in its own plane at any time, wherever its pages go; a plane
+//! that empties none has a free block for the next.
 
 mod collect;
+mod drive;
+pub(crate) mod saved;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -24,10 +28,13 @@ use super::gc::{Candidates, Victim, policy};
 use super::wear::FreeBlocks;
 use super::{Ftl, NONE};
 use crate::nand::{Cause, Nand, Spot};
+use crate::ssd::MAP;
 use assay_mem::prefetch;
 use assay_spec::Op;
 use assay_spec::device::{Allocation, CollectionSpec, Frontiers, NandSpec, PageMapSpec, WearSpec};
 use collect::Collecting;
+use saved::SavedMap;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// A translation layer that maps every page on its own.
@@ -38,6 +45,7 @@ pub(crate) struct PageMap {
     /// The most valid pages a plane takes.
     plane_limit: u32,
     next_plane: u32,
+    saved: Option<SavedMap>,
 }
 
 /// Where every page is, and what is known of every block: what the planes' logs share.
@@ -55,6 +63,9 @@ struct Tables {
     current: Vec<u64>,
     blocks: Blocks,
     victim: Box<dyn Victim>,
+    /// Planes with fewer free blocks than they should have, in the order in which they are to
+    /// collect; only if the whole drive takes their pages.
+    due: VecDeque<u32>,
     /// Collections that could not be spread because the host had used up its room.
     urgent: u64,
 }
@@ -118,6 +129,8 @@ struct Plane {
     /// Where collected pages go; unused if they share the host's.
     collect: Open,
     collecting: Option<Collecting>,
+    /// Whether it is in `Tables::due`.
+    is_due: bool,
     /// Valid pages.
     live: u32,
 }
@@ -148,8 +161,12 @@ impl PageMap {
         seed: u64,
         filled: bool,
     ) -> PageMap {
+        let saved = spec.save_map_every.map(|every| SavedMap::new(every, nand.page, logical));
+        let map_pages = saved::map_pages(nand.page, u64::from(logical)) as u32;
+        let logical = logical + if saved.is_some() { map_pages } else { 0 };
         let mut map = PageMap {
             allocation: spec.allocation,
+            saved,
             tables: Tables::new(nand, spec, logical, seed),
             planes: (0..nand.planes()).map(|p| Plane::new(p, nand, spec.wear)).collect(),
             plane_limit: (nand.blocks_per_plane - 3) * nand.pages_per_block - 1,
@@ -171,14 +188,49 @@ impl PageMap {
         if self.allocation == Allocation::Static {
             return page as usize % self.planes.len();
         }
+        let limit = self.plane_limit;
+        self.next_in_turn(|plane| plane.live < limit)
+            .expect("the capacity was checked against the flash: not every plane is full")
+    }
+
+    /// The next plane in turn for which `takes` holds, if there is one.
+    #[inline]
+    fn next_in_turn(&mut self, takes: impl Fn(&Plane) -> bool) -> Option<usize> {
         for _ in 0..self.planes.len() {
             let plane = self.next_plane as usize;
             self.next_plane = if plane + 1 == self.planes.len() { 0 } else { plane as u32 + 1 };
-            if self.planes[plane].live < self.plane_limit {
-                return plane;
+            if takes(&self.planes[plane]) {
+                return Some(plane);
             }
         }
-        panic!("every plane is full, though the capacity was checked against the flash");
+        None
+    }
+
+    /// Programs `page` where the next one goes; returns the plane.
+    #[inline]
+    fn put(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> u32 {
+        // The old copy is stale before the collector looks, so that it is not moved for nothing.
+        self.forget(page);
+        let chosen = if self.tables.collection.over_drive {
+            self.make_room_on_drive(nand, page)
+        } else {
+            let chosen = self.choose_plane(page);
+            self.tables.make_room(&mut self.planes[chosen], nand);
+            chosen
+        };
+        let spot = self.tables.place(&mut self.planes[chosen], page, Frontier::Host);
+        nand.program(spot, cause, token);
+        spot.plane
+    }
+
+    /// Programs the pages of the map that have changed; returns how many.
+    #[cold]
+    fn write_map(&mut self, nand: &mut Nand) -> u32 {
+        let pages = self.saved.as_mut().map(SavedMap::take).unwrap_or_default();
+        for page in &pages {
+            self.put(nand, *page, Cause::Map, u64::from(MAP) << 32 | u64::from(*page));
+        }
+        pages.len() as u32
     }
 
     /// The old copy of `page`, if there is one, goes stale.
@@ -197,7 +249,8 @@ impl Plane {
         let none = Open { block: NONE, next: nand.pages_per_block };
         let first = index * nand.blocks_per_plane;
         let free = FreeBlocks::new(wear, first..first + nand.blocks_per_plane);
-        Plane { index, free, host: none, collect: none, collecting: None, live: 0 }
+        let (collecting, is_due, live) = (None, false, 0);
+        Plane { index, free, host: none, collect: none, collecting, is_due, live }
     }
 }
 
@@ -214,6 +267,7 @@ impl Tables {
             current: assay_mem::table(pages.div_ceil(64), 0),
             blocks: Blocks::new(nand),
             victim: policy(spec.collection.victim, seed),
+            due: VecDeque::new(),
             urgent: 0,
         }
     }
@@ -233,7 +287,9 @@ impl Tables {
             let block = plane.free.take().expect("a free block is kept");
             self.turn_over(open.block, block);
             *open = Open { block, next: 0 };
+            self.note_due(plane);
         }
+        let open = if own { &mut plane.collect } else { &mut plane.host };
         let physical = open.block * self.pages_per_block + open.next;
         if physical.is_multiple_of(LINE) {
             prefetch(&self.backward, (physical + LINE) as usize);
@@ -272,21 +328,29 @@ impl Ftl for PageMap {
 
     #[inline]
     fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: u64) -> u32 {
-        // The old copy is stale before the collector looks, so that it is not moved for nothing.
-        self.forget(page);
-        let chosen = self.choose_plane(page);
-        let plane = &mut self.planes[chosen];
-        self.tables.make_room(plane, nand);
-        let spot = self.tables.place(plane, page, Frontier::Host);
-        nand.program(spot, Cause::Host, token);
-        spot.plane
+        if let Some(saved) = &mut self.saved {
+            saved.change(page);
+        }
+        self.put(nand, page, Cause::Host, token)
+    }
+
+    #[inline]
+    fn save_map(&mut self, nand: &mut Nand) -> u32 {
+        let due = self.saved.as_mut().is_some_and(SavedMap::is_due);
+        if due { self.write_map(nand) } else { 0 }
     }
 
     fn trim(&mut self, page: u32) {
+        if let Some(saved) = &mut self.saved {
+            saved.change(page);
+        }
         self.forget(page);
     }
 
     fn background(&mut self, nand: &mut Nand) -> bool {
+        if self.tables.collection.over_drive {
+            return self.collect_over_drive_in_background(nand);
+        }
         let mut asked = false;
         for plane in &mut self.planes {
             asked |= self.tables.collect_in_background(plane, nand);
@@ -317,6 +381,7 @@ impl Ftl for PageMap {
     fn check(&self) {
         self.check_maps();
         self.check_planes();
+        self.check_room();
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

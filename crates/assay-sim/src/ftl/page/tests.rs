@@ -33,9 +33,11 @@ fn greedy() -> PageMapSpec {
             pace: Pace::Spread,
             frontiers: Frontiers::Two,
             copy: CopyPath::CopyBack,
+            over_drive: false,
             background: None,
         },
         wear: WearSpec::None,
+        save_map_every: None,
     }
 }
 
@@ -102,20 +104,25 @@ fn random_work_under_every_policy_keeps_every_invariant() {
         VictimSpec::RandomGreedy { choices: 4 },
     ];
     let wears = [WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 4 }];
-    for seed in 0..96_u64 {
+    for seed in 0..192_u64 {
         let pick = |n: u64, salt: u64| (mix(seed ^ salt << 40) % n) as usize;
         let background = BackgroundSpec { after: Nanos(1000), blocks: 6 };
+        let allocation = [Allocation::Dynamic, Allocation::Static][pick(2, 1)];
+        let copy = [CopyPath::CopyBack, CopyPath::Controller][pick(2, 6)];
+        let may_leave = allocation == Allocation::Dynamic && copy == CopyPath::Controller;
         let spec = PageMapSpec {
-            allocation: [Allocation::Dynamic, Allocation::Static][pick(2, 1)],
+            allocation,
             collection: CollectionSpec {
                 victim: victims[pick(4, 2)],
                 reserve_blocks: 2 + pick(4, 3) as u32,
                 pace: [Pace::Spread, Pace::WholeBlock][pick(2, 4)],
                 frontiers: [Frontiers::One, Frontiers::Two][pick(2, 5)],
-                copy: [CopyPath::CopyBack, CopyPath::Controller][pick(2, 6)],
+                copy,
+                over_drive: may_leave && pick(4, 12) > 0,
                 background: [None, Some(background)][pick(2, 7)],
             },
             wear: wears[pick(3, 8)],
+            save_map_every: None,
         };
         let nand_spec = NandSpec {
             blocks_per_plane: 8 + pick(20, 9) as u32,
@@ -207,4 +214,90 @@ fn background_collection_works_until_it_has_its_blocks() {
     assert!(free(&map) >= Some(5), "{:?} after {rounds} rounds", free(&map));
     assert!(rounds > 8);
     map.check();
+}
+
+/// Twenty planes of which every block has 122 valid pages of 128, and which are below their
+/// reserve; first in, first out, a block at a time.
+fn twenty_planes(over_drive: bool) -> (PageMap, Nand) {
+    let spec = NandSpec {
+        channels: 10,
+        program: Nanos(900_000),
+        read: Nanos(50_000),
+        pages_per_block: 128,
+        ..nand()
+    };
+    let mut map_spec = greedy();
+    map_spec.collection = CollectionSpec {
+        victim: VictimSpec::Fifo,
+        reserve_blocks: 5,
+        pace: Pace::WholeBlock,
+        copy: CopyPath::Controller,
+        over_drive,
+        ..map_spec.collection
+    };
+    let logical = 20 * 20 * 128;
+    let mut map = PageMap::new(&spec, map_spec, logical, 1, true);
+    // Page k is in place k / 20 of its plane.
+    (0..logical).filter(|k| k / 20 % 128 < 6).for_each(|k| map.trim(k));
+    (map, Nand::new(&spec, 0))
+}
+
+#[test]
+fn a_block_collected_over_the_drive_is_striped_over_all_planes() {
+    let time = |over_drive| {
+        let (mut map, mut nand) = twenty_planes(over_drive);
+        write(&mut map, &mut nand, 0);
+        assert_eq!(nand.counts.programs[Cause::Collect as usize], 122);
+        assert_eq!(nand.counts.erases[Cause::Collect as usize], 1);
+        settle(&mut nand);
+        map.check();
+        let moved: Vec<u32> = map.planes.iter().map(|p| p.collect.next % 128).collect();
+        (moved, nand.events.now())
+    };
+    let (moved, over_drive) = time(true);
+    assert!(moved.iter().all(|n| (6..=7).contains(n)), "{moved:?}");
+    let (moved, local) = time(false);
+    assert_eq!(moved.iter().sum::<u32>(), 122, "{moved:?}");
+    assert_eq!(moved.iter().max(), Some(&122), "{moved:?}");
+    // What is left is the reads: all from one plane, over one bus.
+    assert!(over_drive * 3 < local, "{over_drive} over the drive, {local} in the plane");
+}
+
+#[test]
+fn spread_over_the_drive_is_never_urgent_under_random_writes() {
+    let big = NandSpec { blocks_per_plane: 100, pages_per_block: 64, ..nand() };
+    let logical = 4 * 90 * 64;
+    let amplification = |over_drive| {
+        let mut spec = greedy();
+        spec.collection.copy = CopyPath::Controller;
+        spec.collection.over_drive = over_drive;
+        let mut map = PageMap::new(&big, spec, logical, 1, true);
+        let mut nand = Nand::new(&big, 0);
+        for step in 0..200_000_u64 {
+            write(&mut map, &mut nand, (mix(step) % u64::from(logical)) as u32);
+        }
+        assert_eq!(map.tables.urgent, 0);
+        map.check();
+        nand.counts.programmed() as f64 / 200_000.0
+    };
+    let (local, drive) = (amplification(false), amplification(true));
+    assert!((drive / local - 1.0).abs() < 0.05, "{local} in the plane, {drive} over the drive");
+}
+
+#[test]
+fn the_last_free_block_and_what_is_open_without_one_are_the_collectors() {
+    let mut plane = Plane::new(0, &nand(), WearSpec::None);
+    let room = |plane: &Plane| {
+        let of = |frontier, shared| plane.has_room(frontier, shared, 8);
+        [of(Frontier::Host, false), of(Frontier::Collect, false), of(Frontier::Host, true)]
+    };
+    let half = Open { block: 0, next: 4 };
+    while plane.free.len() > 1 {
+        plane.free.take();
+    }
+    assert_eq!(room(&plane), [false; 3], "nobody opens the last block");
+    (plane.host, plane.collect) = (half, half);
+    assert_eq!(room(&plane), [true; 3], "it is there for what is left");
+    plane.free.take();
+    assert_eq!(room(&plane), [true, false, false], "half a block is all there is");
 }

@@ -28,9 +28,11 @@ impl Bed {
                 pace: Pace::WholeBlock,
                 frontiers: Frontiers::One,
                 copy: CopyPath::CopyBack,
+                over_drive: false,
                 background: None,
             },
             wear: WearSpec::None,
+            save_map_every: None,
         };
         let nand = NandSpec {
             channels: 1,

@@ -1,0 +1,52 @@
+//! What a claim names that the run does not have.
+
+use super::{Find, PredicateVerdict, ValueVerdict};
+use crate::expr::{EvalError, Expr, Reference};
+use assay_spec::claims::Claim;
+
+/// Every number that a claim's texts name, each once.
+pub(super) fn wanted(claim: &Claim) -> Vec<Reference> {
+    let texts = claim.values.iter().filter_map(|v| v.measure.as_deref());
+    let mut wanted: Vec<Reference> = Vec::new();
+    for expr in texts.chain(claim.predicate.as_deref()).filter_map(|t| Expr::parse(t).ok()) {
+        for r in expr.references() {
+            if !wanted.contains(r) {
+                wanted.push(r.clone());
+            }
+        }
+    }
+    wanted
+}
+
+pub(super) fn what_is_missing(
+    wanted: &[Reference],
+    values: &[ValueVerdict],
+    predicate: Option<&PredicateVerdict>,
+    find: Find<'_>,
+) -> String {
+    let cells = |all: &mut dyn Iterator<Item = &Reference>| {
+        let mut cells: Vec<(&str, &str)> = Vec::new();
+        for r in all {
+            let cell = (r.workload.as_str(), r.target.as_str());
+            if !cells.contains(&cell) {
+                cells.push(cell);
+            }
+        }
+        cells.len()
+    };
+    let missing: Vec<&Reference> = wanted.iter().filter(|r| find(r).is_err()).collect();
+    let (all, gone) = (cells(&mut wanted.iter()), cells(&mut missing.iter().copied()));
+    match missing.first() {
+        Some(first) => {
+            let why = find(first).err();
+            let why = why.map(|e| EvalError::Missing((*first).clone(), e).to_string());
+            format!("{} of {all} cells measured; {}", all - gone, why.unwrap_or_default())
+        }
+        // Everything is there, so a text is wrong: it says how.
+        None => {
+            let whys =
+                values.iter().map(|v| v.why.as_str()).chain(predicate.map(|p| p.why.as_str()));
+            whys.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("; ")
+        }
+    }
+}

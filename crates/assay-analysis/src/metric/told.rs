@@ -1,0 +1,66 @@
+//! Names of the numbers that modelled drives tell of themselves.
+//!
+//! An expectation may name them before any drive is built. A test of the program holds this list
+//! against the drives (`crates/assay/tests/told.rs`).
+
+/// Of a drive or an array, whatever it is made of.
+pub const NAMES: &[&str] = &[
+    "pages_read",
+    "pages_programmed",
+    "blocks_erased",
+    "array_busy_ns",
+    "channel_busy_ns",
+    "link_busy_ns",
+    "firmware_busy_ns",
+    "wa",
+    "wa_host",
+    "wa_partial",
+    "wa_collect",
+    "wa_wear",
+    "wa_map",
+    "wa_ahead",
+    "free_blocks",
+    "erases_min",
+    "erases_max",
+    "urgent_collections",
+    "merges_switch",
+    "merges_partial",
+    "merges_full",
+    "logs",
+    "read_hits",
+    "media_reads",
+    "destaged",
+    "member_reads",
+    "member_writes",
+    "rebuilt_share",
+];
+
+/// True if a modelled drive may tell `name`.
+pub(super) fn is_told(name: &str) -> bool {
+    if NAMES.contains(&name) {
+        return true;
+    }
+    // Of an array: `member_2_wa`, `member_1_member_2_wa`, `controller_1_link_busy_s`.
+    let of = |kind: &str| {
+        let (number, rest) = name.strip_prefix(kind)?.split_once('_')?;
+        let counts = number.parse::<u16>().is_ok_and(|n| n > 0);
+        counts.then_some(rest)
+    };
+    of("controller_").is_some_and(|rest| ["link_busy_s", "processor_busy_s"].contains(&rest))
+        || of("member_").is_some_and(is_told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_members_and_controllers_are_told_too() {
+        for name in ["wa", "member_12_wa", "member_1_member_2_logs", "controller_2_link_busy_s"] {
+            assert!(is_told(name), "{name}");
+        }
+        for name in ["", "w", "wa_", "member_0_wa", "member_wa", "member_1_", "controller_1_wa"] {
+            assert!(!is_told(name), "{name}");
+        }
+    }
+}

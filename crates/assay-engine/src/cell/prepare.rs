@@ -1,0 +1,81 @@
+//! What happens to a target before the workload itself, step by step.
+
+use super::{Repeat, tags_per_process};
+use crate::drive::{Forget, interrupted, is_interrupted, run_phase};
+use crate::error::Result;
+use crate::generate::Generator;
+use crate::target::Target;
+use assay_spec::experiment::{Arrival, Step};
+use assay_spec::{Nanos, seed};
+
+/// The longest sleep at a stretch: a signal that another thread took is seen after so long.
+const STRETCH: Nanos = Nanos::from_secs(1);
+
+impl Repeat<'_> {
+    /// Takes the target through the steps of `precondition`.
+    pub(super) fn prepare<T: Target>(
+        &self,
+        target: &mut T,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        let mut failed = 0;
+        for (index, step) in self.workload.phases.precondition.iter().enumerate() {
+            match step {
+                Step::Idle(time) => idle(target, *time)?,
+                Step::Requests { .. } => failed += self.prepare_with(target, index, step)?,
+            }
+        }
+        if failed > 0 {
+            warnings.push(format!("{failed} requests failed while preconditioning"));
+        }
+        Ok(())
+    }
+
+    /// One step of requests; returns how many failed.
+    fn prepare_with<T: Target>(&self, target: &mut T, index: usize, step: &Step) -> Result<u64> {
+        let Step::Requests { stream, amount, think, .. } = step else { return Ok(0) };
+        // The first step has the seed that it had when there was only one.
+        let seed = match index {
+            0 => seed::derive(self.seed, &["precondition"]),
+            n => seed::derive(self.seed, &["precondition", &n.to_string()]),
+        };
+        let stream = std::slice::from_ref(stream);
+        let mut generator = Generator::new(stream, target.capacity(), seed);
+        let mut forget = Forget::default();
+        let queue_depth = step.depth(self.workload.slots());
+        let arrival = Arrival::Closed { jobs: 1, queue_depth, think: *think };
+        target.set_processes(tags_per_process(arrival));
+        run_phase(target, &mut generator, arrival, *amount, seed, &mut forget)?;
+        Ok(forget.errors)
+    }
+}
+
+/// Asks nothing for so long.
+fn idle<T: Target>(target: &mut T, time: Nanos) -> Result<()> {
+    let mut now = target.now();
+    let until = now + time;
+    let mut completions = Vec::new();
+    while now < until {
+        if is_interrupted() {
+            return Err(interrupted());
+        }
+        now = target.poll(until.min(now + STRETCH), &mut completions);
+    }
+    assert!(completions.is_empty(), "nothing was in flight");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::null::NullTarget;
+    use assay_spec::Bytes;
+
+    #[test]
+    fn idle_ends_when_its_time_is_over() {
+        let mut target = NullTarget::new(Bytes::GIB);
+        let before = target.now();
+        idle(&mut target, Nanos::from_millis(20)).expect("nobody interrupts");
+        assert!(target.now() - before >= Nanos::from_millis(20));
+    }
+}

@@ -1,0 +1,37 @@
+//! Why a workload cannot be measured on a target, with advice that works.
+
+use crate::plan::{PlannedTarget, TargetKind};
+use assay_spec::Bytes;
+use assay_spec::experiment::WorkloadSpec;
+
+/// Why this workload cannot be measured on this target, if so.
+pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
+    if let (false, TargetKind::Real(_)) = (workload.write_cache, &target.kind) {
+        let drive = match target.record.kind.as_str() {
+            "block device" => &target.record.written,
+            _ => "DRIVE",
+        };
+        return Some(format!(
+            "it wants the write cache off, and assay changes no settings of a drive; after \
+             `hdparm -W0 {drive}`, the workload without `write_cache` measures that"
+        ));
+    }
+    if workload.writes() && !target.may_write {
+        let written = &target.record.written;
+        let stranger = match &target.kind {
+            TargetKind::Real(opened) => opened.is_stranger(),
+            _ => false,
+        };
+        if stranger {
+            return Some("it writes, and assay writes only to files that it made".to_owned());
+        }
+        return Some(format!("it writes, and only `--write {written}` allows that"));
+    }
+    let granularity = target.granularity().0;
+    let mut sizes = workload.all_streams().flat_map(|s| s.sizes.iter().map(|(size, _)| size.0));
+    if let Some(size) = sizes.find(|size| !size.is_multiple_of(granularity)) {
+        return Some(format!("{} requests: the target's blocks are {granularity} B", Bytes(size)));
+    }
+    let smallest = workload.max_size();
+    (target.record.capacity < smallest).then(|| format!("the target is smaller than {smallest}"))
+}

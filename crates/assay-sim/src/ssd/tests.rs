@@ -1,0 +1,110 @@
+//! What a host sees of a drive's buffer, its switch, and its saved map: to the nanosecond.
+
+use super::build;
+use crate::drive::Drive;
+use assay_spec::catalog::{DEVICES, find};
+use assay_spec::decode::Source;
+use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, FtlSpec, ReadBuffered, SsdSpec};
+use assay_spec::{Bytes, Nanos, Op, Request};
+
+const PAGE: u64 = 4096;
+/// Of `ssd-m`: the firmware, a page on the link, on a bus, a sense.
+const COMMAND: Nanos = Nanos(61_000);
+const SHIFT: Nanos = Nanos(100_000);
+const SENSE: Nanos = Nanos(50_000);
+const PROGRAM: Nanos = Nanos(900_000);
+
+/// The drive `ssd-m` as this changes it, with programs that all take as long.
+fn drive(change: impl FnOnce(&mut DeviceSpec)) -> (Box<dyn Drive + Send>, Nanos) {
+    let bundled = find(DEVICES, "ssd-m").unwrap();
+    let source = Source { file: bundled.file, text: bundled.text };
+    let mut device = DeviceSpec::parse(source).unwrap();
+    let ssd = ssd_of(&mut device);
+    (ssd.nand.program, ssd.nand.program_slow, ssd.nand.read) = (PROGRAM, PROGRAM, SENSE);
+    ssd.readahead = None;
+    if let FtlSpec::Page(map) = &mut ssd.ftl {
+        map.save_map_every = None;
+    }
+    if let BufferSpec::Dram { reads, .. } = &mut ssd.buffer {
+        *reads = ReadBuffered::FromBuffer;
+    }
+    change(&mut device);
+    let transfer = Bytes(PAGE).time_at(device.link.rate);
+    let ssd = *ssd_of(&mut device);
+    (build(&ssd, device.link, device.capacity, true), transfer)
+}
+
+fn ssd_of(device: &mut DeviceSpec) -> &mut SsdSpec {
+    match &mut device.kind {
+        DeviceKind::Ssd(ssd) => ssd,
+        DeviceKind::Hdd(_) => panic!("ssd-m is flash"),
+    }
+}
+
+/// One request alone, `sectors` long, from sector `at`: how long it takes.
+fn latency(drive: &mut dyn Drive, now: Nanos, op: Op, at: u64, sectors: u64) -> Nanos {
+    let (offset, length) = (Bytes(at * 512), Bytes(sectors * 512));
+    drive.submit(now, Request { tag: 0, op, offset, length });
+    let mut done = Vec::new();
+    while done.is_empty() {
+        drive.run(Nanos::NEVER, &mut done);
+    }
+    done[0].at - now
+}
+
+#[test]
+fn a_write_is_answered_from_the_buffer_or_from_the_cells() {
+    let (mut cached, transfer) = drive(|_| {});
+    assert_eq!(latency(&mut *cached, Nanos::ZERO, Op::Write, 0, 8), COMMAND + transfer);
+    let (mut through, _) = drive(|d| d.set_write_cache(false));
+    let whole = COMMAND + transfer + SHIFT + PROGRAM;
+    assert_eq!(latency(&mut *through, Nanos::ZERO, Op::Write, 0, 8), whole);
+    // A page written in part: its rest is read first.
+    let part = Bytes(512).time_at(Bytes(280_000_000));
+    let merged = COMMAND + part + SENSE + SHIFT + SHIFT + PROGRAM;
+    let later = Nanos::from_secs(1);
+    assert_eq!(latency(&mut *through, later, Op::Write, 800, 1), merged);
+}
+
+#[test]
+fn a_read_is_answered_from_the_buffer_or_behind_the_program() {
+    let (mut drive_, transfer) = drive(|_| {});
+    let written = latency(&mut *drive_, Nanos::ZERO, Op::Write, 0, 8);
+    assert_eq!(latency(&mut *drive_, written, Op::Read, 0, 8), COMMAND + transfer);
+
+    let (mut drive_, transfer) = drive(|d| {
+        if let BufferSpec::Dram { reads, .. } = &mut ssd_of(d).buffer {
+            *reads = ReadBuffered::AfterWriteBack;
+        }
+    });
+    let written = latency(&mut *drive_, Nanos::ZERO, Op::Write, 0, 8);
+    let programmed = written + SHIFT + PROGRAM;
+    let read = programmed + SENSE + SHIFT + transfer;
+    assert_eq!(latency(&mut *drive_, written, Op::Read, 0, 8), read - written);
+    let later = Nanos::from_secs(1);
+    let alone = COMMAND + SENSE + SHIFT + transfer;
+    assert_eq!(latency(&mut *drive_, later, Op::Read, 0, 8), alone);
+}
+
+#[test]
+fn writes_wait_while_the_map_is_saved() {
+    let (mut drive_, transfer) = drive(|d| {
+        if let FtlSpec::Page(map) = &mut ssd_of(d).ftl {
+            map.save_map_every = Some(Bytes(4 * PAGE));
+        }
+    });
+    let usual = COMMAND + transfer;
+    let mut now = Nanos::ZERO;
+    for page in 0..4 {
+        assert_eq!(latency(&mut *drive_, now, Op::Write, 8 * page, 8), usual);
+        now += usual;
+    }
+    // The page of the map goes to the fifth plane, on a channel of its own, when the fourth page of
+    // the host is there; the fifth is not sent for before it is in the cells.
+    let saved = now + SHIFT + PROGRAM;
+    assert_eq!(latency(&mut *drive_, now, Op::Write, 800, 8), saved + transfer - now);
+    let counters = drive_.counters();
+    let map = counters.iter().find(|(name, _)| name == "wa_map").map(|(_, v)| *v);
+    assert_eq!(map, Some(1.0 / 5.0));
+    drive_.check();
+}

@@ -1,0 +1,58 @@
+//! Where one table or several may stand, and one value or several.
+
+use super::{Decoded, Section, Value};
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// A list as it was found.
+pub struct List<'a> {
+    /// The key it stands at.
+    pub key: &'static str,
+    /// Where all of it stands.
+    pub span: Range<usize>,
+    /// Its elements.
+    pub items: Vec<Value<'a>>,
+}
+
+impl<'a> Section<'a> {
+    /// One table (`[key]`) or a list of them (`[[key]]`), possibly none.
+    pub fn tables(&mut self, key: &'static str, what: &'static str) -> Decoded<Vec<Section<'a>>> {
+        match self.entry(key).map(|e| e.value.get_ref()) {
+            Some(DeValue::Array(items)) if items.iter().all(|i| i.get_ref().is_table()) => {
+                self.sections(key, what)
+            }
+            _ => Ok(self.optional_section(key, what)?.into_iter().collect()),
+        }
+    }
+
+    /// Those of `keys` that hold lists, in the order in which they are written. Takes nothing.
+    pub fn lists(&self, keys: &[&'static str]) -> Vec<List<'a>> {
+        let list = |key: &&'static str| {
+            let value = &self.entry(key)?.value;
+            let items = value.get_ref().as_array()?.iter().cloned().collect();
+            Some(List { key, span: value.span(), items })
+        };
+        let mut lists: Vec<List<'a>> = keys.iter().filter_map(list).collect();
+        lists.sort_by_key(|list| list.span.start);
+        lists
+    }
+
+    /// The text of `key`, if it is one. Takes nothing.
+    pub fn peek_text(&self, key: &str) -> Option<String> {
+        Some(self.entry(key)?.value.get_ref().as_str()?.to_owned())
+    }
+
+    /// Replaces the value of `key`, which is there.
+    pub fn put(&mut self, key: &str, value: Value<'a>) {
+        if let Some(entry) = self.entries.iter_mut().find(|e| e.key == key) {
+            entry.value = value;
+        }
+    }
+
+    /// Replaces the value of `key`, which is there, by a text; mistakes in it point at the old one.
+    pub fn put_text(&mut self, key: &str, text: String) {
+        let span = self.whole_span_of(key);
+        self.put(key, Spanned::new(span, DeValue::String(text.into())));
+    }
+}

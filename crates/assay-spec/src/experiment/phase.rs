@@ -1,0 +1,231 @@
+//! Phases: what prepares a target, what settles it, what is measured, and when each ends.
+
+use super::family;
+use super::stream::{self, StreamSpec};
+use crate::decode::{Decoded, Section, with_hint};
+use crate::diagnostic::Kind;
+use crate::units::{Bytes, Nanos};
+
+/// The phases of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phases {
+    /// The state a modelled drive starts in; real targets start as they are.
+    pub start: StartState,
+    /// What prepares the target, step by step; not recorded.
+    pub precondition: Vec<Step>,
+    /// The workload itself, not recorded.
+    pub settle: Option<Amount>,
+    /// The workload, recorded.
+    pub measure: Amount,
+}
+
+/// A step of what prepares the target.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Requests of one job in a closed loop.
+    Requests {
+        /// Which.
+        stream: StreamSpec,
+        /// How many.
+        amount: Amount,
+        /// How many are in flight, if the step says so.
+        queue_depth: Option<u32>,
+        /// Pause between a completion and the next request of that slot.
+        think: Nanos,
+    },
+    /// Nothing is asked for so long.
+    Idle(Nanos),
+}
+
+/// Requests in flight in a step that does not say how many, if the workload has as many.
+const STEP_DEPTH: u32 = 32;
+
+impl Step {
+    /// The step's stream, if it asks for anything.
+    pub fn stream(&self) -> Option<&StreamSpec> {
+        match self {
+            Step::Requests { stream, .. } => Some(stream),
+            Step::Idle(_) => None,
+        }
+    }
+
+    /// Requests in flight, before a workload with so many of them.
+    pub fn depth(&self, slots: u32) -> u32 {
+        match self {
+            Step::Requests { queue_depth: Some(depth), .. } => *depth,
+            // Who pauses between requests asks for one at a time.
+            Step::Requests { think, .. } if *think > Nanos::ZERO => 1,
+            Step::Requests { .. } => slots.min(STEP_DEPTH),
+            Step::Idle(_) => 0,
+        }
+    }
+}
+
+/// The state a modelled drive starts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartState {
+    /// Never written.
+    Fresh,
+    /// Written once from start to end.
+    Filled,
+}
+
+/// What ends a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// This many completions.
+    Requests(u64),
+    /// This many bytes completed.
+    Bytes(Bytes),
+    /// This much time of the target's clock.
+    Time(Nanos),
+    /// When the rule holds over the last rounds, or at its limit.
+    Steady(SteadyRule),
+}
+
+/// The steady-state rule of SNIA's PTS over rounds of equal time, on IOPS.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SteadyRule {
+    /// Length of a round.
+    pub round: Nanos,
+    /// Rounds in the window.
+    pub window: u32,
+    /// Largest (max − min) / mean in the window.
+    pub range: f64,
+    /// Largest change of the fitted line over the window, relative to the mean.
+    pub slope: f64,
+    /// Rounds after which the phase ends all the same.
+    pub limit: u32,
+}
+
+pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Phases> {
+    let start = s.optional_choice("start", &["fresh", "filled"])?;
+    let start = if start == Some(0) { StartState::Fresh } else { StartState::Filled };
+    let mut precondition = Vec::new();
+    for mut section in s.tables("precondition", "phase")? {
+        precondition.push(decode_step(&mut section)?);
+        section.finish()?;
+    }
+    let settle = match s.optional_section("settle", "phase")? {
+        None => None,
+        Some(mut section) => {
+            let amount = decode_amount(&mut section)?;
+            section.finish()?;
+            Some(amount)
+        }
+    };
+    let mut section = s.section("measure", "phase")?;
+    let measure = decode_amount(&mut section)?;
+    section.finish()?;
+    Ok(Phases { start, precondition, settle, measure })
+}
+
+/// What a step of requests has and one that is idle has not.
+const OF_REQUESTS: &[&str] = &[
+    "read_share",
+    "sizes",
+    "size",
+    "pattern",
+    "range",
+    "queue_depth",
+    "think",
+    "requests",
+    "bytes",
+    "time",
+    "steady",
+];
+
+/// The longest that a step may be idle: a year.
+const LONGEST_IDLE: Nanos = Nanos::from_secs(365 * 24 * 3600);
+
+fn decode_step(s: &mut Section<'_>) -> Decoded<Step> {
+    if s.has("idle") {
+        s.goes_with(OF_REQUESTS, "a step without `idle`");
+        let idle = s.pause("idle", LONGEST_IDLE)?;
+        if idle == Nanos::ZERO {
+            let span = s.span_of("idle");
+            let e = s.error(Kind::OutOfRange, span, "the step is empty", "more than nothing");
+            return Err(with_hint(e, "make it longer, or leave the step out"));
+        }
+        return Ok(Step::Idle(idle));
+    }
+    family::refuse_lists(s)?;
+    let stream = stream::decode(s)?;
+    let queue_depth = s.optional_count("queue_depth", 1..4097)?;
+    let think = s.pause("think", Nanos::from_secs(3600))?;
+    let amount = decode_amount(s)?;
+    s.may_have(&["idle"]);
+    Ok(Step::Requests { stream, amount, queue_depth, think })
+}
+
+fn decode_amount(s: &mut Section<'_>) -> Decoded<Amount> {
+    let mut amounts = Vec::new();
+    if let Some(requests) = s.optional_count("requests", 1..u32::MAX)? {
+        amounts.push(Amount::Requests(u64::from(requests)));
+    }
+    if let Some(bytes) = s.optional_size("bytes")? {
+        amounts.push(Amount::Bytes(bytes));
+    }
+    if let Some(time) = s.optional_time("time")? {
+        amounts.push(Amount::Time(time));
+    }
+    if let Some(mut rule) = s.optional_section("steady", "steady")? {
+        amounts.push(Amount::Steady(decode_steady(&mut rule)?));
+        rule.finish()?;
+    }
+    let span = s.span();
+    let empty = match amounts.as_slice() {
+        [Amount::Bytes(b)] => b.0 == 0,
+        [Amount::Time(t)] => t.0 == 0,
+        [_] => false,
+        _ => {
+            let message = match amounts.len() {
+                0 => "the phase has no end".to_owned(),
+                n => format!("the phase has {n} ends"),
+            };
+            let expected = "exactly one of `requests`, `bytes`, `time`, `steady`";
+            let e = s.error(Kind::MissingKey, span, message, expected);
+            let meant = ["requests", "bytes", "time", "steady"].into_iter();
+            let mut typos = meant.filter_map(|key| Some((s.misspelt(key)?, key)));
+            return Err(match typos.next().filter(|_| amounts.is_empty()) {
+                Some((typo, key)) => {
+                    with_hint(e, format!("`{typo}` is there; did you mean `{key}`?"))
+                }
+                None if amounts.is_empty() => with_hint(e, "add e.g. `time = \"10s\"`"),
+                None => with_hint(e, "keep the one that shall end the phase, remove the others"),
+            });
+        }
+    };
+    if empty {
+        let e = s.error(Kind::OutOfRange, span, "the phase is empty", "more than nothing");
+        return Err(with_hint(e, "make it longer, or leave the phase out if it is not `measure`"));
+    }
+    Ok(amounts.remove(0))
+}
+
+fn decode_steady(s: &mut Section<'_>) -> Decoded<SteadyRule> {
+    let rule = SteadyRule {
+        round: s.time("round")?,
+        window: s.count("window", 2..101, Some(5))?,
+        range: s.number("range", 0.0, 10.0, Some(0.20))?,
+        slope: s.number("slope", 0.0, 10.0, Some(0.10))?,
+        limit: s.count("limit", 2..100_001, Some(25))?,
+    };
+    if rule.round == Nanos::ZERO {
+        let span = s.span_of("round");
+        let e = s.error(Kind::OutOfRange, span, "a round takes no time", "more than nothing");
+        return Err(with_hint(e, "SNIA's rounds are a minute long: `round = \"60s\"`"));
+    }
+    if rule.limit < rule.window {
+        // Marked is what was written; the other of the two may be a default.
+        let at = if s.has("limit") { "limit" } else { "window" };
+        let message = format!(
+            "the phase ends after {} rounds, before the window of {} is full",
+            rule.limit, rule.window
+        );
+        let e = s.error(Kind::Impossible, s.span_of(at), message, "`limit` at least `window`");
+        let hint = "the rule holds over the last `window` rounds: with fewer it never can";
+        return Err(with_hint(e, hint));
+    }
+    Ok(rule)
+}
