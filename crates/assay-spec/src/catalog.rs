@@ -68,12 +68,33 @@ pub struct Study {
 }
 
 /// Studies that can be run.
-pub const STUDIES: &[Study] = &[Study {
-    name: "quick",
-    title: "Four workloads that tell most of a drive's character",
-    experiments: &[bundled!("general", "studies/quick/general.toml")],
-    ledgers: &["sigmetrics09"],
-}];
+pub const STUDIES: &[Study] = &[
+    Study {
+        name: "quick",
+        title: "Four workloads that tell most of a drive's character",
+        experiments: &[bundled!("general", "studies/quick/general.toml")],
+        ledgers: &["sigmetrics09"],
+    },
+    Study {
+        name: "sigmetrics09",
+        title: "Seven questions about flash drives (Chen, Koufaty, Zhang, SIGMETRICS 2009)",
+        experiments: &[
+            bundled!("general", "studies/quick/general.toml"),
+            bundled!("schedulers", "studies/sigmetrics09/schedulers.toml"),
+            bundled!("parallel-io", "studies/sigmetrics09/parallel-io.toml"),
+            bundled!("first-fill", "studies/sigmetrics09/first-fill.toml"),
+            bundled!("first-fill-80", "studies/sigmetrics09/first-fill-80.toml"),
+            bundled!("reads", "studies/sigmetrics09/reads.toml"),
+            bundled!("writes", "studies/sigmetrics09/writes.toml"),
+            bundled!("disk-cache", "studies/sigmetrics09/disk-cache.toml"),
+            bundled!("interference", "studies/sigmetrics09/interference.toml"),
+            bundled!("background", "studies/sigmetrics09/background.toml"),
+            bundled!("randomness", "studies/sigmetrics09/randomness.toml"),
+            bundled!("fragmentation", "studies/sigmetrics09/fragmentation.toml"),
+        ],
+        ledgers: &["sigmetrics09"],
+    },
+];
 
 /// Ledgers.
 pub const LEDGERS: &[Bundled] = &[
