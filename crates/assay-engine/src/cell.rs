@@ -4,7 +4,7 @@ mod prepare;
 mod skip;
 mod summary;
 
-use crate::drive::{Forget, PhaseEnd, run_phase};
+use crate::drive::{End, Forget, PhaseEnd, run_phase};
 use crate::error::{Error, Result};
 use crate::generate::Generator;
 use crate::measure::log::LogWriter;
@@ -24,26 +24,19 @@ use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};
 use std::path::Path;
 
-/// Runs every repeat of a cell; logs and series go below `directory`, if there is one. Of a real
-/// target, `host` is only a name, and it has none.
+/// Runs every repeat of a cell, no phase longer than `limit`; logs and series go below `directory`,
+/// if there is one. Of a real target, `host` is only a name, and it has none.
 pub fn run_cell(
     experiment: &Experiment,
     workload: &WorkloadSpec,
     target: &PlannedTarget,
     host: &HostVariant,
     run_seed: u64,
+    limit: Option<Nanos>,
     directory: Option<&Path>,
 ) -> Result<CellRecord> {
-    let name = cell_target(host, target);
-    let mut cell = CellRecord {
-        id: cell_id(&experiment.name, &workload.name, &name),
-        experiment: experiment.name.clone(),
-        workload: workload.name.clone(),
-        target: name,
-        summary: summary::of(workload),
-        skipped: skip::reason(workload, target),
-        repeats: Vec::new(),
-    };
+    let reason = skip::reason(workload, target);
+    let mut cell = unmeasured(experiment, workload, cell_target(host, target), reason);
     if cell.skipped.is_some() {
         return Ok(cell);
     }
@@ -55,6 +48,7 @@ pub fn run_cell(
             workload,
             seed: seed::derive(run_seed, &path),
             log: experiment.log,
+            limit,
             directory,
             // A name of a host ends with `/`, which would be a directory; no other name has a `+`.
             stem: format!(
@@ -67,6 +61,24 @@ pub fn run_cell(
         cell.repeats.push(task.run_on(host.spec, target)?);
     }
     Ok(cell)
+}
+
+/// A cell without repeats, and why it has none, if it will have none.
+pub fn unmeasured(
+    experiment: &Experiment,
+    workload: &WorkloadSpec,
+    target: String,
+    skipped: Option<String>,
+) -> CellRecord {
+    CellRecord {
+        id: cell_id(&experiment.name, &workload.name, &target),
+        experiment: experiment.name.clone(),
+        workload: workload.name.clone(),
+        target,
+        summary: summary::of(workload),
+        skipped,
+        repeats: Vec::new(),
+    }
 }
 
 /// `EXPERIMENT/WORKLOAD@TARGET`.
@@ -118,11 +130,17 @@ struct Repeat<'a> {
     workload: &'a WorkloadSpec,
     seed: u64,
     log: bool,
+    limit: Option<Nanos>,
     directory: Option<&'a Path>,
     stem: String,
 }
 
 impl Repeat<'_> {
+    /// What ends a phase of this amount.
+    fn end(&self, amount: Amount) -> End {
+        End { amount, limit: self.limit }
+    }
+
     fn run_on(&self, host: HostSpec, target: &PlannedTarget) -> Result<RepeatRecord> {
         let cached = self.workload.write_cache;
         match &target.kind {
@@ -191,13 +209,14 @@ impl Repeat<'_> {
         let mut steady = None;
         if let Some(amount) = phases.settle {
             let mut forget = Forget::default();
-            let end = run_phase(target, &mut generator, *arrival, amount, gap_seed, &mut forget)?;
+            let end = self.end(amount);
+            let end = run_phase(target, &mut generator, *arrival, end, gap_seed, &mut forget)?;
             steady = end.steady;
         }
         before_measure(target);
         let mut recorder = Recorder::new(self.log_writer()?).keeping(*first);
-        let end =
-            run_phase(target, &mut generator, *arrival, phases.measure, gap_seed, &mut recorder)?;
+        let end = self.end(phases.measure);
+        let end = run_phase(target, &mut generator, *arrival, end, gap_seed, &mut recorder)?;
         let Recorded { ops, seconds, fine, first } = recorder.finish()?;
         if let Some(directory) = self.directory {
             write_series(&directory.join("series").join(format!("{}.parquet", self.stem)), &fine)?;

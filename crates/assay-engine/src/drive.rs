@@ -66,16 +66,31 @@ pub struct PhaseEnd {
     pub steady: Option<SteadyRecord>,
 }
 
+/// What ends a phase: an amount, or a time if that is over before.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// The amount.
+    pub amount: Amount,
+    /// The most time it may take.
+    pub limit: Option<Nanos>,
+}
+
+impl From<Amount> for End {
+    fn from(amount: Amount) -> End {
+        End { amount, limit: None }
+    }
+}
+
 /// Runs one phase to its end.
 pub fn run_phase<T: Target, S: Sink>(
     target: &mut T,
     generator: &mut Generator,
     arrival: Arrival,
-    end: Amount,
+    end: impl Into<End>,
     seed: u64,
     sink: &mut S,
 ) -> Result<PhaseEnd> {
-    Phase::new(target, arrival, end, seed).run(target, generator, sink)
+    Phase::new(target, arrival, end.into(), seed).run(target, generator, sink)
 }
 
 /// A slot's request while it is in flight.
@@ -117,6 +132,8 @@ struct Phase {
     start: Nanos,
     /// Completions after this time do not count.
     deadline: Nanos,
+    /// When the phase is over even if its amount is not.
+    limit: Nanos,
     requests_left: u64,
     bytes_left: u64,
     slots: Vec<InFlight>,
@@ -133,8 +150,9 @@ struct Phase {
 }
 
 impl Phase {
-    fn new<T: Target>(target: &mut T, arrival: Arrival, end: Amount, seed: u64) -> Phase {
+    fn new<T: Target>(target: &mut T, arrival: Arrival, end: End, seed: u64) -> Phase {
         let start = target.now();
+        let End { amount: end, limit } = end;
         let (slots, think, queue_depth, open) = match arrival {
             Arrival::Closed { jobs, queue_depth, think } => {
                 (jobs * queue_depth, think, queue_depth, None)
@@ -150,6 +168,7 @@ impl Phase {
         Phase {
             start,
             deadline: if let Amount::Time(t) = end { start + t } else { Nanos::NEVER },
+            limit: limit.map_or(Nanos::NEVER, |limit| start + limit),
             requests_left: if let Amount::Requests(n) = end { n } else { u64::MAX },
             bytes_left: if let Amount::Bytes(b) = end { b.0 } else { u64::MAX },
             slots: vec![InFlight { submit: start, number: 0, ask: idle }; slots as usize],
@@ -194,6 +213,10 @@ impl Phase {
                 self.complete(completion, sink);
             }
             if self.close_rounds(now) || now >= self.deadline {
+                issuing = false;
+            }
+            if issuing && now >= self.limit {
+                self.deadline = self.limit;
                 issuing = false;
             }
             if is_interrupted() {
@@ -254,7 +277,8 @@ impl Phase {
     fn wake(&self) -> Nanos {
         // While anything is in flight its completion will show that the deadline has passed, and a
         // wait without a timer is the cheaper one.
-        let mut wake = if self.in_flight > 0 { Nanos::NEVER } else { self.deadline };
+        let end = self.deadline.min(self.limit);
+        let mut wake = if self.in_flight > 0 { Nanos::NEVER } else { end };
         if let Some(rounds) = &self.rounds {
             wake = wake.min(rounds.end);
         }
@@ -386,7 +410,7 @@ mod tests {
         }
     }
 
-    fn run(arrival: Arrival, end: Amount) -> (PhaseEnd, Vec<Sample>) {
+    fn run(arrival: Arrival, end: impl Into<End>) -> (PhaseEnd, Vec<Sample>) {
         let spec = StreamSpec {
             read_share: 1.0,
             sizes: vec![(Bytes(4096), 1.0)],
@@ -430,6 +454,17 @@ mod tests {
             assert_eq!(end.unfinished, if us == 100 { 3 } else { 4 }, "{us} µs");
             assert_eq!(end.elapsed, Nanos::from_micros(us));
         }
+    }
+
+    #[test]
+    fn a_limit_ends_a_phase_before_its_amount() {
+        let limited = |amount, us| End { amount, limit: Some(Nanos::from_micros(us)) };
+        let (end, samples) = run(closed(1, 4, 0), limited(Amount::Requests(1000), 100));
+        assert_eq!((samples.len(), end.elapsed), (10, Nanos::from_micros(100)));
+        let (end, samples) = run(closed(1, 4, 0), limited(Amount::Requests(5), 100));
+        assert_eq!((samples.len(), end.elapsed), (5, Nanos::from_micros(50)));
+        let (end, samples) = run(closed(1, 1, 90), limited(Amount::Requests(1000), 250));
+        assert_eq!((samples.len(), end.elapsed), (3, Nanos::from_micros(250)));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! RUN: generates the stream, drives a target, records. The only crate that measures time.
 
-pub mod cell;
+mod budget;
+mod cell;
 pub mod clock;
 pub mod drive;
 pub mod error;
 pub mod generate;
+pub mod machine;
 pub mod measure;
 pub mod plan;
 pub mod run;

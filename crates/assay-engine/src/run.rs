@@ -5,9 +5,11 @@
 //! only whole files. Modelled targets run side by side; targets on the wall clock run alone, one
 //! after the other.
 
-use crate::cell::{cell_id, cell_target, hosts_of, run_cell};
+use crate::budget::Budget;
+use crate::cell::{cell_id, cell_target, hosts_of, run_cell, unmeasured};
 use crate::error::{Error, Result};
 use crate::plan::{PlanError, PlannedTarget, reopen_target};
+use assay_spec::Nanos;
 use assay_spec::experiment::{Experiment, HostVariant, WorkloadSpec};
 use assay_spec::record::{
     CellPlan, CellRecord, CellsRecord, ExperimentRecord, HostRecord, IntentRecord, RunRecord,
@@ -18,6 +20,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Everything a run needs.
 pub struct Run {
@@ -29,6 +32,8 @@ pub struct Run {
     pub targets: Vec<PlannedTarget>,
     /// Threads for modelled targets.
     pub threads: usize,
+    /// Since when a budget counts.
+    pub begun: Instant,
 }
 
 /// Told how a run goes on.
@@ -89,7 +94,8 @@ impl Run {
             intent: asked.intent,
             plan,
         };
-        Run { record, experiments, targets, threads: available_threads() }
+        let begun = Instant::now();
+        Run { record, experiments, targets, threads: available_threads(), begun }
     }
 
     /// A saved run, opened again to be gone on with: from what its record holds, so that a device
@@ -106,7 +112,8 @@ impl Run {
         let writes = workloads.any(WorkloadSpec::writes);
         let targets = record.targets.iter().map(|t| reopen_target(t, &record.intent, writes));
         let targets = targets.collect::<std::result::Result<_, _>>()?;
-        Ok(Run { record, experiments, targets, threads: available_threads() })
+        let begun = Instant::now();
+        Ok(Run { record, experiments, targets, threads: available_threads(), begun })
     }
 
     /// Creates `directory` and runs every cell.
@@ -144,13 +151,20 @@ impl Run {
         let (virtual_time, wall): (Vec<usize>, Vec<usize>) =
             missing.into_iter().partition(|i| self.takes_virtual_time(*i));
         let finished = Mutex::new(finished);
-        let one = |index: usize| -> Result<()> {
+        let one = |index: usize, limit: Option<Nanos>| -> Result<()> {
             let plan = &self.record.plan[index];
             observer.started(plan);
             let (experiment, workload) = self.workload_of(plan);
             let (target, host) = self.place_of(plan);
             let seed = self.record.seed;
-            let cell = run_cell(experiment, workload, target, host, seed, Some(directory))?;
+            let ran = run_cell(experiment, workload, target, host, seed, limit, Some(directory));
+            let cell = match ran {
+                // A study has other experiments for a target that is too small for this one.
+                Err(e) if e.id == "range-outside" && self.experiments.len() > 1 => {
+                    unmeasured(experiment, workload, plan.target.clone(), Some(e.message))
+                }
+                ran => ran?,
+            };
             let mut finished = finished.lock().expect("no cell panics while it holds the lock");
             finished.insert(index, cell.clone());
             let cells = CellsRecord { schema: SCHEMA, cells: finished.values().cloned().collect() };
@@ -158,9 +172,22 @@ impl Run {
             observer.finished(&cell, finished.len(), total);
             Ok(())
         };
-        side_by_side(self.threads, &virtual_time, &one)?;
-        wall.iter().try_for_each(|index| one(*index))?;
+        side_by_side(self.threads, &virtual_time, &|index| one(index, None))?;
+        let mut budget = Budget::new(self.record.intent.budget, self.begun);
+        for (place, index) in wall.iter().enumerate() {
+            let left = wall[place..].iter().map(|i| self.phases_of(*i)).sum();
+            one(*index, budget.limit(left))?;
+            budget.spend(self.phases_of(*index));
+        }
         Ok(finished.into_inner().expect("no cell panicked").into_values().collect())
+    }
+
+    /// Phases that a cell goes through, all repeats together.
+    fn phases_of(&self, index: usize) -> u32 {
+        let (experiment, workload) = self.workload_of(&self.record.plan[index]);
+        let phases = &workload.phases;
+        let each = phases.precondition.len() + usize::from(phases.settle.is_some()) + 1;
+        each as u32 * experiment.repeats
     }
 
     fn takes_virtual_time(&self, index: usize) -> bool {
@@ -244,7 +271,8 @@ fn side_by_side(
     failed.into_inner().expect("nobody panicked").map_or(Ok(()), Err)
 }
 
-fn available_threads() -> usize {
+/// Processors at hand.
+pub(crate) fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -350,58 +378,4 @@ pub(crate) fn publish(file: &File, partial: &Path, path: &Path) -> std::io::Resu
     std::fs::rename(partial, path)?;
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-/// Now, as `2026-11-21T14:00:00Z`.
-pub fn utc_now() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    utc(since.map_or(0, |d| d.as_secs()))
-}
-
-/// Seconds since 1970 as a civil date (Hinnant's algorithm).
-fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
-}
-
-/// This machine.
-pub fn this_host() -> HostRecord {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let field = |text: &str, key: &str| {
-        let line = text.lines().find(|l| l.starts_with(key))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let memory = field(&read("/proc/meminfo"), "MemTotal")
-        .and_then(|m| m.split_whitespace().next()?.parse::<u64>().ok());
-    HostRecord {
-        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-        cpu: field(&read("/proc/cpuinfo"), "model name").unwrap_or_default(),
-        cpus: available_threads() as u32,
-        memory: assay_spec::Bytes::KIB * memory.unwrap_or(0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_civil() {
-        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
-        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(utc(1_795_269_600), "2026-11-21T14:00:00Z");
-    }
 }

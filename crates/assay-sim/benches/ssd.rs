@@ -1,12 +1,13 @@
 //! Requests per CPU-second of the solid-state model, everything on: map, collection, buffer,
-//! time-lines, histogram. Closed loop at depth 32. Prints; asserts nothing.
+//! time-lines, histogram; bytes of memory for a page of flash; and page moves per CPU-second of a
+//! hybrid drive's merges. Closed loop at depth 32. Prints; asserts nothing.
 //!
 //!     cargo bench -p assay-sim --bench ssd [-- WORDS THAT A LINE MUST CONTAIN]
 
 #![allow(clippy::print_stdout)]
 
 use assay_sim::{Closed, Drive, build};
-use assay_spec::device::DeviceSpec;
+use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::histogram::Histogram;
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Op, Request};
@@ -37,6 +38,21 @@ fn wanted(what: &str) -> bool {
     std::env::args().skip(1).all(|word| word.starts_with('-') || what.contains(&word))
 }
 
+/// Bytes of this process in memory.
+fn resident() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok());
+    pages.unwrap_or(f64::NAN) * 4096.0
+}
+
+/// Pages of flash of a drive.
+fn flash_pages(spec: &DeviceSpec) -> u64 {
+    match &spec.kind {
+        DeviceKind::Ssd(ssd) => ssd.nand.pages(),
+        DeviceKind::Hdd(_) => panic!("a disk has no flash"),
+    }
+}
+
 /// A drive and the loop that keeps it busy.
 struct Bed {
     drive: Box<dyn Drive + Send>,
@@ -45,7 +61,24 @@ struct Bed {
 
 impl Bed {
     fn new(spec: &DeviceSpec) -> Bed {
-        Bed { drive: build(spec, true), closed: Closed::new(DEPTH) }
+        let before = resident();
+        let drive = build(spec, true);
+        let each = (resident() - before) / flash_pages(spec) as f64;
+        println!("{:30} {each:6.2} bytes of memory a page (goal 10)", spec.name);
+        Bed { drive, closed: Closed::new((spec.link.queue_depth as usize).min(DEPTH)) }
+    }
+
+    /// Merges: random writes over the whole drive, each of which costs one.
+    fn report_merges(&mut self, name: &str, pages: u64) {
+        let (ns, _) = self.run(Op::Write, 2000, uniform(pages));
+        let told = self.drive.counters();
+        let of = |name: &str| told.iter().find(|(n, _)| n == name).map_or(0.0, |(_, v)| *v);
+        let moved = of("pages_programmed");
+        println!(
+            "{name:30} {:6.1} M page moves/s (goal 50)  {} full merges",
+            moved / (ns * 2000.0) * 1e3,
+            of("merges_full")
+        );
     }
 
     /// Runs `count` requests; returns CPU ns of each, and the histogram.
@@ -99,5 +132,12 @@ fn main() {
             bed.run(Op::Write, 4 * pages, uniform(pages));
         }
         bed.report(&random_write, goal, Op::Write, 4_000_000, pages, false);
+    }
+    let spec = spec("ssd-l");
+    let pages = spec.capacity.0 / PAGE;
+    let mut bed = Bed::new(&spec);
+    bed.report("hybrid sequential write", 1.0, Op::Write, 2_000_000, pages, true);
+    if wanted("hybrid merges") {
+        bed.report_merges("hybrid merges", pages);
     }
 }

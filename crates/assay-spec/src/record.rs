@@ -103,6 +103,9 @@ pub struct IntentRecord {
     pub destroy: Option<String>,
     /// `--size`.
     pub size: Option<Bytes>,
+    /// `--budget`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Nanos>,
 }
 
 /// One cell to run.

@@ -136,3 +136,18 @@ fn an_option_without_effect_is_refused() {
                  hint: did you mean `sim:ssd-m`? A file of this name is written `./ssd-m`";
     says(dir.path(), "run short.toml --only ssd-m --quiet --out three", 2, model);
 }
+
+#[test]
+fn a_budget_cuts_what_would_take_longer() {
+    let dir = temporary();
+    let long = SHORT.replace("requests = 200", r#"time = "1h""#);
+    fs::write(dir.path().join("long.toml"), long).unwrap();
+    done(dir.path(), "run long.toml --only a.img --size 1MiB --budget 4s --quiet --out out");
+    let text = fs::read_to_string(dir.path().join("out/cells.json")).unwrap();
+    let cells: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let elapsed = cells["cells"][0]["repeats"][0]["elapsed"].as_u64().unwrap();
+    assert!((20_000_000..4_000_000_000).contains(&elapsed), "{elapsed} ns");
+    let said = "error: `--budget 5x` is not a time of a second or more\n\
+                hint: write a number and its unit, e.g. `90s` or `10m`";
+    says(dir.path(), "run long.toml --only a.img --budget 5x --out two", 2, said);
+}

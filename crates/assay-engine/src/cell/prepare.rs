@@ -21,7 +21,7 @@ impl Repeat<'_> {
         let mut failed = 0;
         for (index, step) in self.workload.phases.precondition.iter().enumerate() {
             match step {
-                Step::Idle(time) => idle(target, *time)?,
+                Step::Idle(time) => idle(target, self.limit.unwrap_or(*time).min(*time))?,
                 Step::Requests { .. } => failed += self.prepare_with(target, index, step)?,
             }
         }
@@ -45,7 +45,7 @@ impl Repeat<'_> {
         let queue_depth = step.depth(self.workload.slots());
         let arrival = Arrival::Closed { jobs: 1, queue_depth, think: *think };
         target.set_processes(tags_per_process(arrival));
-        run_phase(target, &mut generator, arrival, *amount, seed, &mut forget)?;
+        run_phase(target, &mut generator, arrival, self.end(*amount), seed, &mut forget)?;
         Ok(forget.errors)
     }
 }

@@ -71,6 +71,9 @@ pub struct Running {
     /// Create a file target that does not exist, this large
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub size: Option<String>,
+    /// Time for all of it, e.g. `10m`; phases on real targets are cut to fit
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
     /// Threads for modelled drives [default: all processors]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -5,8 +5,9 @@ use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome, talk};
 use assay_analysis::expr::Expr;
 use assay_analysis::metric;
+use assay_engine::machine::{this_host, utc_now};
 use assay_engine::plan::{PlannedTarget, open_target};
-use assay_engine::run::{Asked, Run, this_host, utc_now};
+use assay_engine::run::{Asked, Run};
 use assay_engine::{Error, ErrorKind};
 use assay_spec::array::split_targets;
 use assay_spec::catalog::STUDIES;
@@ -15,6 +16,7 @@ use assay_spec::diagnostic::{Kind, closest};
 use assay_spec::experiment::{Expectation, Experiment, WorkloadSpec};
 use assay_spec::record::{ExperimentRecord, IntentRecord};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Options of `assay run`.
 #[derive(Debug, clap::Args)]
@@ -69,6 +71,7 @@ pub fn execute(
     running: Running,
     common: &Common,
 ) -> Result<(PathBuf, Run), Failure> {
+    let begun = Instant::now();
     let mut targets = own;
     targets.extend_from_slice(&everywhere);
     let mut seen = std::collections::BTreeSet::new();
@@ -83,6 +86,7 @@ pub fn execute(
         write: running.write,
         destroy: running.destroy,
         size: running.size.as_deref().map(parse_size).transpose()?,
+        budget: running.budget.as_deref().map(parse_budget).transpose()?,
     };
     let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
     let writes = workloads.any(WorkloadSpec::writes);
@@ -101,6 +105,8 @@ pub fn execute(
         everywhere,
     };
     let mut run = Run::new(asked, subject.experiments, targets, this_host());
+    // Making a file is part of it.
+    run.begun = begun;
     if let Some(threads) = running.threads {
         run.threads = usize::from(threads);
     }
@@ -166,6 +172,16 @@ fn check_effect(intent: &IntentRecord, targets: &[PlannedTarget]) -> Result<(), 
             "leave it out, or name a file that does not exist",
         ),
     }
+}
+
+fn parse_budget(text: &str) -> Result<assay_spec::Nanos, Failure> {
+    let time = text.parse().ok().filter(|t| *t >= assay_spec::Nanos::from_secs(1));
+    time.ok_or_else(|| {
+        Failure::usage(
+            format!("`--budget {text}` is not a time of a second or more"),
+            "write a number and its unit, e.g. `90s` or `10m`",
+        )
+    })
 }
 
 fn parse_size(text: &str) -> Result<assay_spec::Bytes, Failure> {
