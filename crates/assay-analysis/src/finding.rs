@@ -2,7 +2,10 @@
 //! it.
 //!
 //! A difference is stated only if the 95 % intervals of the two sides do not overlap, which is
-//! stricter than a test at 5 %. Not for published claims: those are the ledger's.
+//! stricter than a test at 5 %. The answers to the seven questions have a rule of their own,
+//! `questions/rule.rs`. Not for published claims: those are the ledger's.
+
+mod questions;
 
 use crate::compare::ratio_of;
 use crate::load::Run;
@@ -37,9 +40,23 @@ pub fn findings(run: &Run) -> Vec<Finding> {
     for (experiment, workload) in run.workloads() {
         all.extend(ranking(run, experiment, workload));
     }
+    for target in asked(run) {
+        all.extend(questions::answers(run, target));
+    }
     for target in run.targets() {
         all.extend(contrasts(run, target));
         all.extend(variability(run, target));
+    }
+    all
+}
+
+/// Targets that have a cell or were to have one, each once.
+fn asked(run: &Run) -> Vec<&str> {
+    let mut all = run.targets();
+    for target in &run.record.targets {
+        if !all.contains(&target.name.as_str()) {
+            all.push(&target.name);
+        }
     }
     all
 }

@@ -7,6 +7,7 @@
 mod axis;
 mod charts;
 mod claims;
+mod figures;
 pub mod gantt;
 mod page;
 pub mod picture;

@@ -7,6 +7,8 @@ pub enum Scale {
     Linear(f64, f64),
     /// Logarithmic from low to high, both positive.
     Log(f64, f64),
+    /// Logarithmic from low to high, both positive, with ticks at doublings of `low`.
+    Doublings(f64, f64),
 }
 
 impl Scale {
@@ -33,7 +35,9 @@ impl Scale {
     pub fn place(&self, v: f64) -> f64 {
         let share = match *self {
             Scale::Linear(low, high) => (v - low) / (high - low),
-            Scale::Log(low, high) => libm::log(v / low) / libm::log(high / low),
+            Scale::Log(low, high) | Scale::Doublings(low, high) => {
+                libm::log(v / low) / libm::log(high / low)
+            }
         };
         // A value at or below zero has no place on a log axis: it goes to the edge.
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -50,16 +54,30 @@ impl Scale {
                     .collect()
             }
             Scale::Log(low, high) => log_ticks(low, high),
+            Scale::Doublings(low, high) => doublings(low, high),
         }
     }
 }
 
+/// At most seven, evenly apart.
+fn doublings(low: f64, high: f64) -> Vec<f64> {
+    let all = (libm::log2(high / low) + 0.001).floor().max(0.0) as i32;
+    let stride = (all / 6 + i32::from(all % 6 > 0)).max(1);
+    (0..=all / stride).map(|i| low * libm::pow(2.0, f64::from(i * stride))).collect()
+}
+
+/// Decades, and what lies between them where the decades alone would be fewer than three.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = libm::log10(high / low);
-    let factors: &[f64] = match decades {
-        d if d <= 1.6 => &[1.0, 2.0, 5.0],
-        _ => &[1.0],
-    };
+    if decades <= 1.6 {
+        return log_ticks_at(low, high, &[1.0, 2.0, 5.0]);
+    }
+    let whole = log_ticks_at(low, high, &[1.0]);
+    if whole.len() >= 3 { whole } else { log_ticks_at(low, high, &[1.0, 3.0]) }
+}
+
+fn log_ticks_at(low: f64, high: f64, factors: &[f64]) -> Vec<f64> {
+    let decades = libm::log10(high / low);
     let stride = if decades > 7.0 { 2 } else { 1 };
     let first = libm::floor(libm::log10(low)) as i32;
     let last = libm::ceil(libm::log10(high)) as i32;
@@ -112,6 +130,29 @@ pub fn time(ns: f64) -> String {
     }
 }
 
+/// A tick of a size in decimal units, as ranges are given: `16 GB`.
+pub fn decimal_size(bytes: f64) -> String {
+    match bytes {
+        v if v < 999.5e6 => format!("{} MB", number(v / 1e6)),
+        v => format!("{} GB", number(v / 1e9)),
+    }
+}
+
+/// A tick of a size in binary units, as steps are given: `64 KiB`.
+pub fn binary_size(bytes: f64) -> String {
+    const KIB: f64 = 1024.0;
+    match bytes / KIB {
+        v if v < 1023.5 => format!("{} KiB", number(v)),
+        v if v < 1023.5 * KIB => format!("{} MiB", number(v / KIB)),
+        v => format!("{} GiB", number(v / KIB / KIB)),
+    }
+}
+
+/// A tick of a share: `40 %`.
+pub fn percent(share: f64) -> String {
+    format!("{} %", number(100.0 * share))
+}
+
 /// A tick of a share of requests below: 0.001 beyond is `99.9 %`.
 pub fn percent_below(beyond: f64) -> String {
     let digits = (-libm::log10(beyond)).round().max(0.0) as usize;
@@ -128,6 +169,11 @@ mod tests {
         assert_eq!(Scale::from_zero(87.0).ticks(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(Scale::log_over([0.54, 250.0].into_iter()), Scale::Log(0.5, 500.0));
         assert_eq!(Scale::Log(0.5, 500.0).ticks(), [1.0, 10.0, 100.0]);
+        // Two decades alone would not show that the axis is logarithmic.
+        assert_eq!(Scale::Log(5.0, 500.0).ticks(), [10.0, 30.0, 100.0, 300.0]);
+        assert_eq!(Scale::Doublings(4.0, 32.0).ticks(), [4.0, 8.0, 16.0, 32.0]);
+        assert_eq!(Scale::Doublings(1.0, 512.0).ticks(), [1.0, 4.0, 16.0, 64.0, 256.0]);
+        assert_eq!((binary_size(4096.0), decimal_size(16e9)), ("4 KiB".into(), "16 GB".into()));
         assert_eq!(Scale::Log(1.0, 20.0).ticks(), [1.0, 2.0, 5.0, 10.0, 20.0]);
         assert_eq!(Scale::log_over(std::iter::empty()), Scale::Log(1.0, 10.0));
         assert_eq!(Scale::Log(1.0, 100.0).place(0.0), 0.0);

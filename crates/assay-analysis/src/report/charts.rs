@@ -1,7 +1,7 @@
 //! The charts of a run: bandwidth bars, latency distributions, the measured phase over time.
 
 use super::axis::{self, Scale};
-use super::svg::{self, Axis, Bar, Line, Words};
+use super::svg::{self, Axis, Bar, Ink, Line, Words};
 use super::{escape, slug};
 use crate::load::Run;
 use crate::metric;
@@ -10,12 +10,12 @@ use assay_spec::histogram::midpoint;
 use assay_spec::record::CellRecord;
 
 /// A chart with its caption and key.
-fn figure(caption: &str, svg: &str, legend: &str) -> String {
+pub(super) fn figure(caption: &str, svg: &str, legend: &str) -> String {
     format!("<figure><figcaption>{}</figcaption>{svg}{legend}</figure>", escape(caption))
 }
 
 /// Colour and dash of a target, the same in every chart.
-fn style(run: &Run, target: &str) -> usize {
+pub(super) fn style(run: &Run, target: &str) -> usize {
     run.targets().iter().position(|t| *t == target).unwrap_or(0)
 }
 
@@ -40,6 +40,8 @@ pub fn bandwidth(run: &Run) -> String {
                 value: e.value / 1e6,
                 interval: e.scaled(1e-6).interval,
                 text: crate::text::rate(&e),
+                pale: false,
+                published: None,
             })
         };
         let bars: Vec<Bar> = cells.iter().filter_map(bar).collect();
@@ -107,9 +109,10 @@ pub fn latency(run: &Run) -> String {
         }
         let lines = |points: fn(&Histogram) -> Vec<(f64, f64)>| -> Vec<Line> {
             let line = |(c, h): &(&&CellRecord, Histogram)| Line {
-                style: style(run, &c.target),
+                ink: Ink::Target(style(run, &c.target)),
                 name: c.target.clone(),
                 points: points(h),
+                knots: false,
             };
             histograms.iter().map(line).collect()
         };
@@ -165,7 +168,12 @@ pub fn over_time(run: &Run) -> String {
                 let place = |(i, v): (usize, f64)| ((i as f64 + 0.5) * step, v * factor);
                 let points: Vec<_> = pick(repeat).into_iter().enumerate().map(place).collect();
                 let name = c.target.clone();
-                (points.len() > 1).then(|| Line { style: style(run, &name), name, points })
+                (points.len() > 1).then(|| Line {
+                    ink: Ink::Target(style(run, &name)),
+                    name,
+                    points,
+                    knots: false,
+                })
             };
             cells.iter().filter_map(line).collect::<Vec<Line>>()
         };

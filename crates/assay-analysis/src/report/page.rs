@@ -1,14 +1,19 @@
 //! The page: order of the sections, navigation, findings.
 
-use super::{charts, claims, escape, specs, style, tables};
+use super::{charts, claims, escape, figures, specs, style, tables};
 use crate::finding::{Finding, findings};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
 
 /// The whole page.
 pub fn page(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
-    let sections: Vec<(&str, &str, String)> = vec![
-        ("findings", "Findings", finding_list(&findings(run))),
+    let all = findings(run);
+    let figures = figures::section(run, ledgers, &all);
+    // Findings that answer a question stand with its figure.
+    let elsewhere = |f: &Finding| figures.is_some() && f.id.starts_with(figures::ANSWERS);
+    let others: Vec<Finding> = all.into_iter().filter(|f| !elsewhere(f)).collect();
+    let mut sections: Vec<(&str, &str, String)> = vec![
+        ("findings", "Findings", finding_list(&others)),
         ("bandwidth", "Bandwidth", charts::bandwidth(run)),
         ("latency", "Latency", charts::latency(run)),
         ("time", "Over time", charts::over_time(run)),
@@ -19,15 +24,19 @@ pub fn page(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
         ("warnings", "Warnings", specs::warnings(run)),
         ("setting", "Machine, command and specs", specs::setting(run) + &specs::specs(run)),
     ];
+    let mut css = style::CSS.to_owned();
+    if let Some(figures) = figures {
+        sections.insert(0, ("figures", "Figures of the paper", figures));
+        css += style::FIGURES;
+    }
     let title = escape(&run.record.title);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta name=\"generator\" content=\"assay {}\"><title>{title}</title>\
-         <style>{}</style></head>\n<body><a class=\"skip\" href=\"#main\">Skip to the \
+         <style>{css}</style></head>\n<body><a class=\"skip\" href=\"#main\">Skip to the \
           findings</a>\n",
-        escape(&run.record.assay),
-        style::CSS
+        escape(&run.record.assay)
     );
     out += &header(run, &title);
     out += "<nav aria-label=\"Sections\"><ul>";
@@ -77,7 +86,7 @@ fn finding_list(all: &[Finding]) -> String {
     part("Between targets", between) + &part("Within a target", within)
 }
 
-fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {
+pub(super) fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {
     let mut out = String::from("<ul class=\"findings\">");
     for f in all {
         out += &format!("<li>{}.", escape(&f.statement));

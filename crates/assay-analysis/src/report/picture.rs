@@ -2,7 +2,7 @@
 
 use super::axis::{self, Scale};
 use super::escape;
-use super::svg::{self, Axis, Line, Words};
+use super::svg::{self, Axis, Ink, Line, Words};
 
 /// Width of a picture in user units: a page of 1280 pixels with a little room beside it.
 pub(super) const WIDTH: f64 = 1240.0;
@@ -133,9 +133,10 @@ pub fn distributions(title: &str, notes: &[String], samples: &[Sample; 2]) -> St
         s
     });
     let line = |(style, s): (usize, &Sample)| Line {
-        style,
+        ink: Ink::Target(style),
         name: s.name.clone(),
         points: steps(&s.values),
+        knots: false,
     };
     let lines: Vec<Line> = sorted.iter().enumerate().map(line).collect();
     let scale = middle(&sorted);
@@ -157,8 +158,8 @@ pub fn distributions(title: &str, notes: &[String], samples: &[Sample; 2]) -> St
     for (index, line) in lines.iter().enumerate() {
         let left = MARGIN + 170.0 * index as f64;
         body += &format!(
-            "<path class=\"line s{}\" d=\"M{left} {:.1}h34\"/><text x=\"{}\" y=\"{top}\">{}</text>",
-            line.style,
+            "<path class=\"line s{index}\" d=\"M{left} {:.1}h34\"/>\
+             <text x=\"{}\" y=\"{top}\">{}</text>",
             top - 4.0,
             left + 42.0,
             escape(&line.name)

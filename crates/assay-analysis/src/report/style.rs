@@ -86,3 +86,34 @@ h1{font-size:1.5rem}svg text{font-size:14.5px}svg text.tick,svg text.name{font-s
 body{font-size:10.5pt}nav,.skip{display:none}.scroll{overflow:visible;border:0}
 h2,h3{break-after:avoid}.card,tr{break-inside:avoid}a{color:inherit}}
 "#;
+
+/// What only a page with a document's figures needs: colours of workloads, widths, markers.
+pub const FIGURES: &str = r#"
+:root{--w1:#a87000;--w2:#6a51a3;--w3:#0d7d8c;--w4:#b3203c;--w5:#6d757d}
+@media(prefers-color-scheme:dark){:root{--w1:#e6b34d;--w2:#b3a0e6;--w3:#4fc3d1;--w4:#ff7d8e;
+--w5:#a3acb5}}
+.w0{--c:var(--fg)}.w1{--c:var(--w1)}.w2{--c:var(--w2)}.w3{--c:var(--w3)}.w4{--c:var(--w4)}
+.w5{--c:var(--w5)}
+.line.d1{stroke-dasharray:9 3}.line.d2{stroke-dasharray:4 3}.line.d3{stroke-dasharray:9 3 2 3}
+.line.w0{stroke-width:5.5}.line.w1{stroke-width:4.2}.line.w2{stroke-width:3}
+.line.w3{stroke-width:2.4}.line.w4{stroke-width:1.7}.line.w5{stroke-width:1.2}
+.dots,.knots{fill:none;stroke:var(--c);stroke-width:3.6;stroke-linecap:round}
+.knots{stroke-width:6}.thin{fill:none;stroke:var(--c);stroke-width:1;opacity:.45}
+.bar.pale{fill-opacity:.38;stroke:var(--c);stroke-width:1.5}
+.mark{fill:var(--bg);stroke:var(--c,var(--fg));stroke-width:2;stroke-linejoin:round}
+.bar~.mark{stroke:var(--fg)}
+.swatch{display:inline-block;width:.8em;height:.8em;border-radius:2px;background:var(--c);
+margin-right:.45em;vertical-align:-.06em}
+figcaption strong{color:var(--fg)}
+.answer{border-left:3px solid var(--edge);padding-left:14px;margin:6px 0 10px}
+.told{font-size:.88rem;padding-left:1.2em;margin:4px 0}
+.told-title{font-size:.88rem;margin:18px 0 0}.told li{max-width:100ch;margin:3px 0}
+#figures h3{margin-top:50px;font-size:1.12rem}#figures .figures{margin-top:14px}
+#figures .figures+.figures{margin-top:30px}#figures .legend{padding-left:2px}
+#figures .legend li{display:flex;align-items:baseline}
+#figures .legend svg{flex:none;align-self:center;max-height:14px}
+.absent{font-size:.88rem}
+.jump a{margin-right:.7em;white-space:nowrap}@media print{.jump{display:none}}
+@media print{#figures .figures{grid-template-columns:1fr 1fr}#figures svg text{font-size:14px}
+.swatch,.bar{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+"#;

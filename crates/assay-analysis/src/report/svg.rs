@@ -29,15 +29,52 @@ pub struct Axis<'a> {
     pub name: &'a str,
 }
 
+/// Colour, dash and width of a line or a marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// Of a target: its place in the run.
+    Target(usize),
+    /// Of a workload, where a panel has one target: no target has these colours.
+    Series {
+        /// Index of the colour; lower ones are broader, so that none hides another.
+        tint: usize,
+        /// Index of the dash.
+        dash: usize,
+    },
+}
+
+impl Ink {
+    /// Its classes in the style sheet.
+    fn class(self) -> String {
+        match self {
+            Ink::Target(index) => format!("s{}", index % 8),
+            Ink::Series { tint, dash } => format!("w{} d{}", tint % 6, dash % 4),
+        }
+    }
+}
+
+/// A published value: a hollow marker.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    /// Whose it is.
+    pub ink: Ink,
+    /// Where, in values.
+    pub at: (f64, f64),
+    /// What it says when pointed at.
+    pub title: String,
+}
+
 /// A line of a chart.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Index of its colour and dash.
-    pub style: usize,
+    /// Colour and dash.
+    pub ink: Ink,
     /// Name.
     pub name: String,
     /// Points in values, ascending in x.
     pub points: Vec<(f64, f64)>,
+    /// Whether each point is a measurement of its own and shown as one.
+    pub knots: bool,
 }
 
 struct Frame {
@@ -45,6 +82,16 @@ struct Frame {
     top: f64,
     width: f64,
     height: f64,
+}
+
+impl Frame {
+    /// From values to user units.
+    fn place(&self, x: Axis<'_>, y: Axis<'_>, at: (f64, f64)) -> (f64, f64) {
+        (
+            self.left + self.width * x.scale.place(at.0),
+            self.top + self.height * (1.0 - y.scale.place(at.1)),
+        )
+    }
 }
 
 /// Opens an SVG with title and description.
@@ -58,28 +105,89 @@ fn open(words: &Words, height: f64) -> String {
     )
 }
 
+/// The frame of charts with two axes, and their height.
+const PLOT: (Frame, f64) =
+    (Frame { left: 76.0, top: 24.0, width: WIDTH - 102.0, height: 202.0 }, 270.0);
+
 /// A chart of lines.
 pub fn lines(words: &Words, x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> String {
-    let height = 270.0;
-    let frame = Frame { left: 76.0, top: 24.0, width: WIDTH - 102.0, height: height - 68.0 };
+    marked_lines(words, x, y, lines, &[])
+}
+
+/// A chart of lines with published values.
+pub fn marked_lines(
+    words: &Words,
+    x: Axis<'_>,
+    y: Axis<'_>,
+    lines: &[Line],
+    marks: &[Mark],
+) -> String {
+    let (frame, height) = PLOT;
     let mut out = open(words, height);
     grid(&mut out, &frame, x, y);
     for line in lines {
-        let points = decimate(&line.points, |(px, py)| {
-            (
-                frame.left + frame.width * x.scale.place(px),
-                frame.top + frame.height * (1.0 - y.scale.place(py)),
-            )
-        });
+        let points = decimate(&line.points, |at| frame.place(x, y, at));
         let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        let style = line.style % 8;
         out += &format!(
-            "<polyline class=\"line s{style}\" points=\"{}\"><title>{}</title></polyline>",
+            "<polyline class=\"line {}\" points=\"{}\"><title>{}</title></polyline>",
+            line.ink.class(),
             path.join(" "),
             escape(&line.name)
         );
+        if line.knots {
+            out +=
+                &format!("<path class=\"knots {}\" d=\"{}\"/>", line.ink.class(), spots(&points));
+        }
     }
+    marks.iter().for_each(|m| out += &marker(m, frame.place(x, y, m.at)));
     out + "</svg>"
+}
+
+/// A chart of points, each in its own place: requests one by one.
+pub fn dots(
+    words: &Words,
+    x: Axis<'_>,
+    y: Axis<'_>,
+    (ink, points): (Ink, &[(f64, f64)]),
+    marks: &[Mark],
+) -> String {
+    let (frame, height) = PLOT;
+    let mut out = open(words, height);
+    grid(&mut out, &frame, x, y);
+    if points.len() <= JOINED {
+        let path = decimate(points, |at| frame.place(x, y, at));
+        let path: Vec<String> = path.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        out += &format!("<polyline class=\"thin {}\" points=\"{}\"/>", ink.class(), path.join(" "));
+    }
+    // Points in the same half unit look like one.
+    let place = |at: &(f64, f64)| {
+        let (x, y) = frame.place(x, y, *at);
+        ((2.0 * x).round() as i64, (2.0 * y).round() as i64)
+    };
+    let seen: std::collections::BTreeSet<(i64, i64)> = points.iter().map(place).collect();
+    let half: Vec<(f64, f64)> =
+        seen.iter().map(|(x, y)| (*x as f64 / 2.0, *y as f64 / 2.0)).collect();
+    out += &format!("<path class=\"dots {}\" d=\"{}\"/>", ink.class(), spots(&half));
+    marks.iter().for_each(|m| out += &marker(m, frame.place(x, y, m.at)));
+    out + "</svg>"
+}
+
+/// Up to so many points, a thin line leads from one to the next; more would only be a blot.
+const JOINED: usize = 1000;
+
+/// A path of nothing but points.
+fn spots(points: &[(f64, f64)]) -> String {
+    points.iter().map(|(x, y)| format!("M{x:.1} {y:.1}h0")).collect()
+}
+
+/// A hollow diamond.
+fn marker(mark: &Mark, (x, y): (f64, f64)) -> String {
+    format!(
+        "<path class=\"mark {}\" d=\"M{x:.1} {:.1}l6 6-6 6-6-6z\"><title>{}</title></path>",
+        mark.ink.class(),
+        y - 6.0,
+        escape(&mark.title)
+    )
 }
 
 fn grid(out: &mut String, f: &Frame, x: Axis<'_>, y: Axis<'_>) {
@@ -109,12 +217,16 @@ fn vertical_grid(out: &mut String, f: &Frame, x: Axis<'_>) {
     let bottom = f.top + f.height;
     for tick in x.scale.ticks() {
         let at = f.left + f.width * x.scale.place(tick);
+        let text = (x.label)(tick);
+        // A label at the edge of the picture moves inwards rather than being cut off.
+        let half = 3.6 * text.chars().count() as f64;
+        let middle = at.clamp(half.min(WIDTH / 2.0), (WIDTH - half).max(WIDTH / 2.0));
         out.push_str(&format!(
             "<path class=\"grid\" d=\"M{at:.1} {:.1}V{bottom:.1}\"/>\
-             <text class=\"tick\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+             <text class=\"tick\" x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             f.top,
             bottom + 17.0,
-            escape(&(x.label)(tick))
+            escape(&text)
         ));
     }
     out.push_str(&format!(
@@ -151,6 +263,10 @@ pub struct Bar {
     pub interval: Option<(f64, f64)>,
     /// The number in words, at its end.
     pub text: String,
+    /// Paler than others of its colour: the second of a pair.
+    pub pale: bool,
+    /// The published value, a hollow marker.
+    pub published: Option<f64>,
 }
 
 /// Horizontal bars, names above their bars so that long ones fit.
@@ -164,10 +280,12 @@ pub fn bars(words: &Words, x: Axis<'_>, bars: &[Bar]) -> String {
         let top = f.top + i as f64 * ROW;
         let at = |v: f64| f.left + f.width * x.scale.place(v);
         let style = bar.style % 8;
+        let pale = if bar.pale { " pale" } else { "" };
         out += &format!(
             "<text class=\"label\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
              <text class=\"value\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-             <rect class=\"bar s{style}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"14\"/>",
+             <rect class=\"bar s{style}{pale}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
+             height=\"14\"/>",
             f.left + 2.0,
             top + 15.0,
             escape(&bar.name),
@@ -189,6 +307,10 @@ pub fn bars(words: &Words, x: Axis<'_>, bars: &[Bar]) -> String {
                 middle - 4.0
             );
         }
+        if let Some(value) = bar.published {
+            let (ink, title) = (Ink::Target(bar.style), "published".to_owned());
+            out += &marker(&Mark { ink, at: (value, 0.0), title }, (at(value), top + 27.0));
+        }
     }
     out + "</svg>"
 }
@@ -199,10 +321,19 @@ pub fn legend(lines: &[Line]) -> String {
     for line in lines {
         out += &format!(
             "<li><svg viewBox=\"0 0 34 10\" aria-hidden=\"true\">\
-             <path class=\"line s{}\" d=\"M1 5H33\"/></svg>{}</li>",
-            line.style % 8,
+             <path class=\"line {}\" d=\"M1 5H33\"/></svg>{}</li>",
+            line.ink.class(),
             escape(&line.name)
         );
     }
     out + "</ul>"
+}
+
+/// The key to the hollow markers.
+pub fn mark_legend(text: &str) -> String {
+    format!(
+        "<ul class=\"legend\"><li><svg viewBox=\"0 0 34 14\" aria-hidden=\"true\">\
+         <path class=\"mark\" d=\"M17 1l6 6-6 6-6-6z\"/></svg>{}</li></ul>",
+        escape(text)
+    )
 }

@@ -14,10 +14,13 @@ use assay_spec::units::{human_time, three_digits};
 /// target names of up to 16 characters.
 pub fn summary_table(run: &Run) -> String {
     let mut out = String::new();
+    let several = run.record.experiments.len() > 1;
     for (experiment, workload) in run.workloads() {
         let cells: Vec<&CellRecord> = run.cells_of(experiment, workload).collect();
         let summary = cells.iter().map(|c| c.summary.as_str()).find(|s| !s.is_empty());
-        out += &format!("{workload}  {}\n", summary.unwrap_or(""));
+        // One experiment needs no name.
+        let of = if several { format!("{experiment}/") } else { String::new() };
+        out += &format!("{of}{workload}  {}\n", summary.unwrap_or(""));
         let heading = ["target", "MB/s", "IOPS", "mean", "p50", "p99", "p99.9", "", "max"];
         let mut table = Table::new(&heading, &[0, 7]);
         for cell in &cells {

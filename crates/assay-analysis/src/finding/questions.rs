@@ -1,0 +1,170 @@
+//! The seven questions of Chen, Koufaty and Zhang about any drive, answered from the cells of
+//! their experiments. The answers know no target: only what the workloads do.
+
+mod access;
+mod holes;
+mod mixture;
+mod rule;
+mod space;
+#[cfg(test)]
+mod tests;
+
+use super::{Finding, command};
+use crate::load::Run;
+use crate::metric;
+use assay_spec::record::CellRecord;
+
+/// The study that asks all of them: in a run of it, what is missing is said.
+const STUDY: &str = "sigmetrics09";
+
+/// What is asked, and how it is answered.
+struct Question {
+    /// Second part of the finding's id.
+    id: &'static str,
+    /// In words.
+    words: &'static str,
+    /// The experiment that is about it.
+    experiment: &'static str,
+    /// The first workload of that experiment, by which it is told from others of its name.
+    workload: &'static str,
+    /// Yes or no with the reason, or why it is open.
+    answer: fn(&mut Ask<'_>) -> Result<Answer, String>,
+}
+
+/// Yes or no, and the sentence.
+#[derive(Debug)]
+struct Answer {
+    yes: bool,
+    because: String,
+}
+
+fn yes(because: impl Into<String>) -> Result<Answer, String> {
+    Ok(Answer { yes: true, because: because.into() })
+}
+
+fn no(because: impl Into<String>) -> Result<Answer, String> {
+    Ok(Answer { yes: false, because: because.into() })
+}
+
+const QUESTIONS: &[Question] = &[
+    Question {
+        id: "1-reads",
+        words: "are reads uniform",
+        experiment: "reads",
+        workload: "seq-rd-4k",
+        answer: access::reads,
+    },
+    Question {
+        id: "2-writes",
+        words: "are random writes the worst case",
+        experiment: "writes",
+        workload: "seq-wr-4k",
+        answer: access::writes,
+    },
+    Question {
+        id: "3-cache",
+        words: "is the disk cache effective",
+        experiment: "disk-cache",
+        workload: "off-seq-wr-4k",
+        answer: access::cache,
+    },
+    Question {
+        id: "4-interference",
+        words: "do reads and writes interfere",
+        experiment: "interference",
+        workload: "only-read",
+        answer: mixture::interference,
+    },
+    Question {
+        id: "5-background",
+        words: "do background operations hurt",
+        experiment: "background",
+        workload: "mix-50",
+        answer: mixture::background,
+    },
+    Question {
+        id: "6-randomness",
+        words: "does randomness degrade performance",
+        experiment: "randomness",
+        workload: "stride-wr-step-4k",
+        answer: space::randomness,
+    },
+    Question {
+        id: "7-fragmentation",
+        words: "does fragmentation degrade performance, and is it cured",
+        experiment: "fragmentation",
+        workload: "before-seq-wr",
+        answer: holes::fragmentation,
+    },
+];
+
+/// The answers for every target that the run's study or experiments ask about.
+pub(super) fn answers(run: &Run, target: &str) -> Vec<Finding> {
+    let asked = |q: &&Question| {
+        let has = run.cell(Some(q.experiment), q.workload, target).is_some();
+        has || (run.record.study == STUDY && run.record.targets.iter().any(|t| t.name == target))
+    };
+    QUESTIONS.iter().filter(asked).map(|q| finding(run, target, q)).collect()
+}
+
+fn finding(run: &Run, target: &str, question: &Question) -> Finding {
+    let mut ask =
+        Ask { run, target, own: question.experiment, evidence: Vec::new(), used: Vec::new() };
+    let answer = (question.answer)(&mut ask);
+    let (said, confidence) = match &answer {
+        Ok(answer) => {
+            let word = if answer.yes { "Yes" } else { "No" };
+            (format!("{word}: {}", answer.because), Some(rule::CONFIDENCE))
+        }
+        Err(why) => (format!("Not determined: {why}"), None),
+    };
+    Finding {
+        id: format!("question/{}/{target}", question.id),
+        statement: format!("{target}, {}? {said}", question.words),
+        samples: super::requests(&ask.used),
+        evidence: ask.evidence,
+        threshold: rule::in_words(),
+        confidence,
+        reproduce: command(run),
+    }
+}
+
+/// One question put to one target: finds cells, and keeps what it used.
+struct Ask<'a> {
+    run: &'a Run,
+    target: &'a str,
+    /// The experiment that is about the question.
+    own: &'static str,
+    evidence: Vec<String>,
+    used: Vec<&'a CellRecord>,
+}
+
+impl<'a> Ask<'a> {
+    /// A cell that was measured: of the experiment, or of the question's own, so that one file
+    /// may hold all that a question needs.
+    fn cell(&mut self, experiment: &str, workload: &str) -> Result<&'a CellRecord, String> {
+        let missing = || format!("the run has no cell {experiment}/{workload} of it");
+        let within = |e: &&str| self.run.cell(Some(*e), workload, self.target);
+        let cell = [experiment, self.own].iter().find_map(within).ok_or_else(missing)?;
+        metric::estimate(cell, "mean").map_err(|e| format!("{experiment}/{workload}: {e}"))?;
+        if !self.used.iter().any(|c| c.id == cell.id) {
+            self.used.push(cell);
+            let repeats = cell.repeats.iter().flat_map(|r| &r.warnings);
+            self.evidence.extend(repeats.map(|w| format!("{}: {w}", cell.id)));
+        }
+        Ok(cell)
+    }
+
+    /// Holds one part against another, as evidence.
+    fn compare(
+        &mut self,
+        part: rule::Part<'a>,
+        base: rule::Part<'a>,
+    ) -> Result<rule::Difference, String> {
+        let by = rule::difference(part, base)?;
+        let kind = |p: rule::Part<'_>| p.1.map_or(String::new(), |op| format!(" ({}s)", op.name()));
+        let (x, y) = (kind(part), kind(base));
+        self.evidence.push(format!("{}{x} to {}{y}: {}", part.0.id, base.0.id, by.line()));
+        Ok(by)
+    }
+}

@@ -1,0 +1,66 @@
+//! Fragmentation: before and after scattered writes, and after what might cure it.
+
+use super::rule::{Named, Standing, largest, that_are, told, unclear};
+use super::{Answer, Ask, no, yes};
+use assay_spec::units::three_digits;
+
+const STREAMS: [(&str, &str); 4] = [
+    ("seq-rd", "sequential reads"),
+    ("rnd-rd", "random reads"),
+    ("seq-wr", "sequential writes"),
+    ("rnd-wr", "random writes"),
+];
+
+const CURES: [(&str, &str); 3] = [
+    ("idle", "an hour of rest"),
+    ("mixed", "a mix of reads and writes"),
+    ("cure", "filling the drive and rewriting the range"),
+];
+
+pub(super) fn fragmentation(ask: &mut Ask<'_>) -> Result<Answer, String> {
+    let mut all = Vec::new();
+    for (stream, words) in STREAMS {
+        let before = ask.cell("fragmentation", &format!("before-{stream}"))?;
+        let after = ask.cell("fragmentation", &format!("after-striker-{stream}"))?;
+        all.push(Named::ask(ask, (words, "before"), (after, None), (before, None))?);
+    }
+    let slower = that_are(&all, Standing::Slower);
+    if slower.is_empty() {
+        unclear(&all)?;
+        let most = largest(&all.iter().collect::<Vec<_>>()).map(|n| n.told());
+        return no(format!("after scattered writes at most {}", most.unwrap_or_default()));
+    }
+    let cure = match slower.iter().any(|n| n.what == "sequential writes") {
+        true => cures(ask)?,
+        // The cures are measured by sequential writes alone.
+        false => "sequential writes do not suffer, so whether it is cured is not determined".into(),
+    };
+    yes(format!("after scattered writes {}; {cure}", told(&slower)))
+}
+
+/// What brings sequential writes back to what they were.
+fn cures(ask: &mut Ask<'_>) -> Result<String, String> {
+    let before = ask.cell("fragmentation", "before-seq-wr")?;
+    let mut said = Vec::new();
+    for (cure, words) in CURES {
+        let name = format!("after-{cure}-seq-wr");
+        let cell = match ask.cell("fragmentation", &name) {
+            Ok(cell) => cell,
+            Err(why) => {
+                said.push(format!("{words}: not determined ({why})"));
+                continue;
+            }
+        };
+        let named = Named::ask(ask, (words, "before"), (cell, None), (before, None))?;
+        let does = match named.by.standing {
+            Standing::Slower => "does not cure it",
+            Standing::Unclear => "may not cure it",
+            Standing::Alike | Standing::Faster => "cures it",
+        };
+        said.push(format!(
+            "{words} {does} ({} times as before)",
+            three_digits(named.by.ratio.value)
+        ));
+    }
+    Ok(said.join(", "))
+}

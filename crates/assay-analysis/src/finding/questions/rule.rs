@@ -1,0 +1,185 @@
+//! When two measurements count as different: one rule and one place for its numbers.
+//!
+//! A difference must be large, so that it matters, and certain, so that it is none of chance.
+
+use super::Ask;
+use crate::metric;
+use crate::stats::ratio::{Mean, of as ratio};
+use crate::stats::{Basis, Estimate, shift};
+use assay_spec::record::CellRecord;
+use assay_spec::units::{human_time, three_digits};
+use assay_spec::{Histogram, Op};
+
+/// A mean must be this many times another to be called slower. A tenth is what a user may notice
+/// and more than two equal drives or two days differ by.
+pub const LARGE: f64 = 1.1;
+/// Where an interval takes the requests as independent it may be too narrow: then this share of
+/// the requests must have moved (distance of Kolmogorov and Smirnov), as a few outliers may not.
+pub const MOVED: f64 = 0.05;
+/// Confidence of the intervals of this crate.
+pub const CONFIDENCE: f64 = 0.95;
+/// Share of the requests of a stream that must be fast for the stream to have become fast: the
+/// others may wait for what the drive does now and then.
+pub const FAST: f64 = 0.9;
+/// A read ahead must begin in this part of the requests kept, so that enough are left after it.
+pub const BEGIN: f64 = 0.5;
+/// Steps of half a unit find it open every other time: half of the requests are spared, with room
+/// for those that are spared at any step. A KS distance below the lower bound counts as level.
+pub const HALF: (f64, f64) = (0.35, 0.65);
+
+/// The rule in words.
+pub fn in_words() -> String {
+    format!(
+        "mean latency at least {} times another, and the 95 % interval of the ratio on one side \
+         of 1: over repeats or batches; or of the requests taken as independent, if also the KS \
+         distance is at least {MOVED}",
+        three_digits(LARGE)
+    )
+}
+
+/// Requests of one kind, or all, of a cell.
+pub type Part<'a> = (&'a CellRecord, Option<Op>);
+
+/// How one mean stands to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Larger, by the rule.
+    Slower,
+    /// Smaller, by the rule.
+    Faster,
+    /// Not large.
+    Alike,
+    /// Large, and not certain.
+    Unclear,
+}
+
+/// One part held against another.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// Mean latency over that of the other, with its interval.
+    pub ratio: Estimate,
+    /// Means of the two in ns.
+    pub means: (f64, f64),
+    /// Probability of superiority and distance of the distributions.
+    pub shift: shift::Shift,
+    /// By the rule.
+    pub standing: Standing,
+}
+
+impl Difference {
+    /// `3.00 times; KS distance 1.00`.
+    pub fn times(&self) -> String {
+        let (times, distance) = (three_digits(self.ratio.value), self.shift.distance);
+        format!("{times} times; KS distance {distance:.2}")
+    }
+
+    /// The two means in words, the first first.
+    pub fn both(&self) -> (String, String) {
+        (human_time(self.means.0), human_time(self.means.1))
+    }
+
+    /// Everything, for the evidence.
+    pub fn line(&self) -> String {
+        let ((x, y), times) = (self.both(), three_digits(self.ratio.value));
+        let interval = self.ratio.interval.map_or("without interval".into(), |(low, high)| {
+            format!("95 % interval {} to {}", three_digits(low), three_digits(high))
+        });
+        let shift::Shift { superiority, distance } = self.shift;
+        format!("{x} against {y}: {times} times ({interval}), A {superiority:.2}, KS {distance:.2}")
+    }
+}
+
+/// The mean of a part with its standard error. Where repeats and batches give none, that of the
+/// requests as if they were independent: periodic ones are surer than that, others less.
+fn mean_of((cell, op): Part<'_>, all: &Histogram) -> Result<Mean, String> {
+    let name = op.map_or("mean".to_owned(), |op| format!("{}.mean", op.name()));
+    let estimate = metric::estimate(cell, &name).map_err(|e| format!("{}: {e}", cell.id))?;
+    let mut mean = Mean::of_estimate(&estimate);
+    if mean.error.is_none() && all.count() > 1 {
+        let n = all.count() as f64;
+        mean.error = all.deviation().map(|sd| (sd / n.sqrt(), n - 1.0));
+    }
+    Ok(mean)
+}
+
+/// Holds `part` against `base`.
+pub fn difference(part: Part<'_>, base: Part<'_>) -> Result<Difference, String> {
+    let [x, y] = [part, base].map(|(cell, op)| metric::histogram(cell, op));
+    let (a, b) = (mean_of(part, &x)?, mean_of(base, &y)?);
+    let nothing = || format!("{} or {} has no requests", part.0.id, base.0.id);
+    let shift = shift::between(&x, &y).ok_or_else(nothing)?;
+    let moved = shift.distance >= MOVED;
+    let sure = moved || (measured(&a) && measured(&b));
+    let ratio = ratio(&a, &b);
+    Ok(Difference { means: (a.value, b.value), shift, standing: standing(&ratio, sure), ratio })
+}
+
+/// True of an error that repeats or batches have shown.
+fn measured(mean: &Mean) -> bool {
+    !matches!(mean.basis, Basis::None(_))
+}
+
+/// `sure` says whether the interval of the ratio may be believed.
+fn standing(ratio: &Estimate, sure: bool) -> Standing {
+    if ratio.value < LARGE && ratio.value > 1.0 / LARGE {
+        return Standing::Alike;
+    }
+    match ratio.interval.filter(|_| sure) {
+        Some((low, _)) if low > 1.0 => Standing::Slower,
+        Some((_, high)) if high < 1.0 => Standing::Faster,
+        _ => Standing::Unclear,
+    }
+}
+
+/// A comparison that was asked for, with what it is called in a sentence.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// `random reads`.
+    pub what: String,
+    /// What they are held against: `sequential ones`.
+    pub base: String,
+    /// How it came out.
+    pub by: Difference,
+}
+
+impl Named {
+    /// Compares and keeps the evidence.
+    pub fn ask<'a>(
+        ask: &mut Ask<'a>,
+        (what, against): (&str, &str),
+        part: Part<'a>,
+        base: Part<'a>,
+    ) -> Result<Named, String> {
+        let by = ask.compare(part, base)?;
+        Ok(Named { what: what.to_owned(), base: against.to_owned(), by })
+    }
+
+    /// `random reads take 226 µs and sequential ones 75.6 µs (3.00 times; KS distance 1.00)`.
+    pub fn told(&self) -> String {
+        let (x, y) = self.by.both();
+        format!("{} take {x} and {} {y} ({})", self.what, self.base, self.by.times())
+    }
+}
+
+/// Those that stand so.
+pub fn that_are(all: &[Named], standing: Standing) -> Vec<&Named> {
+    all.iter().filter(|n| n.by.standing == standing).collect()
+}
+
+/// Told one after the other.
+pub fn told(all: &[&Named]) -> String {
+    all.iter().map(|n| n.told()).collect::<Vec<_>>().join("; ")
+}
+
+/// The one with the largest ratio.
+pub fn largest<'a>(all: &[&'a Named]) -> Option<&'a Named> {
+    all.iter().copied().max_by(|a, b| a.by.ratio.value.total_cmp(&b.by.ratio.value))
+}
+
+/// Why large differences that are not certain leave a question open.
+pub fn unclear(all: &[Named]) -> Result<(), String> {
+    match that_are(all, Standing::Unclear).as_slice() {
+        [] => Ok(()),
+        open => Err(format!("{}, which may be chance", told(open))),
+    }
+}

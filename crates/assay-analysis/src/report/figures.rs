@@ -1,0 +1,282 @@
+//! The figures of a study's document, redrawn from a run: question and answer above, mechanism
+//! below. What a figure is stands in `describe` and in a file for each document, as data.
+
+mod describe;
+mod draw;
+mod mechanism;
+mod published;
+mod sigmetrics09;
+mod sweeps;
+#[cfg(test)]
+mod tests;
+
+use super::axis::Scale;
+use super::charts::style;
+use super::svg::{Ink, Line};
+use super::{escape, page};
+use crate::finding::Finding;
+use crate::ledger::LedgerVerdicts;
+use crate::load::Run;
+use assay_spec::decode::Source;
+use assay_spec::experiment::Experiment;
+use describe::{Document, Figure, Form, Part};
+use draw::{Context, Panel};
+use published::Published;
+
+/// Every document whose figures can be redrawn.
+const DOCUMENTS: &[Document] = &[sigmetrics09::DOCUMENT];
+
+/// What the identifiers of findings that answer a question begin with.
+pub const ANSWERS: &str = "question/";
+
+/// All figures of the run's study; none if its document has no figures here.
+pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> Option<String> {
+    let document = DOCUMENTS.iter().find(|d| d.study == run.record.study)?;
+    let published = published::of(ledgers);
+    let mut out = format!("<p class=\"dim\">{}</p>", escape(document.note));
+    let link = |f: &Figure| format!("<a href=\"#figure-{0}\">Figure {0}</a>", f.number);
+    let links: Vec<String> = document.figures.iter().map(link).collect();
+    out += &format!("<p class=\"jump\">{}</p>", links.join(" "));
+    let mut shown = Vec::new();
+    for figure in document.figures {
+        if let Some(prefix) = figure.answers {
+            shown.push(prefix);
+        }
+        out += &one(run, &published, findings, figure);
+    }
+    // An answer to a question without a figure is still an answer.
+    let placed = |f: &&Finding| shown.iter().any(|prefix| f.id.starts_with(prefix));
+    let rest: Vec<&Finding> =
+        findings.iter().filter(|f| f.id.starts_with(ANSWERS) && !placed(f)).collect();
+    if !rest.is_empty() {
+        out += &format!("<h3>Other answers</h3>{}", page::items(rest.into_iter()));
+    }
+    Some(out)
+}
+
+fn one(run: &Run, published: &[Published], findings: &[Finding], figure: &Figure) -> String {
+    let context = Context { run, published, number: figure.number };
+    let panels = panels(&context, figure);
+    let mut out = format!(
+        "<h3 id=\"figure-{0}\">Figure {0}: {1}</h3>{2}",
+        figure.number,
+        escape(figure.title),
+        answer(run, findings, figure)
+    );
+    if panels.is_empty() {
+        return out + &format!("<p class=\"dim\">Left out: {}.</p>", escape(&why(run, figure)));
+    }
+    for row in rows(&panels, figure) {
+        out += "<div class=\"figures\">";
+        row.iter().for_each(|p| out += &html(run, p));
+        out += "</div>";
+    }
+    out + &absent(&context, figure) + &mechanism::lines(run, figure.told)
+}
+
+/// The question of the experiment and what answers it.
+fn answer(run: &Run, findings: &[Finding], figure: &Figure) -> String {
+    let mut out = String::new();
+    let record = run.record.experiments.iter().find(|e| e.name == figure.experiment);
+    let parsed =
+        record.and_then(|e| Experiment::parse(Source { file: &e.file, text: &e.text }).ok());
+    if let Some(e) = parsed {
+        out += &format!("<p><strong>{}</strong></p>", escape(&e.question));
+    }
+    let of = |f: &&Finding| figure.answers.is_some_and(|prefix| f.id.starts_with(prefix));
+    let answers: Vec<&Finding> = findings.iter().filter(of).collect();
+    if !answers.is_empty() {
+        out += &format!("<div class=\"answer\">{}</div>", page::items(answers.into_iter()));
+    }
+    if out.is_empty() { out } else { format!("<div class=\"question\">{out}</div>") }
+}
+
+/// Panels in rows that belong together: of one target, where a target has several.
+fn rows<'a>(panels: &'a [Panel], figure: &Figure) -> Vec<Vec<&'a Panel>> {
+    let own = figure.parts.iter().filter(|p| p.form.per_target()).count();
+    let mut rows: Vec<Vec<&Panel>> = Vec::new();
+    for panel in panels {
+        let row = rows.iter_mut().find(|row| own < 2 || row[0].target == panel.target);
+        match row {
+            Some(row) => row.push(panel),
+            None => rows.push(vec![panel]),
+        }
+    }
+    rows
+}
+
+fn html(run: &Run, panel: &Panel) -> String {
+    let title = escape(panel.title);
+    let caption = match &panel.target {
+        Some(t) => format!("{}<strong>{}</strong>, {title}", swatch(run, t), escape(t)),
+        None => format!("<strong>{title}</strong>"),
+    };
+    format!("<figure><figcaption>{caption}</figcaption>{}</figure>", panel.body)
+}
+
+/// A square in a target's colour.
+fn swatch(run: &Run, target: &str) -> String {
+    format!("<span class=\"swatch s{}\" aria-hidden=\"true\"></span>", style(run, target) % 8)
+}
+
+/// Every panel of a figure that can be drawn.
+fn panels(c: &Context<'_>, figure: &Figure) -> Vec<Panel> {
+    let shared = Shared::of(c, figure);
+    figure.parts.iter().flat_map(|part| part_panels(c, part, &shared)).collect()
+}
+
+/// Scales that the panels of a figure share, so that they can be compared.
+struct Shared {
+    bars: Scale,
+    latency: Scale,
+    sweep: Scale,
+}
+
+impl Shared {
+    fn of(c: &Context<'_>, figure: &Figure) -> Shared {
+        let (mut bars, mut log) = (Vec::new(), false);
+        let (mut latencies, mut means) = (Vec::new(), Vec::new());
+        for part in figure.parts {
+            match part.form {
+                Form::Bars { log: l, series } => {
+                    log |= l;
+                    let rows = draw::bar_rows(c, series);
+                    bars.extend(rows.iter().map(|b| b.value));
+                    bars.extend(rows.iter().filter_map(|b| b.published));
+                }
+                Form::Sweep { experiment, points, .. } => {
+                    let lines = draw::sweep_lines(c, experiment, points);
+                    means.extend(lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)));
+                }
+                Form::ByWorkload { .. } => {
+                    let lines = distributions_of(c, part).into_iter().flat_map(|(_, lines)| lines);
+                    latencies.extend(lines.flat_map(|l| l.points).map(|p| p.0));
+                }
+                Form::ByTarget { .. } | Form::OneByOne { .. } => {}
+            }
+        }
+        let highest = bars.iter().copied().fold(0.0, f64::max);
+        // The shortest bar of a logarithmic axis still has a length.
+        let room = bars.iter().copied().fold(f64::INFINITY, f64::min) / 4.0;
+        Shared {
+            bars: match log {
+                true => Scale::log_over(bars.into_iter().chain([room])),
+                false => Scale::from_zero(highest),
+            },
+            latency: Scale::log_over(latencies.into_iter()),
+            sweep: Scale::log_over(means.into_iter()),
+        }
+    }
+}
+
+/// The lines of a distribution by workload, for each target that has all of them.
+fn distributions_of<'a>(c: &Context<'a>, part: &Part) -> Vec<(&'a str, Vec<Line>)> {
+    let Form::ByWorkload { op, series } = part.form else { return Vec::new() };
+    let lines = |target: &str| {
+        let line = |s: &describe::Series| {
+            draw::distribution(c.cell(s, target)?, op, draw::series_ink(s), s.label)
+        };
+        series.iter().filter_map(line).collect::<Vec<Line>>()
+    };
+    let all = c.targets(series).into_iter().map(|t| (t, lines(t)));
+    all.filter(|(_, lines)| lines.len() == series.len()).collect()
+}
+
+fn part_panels(c: &Context<'_>, part: &Part, shared: &Shared) -> Vec<Panel> {
+    match part.form {
+        Form::Bars { log, series } => {
+            let rows = draw::bar_rows(c, series);
+            let any = (!rows.is_empty()).then(|| draw::bars(c, part, log, shared.bars, &rows));
+            any.into_iter().collect()
+        }
+        Form::ByWorkload { op, series } => by_workload(c, part, op, series, shared.latency),
+        Form::ByTarget { series } => by_target(c, part, &series).into_iter().collect(),
+        Form::OneByOne { series, log } => one_by_one(c, part, &series, log),
+        Form::Sweep { experiment, points, of } => {
+            let lines = draw::sweep_lines(c, experiment, points);
+            let any =
+                (!lines.is_empty()).then(|| draw::sweep(c, part, of, points, shared.sweep, &lines));
+            any.into_iter().collect()
+        }
+    }
+}
+
+fn by_workload(
+    c: &Context<'_>,
+    part: &Part,
+    op: Option<assay_spec::Op>,
+    series: &[describe::Series],
+    x: Scale,
+) -> Vec<Panel> {
+    let panel = |(target, lines): (&str, Vec<Line>)| {
+        let of = |(s, l): (&describe::Series, &Line)| {
+            let published = published::of_cell(c.published, s.workload, target);
+            published.map(|p| (l.ink, p)).collect::<Vec<_>>()
+        };
+        let published: Vec<(Ink, &Published)> = series.iter().zip(&lines).flat_map(of).collect();
+        draw::distributions(c, part, Some(target), x, &lines, &published, op)
+    };
+    distributions_of(c, part).into_iter().map(panel).collect()
+}
+
+fn by_target(c: &Context<'_>, part: &Part, series: &describe::Series) -> Option<Panel> {
+    let mut lines = Vec::new();
+    let mut published: Vec<(Ink, &Published)> = Vec::new();
+    for target in c.targets(&[*series]) {
+        let ink = Ink::Target(style(c.run, target));
+        let cell = c.cell(series, target)?;
+        lines.extend(draw::distribution(cell, None, ink, target));
+        let of = published::of_cell(c.published, series.workload, target);
+        published.extend(of.map(|p| (ink, p)));
+    }
+    let times = lines.iter().flat_map(|l| l.points.iter().map(|p| p.0));
+    let x = Scale::log_over(times.chain(draw::places(&published, None)));
+    let panel = || draw::distributions(c, part, None, x, &lines, &published, None);
+    (!lines.is_empty()).then(panel)
+}
+
+fn one_by_one(c: &Context<'_>, part: &Part, series: &describe::Series, log: bool) -> Vec<Panel> {
+    let panel = |target: &str| {
+        let cell = c.cell(series, target)?;
+        draw::one_by_one(c, part, cell, draw::first_scale(c, cell, log))
+    };
+    c.targets(&[*series]).into_iter().filter_map(panel).collect()
+}
+
+/// Why no panel of a figure can be drawn.
+fn why(run: &Run, figure: &Figure) -> String {
+    let cells = figure.parts.iter().flat_map(|p| p.form.cells());
+    let mut names: Vec<String> = Vec::new();
+    for (experiment, workload) in cells {
+        let mut of = run.cells_of(experiment, workload);
+        let name = format!("{experiment}/{workload}");
+        if !of.any(|c| c.skipped.is_none()) && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [] => "no target has all of its cells".into(),
+        [first] => format!("the run has no measured cell of {first}"),
+        [first, .., last] => {
+            format!("the run has no measured cells of {} workloads, {first} to {last}", names.len())
+        }
+    }
+}
+
+/// Targets that have some cells of a figure's parts and not all.
+fn absent(c: &Context<'_>, figure: &Figure) -> String {
+    let mut lines = Vec::new();
+    for target in c.run.targets() {
+        let cells = figure.parts.iter().flat_map(|p| p.form.cells());
+        let measured = |(e, w): &(&str, &str)| {
+            c.run.cell(Some(e), w, target).is_some_and(|cell| cell.skipped.is_none())
+        };
+        let (there, missing): (Vec<_>, Vec<_>) = cells.partition(measured);
+        if let (false, Some((e, w))) = (there.is_empty(), missing.first()) {
+            let skipped = c.run.cell(Some(e), w, target).and_then(|c| c.skipped.clone());
+            let reason = skipped.map_or(String::new(), |s| format!(" ({s})"));
+            lines.push(format!("{target} is left out of what needs {e}/{w}: not measured{reason}"));
+        }
+    }
+    lines.iter().map(|l| format!("<p class=\"dim absent\">{}.</p>", escape(l))).collect()
+}

@@ -1,0 +1,135 @@
+//! What a figure is, as data: which cells, in which form. A document is a list of figures.
+
+use assay_spec::Op;
+
+/// The figures of a document, redrawn from a run of its study.
+#[derive(Clone, Copy, Debug)]
+pub struct Document {
+    /// Name of the study.
+    pub study: &'static str,
+    /// What the reader of all its figures should know, in a sentence or two.
+    pub note: &'static str,
+    /// In the document's order.
+    pub figures: &'static [Figure],
+}
+
+/// One figure.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Its number in the document.
+    pub number: u8,
+    /// What it shows.
+    pub title: &'static str,
+    /// The experiment whose question stands above it.
+    pub experiment: &'static str,
+    /// The findings that answer it: their identifiers begin with this.
+    pub answers: Option<&'static str>,
+    /// What it is made of.
+    pub parts: &'static [Part],
+    /// The cells whose counters tell the mechanism.
+    pub told: &'static [Series],
+}
+
+/// One panel, or one for each target.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// What the panel shows.
+    pub title: &'static str,
+    /// How.
+    pub form: Form,
+}
+
+/// A workload of an experiment under a name for people.
+#[derive(Clone, Copy, Debug)]
+pub struct Series {
+    /// The experiment.
+    pub experiment: &'static str,
+    /// The workload.
+    pub workload: &'static str,
+    /// The name.
+    pub label: &'static str,
+    /// Colour of its line.
+    pub tint: usize,
+    /// Dash of its line.
+    pub dash: usize,
+}
+
+/// How a panel is drawn.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// Bandwidth: for each target a bar for each workload, the later ones paler.
+    Bars {
+        /// Whether the axis is logarithmic.
+        log: bool,
+        /// The workloads.
+        series: &'static [Series],
+    },
+    /// Latency distribution: a panel for each target, a line for each workload.
+    ByWorkload {
+        /// Only these requests.
+        op: Option<Op>,
+        /// The workloads.
+        series: &'static [Series],
+    },
+    /// Latency distribution under one workload: a line for each target.
+    ByTarget {
+        /// The workload.
+        series: Series,
+    },
+    /// The first requests one by one: a panel for each target.
+    OneByOne {
+        /// The workload, which keeps its first requests.
+        series: Series,
+        /// Whether the axis of latencies is logarithmic.
+        log: bool,
+    },
+    /// Mean latency against a parameter of the workload: a line for each target.
+    Sweep {
+        /// The experiment.
+        experiment: &'static str,
+        /// Value in bytes and workload, ascending.
+        points: &'static [(f64, &'static str)],
+        /// What varies.
+        of: Parameter,
+    },
+}
+
+/// What varies in a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// The range of random requests.
+    Range,
+    /// The step of strided ones.
+    Step,
+}
+
+impl Form {
+    /// The cells it needs: (experiment, workload).
+    pub fn cells(&self) -> Vec<(&'static str, &'static str)> {
+        let of = |s: &Series| (s.experiment, s.workload);
+        match self {
+            Form::Bars { series, .. } | Form::ByWorkload { series, .. } => {
+                series.iter().map(of).collect()
+            }
+            Form::ByTarget { series } | Form::OneByOne { series, .. } => vec![of(series)],
+            Form::Sweep { experiment, points, .. } => {
+                points.iter().map(|(_, w)| (*experiment, *w)).collect()
+            }
+        }
+    }
+
+    /// Whether it has a panel for each target.
+    pub fn per_target(&self) -> bool {
+        matches!(self, Form::ByWorkload { .. } | Form::OneByOne { .. })
+    }
+}
+
+/// A series in a colour of its own.
+pub const fn series(
+    experiment: &'static str,
+    workload: &'static str,
+    label: &'static str,
+    tint: usize,
+) -> Series {
+    Series { experiment, workload, label, tint, dash: if tint == 0 { 0 } else { (tint - 1) % 4 } }
+}

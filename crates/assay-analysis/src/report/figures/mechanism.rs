@@ -1,0 +1,130 @@
+//! What the models count behind a figure: a line for each target.
+
+use super::describe::Series;
+use crate::load::Run;
+use crate::metric;
+use crate::report::escape;
+use assay_spec::record::CellRecord;
+use assay_spec::units::three_digits;
+
+/// A list with a line for each target that tells anything of itself; empty if none does.
+pub fn lines(run: &Run, told: &[Series]) -> String {
+    let items: String = run.targets().iter().filter_map(|t| line(run, t, told)).collect();
+    match items.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<p class=\"dim told-title\">Counted in the models:</p><ul class=\"told\">{items}</ul>"
+        ),
+    }
+}
+
+fn line(run: &Run, target: &str, told: &[Series]) -> Option<String> {
+    let clause = |s: &Series| {
+        let cell = run.cell(Some(s.experiment), s.workload, target)?;
+        let words = words(cell);
+        (!words.is_empty()).then(|| format!("{}: {}", s.label, words.join(", ")))
+    };
+    // Half of a comparison would mislead.
+    let clauses: Vec<String> = told.iter().map(clause).collect::<Option<_>>()?;
+    let text = escape(&clauses.join("; "));
+    let ink = super::swatch(run, target);
+    (!clauses.is_empty())
+        .then(|| format!("<li>{ink}<strong>{}</strong> {text}.</li>", escape(target)))
+}
+
+/// Mean over the repeats of a number the target tells.
+fn of(cell: &CellRecord, name: &str) -> Option<f64> {
+    metric::estimate(cell, name).ok().map(|e| e.value).filter(|v| v.is_finite())
+}
+
+fn words(cell: &CellRecord) -> Vec<String> {
+    let mut all: Vec<String> = amplification(cell).into_iter().collect();
+    all.extend(counts(cell));
+    all.extend(busy(cell));
+    all
+}
+
+/// Causes of writing, as the models name them and as people do.
+const CAUSES: [(&str, &str); 6] = [
+    ("wa_host", "the host"),
+    ("wa_partial", "partly filled pages"),
+    ("wa_collect", "collecting and merging"),
+    ("wa_wear", "wear levelling"),
+    ("wa_map", "the map"),
+    ("wa_ahead", "writing ahead"),
+];
+
+fn amplification(cell: &CellRecord) -> Option<String> {
+    let whole = of(cell, "wa")?;
+    let part = |(name, word): &(&str, &str)| {
+        let value = of(cell, name).filter(|v| *v >= 0.005)?;
+        Some(format!("{word} {}", three_digits(value)))
+    };
+    let parts: Vec<String> = CAUSES.iter().filter_map(part).collect();
+    let because = if parts.len() > 1 { format!(" ({})", parts.join(", ")) } else { String::new() };
+    Some(format!("write amplification {}{because}", three_digits(whole)))
+}
+
+/// What happened how often, if it happened: once, and several times.
+const EVENTS: [(&str, &str, &str); 7] = [
+    ("merges_switch", "switch merge", "switch merges"),
+    ("merges_partial", "partial merge", "partial merges"),
+    ("merges_full", "full merge", "full merges"),
+    ("urgent_collections", "write waited for a collection", "writes waited for a collection"),
+    ("read_hits", "read from its cache", "reads from its cache"),
+    ("media_reads", "read with the arm", "reads with the arm"),
+    ("destaged", "write brought to the platters", "writes brought to the platters"),
+];
+
+fn counts(cell: &CellRecord) -> impl Iterator<Item = String> {
+    EVENTS.iter().filter_map(|(name, once, often)| {
+        let value = of(cell, name)?.round();
+        let word = if value < 1.5 { once } else { often };
+        (value > 0.0).then(|| format!("{value:.0} {word}"))
+    })
+}
+
+/// How many work at a time, or how much of the time: busy time over elapsed time.
+fn busy(cell: &CellRecord) -> Vec<String> {
+    let Some(elapsed) = of(cell, "elapsed").filter(|v| *v > 0.0) else { return Vec::new() };
+    let share = |name: &str| of(cell, name).map(|v| v / elapsed);
+    let mut all = Vec::new();
+    all.extend(share("array_busy_ns").map(|v| format!("{}\u{a0}planes", brief(v))));
+    all.extend(share("channel_busy_ns").map(|v| format!("{}\u{a0}channels", brief(v))));
+    all.extend(share("link_busy_ns").map(|v| format!("link {}\u{a0}%", brief(100.0 * v))));
+    all.extend(share("firmware_busy_ns").map(|v| format!("processor {}\u{a0}%", brief(100.0 * v))));
+    all
+}
+
+/// Two significant digits are enough to see a bottleneck.
+fn brief(v: f64) -> String {
+    match v {
+        v if v >= 9.95 => format!("{v:.0}"),
+        v if v >= 0.095 => format!("{v:.1}"),
+        v if v >= 0.005 => format!("{v:.2}"),
+        _ => "0".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::sample;
+    use assay_spec::Nanos;
+
+    #[test]
+    fn counters_become_words() {
+        let mut cell = sample::cell(&[&[100, 200]]);
+        cell.repeats[0].elapsed = Nanos(1_000);
+        let told =
+            [("wa", 3.5), ("wa_host", 1.0), ("wa_collect", 2.5), ("array_busy_ns", 12_300.0)];
+        cell.repeats[0].device = told.map(|(n, v)| (n.to_owned(), v)).to_vec();
+        let expected = [
+            "write amplification 3.50 (the host 1.00, collecting and merging 2.50)",
+            "12\u{a0}planes",
+        ];
+        assert_eq!(words(&cell), expected);
+        cell.repeats[0].device.clear();
+        assert_eq!(words(&cell), [""; 0]);
+    }
+}
