@@ -1,9 +1,11 @@
 //! One process at a time for a run directory and for a target, the same device from the first cell
 //! to the last, and no option without effect.
 
+mod command;
+
+use command::assay;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Output};
 
 const SHORT: &str = r#"
 format = 1
@@ -20,26 +22,25 @@ measure = { requests = 200 }
 "#;
 
 fn temporary() -> tempfile::TempDir {
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = command::temporary();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     dir
 }
 
-fn assay(dir: &Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-    command.current_dir(dir).args(line.split(' ')).output().unwrap()
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
 }
 
 /// The command must end so, and say this.
 fn says(dir: &Path, line: &str, code: i32, text: &str) {
-    let output = assay(dir, line);
+    let output = assay(dir, &words(line));
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{line}: {talk}");
     assert_eq!(talk.trim_end(), text, "{line}");
 }
 
 fn done(dir: &Path, line: &str) {
-    let output = assay(dir, line);
+    let output = assay(dir, &words(line));
     assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
 }
 
@@ -92,7 +93,7 @@ fn a_run_goes_on_only_with_the_device_it_began_with() {
     let (before, after) = begun.split_at(at);
     let before = before.replace(r#"["serial""#, r#"["number""#);
     fs::write(&record, format!(r#"{before}["serial","OTHER-1"],{after}"#)).unwrap();
-    let output = assay(dir.path(), "resume out --quiet");
+    let output = assay(dir.path(), &["resume", "out", "--quiet"]);
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3));
     assert!(talk.contains("its serial was OTHER-1, and is "), "{talk}");

@@ -9,11 +9,13 @@
 #[path = "../../assay-engine/tests/loop_device/mod.rs"]
 mod loop_device;
 
+mod command;
+
+use command::assay;
 use loop_device::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 const MIB: u64 = 1 << 20;
 
@@ -56,14 +58,9 @@ measure = { time = "100ms" }
 "#;
 
 fn temporary() -> tempfile::TempDir {
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = command::temporary();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     dir
-}
-
-fn assay(dir: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-    command.current_dir(dir).args(arguments).output().unwrap()
 }
 
 /// Runs `quick` with `--write` on `path`; it must be refused for the reason `id`, said in `words`.

@@ -2,10 +2,12 @@
 
 #![allow(clippy::print_stdout)] // a skipped test says why
 
+mod command;
+
+use command::{assay, temporary};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 /// Two hosts, and a list.
 const EXPERIMENT: &str = r#"
@@ -32,15 +34,6 @@ jobs = 8
 first = 20
 measure = { requests = 200 }
 "#;
-
-fn temporary() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
-
-fn assay(dir: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-    command.current_dir(dir).args(arguments).output().unwrap()
-}
 
 fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
