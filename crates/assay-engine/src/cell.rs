@@ -1,11 +1,15 @@
 //! One cell: a workload on a target, through its phases, repeat by repeat.
 
+mod linux;
 mod prepare;
 mod skip;
 mod summary;
 
+pub(crate) use linux::in_guest;
+
 use crate::drive::{End, Forget, PhaseEnd, run_phase};
 use crate::error::{Error, Result};
+use crate::files::Ground;
 use crate::generate::Generator;
 use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
@@ -22,7 +26,7 @@ use assay_spec::experiment::{
 };
 use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs every repeat of a cell, no phase longer than `limit`; logs and series go below `directory`,
 /// if there is one. Of a real target, `host` is only a name, and it has none.
@@ -58,7 +62,16 @@ pub fn run_cell(
                 cell.target.replace('/', "+")
             ),
         };
-        cell.repeats.push(task.run_on(host.spec, target)?);
+        match task.run_on(host.spec, target, experiment) {
+            // What a guest's tools refuse, such as a file system larger than they make, is no
+            // reason to give up the other cells.
+            Err(e) if e.id == "linux-guest" => {
+                cell.skipped = Some(e.message);
+                cell.repeats.clear();
+                break;
+            }
+            repeat => cell.repeats.push(repeat?),
+        }
     }
     Ok(cell)
 }
@@ -141,7 +154,12 @@ impl Repeat<'_> {
         End { amount, limit: self.limit }
     }
 
-    fn run_on(&self, host: HostSpec, target: &PlannedTarget) -> Result<RepeatRecord> {
+    fn run_on(
+        &self,
+        host: HostSpec,
+        target: &PlannedTarget,
+        experiment: &Experiment,
+    ) -> Result<RepeatRecord> {
         let cached = self.workload.write_cache;
         match &target.kind {
             TargetKind::Null => self.run(&mut NullTarget::new(target.record.capacity), |_| {}),
@@ -161,6 +179,8 @@ impl Repeat<'_> {
                 let is_disk = setup.has_disk();
                 self.run_model(host, is_disk, |filled| Array::new(&setup, filled))
             }
+            TargetKind::Linux(setup) => self.run_linux(setup, experiment),
+            TargetKind::Directory(path) => self.run_in_directory(path),
             TargetKind::Real(opened) => {
                 let file = opened.file.try_clone().map_err(|e| {
                     Error::environment("device-lost", "the device cannot be used", "try again")
@@ -177,6 +197,17 @@ impl Repeat<'_> {
                 self.run(&mut UringTarget::new(file, opened.capacity, options)?, |_| {})
             }
         }
+    }
+
+    /// Work on files in a directory of our own below `path`, which is gone after it.
+    fn run_in_directory(&self, path: &Path) -> Result<RepeatRecord> {
+        let work = self.workload.files.as_ref().expect("others are skipped");
+        let directory = Scratch::new(path)?;
+        let mut content = vec![0; 1 << 20];
+        fill(&mut content, self.seed);
+        let ground =
+            Ground { directory: &directory.0, remount: None, content: &content, limit: self.limit };
+        self.run_on_files(work, &ground, &mut || {})
     }
 
     /// Runs on a modelled drive behind its host.
@@ -305,6 +336,36 @@ impl Repeat<'_> {
             warnings.push(format!("only {done} requests completed in {}", end.elapsed));
         }
         warnings.extend(self.cut_off(ops, end));
+    }
+}
+
+/// A directory of our own, removed with the value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(below: &Path) -> Result<Scratch> {
+        let path = below.join(format!("assay-{}", std::process::id()));
+        std::fs::create_dir(&path).map_err(|e| {
+            let message = format!("no directory can be made in {}", below.display());
+            Error::environment("directory-unusable", message, "check its permissions").caused_by(e)
+        })?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is left: there is nobody to tell.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Content that no drive can make smaller.
+fn fill(content: &mut [u8], seed: u64) {
+    let mut state = seed;
+    for word in content.chunks_mut(8) {
+        state = seed::mix(state.wrapping_add(1));
+        word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
     }
 }
 

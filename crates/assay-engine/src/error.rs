@@ -59,6 +59,16 @@ impl Error {
     }
 }
 
+impl From<assay_linux::Error> for Error {
+    fn from(e: assay_linux::Error) -> Error {
+        let kind = match e.id {
+            "linux-stopped" => ErrorKind::Interrupted,
+            _ => ErrorKind::Environment,
+        };
+        Error { kind, id: e.id, message: e.message, hint: e.hint, source: e.source }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.message)?;

@@ -1,8 +1,10 @@
-//! From words to targets: `null`, `sim:NAME`, `sim:FILE.toml`, `raid5(…)`, or a path.
+//! From words to targets: `null`, `sim:NAME`, `sim:FILE.toml`, `raid5(…)`, `linux(…)`, or a path.
 
 mod array;
+mod linux;
 
 pub(crate) use array::switch_caches_off;
+pub use linux::{LinuxSetup, open_drives};
 
 use crate::error::{Error, Result};
 use crate::safety::Intent;
@@ -13,6 +15,7 @@ use assay_spec::catalog::{self, DEVICES};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
 use assay_spec::diagnostic::{closest, edit_distance};
+use assay_spec::linux::is_linux;
 use assay_spec::record::{IntentRecord, TargetRecord};
 use assay_spec::{Bytes, Diagnostic};
 use std::path::{Path, PathBuf};
@@ -35,8 +38,12 @@ pub enum TargetKind {
     Model(Box<DeviceSpec>),
     /// Modelled drives as an array.
     Array(Box<ArraySetup>),
+    /// Linux in virtual time on modelled drives.
+    Linux(Box<LinuxSetup>),
     /// A file or block device, held open for the whole run.
     Real(Opened),
+    /// A directory, for workloads of files.
+    Directory(PathBuf),
 }
 
 /// Either a wrong spec or an error of the engine.
@@ -70,6 +77,9 @@ pub fn open_target(
     intent: &IntentRecord,
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
+    if is_linux(written) && !Path::new(written).exists() {
+        return linux::open(written, None);
+    }
     if is_array(written) && !Path::new(written).exists() {
         return array::open(written, None);
     }
@@ -85,6 +95,7 @@ pub fn open_target(
         None if !Path::new(written).exists() && find_model(written).is_ok() => {
             Err(unknown_target(written, written).into())
         }
+        _ if Path::new(written).is_dir() => Ok(directory(written)?),
         _ => Ok(open_real(written, intent, writes)?),
     }
 }
@@ -96,6 +107,7 @@ pub fn reopen_target(
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     let mut target = match &saved.spec {
+        Some(text) if saved.kind == "linux" => linux::open(&saved.written, Some(text))?,
         Some(text) if saved.kind == "array" => array::open(&saved.written, Some(text))?,
         Some(text) => {
             let file = saved.written.strip_prefix("sim:").unwrap_or(&saved.written);
@@ -148,6 +160,33 @@ fn is_misspelt_sim(word: &str) -> bool {
 fn unknown_target(written: &str, rest: &str) -> Error {
     let hint = format!("did you mean `sim:{rest}`? A file of this name is written `./{written}`");
     Error::usage("unknown-target", format!("there is no target `{written}`"), hint)
+}
+
+/// A directory that files can be made in.
+fn directory(written: &str) -> Result<PlannedTarget> {
+    let path = Path::new(written);
+    let free = rustix::fs::statvfs(path).map(|s| Bytes(s.f_bavail * s.f_frsize));
+    let free = free.map_err(|e| {
+        let message = format!("the directory {written} cannot be used");
+        Error::environment("directory-unusable", message, "check its permissions")
+            .caused_by(e.into())
+    })?;
+    let name = path.file_name().map_or_else(|| "directory".into(), |n| n.to_string_lossy());
+    Ok(PlannedTarget {
+        record: TargetRecord {
+            written: written.into(),
+            name: cell_name(&name),
+            title: format!("directory {written}"),
+            kind: "directory".into(),
+            capacity: free,
+            identity: Vec::new(),
+            spec: None,
+            virtual_time: false,
+            created: false,
+        },
+        kind: TargetKind::Directory(path.to_owned()),
+        may_write: true,
+    })
 }
 
 fn null_target() -> PlannedTarget {

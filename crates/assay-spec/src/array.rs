@@ -16,7 +16,7 @@
 
 mod parse;
 
-pub use parse::parse;
+pub use parse::{parse, parse_linux};
 
 use crate::units::{Bytes, Nanos};
 
@@ -44,11 +44,13 @@ pub enum Level {
     Raid5,
     /// Striped, with two parities on each member in turn (left-symmetric).
     Raid6,
+    /// One member after the other, each as it is.
+    Jbod,
 }
 
 impl Level {
     /// Every level, in the order of [`Level::NAMES`].
-    pub const ALL: [Level; 7] = [
+    pub const ALL: [Level; 8] = [
         Level::Raid0,
         Level::Raid1,
         Level::Raid10,
@@ -56,9 +58,11 @@ impl Level {
         Level::Raid4,
         Level::Raid5,
         Level::Raid6,
+        Level::Jbod,
     ];
     /// Names as written.
-    pub const NAMES: [&str; 7] = ["raid0", "raid1", "raid10", "raid01", "raid4", "raid5", "raid6"];
+    pub const NAMES: [&str; 8] =
+        ["raid0", "raid1", "raid10", "raid01", "raid4", "raid5", "raid6", "jbod"];
 
     /// The name as written.
     pub const fn name(self) -> &'static str {
@@ -69,7 +73,7 @@ impl Level {
     /// are set up so.
     pub const fn members_min(self) -> usize {
         match self {
-            Level::Raid0 => 1,
+            Level::Raid0 | Level::Jbod => 1,
             Level::Raid1 => 2,
             Level::Raid4 | Level::Raid5 => 3,
             Level::Raid10 | Level::Raid01 | Level::Raid6 => 4,
@@ -79,12 +83,17 @@ impl Level {
     /// Members that may fail, if the right ones do.
     pub const fn failures_max(self, members: usize) -> usize {
         match self {
-            Level::Raid0 => 0,
+            Level::Raid0 | Level::Jbod => 0,
             Level::Raid1 => members - 1,
             Level::Raid10 | Level::Raid01 => members / 2,
             Level::Raid4 | Level::Raid5 => 1,
             Level::Raid6 => 2,
         }
+    }
+
+    /// True if there are chunks to choose the size of.
+    pub const fn has_chunks(self) -> bool {
+        !matches!(self, Level::Raid1 | Level::Jbod)
     }
 
     /// True if members come in pairs.
@@ -144,20 +153,7 @@ pub enum Rebuild {
 impl ArraySpec {
     /// A short name for cells and files: `raid5-4x-ssd-m-64KiB-failed1-perc-6i`.
     pub fn name(&self) -> String {
-        let mut name = self.level.name().to_owned();
-        let mut rest = self.members.as_slice();
-        while let Some(first) = rest.first() {
-            let same = rest.iter().take_while(|m| *m == first).count();
-            let target = match &first.target {
-                MemberTarget::Drive(drive) => stem(drive).to_owned(),
-                MemberTarget::Array(array) => array.name(),
-            };
-            name += &format!("-{same}x-{target}");
-            if let Some(controller) = &first.controller {
-                name += &format!("-at-{}", stem(controller).replace('#', "."));
-            }
-            rest = &rest[same..];
-        }
+        let mut name = format!("{}-{}", self.level.name(), names(&self.members));
         if self.has_chunk {
             name += &format!("-{}", self.chunk);
         }
@@ -172,6 +168,30 @@ impl ArraySpec {
         }
         name
     }
+}
+
+impl MemberSpec {
+    /// A short name: `ssd-m-at-perc-6i`.
+    pub fn name(&self) -> String {
+        let target = match &self.target {
+            MemberTarget::Drive(drive) => stem(drive).to_owned(),
+            MemberTarget::Array(array) => array.name(),
+        };
+        let at = |card: &String| format!("-at-{}", stem(card).replace('#', "."));
+        target + &self.controller.as_ref().map(at).unwrap_or_default()
+    }
+}
+
+/// Short names of members, those alike counted: `3x-ssd-m-2x-ssd-l`.
+pub(crate) fn names(members: &[MemberSpec]) -> String {
+    let mut names = Vec::new();
+    let mut rest = members;
+    while let Some(first) = rest.first() {
+        let same = rest.iter().take_while(|m| *m == first).count();
+        names.push(format!("{same}x-{}", first.name()));
+        rest = &rest[same..];
+    }
+    names.join("-")
 }
 
 /// What a drive or controller of this name or file is called.
@@ -189,11 +209,13 @@ pub fn is_array(text: &str) -> bool {
     closed && word.trim_end().chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
-/// Cuts a list of targets at the commas that stand in no parentheses.
+/// Cuts a list of targets at the commas that stand in no parentheses and no quotation marks.
 pub fn split_targets(list: &str) -> Vec<String> {
-    let (mut parts, mut depth) = (vec![String::new()], 0_u32);
+    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_u32, false);
     for c in list.chars() {
         match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             ',' if depth == 0 => {

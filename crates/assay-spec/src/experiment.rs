@@ -4,6 +4,7 @@
 //! lists every key; `examples/` has a commented file for each feature.
 
 mod family;
+mod files;
 mod host;
 mod phase;
 mod stream;
@@ -11,6 +12,9 @@ mod stream;
 mod tests;
 mod workload;
 
+pub use files::{
+    Between, Checkouts, Clients, FileWork, Operation, Order, Records, Sync, Tree, Walk,
+};
 pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};
 pub use phase::{Amount, Phases, StartState, SteadyRule, Step};
 pub use stream::{Address, Span, StreamSpec};
@@ -42,6 +46,8 @@ pub struct Experiment {
     pub wall_clock: Option<Nanos>,
     /// The workloads.
     pub workloads: Vec<WorkloadSpec>,
+    /// The text it was decoded from: a guest decodes it again.
+    pub text: String,
 }
 
 impl Experiment {
@@ -92,7 +98,19 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         let e = top.error(Kind::MissingKey, 0..0, "the experiment has no workload", "");
         return Err(with_hint(e, "add a `[[workload]]` section; see `examples/`"));
     }
-    Ok(Experiment { name, question, source, targets, repeats, log, hosts, wall_clock, workloads })
+    let text = top.source().text.to_owned();
+    Ok(Experiment {
+        name,
+        question,
+        source,
+        targets,
+        repeats,
+        log,
+        hosts,
+        wall_clock,
+        workloads,
+        text,
+    })
 }
 
 fn decode_workload(top: &Section<'_>, mut section: Section<'_>) -> Decoded<WorkloadSpec> {

@@ -15,6 +15,7 @@ pub mod diagnostic;
 pub mod disksim;
 pub mod experiment;
 pub mod histogram;
+pub mod linux;
 pub mod record;
 pub mod request;
 pub mod seed;

@@ -68,7 +68,7 @@ fn drive_refused(changes: &[(&str, &str)], stderr: &str) {
 }
 
 /// What a workload with one stream in a closed loop takes; `@KEYS` below.
-const KEYS: &str = "expected one of `name`, `stream`, `read_share`, `sizes`, `size`, `pattern`, \
+const KEYS: &str = "expected one of `name`, `file`, `stream`, `read_share`, `sizes`, `size`, `pattern`, \
                     `range`, `rate`, `jobs`, `queue_depth`, `think`, `start`, `precondition`, \
                     `settle`, `measure`, `write_cache`, `first`, `expect`";
 
@@ -1568,7 +1568,7 @@ fn a_run_is_never_overwritten() {
 /// Ids that `text` gives to errors: the first argument of a constructor, or a field `id`.
 fn ids(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for start in ["Error::environment(", "Error::usage(", "id: "] {
+    for start in ["Error::environment(", "Error::usage(", "Error::new(", "id: "] {
         for rest in text.split(start).skip(1) {
             let Some(rest) = rest.trim_start().strip_prefix('"') else { continue };
             let id = rest.split('"').next().unwrap_or_default();
@@ -1595,7 +1595,10 @@ fn ids_below(directory: &Path, into: &mut BTreeSet<String>) {
 #[test]
 fn every_error_of_the_engine_and_every_kind_of_mistake_is_explained() {
     let mut wanted = BTreeSet::new();
-    ids_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../assay-engine/src"), &mut wanted);
+    for crate_of in ["assay-engine", "assay-linux"] {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(crate_of).join("src");
+        ids_below(&sources, &mut wanted);
+    }
     assert!(wanted.len() > 10 && wanted.contains("run-exists"), "the scan finds ids: {wanted:?}");
     wanted.extend(Kind::ALL.iter().map(|(_, name, _)| (*name).to_owned()));
     let output = assay(Path::new("."), &["explain", "--json"]);

@@ -30,6 +30,7 @@ const ALLOWED: &[&str] = &[
     "proptest",
     "rand_core",
     "rand_pcg",
+    "rustix",
     "serde",
     "serde_json",
     "tempfile",

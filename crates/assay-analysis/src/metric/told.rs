@@ -35,9 +35,27 @@ pub const NAMES: &[&str] = &[
     "rebuilt_share",
 ];
 
-/// True if a modelled drive may tell `name`.
+/// Of work in a guest, its drives; and of work on files, its clients.
+pub const OF_FILES: &[&str] = &[
+    "drive_reads",
+    "drive_writes",
+    "drive_trims",
+    "drive_flushes",
+    "drive_read_bytes",
+    "drive_write_bytes",
+    "drive_read_time",
+    "drive_write_time",
+    "drive_time",
+    "client_mean",
+    "client_sd",
+    "client_min",
+    "clients_served",
+    "fairness",
+];
+
+/// True if a target or a workload may tell `name`.
 pub(super) fn is_told(name: &str) -> bool {
-    if NAMES.contains(&name) {
+    if NAMES.contains(&name) || OF_FILES.contains(&name) {
         return true;
     }
     // Of an array: `member_2_wa`, `member_1_member_2_wa`, `controller_1_link_busy_s`.

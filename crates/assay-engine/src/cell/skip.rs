@@ -6,6 +6,21 @@ use assay_spec::experiment::WorkloadSpec;
 
 /// Why this workload cannot be measured on this target, if so.
 pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
+    if let Some(work) = &workload.files {
+        return match &target.kind {
+            TargetKind::Linux(setup) if setup.spec.settings.filesystem.is_some() => {
+                super::linux::meaningless(work)
+            }
+            TargetKind::Directory(_) => None,
+            _ => Some("it works on files: take `linux(fs=ext4, …)` or a directory".to_owned()),
+        };
+    }
+    if let TargetKind::Directory(path) = &target.kind {
+        let path = path.display();
+        return Some(format!(
+            "it asks a device, not files: name one, or a file such as {path}/file"
+        ));
+    }
     if let (false, TargetKind::Real(_)) = (workload.write_cache, &target.kind) {
         let drive = match target.record.kind.as_str() {
             "block device" => &target.record.written,

@@ -5,6 +5,9 @@ use assay_spec::experiment::{Address, Arrival, StreamSpec, WorkloadSpec};
 
 /// One line of what a workload does.
 pub(super) fn of(workload: &WorkloadSpec) -> String {
+    if let Some(work) = &workload.files {
+        return work.summary();
+    }
     let parts: Vec<String> = workload.streams.iter().map(stream_summary).collect();
     let arrival = match workload.arrival {
         Arrival::Closed { jobs, queue_depth, think } => {

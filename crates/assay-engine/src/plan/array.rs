@@ -23,14 +23,13 @@ const MARK: &str = "#==== ";
 /// Opens the array written as `written`; `saved` has the texts of the run it is from, if it is.
 pub(super) fn open(written: &str, saved: Option<&str>) -> Planned<PlannedTarget> {
     let spec = array::parse(written).map_err(PlanError::Spec)?;
-    let mut files = Files { saved: saved.map(sections), used: Vec::new(), cards: BTreeSet::new() };
+    let mut files = Files::new(saved);
     let setup = files.setup(&spec)?;
     let capacity = setup.capacity();
     if capacity == Bytes::ZERO {
         let message = format!("the members of `{written}` are smaller than a chunk");
         return Err(Error::usage("array-too-small", message, "take a smaller `chunk`").into());
     }
-    let texts = files.used.iter().map(|(name, text)| format!("{MARK}{name}\n{text}"));
     Ok(PlannedTarget {
         record: TargetRecord {
             written: written.into(),
@@ -39,7 +38,7 @@ pub(super) fn open(written: &str, saved: Option<&str>) -> Planned<PlannedTarget>
             kind: "array".into(),
             capacity,
             identity: Vec::new(),
-            spec: Some(texts.collect()),
+            spec: Some(files.texts()),
             virtual_time: true,
             created: false,
         },
@@ -86,7 +85,7 @@ pub(crate) fn switch_caches_off(setup: &mut ArraySetup) {
 }
 
 /// Where the texts come from, and which were used.
-struct Files {
+pub(super) struct Files {
     saved: Option<Vec<(String, String)>>,
     used: Vec<(String, String)>,
     /// Controllers of the arrays so far: a card serves one array.
@@ -94,7 +93,17 @@ struct Files {
 }
 
 impl Files {
-    fn setup(&mut self, spec: &ArraySpec) -> Planned<ArraySetup> {
+    /// From the texts of a saved run, if it is one.
+    pub(super) fn new(saved: Option<&str>) -> Files {
+        Files { saved: saved.map(sections), used: Vec::new(), cards: BTreeSet::new() }
+    }
+
+    /// The texts that were used, as a run keeps them.
+    pub(super) fn texts(&self) -> String {
+        self.used.iter().map(|(name, text)| format!("{MARK}{name}\n{text}")).collect()
+    }
+
+    pub(super) fn setup(&mut self, spec: &ArraySpec) -> Planned<ArraySetup> {
         let mut cards = Cards::default();
         let front = spec.controller.as_ref().map(|word| cards.index(self, word)).transpose()?;
         let mut members = Vec::new();

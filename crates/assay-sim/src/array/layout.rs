@@ -1,9 +1,10 @@
 //! Where an array keeps what: rows, columns, copies and parities.
 //!
-//! A row is one chunk of every member at the same place. Its data columns hold the array's bytes in
-//! order; the other chunks are copies or parities. After Patterson, Gibson, Katz, SIGMOD 1988; the
-//! rotation of RAID-5 and 6 is Linux md's default, left-symmetric: the data follows the parity
-//! round, so that a long read takes every member in turn.
+//! A row is one chunk of every member at the same place; in a JBOD it is a whole member. Its data
+//! columns hold the array's bytes in order; the other chunks are copies or parities. After
+//! Patterson, Gibson, Katz, SIGMOD 1988; the rotation of RAID-5 and 6 is Linux md's default,
+//! left-symmetric: the data follows the parity round, so that a long read takes every member in
+//! turn.
 //!
 //! *Invariants.* Each chunk of each member has one role; a data column has one place, or as many as
 //! there are copies.
@@ -42,20 +43,30 @@ impl Layout {
     pub(crate) fn new(level: Level, members: usize, chunk: Bytes, member: Bytes) -> Layout {
         assert!((level.members_min()..=64).contains(&members), "as the spec has checked");
         assert!(!level.is_paired() || members.is_multiple_of(2), "as the spec has checked");
-        let chunk = if level == Level::Raid1 { MIRROR_CHUNK.min(member) } else { chunk };
+        let chunk = match level {
+            Level::Raid1 => MIRROR_CHUNK.min(member),
+            Level::Jbod => member,
+            _ => chunk,
+        };
         assert!(chunk.0 > 0, "a chunk holds something");
-        Layout { level, members, chunk, rows: member.0 / chunk.0 }
+        let rows = if level == Level::Jbod { members as u64 } else { member.0 / chunk.0 };
+        Layout { level, members, chunk, rows }
     }
 
     /// Data columns of a row.
     pub(crate) fn columns(&self) -> usize {
         match self.level {
             Level::Raid0 => self.members,
-            Level::Raid1 => 1,
+            Level::Raid1 | Level::Jbod => 1,
             Level::Raid10 | Level::Raid01 => self.members / 2,
             Level::Raid4 | Level::Raid5 => self.members - 1,
             Level::Raid6 => self.members - 2,
         }
+    }
+
+    /// Where the chunks of `row` begin on the members.
+    pub(crate) fn place(&self, row: u64) -> Bytes {
+        if self.level == Level::Jbod { Bytes::ZERO } else { self.chunk * row }
     }
 
     /// Data bytes of a row.
@@ -93,6 +104,7 @@ impl Layout {
         match (self.level, role) {
             (Level::Raid0 | Level::Raid4, Role::Data(column)) => one(column),
             (Level::Raid1, Role::Data(_)) => all(n),
+            (Level::Jbod, Role::Data(_)) => one(row as usize),
             (Level::Raid10, Role::Data(column)) => 0b11 << (2 * column),
             (Level::Raid01, Role::Data(column)) => 1 << column | 1 << (column + n / 2),
             (Level::Raid5, Role::Data(column)) => one(self.parity_member(row) + 1 + column),

@@ -68,7 +68,7 @@ impl Plan {
             let holders = layout.holders(range.row, Role::Data(column));
             let here = holders & !missing;
             if here != 0 {
-                let place = layout.chunk * range.row + from;
+                let place = layout.place(range.row) + from;
                 let member = if holders == here && holders.is_power_of_two() {
                     here.trailing_zeros() as usize
                 } else {
@@ -153,7 +153,7 @@ impl Plan {
 
 fn part(layout: &Layout, row: u64, member: usize, op: Op, from: Bytes, to: Bytes) -> Part {
     assert!(from < to && to <= layout.chunk, "within the chunk");
-    Part { member, op, offset: layout.chunk * row + from, length: to - from }
+    Part { member, op, offset: layout.place(row) + from, length: to - from }
 }
 
 /// The columns a range touches, with the offsets within their chunks.

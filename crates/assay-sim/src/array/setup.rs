@@ -74,14 +74,16 @@ impl ArraySetup {
 }
 
 impl MemberDrive {
-    fn capacity(&self) -> Bytes {
+    /// Addressable bytes.
+    pub fn capacity(&self) -> Bytes {
         match self {
             MemberDrive::Device(spec) => spec.capacity,
             MemberDrive::Array(array) => array.capacity(),
         }
     }
 
-    fn build(&self, filled: bool) -> Box<dyn Drive + Send> {
+    /// Builds it, written once from start to end if `filled`.
+    pub fn build(&self, filled: bool) -> Box<dyn Drive + Send> {
         match self {
             MemberDrive::Device(spec) => drive::build(spec, filled),
             MemberDrive::Array(array) => Box::new(Array::new(array, filled)),

@@ -1,10 +1,14 @@
 //! From text to an array, with the column of every mistake.
 
+pub use linux::parse_linux;
+
 use super::{ArraySpec, CHUNK, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild};
 use crate::decode::{Decoded, Source, quantity, with_hint};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
 use crate::units::{Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::Range;
+
+mod linux;
 
 /// Arrays in arrays, at most.
 const NESTED_MAX: usize = 4;
@@ -58,11 +62,14 @@ impl<'a> Parser<'a> {
         start..(start + text.trim().len())
     }
 
-    /// The parts of a span between the commas that stand in no parentheses.
+    /// The parts of a span between the commas that stand in no parentheses and no quotation marks.
     fn parts(&self, span: &Range<usize>) -> Vec<Range<usize>> {
         let (mut parts, mut depth, mut start) = (Vec::new(), 0_u32, span.start);
+        let mut quoted = false;
         for (i, c) in self.text(span).char_indices() {
             match c {
+                '"' => quoted = !quoted,
+                _ if quoted => {}
                 '(' => depth += 1,
                 ')' => depth = depth.saturating_sub(1),
                 ',' if depth == 0 => {
@@ -128,9 +135,11 @@ impl<'a> Parser<'a> {
     /// Every parenthesis has its other one, and the last is the array's own.
     fn balanced(&self, span: &Range<usize>) -> Decoded<()> {
         let text = self.text(span);
-        let (mut depth, mut opened) = (0_u32, span.start);
+        let (mut depth, mut opened, mut quoted) = (0_u32, span.start, false);
         for (i, c) in text.char_indices() {
             match c {
+                '"' => quoted = !quoted,
+                _ if quoted => {}
                 '(' if depth == 0 => (depth, opened) = (1, span.start + i),
                 '(' => depth += 1,
                 ')' if depth == 1 && i + 1 < text.len() => {
@@ -304,9 +313,9 @@ impl<'a> Parser<'a> {
             let hint = format!("{} or {} members make pairs", n - 1, n + 1);
             return Err(self.error(Kind::Impossible, word, message, "an even number", hint));
         }
-        if let (Level::Raid1, Some((_, span))) = (level, &options.chunk) {
+        if let (false, Some((_, span))) = (level.has_chunks(), &options.chunk) {
             let hint = "remove `chunk`, or take `raid10`";
-            let message = "a raid1 has no chunks";
+            let message = format!("a {name} has no chunks");
             return Err(self.error(Kind::Impossible, span, message, "a striped level", hint));
         }
         let most = level.failures_max(n);

@@ -9,7 +9,8 @@ use crate::diagnostic::Kind;
 use crate::units::Bytes;
 
 /// Keys of a workload that may hold lists.
-const KEYS: &[&str] = &["range", "step", "size", "read_share"];
+const KEYS: &[&str] =
+    &["file", "order", "range", "step", "length", "size", "read_share", "clients"];
 
 /// Most workloads that one family may have.
 const MOST: usize = 1000;
@@ -86,6 +87,10 @@ fn check_placeholders(section: &Section<'_>, lists: &[List<'_>], name: &str) -> 
         "range" => "[\"1GiB\", \"8GiB\"]",
         "step" => "[\"4KiB\", \"64KiB\"]",
         "size" => "[\"4KiB\", \"16KiB\"]",
+        "length" => "[\"64MiB\", \"1GiB\"]",
+        "file" => "[\"read\", \"write\"]",
+        "order" => "[\"directory\", \"inode\"]",
+        "clients" => "[50, 100]",
         _ => "[0.0, 0.5, 1.0]",
     };
     Err(with_hint(e, format!("it stands for the values of a list, e.g. `{key} = {example}`")))
@@ -104,7 +109,13 @@ fn name_part(key: &str, value: &Value<'_>) -> Option<String> {
     if key == "read_share" {
         return number_of(value.get_ref()).map(share_part);
     }
+    if key == "clients" {
+        return number_of(value.get_ref()).map(|n| n.to_string());
+    }
     let text = value.get_ref().as_str()?;
+    if matches!(key, "file" | "order") {
+        return Some(text.to_owned());
+    }
     let size = |text: &str| text.parse().ok().map(size_part);
     match text.split_once("..") {
         None => size(text),

@@ -99,8 +99,7 @@ pub struct SteadyRule {
 }
 
 pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Phases> {
-    let start = s.optional_choice("start", &["fresh", "filled"])?;
-    let start = if start == Some(0) { StartState::Fresh } else { StartState::Filled };
+    let start = decode_start(s)?;
     let mut precondition = Vec::new();
     for mut section in s.tables("precondition", "phase")? {
         precondition.push(decode_step(&mut section)?);
@@ -118,6 +117,12 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Phases> {
     let measure = decode_amount(&mut section)?;
     section.finish()?;
     Ok(Phases { start, precondition, settle, measure })
+}
+
+/// The state a modelled drive starts in.
+pub(super) fn decode_start(s: &mut Section<'_>) -> Decoded<StartState> {
+    let start = s.optional_choice("start", &["fresh", "filled"])?;
+    Ok(if start == Some(0) { StartState::Fresh } else { StartState::Filled })
 }
 
 /// What a step of requests has and one that is idle has not.

@@ -1,6 +1,7 @@
 //! Workloads: streams, arrivals and phases.
 
 use super::family;
+use super::files::{self, FileWork};
 use super::phase::{self, Phases, Step};
 use super::stream::{self, StreamSpec};
 use crate::decode::{Decoded, Section, with_hint};
@@ -14,8 +15,10 @@ use std::ops::{Deref, Range};
 pub struct WorkloadSpec {
     /// Short name, the second part of the cell's name.
     pub name: String,
-    /// One stream, or two taken in turn: first, second, first, second …
+    /// One stream, or two taken in turn: first, second, first, second …; none if it is of files.
     pub streams: Vec<StreamSpec>,
+    /// What is done with files, if it is a workload of files.
+    pub files: Option<FileWork>,
     /// How requests arrive.
     pub arrival: Arrival,
     /// What happens before and while it is measured.
@@ -67,14 +70,14 @@ impl WorkloadSpec {
         self.streams.iter().chain(self.phases.precondition.iter().filter_map(Step::stream))
     }
 
-    /// True if any stream writes.
+    /// True if any stream writes. Work on files always does: it lays them out.
     pub fn writes(&self) -> bool {
-        self.all_streams().any(|s| s.read_share < 1.0)
+        self.files.is_some() || self.all_streams().any(|s| s.read_share < 1.0)
     }
 
-    /// The largest request of any phase.
+    /// The largest request of any phase; none is known of files.
     pub fn max_size(&self) -> Bytes {
-        self.all_streams().map(StreamSpec::max_size).max().expect("a workload has a stream")
+        self.all_streams().map(StreamSpec::max_size).max().unwrap_or(Bytes::ZERO)
     }
 
     /// Requests in flight at most while it is measured.
@@ -118,6 +121,9 @@ pub enum Arrival {
 
 pub(super) fn decode(s: &mut Section<'_>) -> Decoded<WorkloadSpec> {
     let name = s.string("name")?;
+    if let Some(work) = files::decode(s)? {
+        return of_files(s, name, work);
+    }
     let mut parts = s.sections("stream", "stream")?;
     let streams = match parts.len() {
         0 => vec![stream::decode(s)?],
@@ -144,9 +150,37 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<WorkloadSpec> {
     let phases = phase::decode(s)?;
     let write_cache = s.boolean("write_cache", true)?;
     let first = s.count("first", 0..100_001, Some(0))?;
+    let expect = expectations(s)?;
+    Ok(WorkloadSpec { name, streams, files: None, arrival, phases, write_cache, first, expect })
+}
+
+fn expectations(s: &mut Section<'_>) -> Decoded<Vec<Expectation>> {
     let expect = s.strings("expect")?.into_iter();
-    let expect = expect.map(|(text, at)| Expectation { text, at }).collect();
-    Ok(WorkloadSpec { name, streams, arrival, phases, write_cache, first, expect })
+    Ok(expect.map(|(text, at)| Expectation { text, at }).collect())
+}
+
+/// A workload of files: it is its own phases, and one process unless it says otherwise.
+fn of_files(s: &mut Section<'_>, name: String, work: FileWork) -> Decoded<WorkloadSpec> {
+    let start = phase::decode_start(s)?;
+    let write_cache = s.boolean("write_cache", true)?;
+    let first = s.count("first", 0..100_001, Some(0))?;
+    let expect = expectations(s)?;
+    Ok(WorkloadSpec {
+        name,
+        streams: Vec::new(),
+        files: Some(work),
+        arrival: Arrival::Closed { jobs: 1, queue_depth: 1, think: Nanos::ZERO },
+        phases: Phases {
+            start,
+            precondition: Vec::new(),
+            settle: None,
+            // One piece of work, whose amount the work itself says.
+            measure: phase::Amount::Requests(1),
+        },
+        write_cache,
+        first,
+        expect,
+    })
 }
 
 fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {

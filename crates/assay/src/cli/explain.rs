@@ -41,6 +41,16 @@ const TOPICS: &[(&str, &str)] = &[
         "Every member of an array counts as large as its smallest one, in whole chunks; here not \
          even one chunk fits.",
     ),
+    (
+        "directory-unusable",
+        "Workloads of files work in a directory of their own below the one that is named, and remove \
+         it afterwards.",
+    ),
+    ("files-git", "`git` is not there or failed; checkouts are done by the real one."),
+    (
+        "files-refused",
+        "The file system refused something; most often it is full, for files are laid out whole.",
+    ),
     ("no-such-model", "`assay devices` lists the modelled drives; a file ends in `.toml`."),
     (
         "unknown-target",
@@ -190,6 +200,7 @@ fn topics() -> Result<Vec<Topic>, Failure> {
     topics.extend(Kind::ALL.iter().map(|(_, id, text)| of("Mistakes in files")(&(*id, *text))));
     topics.extend(TOPICS.iter().map(of("Errors")));
     topics.extend(safety::EXPLANATIONS.iter().map(of("Errors")));
+    topics.extend(assay_linux::error::EXPLANATIONS.iter().map(of("Errors")));
     for bundled in LEDGERS {
         let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text })?;
         let group = format!("Claims of {}", ledger.study);

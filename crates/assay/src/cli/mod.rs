@@ -4,6 +4,7 @@ mod claims;
 mod compare;
 mod devices;
 mod explain;
+mod linux;
 mod report;
 mod resume;
 mod run;
@@ -40,6 +41,8 @@ enum Verb {
     Resume(resume::Options),
     /// The method and source behind a number, a claim or an error
     Explain(explain::Options),
+    /// The real Linux kernel in virtual time on modelled drives
+    Linux(linux::Options),
 }
 
 /// What every verb takes.
@@ -94,6 +97,7 @@ pub fn run() -> Outcome {
         Verb::Report(options) => report::main(options),
         Verb::Resume(options) => resume::main(options),
         Verb::Explain(options) => explain::main(options),
+        Verb::Linux(options) => linux::main(options),
     }
 }
 

@@ -184,7 +184,7 @@ fn parse_budget(text: &str) -> Result<assay_spec::Nanos, Failure> {
     })
 }
 
-fn parse_size(text: &str) -> Result<assay_spec::Bytes, Failure> {
+pub(super) fn parse_size(text: &str) -> Result<assay_spec::Bytes, Failure> {
     let expected = assay_spec::units::SIZE_EXPECTED;
     text.parse().map_err(|_| {
         Failure::usage(format!("`--size {text}` is not a size"), format!("write {expected}"))
@@ -277,7 +277,7 @@ fn announce_writes(run: &Run, common: &Common) {
 }
 
 /// Ctrl-C ends the cell in progress and keeps what is done; a second one ends the program.
-pub fn watch_for_interrupt() {
+pub(super) fn watch_for_interrupt() {
     extern "C" fn on_interrupt(_signal: libc::c_int) {
         assay_engine::drive::interrupt();
         // SAFETY: `signal` is async-signal-safe, and restoring the default takes no pointer.

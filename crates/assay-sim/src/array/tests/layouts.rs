@@ -12,9 +12,10 @@ fn layout(level: Level, members: usize) -> Layout {
     Layout::new(level, members, CHUNK, CHUNK * 64)
 }
 
-/// Every level with some numbers of members.
+/// Every level that has rows over all members, with some numbers of them.
 fn layouts() -> impl Iterator<Item = Layout> {
-    Level::ALL.into_iter().flat_map(|level| {
+    let rows = Level::ALL.into_iter().filter(|level| *level != Level::Jbod);
+    rows.flat_map(|level| {
         let least = level.members_min();
         let fits = move |n: &usize| !level.is_paired() || n.is_multiple_of(2);
         (least..least + 6).filter(fits).map(move |n| layout(level, n))
@@ -36,6 +37,20 @@ fn each_chunk_of_each_member_has_one_role() {
         let copies = if layout.has_parity() { 1 } else { layout.members / layout.columns() };
         assert_eq!(layout.holders(0, Role::Data(0)).count_ones() as usize, copies);
         assert_eq!(layout.capacity(), layout.chunk * layout.columns() as u64 * layout.rows);
+    }
+}
+
+#[test]
+fn a_jbod_is_one_member_after_the_other() {
+    let jbod = layout(Level::Jbod, 3);
+    assert_eq!((jbod.rows, jbod.width(), jbod.capacity()), (3, CHUNK * 64, CHUNK * 192));
+    let mut plan = Plan::default();
+    for row in 0..3 {
+        let range = Range { row, from: CHUNK, length: CHUNK * 3 };
+        plan.write(&jbod, range, 0).expect("nothing is missing");
+        assert!(plan.reads.is_empty());
+        let parts: Vec<_> = plan.writes.iter().map(|p| (p.member, p.offset, p.length)).collect();
+        assert_eq!(parts, [(row as usize, CHUNK, CHUNK * 3)], "in one piece");
     }
 }
 

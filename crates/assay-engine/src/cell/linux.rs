@@ -1,0 +1,275 @@
+//! A repeat on Linux in virtual time: outside, where the drives are, and inside, where the work is.
+
+use super::Repeat;
+use crate::error::{Error, Result};
+use crate::files::{self, Ground};
+use crate::guest::{Start, Task, rotational, run_guest};
+use crate::measure::log::LogWriter;
+use crate::measure::series::write_series;
+use crate::measure::{Recorded, Recorder};
+use crate::plan::LinuxSetup;
+use crate::run::publish;
+use crate::target::uring::{UringOptions, UringTarget};
+use assay_linux::boot::Outcome;
+use assay_linux::guest::{self, ArrayGround, FilesystemGround, Job, Left, Place, SHARED, Signal};
+use assay_linux::machine::Limits;
+use assay_spec::array::Level;
+use assay_spec::decode::Source;
+use assay_spec::experiment::{Experiment, FileWork, Operation, StartState, WorkloadSpec};
+use assay_spec::linux::{self, LinuxSpec};
+use assay_spec::record::RepeatRecord;
+use assay_spec::{Bytes, Nanos, Op};
+use std::fs::{self, File};
+use std::io::Seek;
+use std::path::Path;
+use std::time::Duration;
+
+/// A guest lives no longer, in its own time: a month.
+pub(crate) const LIFE: Nanos = Nanos::from_secs(31 * 24 * 3600);
+/// A guest computes no longer without its clock moving.
+pub(crate) const SILENCE: Duration = Duration::from_secs(120);
+
+impl Repeat<'_> {
+    /// Boots Linux on the drives of `setup` and has the repeat done in it.
+    pub(super) fn run_linux(
+        &self,
+        setup: &LinuxSetup,
+        experiment: &Experiment,
+    ) -> Result<RepeatRecord> {
+        let task = Task {
+            experiment: experiment.text.clone(),
+            workload: self.workload.name.clone(),
+            seed: self.seed,
+            log: self.log && self.directory.is_some(),
+            stem: self.stem.clone(),
+        };
+        let task = serde_json::to_string(&task).expect("plain data");
+        let job = Job { ground: ground(setup), task: guest::Task::Own(task) };
+        let start = Start {
+            filled: self.workload.phases.start == StartState::Filled,
+            cached: self.workload.write_cache,
+            watches_itself: true,
+            limits: Limits { time: LIFE, silence: SILENCE, stop: crate::drive::is_interrupted },
+        };
+        let guest = run_guest(setup, &job, start, self.drive_log()?)?;
+        let mut record = self.gather(&guest.outcome)?;
+        record.warnings.extend(cached(&guest.drives, &record));
+        record.device.extend(guest.drives);
+        Ok(record)
+    }
+
+    fn drive_log(&self) -> Result<Option<LogWriter>> {
+        let Some(directory) = self.directory.filter(|_| self.log) else { return Ok(None) };
+        let name = format!("{}.drive.parquet", self.stem);
+        LogWriter::create(&directory.join("log").join(name)).map(Some)
+    }
+
+    /// What the guest left: its record, and the files of it.
+    fn gather(&self, outcome: &Outcome) -> Result<RepeatRecord> {
+        let left: Left = serde_json::from_str(&outcome.result).map_err(|e| no_result(&e))?;
+        let record = match left {
+            Left::Done(record) => record,
+            Left::Failed(message, hint) => {
+                return Err(Error::environment(
+                    "linux-guest",
+                    format!("in the guest: {message}"),
+                    hint,
+                ));
+            }
+        };
+        if let Some(directory) = self.directory {
+            for sub in ["log", "series"] {
+                let name = format!("{}.parquet", self.stem);
+                let from = outcome.directory.path().join(sub).join(&name);
+                if from.exists() {
+                    bring(&from, &directory.join(sub).join(&name))?;
+                }
+            }
+        }
+        serde_json::from_str(&record).map_err(|e| no_result(&e))
+    }
+}
+
+fn no_result(e: &serde_json::Error) -> Error {
+    let message = format!("the guest left what is no result: {e}");
+    Error::environment("linux-guest", message, "was its kernel ended from outside?")
+}
+
+/// Copies a file of the guest's into the run directory.
+fn bring(from: &Path, to: &Path) -> Result<()> {
+    let partial = to.with_extension("partial");
+    let copy = || -> std::io::Result<()> {
+        fs::copy(from, &partial)?;
+        publish(&File::open(&partial)?, &partial, to)
+    };
+    copy().map_err(|e| {
+        let message = format!("{} cannot be written", to.display());
+        Error::environment("not-written", message, "free space or choose another `--out`")
+            .caused_by(e)
+    })
+}
+
+/// What a page cache makes of the numbers: it costs no time in a guest.
+fn cached(drives: &[(String, f64)], record: &RepeatRecord) -> Option<String> {
+    const NOTEWORTHY: f64 = 0.05;
+    let read = record.ops.iter().find(|o| o.op == Op::Read)?.bytes.0 as f64;
+    let (_, from_drives) = drives.iter().find(|(name, _)| name == "drive_read_bytes")?;
+    let cached = 1.0 - from_drives / read;
+    (cached > NOTEWORTHY).then(|| {
+        format!(
+            "{:.0} % of what was read came from the page cache, which takes no time in the guest",
+            100.0 * cached
+        )
+    })
+}
+
+/// What the guest makes of its drives.
+fn ground(setup: &LinuxSetup) -> guest::Ground {
+    let LinuxSpec { ground, settings } = &setup.spec;
+    let array = match ground {
+        linux::Ground::Drive(_) => None,
+        // Made by ZFS itself, of all drives.
+        linux::Ground::RaidZ(_) => None,
+        linux::Ground::Array(array) => Some(ArrayGround {
+            level: match array.level {
+                Level::Jbod => "linear".to_owned(),
+                level => level.name().trim_start_matches("raid").to_owned(),
+            },
+            chunk_kib: array.level.has_chunks().then_some(array.chunk.0 >> 10),
+            missing: array.failed,
+        }),
+    };
+    let split = |words: &str| words.split_whitespace().map(str::to_owned).collect();
+    guest::Ground {
+        rotational: rotational(setup),
+        scheduler: Some(settings.scheduler.to_owned()),
+        readahead_kib: settings.readahead.map(|size| size.0 >> 10),
+        array,
+        filesystem: settings.filesystem.map(|kind| FilesystemGround {
+            kind: kind.to_owned(),
+            mkfs: split(&settings.mkfs),
+            mount: settings.mount.clone(),
+        }),
+    }
+}
+
+/// Does one repeat inside the guest.
+///
+/// # Errors
+/// If it cannot be done.
+pub(crate) fn in_guest(task: &Task, place: &Place) -> Result<RepeatRecord> {
+    let source = Source { file: "experiment", text: &task.experiment };
+    let experiment = Experiment::parse(source).map_err(|e| {
+        Error::usage("linux-guest", e.to_string(), "host and guest must be the same program")
+    })?;
+    let found = experiment.workloads.iter().find(|w| w.name == task.workload);
+    let workload = found.expect("the host names one of its own");
+    let shared = Path::new(SHARED);
+    for sub in ["log", "series"] {
+        let made = fs::create_dir_all(shared.join(sub));
+        made.map_err(|e| Error::environment("linux-guest", "no directory", "").caused_by(e))?;
+    }
+    let repeat = Repeat {
+        workload,
+        seed: task.seed,
+        log: task.log,
+        limit: None,
+        directory: Some(shared),
+        stem: task.stem.clone(),
+    };
+    let record = match &workload.files {
+        Some(work) => repeat.run_files(work, place),
+        None => repeat.run_device(workload, place),
+    };
+    Signal::Unwatch.send()?;
+    record
+}
+
+impl Repeat<'_> {
+    /// Work on files, in the guest's file system.
+    fn run_files(&self, work: &FileWork, place: &Place) -> Result<RepeatRecord> {
+        let directory = place.directory.as_deref().expect("the host asked for a file system");
+        let remount = || place.remount().map_err(Error::from);
+        // Zeros take no memory in the drives that keep them.
+        let content = vec![0; 1 << 20];
+        let ground = Ground { directory, remount: Some(&remount), content: &content, limit: None };
+        self.run_on_files(work, &ground, &mut watch)
+    }
+
+    /// Records `work` on `ground`.
+    pub(super) fn run_on_files(
+        &self,
+        work: &FileWork,
+        ground: &Ground<'_>,
+        before_measure: &mut dyn FnMut(),
+    ) -> Result<RepeatRecord> {
+        let mut recorder = Recorder::new(self.log_writer()?).keeping(self.workload.first);
+        let done = files::run(work, ground, self.seed, &mut recorder, before_measure)?;
+        let Recorded { ops, seconds, fine, first } = recorder.finish()?;
+        if let Some(directory) = self.directory {
+            write_series(&directory.join("series").join(format!("{}.parquet", self.stem)), &fine)?;
+        }
+        Ok(RepeatRecord {
+            seed: self.seed,
+            elapsed: done.elapsed,
+            ops,
+            series: seconds,
+            first,
+            steady: None,
+            device: done.told,
+            warnings: done.warnings,
+        })
+    }
+
+    /// Requests to the guest's device, or to a file on its file system.
+    fn run_device(&self, workload: &WorkloadSpec, place: &Place) -> Result<RepeatRecord> {
+        let path = match &place.directory {
+            None => place.device.clone(),
+            Some(directory) => lay_out(directory, workload, place)?,
+        };
+        let mut options = File::options();
+        options.read(true).write(workload.writes());
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_DIRECT);
+        let lost =
+            |e| Error::environment("device-lost", "the device cannot be used", "").caused_by(e);
+        let mut file = options.open(&path).map_err(lost)?;
+        let capacity = Bytes(file.seek(std::io::SeekFrom::End(0)).map_err(lost)?);
+        let options = UringOptions {
+            depth: workload.deepest(),
+            max_length: workload.max_size(),
+            granularity: Bytes(512),
+            writes: workload.writes(),
+            seed: self.seed,
+            clock: crate::clock::Clock::start(),
+        };
+        self.run(&mut UringTarget::new(file, capacity, options)?, |_| watch())
+    }
+}
+
+/// Has the drives watched.
+fn watch() {
+    // A kernel without it is refused when it is booted: it has no clock for this.
+    Signal::Watch.send().expect("the kernel has a clock");
+}
+
+/// A file for requests, as long as they reach; half of what is free if they say nothing.
+fn lay_out(directory: &Path, workload: &WorkloadSpec, place: &Place) -> Result<std::path::PathBuf> {
+    let free = rustix::fs::statvfs(directory).map(|s| s.f_bavail * s.f_frsize).unwrap_or(0);
+    let ends: Option<Vec<Bytes>> = workload.all_streams().map(|s| s.span.end).collect();
+    let wanted = ends.and_then(|ends| ends.into_iter().max());
+    let length = wanted.unwrap_or(Bytes::MIB * (free / 2 / Bytes::MIB.0));
+    let path = directory.join("file");
+    files::lay_out(&path, length, &vec![0; 1 << 20])?;
+    place.remount()?;
+    Ok(path)
+}
+
+/// Why work on files would tell nothing in a guest, if so: what is in its page cache costs no time.
+pub(super) fn meaningless(work: &FileWork) -> Option<String> {
+    let FileWork::Records(records) = work else { return None };
+    let cached = !records.is_direct
+        && records.between == assay_spec::experiment::Between::Nothing
+        && matches!(records.operation, Operation::Read | Operation::Reread | Operation::RandomRead);
+    let text = "it reads what is in the page cache, and that takes no time in the guest";
+    cached.then(|| text.to_owned())
+}

@@ -1,0 +1,150 @@
+//! Workloads of files: what a program does in a directory, through page cache and file system.
+//!
+//! Each kind lays out what it needs, has it forgotten by the page cache, and then works by the
+//! clock of the machine it runs on; in a guest, that is the guest's. One thread reads and writes as
+//! `read(2)` and `write(2)` do, unless the work is that of several clients.
+
+mod checkouts;
+mod clients;
+mod records;
+mod tree;
+mod walk;
+
+use crate::clock::Clock;
+use crate::drive::{interrupted, is_interrupted};
+use crate::error::{Error, Result};
+use crate::measure::{Recorder, Sample};
+use assay_spec::experiment::{Between, FileWork};
+use assay_spec::{Bytes, Nanos, Op};
+pub(crate) use records::lay_out;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Where files are, and what can be done about them.
+pub struct Ground<'g> {
+    /// An empty directory.
+    pub directory: &'g Path,
+    /// Unmounts the file system and mounts it again, where that is possible.
+    pub remount: Option<&'g dyn Fn() -> Result<()>>,
+    /// What files are filled with, again and again.
+    pub content: &'g [u8],
+    /// The longest that a measured phase may last.
+    pub limit: Option<Nanos>,
+}
+
+/// What came of a piece of work, besides what was recorded.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// How long the measured phase was.
+    pub elapsed: Nanos,
+    /// Numbers the work tells of itself.
+    pub told: Vec<(String, f64)>,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// Does `work` and records it; `before_measure` is called when everything is laid out.
+///
+/// # Errors
+/// If the system refuses something.
+pub fn run(
+    work: &FileWork,
+    ground: &Ground<'_>,
+    seed: u64,
+    recorder: &mut Recorder,
+    before_measure: &mut dyn FnMut(),
+) -> Result<Done> {
+    let mut stage = Stage { ground, recorder, before_measure, seed };
+    match work {
+        FileWork::Records(records) => stage.records(records),
+        FileWork::Clients(clients) => stage.clients(clients),
+        FileWork::Walk(walk) => stage.walk(walk),
+        FileWork::Checkouts(checkouts) => stage.checkouts(checkouts),
+    }
+}
+
+/// A piece of work being done.
+struct Stage<'s> {
+    ground: &'s Ground<'s>,
+    recorder: &'s mut Recorder,
+    before_measure: &'s mut dyn FnMut(),
+    seed: u64,
+}
+
+impl Stage<'_> {
+    /// Has forgotten what is cached of `files`, or of everything by mounting again.
+    fn forget(&self, between: Between, files: &[&File]) -> Result<()> {
+        match (between, self.ground.remount) {
+            (Between::Nothing, _) => Ok(()),
+            (Between::Remount, Some(remount)) => remount(),
+            _ => files.iter().try_for_each(|file| forget(file)),
+        }
+    }
+
+    /// Starts the measured phase.
+    fn begin(&mut self) -> Meter<'_> {
+        (self.before_measure)();
+        let clock = Clock::start();
+        Meter {
+            recorder: self.recorder,
+            clock,
+            last: Nanos::ZERO,
+            number: 0,
+            limit: self.ground.limit,
+        }
+    }
+}
+
+/// Records one operation after the other of one process.
+struct Meter<'m> {
+    recorder: &'m mut Recorder,
+    clock: Clock,
+    last: Nanos,
+    number: u64,
+    limit: Option<Nanos>,
+}
+
+impl Meter<'_> {
+    /// An operation has ended that began when the last one did.
+    fn record(&mut self, op: Op, offset: Bytes, length: Bytes) {
+        let now = self.clock.now();
+        let submit = self.last;
+        let sample = Sample { submit, complete: now, offset, length, op, job: 0, error: 0 };
+        self.recorder.record(self.number, sample);
+        self.number += 1;
+        self.last = now;
+    }
+
+    /// Whether the phase has lasted as long as it may.
+    fn is_over(&self) -> Result<bool> {
+        if is_interrupted() {
+            return Err(interrupted());
+        }
+        Ok(self.limit.is_some_and(|limit| self.last >= limit))
+    }
+}
+
+/// Has what is cached of a file forgotten. Works for whoever may write it.
+fn forget(file: &File) -> Result<()> {
+    use std::os::fd::AsRawFd;
+    file.sync_all().map_err(|e| refused("fsync", &e))?;
+    // SAFETY: the descriptor is open for as long as `file` lives, and no memory is passed.
+    let code = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    match code {
+        0 => Ok(()),
+        code => Err(refused("fadvise", &io::Error::from_raw_os_error(code))),
+    }
+}
+
+/// The system refused something in the directory of the work.
+fn refused(what: &str, e: &io::Error) -> Error {
+    let full = e.raw_os_error() == Some(libc::ENOSPC);
+    let hint = match full {
+        true => "the files do not fit: make `length` smaller, or the drive larger",
+        false => "the directory must be on a file system that can be read and written",
+    };
+    let message = format!("{what}: the file system refuses");
+    Error::environment("files-refused", message, hint)
+        .caused_by(io::Error::new(e.kind(), e.to_string()))
+}

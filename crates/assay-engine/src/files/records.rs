@@ -1,0 +1,135 @@
+//! One file, record by record: a cell of iozone's matrix.
+//!
+//! After iozone 3 (`-i 0 -i 1 -i 2`, with `-e`: the time of `fsync` counts, and `-U`: the file
+//! system is mounted again before each test). Random records are drawn with replacement, as many as
+//! the file has.
+
+use super::{Done, Stage, forget, refused};
+use crate::error::Result;
+use crate::generate::Random;
+use assay_spec::experiment::{Between, Operation, Records, Sync};
+use assay_spec::{Bytes, Op};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Blocks that a direct request must begin and end on.
+const ALIGNMENT: usize = 4096;
+
+impl Stage<'_> {
+    pub(super) fn records(&mut self, work: &Records) -> Result<Done> {
+        let path = self.ground.directory.join("file");
+        if work.operation != Operation::Write {
+            let file = lay_out(&path, work.length, self.ground.content)?;
+            if work.operation == Operation::Reread {
+                read_all(&file).map_err(|e| refused("read", &e))?;
+            }
+            if work.between == Between::Remount && self.ground.remount.is_some() {
+                drop(file);
+                self.forget(work.between, &[])?;
+            } else {
+                self.forget(work.between, &[&file])?;
+            }
+        }
+        let file = open(&path, work).map_err(|e| refused("open", &e))?;
+        let record = work.record.0 as usize;
+        let mut buffer = Aligned::new(record);
+        buffer
+            .slice()
+            .iter_mut()
+            .zip(self.ground.content.iter().cycle())
+            .for_each(|(b, c)| *b = *c);
+        let count = work.length.0 / work.record.0;
+        let mut random = Random::new(self.seed);
+        let mut meter = self.begin();
+        let mut done = 0;
+        while done < count && !meter.is_over()? {
+            let index = if work.operation.is_random() { random.below(count) } else { done };
+            let offset = work.record * index;
+            let op = one(&file, work, offset, buffer.slice()).map_err(|e| refused("I/O", &e))?;
+            meter.record(op, offset, work.record);
+            done += 1;
+        }
+        if work.operation.writes() && work.sync == Sync::End {
+            file.sync_all().map_err(|e| refused("fsync", &e))?;
+            meter.record(Op::Flush, Bytes::ZERO, Bytes::ZERO);
+        }
+        let elapsed = meter.last;
+        let cut = format!("{done} of {count} records: the time was over");
+        let warnings = if done < count { vec![cut] } else { Vec::new() };
+        Ok(Done { elapsed, told: Vec::new(), warnings })
+    }
+}
+
+fn one(file: &File, work: &Records, offset: Bytes, buffer: &mut [u8]) -> io::Result<Op> {
+    if !work.operation.writes() {
+        file.read_exact_at(buffer, offset.0)?;
+        return Ok(Op::Read);
+    }
+    file.write_all_at(buffer, offset.0)?;
+    if work.sync == Sync::Each {
+        file.sync_data()?;
+    }
+    Ok(Op::Write)
+}
+
+fn open(path: &Path, work: &Records) -> io::Result<File> {
+    let writes = work.operation.writes();
+    let flags = if work.is_direct { libc::O_DIRECT } else { 0 };
+    let mut options = OpenOptions::new();
+    options.read(true).write(writes).create(writes).truncate(false).custom_flags(flags);
+    options.open(path)
+}
+
+/// Writes a file of `length` from start to end, in large pieces, and has it reach the drive.
+pub(crate) fn lay_out(path: &Path, length: Bytes, content: &[u8]) -> Result<File> {
+    let write = || -> io::Result<File> {
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        let mut left = length.0 as usize;
+        while left > 0 {
+            let piece = left.min(content.len());
+            file.write_all(&content[..piece])?;
+            left -= piece;
+        }
+        file.sync_all()?;
+        Ok(file)
+    };
+    write().map_err(|e| refused(&format!("laying out {length}"), &e))
+}
+
+fn read_all(file: &File) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = 0;
+    loop {
+        match file.read_at(&mut buffer, at)? {
+            0 => return Ok(()),
+            n => at += n as u64,
+        }
+    }
+}
+
+/// Memory that direct requests may use.
+struct Aligned {
+    bytes: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Aligned {
+    fn new(length: usize) -> Aligned {
+        let bytes = vec![0; length + ALIGNMENT];
+        let start = bytes.as_ptr().align_offset(ALIGNMENT);
+        Aligned { bytes, start, length }
+    }
+
+    fn slice(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.length]
+    }
+}
+
+/// Lays a file out and has it forgotten at once, for work that needs many.
+pub(super) fn lay_out_cold(path: &Path, length: Bytes, content: &[u8]) -> Result<()> {
+    forget(&lay_out(path, length, content)?)
+}

@@ -1,0 +1,62 @@
+//! A tree of files, as a source tree has: many small ones, few large, in some directories.
+
+use super::refused;
+use crate::error::Result;
+use crate::generate::Random;
+use assay_spec::experiment::Tree;
+use std::f64::consts::TAU;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Spread of the logarithm of lengths: the largest of thirty thousand files is then about fifty
+/// times the mean, as in a source tree.
+const SIGMA: f64 = 1.2;
+
+/// Name of a file, below the root of its tree.
+pub(super) fn name(tree: &Tree, index: u32) -> PathBuf {
+    let directory = index % tree.directories;
+    // A hundred directories on the first level, the others below them.
+    let (outer, inner) = (directory % 100, directory / 100);
+    let mut path = PathBuf::from(format!("d{outer:02}"));
+    if inner > 0 {
+        path.push(format!("s{inner}"));
+    }
+    path.join(format!("f{index}"))
+}
+
+/// A length of a file: log-normal around the tree's mean.
+pub(super) fn length(tree: &Tree, random: &mut Random) -> usize {
+    let normal = (-2.0 * libm::log(1.0 - random.unit())).sqrt() * libm::cos(TAU * random.unit());
+    let mean = tree.length.0 as f64;
+    let length = mean * libm::exp(SIGMA * normal - SIGMA * SIGMA / 2.0);
+    (length as usize).clamp(1, 64 * tree.length.0.max(1) as usize)
+}
+
+/// Writes the file `index` of a tree anew.
+pub(super) fn write(
+    root: &Path,
+    tree: &Tree,
+    index: u32,
+    random: &mut Random,
+    content: &[u8],
+) -> Result<()> {
+    let length = length(tree, random);
+    let path = root.join(name(tree, index));
+    let all = || -> io::Result<()> {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            bytes.extend_from_slice(&content[..content.len().min(length - bytes.len())]);
+        }
+        fs::write(&path, bytes)
+    };
+    all().map_err(|e| refused("writing a tree", &e))
+}
+
+/// Writes a whole tree.
+pub(super) fn create(root: &Path, tree: &Tree, random: &mut Random, content: &[u8]) -> Result<()> {
+    (0..tree.files).try_for_each(|index| write(root, tree, index, random, content))
+}

@@ -1,0 +1,155 @@
+//! A tree, read once, file by file, as `tar` does: in the order of the directories, or each
+//! directory's files sorted by inode, or by where they lie.
+
+use super::{Done, Stage, forget, refused, tree};
+use crate::error::Result;
+use crate::generate::Random;
+use assay_spec::experiment::{Between, Order, Walk};
+use assay_spec::{Bytes, Op};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::DirEntryExt;
+use std::path::{Path, PathBuf};
+
+impl Stage<'_> {
+    pub(super) fn walk(&mut self, work: &Walk) -> Result<Done> {
+        let root = self.ground.directory.join("tree");
+        let mut random = Random::new(self.seed);
+        tree::create(&root, &work.tree, &mut random, self.ground.content)?;
+        for _ in 0..work.age {
+            age(&root, work, &mut random, self.ground.content)?;
+        }
+        match self.ground.remount {
+            Some(_) => self.forget(Between::Remount, &[])?,
+            None => forget_all(&root)?,
+        }
+        let mut meter = self.begin();
+        let mut directories = vec![root];
+        while let Some(directory) = directories.pop() {
+            let (mut below, files) = list(&directory).map_err(|e| refused("a directory", &e))?;
+            directories.append(&mut below);
+            for path in sorted(files, work.order).map_err(|e| refused("a directory", &e))? {
+                let length = read(&path).map_err(|e| refused("reading a tree", &e))?;
+                meter.record(Op::Read, Bytes::ZERO, length);
+            }
+            if meter.is_over()? {
+                break;
+            }
+        }
+        let elapsed = meter.last;
+        let cut = meter.number < u64::from(work.tree.files);
+        let warnings =
+            if cut { vec!["the time was over before the tree was".into()] } else { Vec::new() };
+        Ok(Done { elapsed, told: Vec::new(), warnings })
+    }
+}
+
+/// Replaces a third of the files: old ones go, new ones take the room that is free then.
+fn age(root: &Path, work: &Walk, random: &mut Random, content: &[u8]) -> Result<()> {
+    let draw = |_| random.below(u64::from(work.tree.files)) as u32;
+    let mut chosen: Vec<u32> = (0..work.tree.files / 3).map(draw).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    for index in &chosen {
+        let path = root.join(tree::name(&work.tree, *index));
+        fs::remove_file(path).map_err(|e| refused("ageing a tree", &e))?;
+    }
+    // They come back in another order than they went.
+    chosen.sort_by_key(|index| assay_spec::seed::mix(u64::from(*index)));
+    chosen.iter().try_for_each(|index| tree::write(root, &work.tree, *index, random, content))
+}
+
+/// A file by what it is sorted by.
+type Keyed = (u64, PathBuf);
+
+/// Directories and files of a directory; files with their inode numbers.
+fn list(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<Keyed>)> {
+    let (mut directories, mut files) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => directories.push(entry.path()),
+            false => files.push((entry.ino(), entry.path())),
+        }
+    }
+    Ok((directories, files))
+}
+
+fn sorted(mut files: Vec<Keyed>, order: Order) -> io::Result<Vec<PathBuf>> {
+    match order {
+        Order::Directory => {}
+        Order::Inode => files.sort(),
+        Order::Physical => {
+            for (key, path) in &mut files {
+                *key = first_block(&File::open(path)?)?;
+            }
+            files.sort();
+        }
+    }
+    Ok(files.into_iter().map(|(_, path)| path).collect())
+}
+
+fn read(path: &Path) -> io::Result<Bytes> {
+    let mut buffer = [0; 10_240];
+    let mut file = File::open(path)?;
+    let mut length = 0;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(Bytes(length)),
+            n => length += n as u64,
+        }
+    }
+}
+
+fn forget_all(root: &Path) -> Result<()> {
+    let (directories, files) = list(root).map_err(|e| refused("a directory", &e))?;
+    for (_, path) in files {
+        let file = File::open(path).map_err(|e| refused("a file", &e))?;
+        forget(&file)?;
+    }
+    directories.iter().try_for_each(|directory| forget_all(directory))
+}
+
+/// Where a file's first block lies on its device; 0 if the file has none.
+fn first_block(file: &File) -> io::Result<u64> {
+    /// `struct fiemap` of `linux/fiemap.h`, with room for one extent.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Fiemap {
+        start: u64,
+        length: u64,
+        flags: u32,
+        mapped: u32,
+        count: u32,
+        reserved: u32,
+        extent: [u64; 7],
+    }
+    const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
+    let mut map = Fiemap { length: u64::MAX, count: 1, ..Fiemap::default() };
+    // SAFETY: `map` is as long as its header and the one extent it says there is room for, and
+    // lives through the call.
+    let code = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) };
+    match code {
+        0 if map.mapped > 0 => Ok(map.extent[1]),
+        0 => Ok(0),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inode_order_sorts_and_directory_order_does_not() {
+        let file = |ino, name: &str| (ino, PathBuf::from(name));
+        let files = vec![file(9, "a"), file(3, "b"), file(5, "c")];
+        let names = |order| -> Vec<String> {
+            let sorted = sorted(files.clone(), order).expect("no file is opened");
+            sorted.iter().map(|p| p.display().to_string()).collect()
+        };
+        assert_eq!(names(Order::Directory), ["a", "b", "c"]);
+        assert_eq!(names(Order::Inode), ["b", "c", "a"]);
+    }
+}

@@ -1,0 +1,228 @@
+//! Guests: Linux in virtual time, seen from outside, where the drives are; and what assay does
+//! inside.
+//!
+//! Outside, the models are built, the kernel booted, and counted what the drives were asked. Inside
+//! runs the same code as on any real target, by the guest's clock; what comes of it goes back as
+//! text, and log and series lie in the directory that the guest shares with its host.
+
+use crate::cell::in_guest;
+use crate::error::{Error, Result};
+use crate::measure::Sample;
+use crate::measure::log::LogWriter;
+use crate::plan::{LinuxSetup, switch_caches_off};
+use assay_linux::boot::{Boot, Outcome, boot};
+use assay_linux::clock::Schedule;
+use assay_linux::disks::{DiskSetup, Disks, Traced, Watch};
+use assay_linux::guest::{Job, Place};
+use assay_linux::machine::Limits;
+use assay_linux::store::Store;
+use assay_sim::{Array, ArraySetup, Drive, Host, MemberDrive, MemberSetup};
+use assay_spec::device::DeviceKind;
+use assay_spec::experiment::{ElevatorKind, HostSpec};
+use assay_spec::{Bytes, Nanos, Op};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// One repeat of a cell, for a guest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// The experiment, as text.
+    pub experiment: String,
+    /// Which of its workloads.
+    pub workload: String,
+    /// The repeat's seed.
+    pub seed: u64,
+    /// Whether there is a log.
+    pub log: bool,
+    /// What its files are called.
+    pub stem: String,
+}
+
+/// Does `task` inside a guest; returns the repeat as JSON.
+///
+/// # Errors
+/// If it cannot be done.
+pub fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
+    let failed = |e: Error| {
+        let message = e.to_string();
+        assay_linux::Error { id: e.id, message, hint: e.hint, source: None }
+    };
+    let task: Task = serde_json::from_str(task).expect("the host writes what the guest reads");
+    let record = in_guest(&task, place).map_err(failed)?;
+    Ok(serde_json::to_string(&record).expect("records are plain data"))
+}
+
+/// How a guest's drives begin, and what it may use up.
+#[derive(Clone, Copy)]
+pub struct Start {
+    /// Written once from start to end.
+    pub filled: bool,
+    /// With their write caches on.
+    pub cached: bool,
+    /// Whether the guest says when its drives are to be watched; else they are from the start.
+    pub watches_itself: bool,
+    /// What it may use up.
+    pub limits: Limits,
+}
+
+/// A guest that has ended.
+pub struct Guest {
+    /// What it left.
+    pub outcome: Outcome,
+    /// What its drives were asked and counted: (name, value).
+    pub drives: Vec<(String, f64)>,
+}
+
+/// Boots Linux on the drives of `setup`, has `job` done, and logs what the drives are asked.
+///
+/// # Errors
+/// If the guest cannot be booted or breaks off.
+pub fn run_guest(
+    setup: &LinuxSetup,
+    job: &Job,
+    start: Start,
+    log: Option<LogWriter>,
+) -> Result<Guest> {
+    let program = std::env::current_exe().map_err(|e| {
+        let message = "this program cannot find itself";
+        Error::environment("linux-system", message, "start it by its full path").caused_by(e)
+    })?;
+    let settings = &setup.spec.settings;
+    let guest = Boot {
+        kernel: &setup.kernel,
+        program: &program,
+        job: serde_json::to_string(job).expect("plain data"),
+        memory: settings.memory,
+        queue_depth: settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)),
+        sector: Bytes(512),
+        schedule: Schedule::Shared,
+        limits: start.limits,
+        watches_itself: start.watches_itself,
+    };
+    let seen = Rc::new(RefCell::new(Seen { count: [0; 4], bytes: [0; 4], time: [0; 4], log }));
+    let watch = Rc::clone(&seen);
+    let disks = drives(setup, &start, Box::new(move |traced| watch.borrow_mut().take(traced)))?;
+    let (outcome, mut machine) = boot(&guest, disks)?;
+    let models = machine.disks().models();
+    let several = models.len() > 1;
+    let mut drives = Vec::new();
+    for (index, model) in models.iter().enumerate() {
+        let prefix = if several { format!("member_{}_", index + 1) } else { String::new() };
+        let counters = model.counters().into_iter();
+        drives.extend(counters.map(|(name, value)| (prefix.clone() + &name, value)));
+    }
+    drop(machine);
+    let seen = Rc::into_inner(seen).expect("the machine is gone").into_inner();
+    drives.extend(seen.finish()?);
+    Ok(Guest { outcome, drives })
+}
+
+/// What the drives were asked while they were watched.
+struct Seen {
+    count: [u64; Op::ALL.len()],
+    bytes: [u64; Op::ALL.len()],
+    time: [u64; Op::ALL.len()],
+    log: Option<LogWriter>,
+}
+
+impl Seen {
+    fn take(&mut self, traced: &Traced) {
+        let op = traced.op as usize;
+        self.count[op] += 1;
+        self.bytes[op] += traced.length.0;
+        self.time[op] += (traced.complete - traced.submit).0;
+        if let Some(log) = &mut self.log {
+            let Traced { disk, op, offset, length, submit, complete, error } = *traced;
+            let job = disk as u32;
+            log.push(Sample { submit, complete, offset, length, op, job, error });
+        }
+    }
+
+    fn finish(self) -> Result<Vec<(String, f64)>> {
+        if let Some(log) = self.log {
+            log.finish()?;
+        }
+        let mut told = Vec::new();
+        for op in Op::ALL {
+            let (count, name) = (self.count[op as usize], op.name());
+            told.push((format!("drive_{name}s").replace("flushs", "flushes"), count as f64));
+            if matches!(op, Op::Read | Op::Write) {
+                told.push((format!("drive_{name}_bytes"), self.bytes[op as usize] as f64));
+                if count > 0 {
+                    let mean = self.time[op as usize] as f64 / count as f64;
+                    told.push((format!("drive_{name}_time"), mean));
+                }
+            }
+        }
+        let (reads, writes) = (Op::Read as usize, Op::Write as usize);
+        let count = self.count[reads] + self.count[writes];
+        if count > 0 {
+            let time = self.time[reads] + self.time[writes];
+            told.push(("drive_time".to_owned(), time as f64 / count as f64));
+        }
+        Ok(told)
+    }
+}
+
+/// For each drive, whether it turns.
+pub fn rotational(setup: &LinuxSetup) -> Vec<bool> {
+    let turns = |m: &MemberSetup| match &m.drive {
+        MemberDrive::Device(spec) => matches!(spec.kind, DeviceKind::Hdd(_)),
+        MemberDrive::Array(array) => array.has_disk(),
+    };
+    setup.drives.members.iter().map(turns).collect()
+}
+
+/// Requests that the drives take at a time: as many as the least of them.
+fn depth(setup: &ArraySetup) -> u32 {
+    let each = setup.members.iter().map(|m| match &m.drive {
+        MemberDrive::Device(spec) => spec.link.queue_depth,
+        MemberDrive::Array(array) => {
+            array.front.map_or_else(|| depth(array), |card| array.controllers[card].queue_depth)
+        }
+    });
+    each.min().unwrap_or(1).min(128)
+}
+
+/// The models, and the drives that the guest sees on them.
+fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Disks<'w>> {
+    let mut all = setup.drives.clone();
+    if !start.cached {
+        switch_caches_off(&mut all);
+    }
+    let filled = start.filled;
+    let sizes: Vec<Bytes> = all.members.iter().map(|m| m.drive.capacity()).collect();
+    let gap = setup.spec.settings.gap;
+    let hosted = |drive: Box<dyn Drive>| -> Box<dyn Drive> {
+        let spec = HostSpec { gap, ..HostSpec::default() };
+        if gap == Nanos::ZERO {
+            drive
+        } else {
+            Box::new(Host::new(drive, spec, ElevatorKind::Noop))
+        }
+    };
+    // Drives on one card are one model, behind one machine; others are each by themselves.
+    let shared = !all.controllers.is_empty() || gap > Nanos::ZERO;
+    let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
+    let models: Vec<Box<dyn Drive>> = match shared {
+        true => vec![hosted(Box::new(Array::new(&all, filled)))],
+        false => all.members.iter().map(|m| m.drive.build(filled) as Box<dyn Drive>).collect(),
+    };
+    let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
+        let capacity = if shared { least } else { *size };
+        let store = Store::in_memory(capacity).map_err(|e| {
+            let hint = "the contents of the drives are kept in memory: free some";
+            Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)
+        })?;
+        Ok(DiskSetup {
+            model: if shared { 0 } else { index },
+            base: if shared { least * index as u64 } else { Bytes::ZERO },
+            capacity,
+            discards: false,
+            store,
+        })
+    };
+    let disks = sizes.iter().enumerate().map(disk).collect::<Result<Vec<DiskSetup>>>()?;
+    Ok(Disks::new(models, disks, watch))
+}

@@ -1,0 +1,102 @@
+//! From Linux's words to its drives, and back from a saved run.
+
+use super::array::Files;
+use super::{PlanError, PlannedTarget, TargetKind, cell_name};
+use crate::error::Error;
+use assay_linux::kernel::{self, Kernel};
+use assay_sim::ArraySetup;
+use assay_spec::array::{ArraySpec, CHUNK, Level, MemberSpec, parse_linux};
+use assay_spec::linux::{Ground, LinuxSpec, Settings};
+use assay_spec::record::TargetRecord;
+
+/// Linux on modelled drives, ready to be booted.
+#[derive(Clone, Debug)]
+pub struct LinuxSetup {
+    /// What was asked for.
+    pub spec: LinuxSpec,
+    /// The drives that the kernel sees, one after the other.
+    pub drives: ArraySetup,
+    /// The kernel.
+    pub kernel: Kernel,
+}
+
+/// Opens what is written as `linux(…)`; `saved` has the texts of the run it is from, if it is.
+pub(super) fn open(written: &str, saved: Option<&str>) -> Result<PlannedTarget, PlanError> {
+    let spec = parse_linux(written).map_err(PlanError::Spec)?;
+    let kernel = kernel::find().map_err(Error::from)?;
+    let mut files = Files::new(saved);
+    let drives = files.setup(&side_by_side(spec.drives()))?;
+    let capacity = match &spec.ground {
+        Ground::Drive(_) => drives.capacity(),
+        Ground::Array(array) => {
+            let level = array.level;
+            ArraySetup { level, chunk: array.chunk, ..drives.clone() }.capacity()
+        }
+        // All but one of them, less what the pool keeps for itself.
+        Ground::RaidZ(members) => {
+            drives.capacity() / members.len() as u64 * (members.len() as u64 - 1)
+        }
+    };
+    Ok(PlannedTarget {
+        record: TargetRecord {
+            written: written.into(),
+            name: cell_name(&spec.name()),
+            title: title(&spec),
+            kind: "linux".into(),
+            capacity,
+            identity: vec![("kernel".to_owned(), kernel.identity.clone())],
+            spec: Some(files.texts()),
+            virtual_time: true,
+            created: false,
+        },
+        kind: TargetKind::Linux(Box::new(LinuxSetup { spec, drives, kernel })),
+        may_write: true,
+    })
+}
+
+/// Drives for a command in the guest, each as it would be written in `linux(…)`: `sim:wd-raptor`.
+///
+/// # Errors
+/// If one is none, or there is no kernel.
+pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup, PlanError> {
+    let kernel = kernel::find().map_err(Error::from)?;
+    let mut members = Vec::new();
+    for text in written {
+        let bare = !text.contains([':', '(']);
+        let text = if bare { format!("sim:{text}") } else { text.clone() };
+        let spec = parse_linux(&format!("linux(raw, {text})")).map_err(PlanError::Spec)?;
+        members.extend_from_slice(spec.drives());
+    }
+    let drives = Files::new(None).setup(&side_by_side(&members))?;
+    // The command makes of them what it wants.
+    let ground = Ground::Drive(members.swap_remove(0));
+    Ok(LinuxSetup { spec: LinuxSpec { ground, settings }, drives, kernel })
+}
+
+/// The drives as the kernel finds them: each by itself, on the cards they hang on.
+fn side_by_side(members: &[MemberSpec]) -> ArraySpec {
+    ArraySpec {
+        level: Level::Jbod,
+        members: members.to_vec(),
+        chunk: CHUNK,
+        has_chunk: false,
+        failed: 0,
+        fail_at: None,
+        rebuild: None,
+        controller: None,
+    }
+}
+
+/// One line for people.
+fn title(spec: &LinuxSpec) -> String {
+    let what = spec.settings.filesystem.unwrap_or("the device itself");
+    let on = match &spec.ground {
+        Ground::Drive(_) => String::new(),
+        Ground::Array(array) => {
+            let level = array.level.name().to_uppercase().replace("RAID", "RAID-");
+            format!(", md {level} of {}", array.members.len())
+        }
+        Ground::RaidZ(members) => format!(", RAID-Z of {}", members.len()),
+    };
+    format!("Linux, {what}{on}")
+}

@@ -1,0 +1,228 @@
+//! From a kernel and drives to a guest that does a job.
+//!
+//! Every guest has a directory of its own: its sockets, the job, and what comes of it. All that a
+//! guest could see of where and when it runs is the same each time (`command`): that is what makes
+//! two runs the same to the byte.
+//!
+//! *Invariant.* However this ends, the kernel's processes and the directory are gone after it.
+
+use crate::clock::Schedule;
+use crate::disks::Disks;
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, tool_path};
+use crate::machine::{Limits, Machine, Sockets};
+use assay_spec::{Bytes, Nanos};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a guest finds its job in, and where it leaves what came of it.
+pub const JOB: &str = "job.json";
+/// What the guest leaves when its job is done.
+pub const RESULT: &str = "result.json";
+
+/// Where programs are found, by the kernel's process and in the guest.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A guest, as asked for.
+pub struct Boot<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// The program that does the job, as `PROGRAM linux init`.
+    pub program: &'a Path,
+    /// The job, in words of the program's own.
+    pub job: String,
+    /// The guest's memory.
+    pub memory: Bytes,
+    /// Requests that a drive has at a time.
+    pub queue_depth: u32,
+    /// Block size of the drives.
+    pub sector: Bytes,
+    /// How the clock is kept.
+    pub schedule: Schedule,
+    /// What it may use up.
+    pub limits: Limits,
+    /// Whether the guest says when its drives are to be watched; else they are from the start.
+    pub watches_itself: bool,
+}
+
+/// What a guest left.
+pub struct Outcome {
+    /// The directory with everything; removed when this is dropped.
+    pub directory: Directory,
+    /// What the guest left as its result.
+    pub result: String,
+    /// How long it lived.
+    pub virtual_time: Nanos,
+    /// How long that took.
+    pub wall: Duration,
+}
+
+/// A directory for one guest.
+#[derive(Debug)]
+pub struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Result<Directory> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        // A socket's path has room for a hundred letters.
+        let base = Some(std::env::temp_dir()).filter(|d| d.as_os_str().len() < 60);
+        let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = base.join(format!("assay-linux-{}-{number}", std::process::id()));
+        match fs::create_dir(&path) {
+            Ok(()) => Ok(Directory(path)),
+            Err(e) => Err(Error::system(&format!("the directory {}", path.display()), e)),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What cannot be removed is left: there is nobody to tell.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A processor for one kernel and its drives. They take turns and never work at the same time; on
+/// two processors each turn would wake the other one up, which takes three times as long.
+struct Core {
+    number: usize,
+    before: CpuSet,
+}
+
+static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+impl Core {
+    /// Moves this thread to a processor that no other guest is on, if there is one.
+    fn take() -> Option<Core> {
+        let before = sched_getaffinity(None).ok()?;
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = (0..CpuSet::MAX_CPU).filter(|n| before.is_set(*n) && !taken.contains(n));
+        let number = free.next()?;
+        let mut only = CpuSet::new();
+        only.set(number);
+        sched_setaffinity(None, &only).ok()?;
+        taken.insert(number);
+        Some(Core { number, before })
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // If it fails the thread stays where it is.
+        let _ = sched_setaffinity(None, &self.before);
+        TAKEN.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+    }
+}
+
+/// The kernel's processes, ended with the value.
+struct Processes(Child);
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        if let Some(group) = Pid::from_raw(self.0.id() as i32) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// Boots a guest and serves it until its end. `disks` come back with what they have counted.
+///
+/// # Errors
+/// If the guest cannot be booted, breaks off, or leaves no result.
+pub fn boot<'w>(boot: &Boot<'_>, mut disks: Disks<'w>) -> Result<(Outcome, Machine<'w>)> {
+    let _core = Core::take();
+    let directory = Directory::new()?;
+    disks.set_watched(Nanos::ZERO, !boot.watches_itself);
+    let begun = Instant::now();
+    let path = directory.path();
+    let listen =
+        |name: &str| UnixListener::bind(path.join(name)).map_err(|e| Error::system("a socket", e));
+    let count = disks.disks().len();
+    let sockets = Sockets {
+        clock: listen("tt")?,
+        disks: (0..count).map(|i| listen(&format!("blk{i}"))).collect::<Result<_>>()?,
+    };
+    prepare(boot, path).map_err(|e| Error::system("the guest's directory", e))?;
+    let mut machine = Machine::new(disks, sockets, boot.sector, boot.schedule, boot.limits)?;
+    let console = File::create(path.join("console"));
+    let console = console.map_err(|e| Error::system("the guest's console", e))?;
+    let child = command(boot, path, count, &console)?.spawn();
+    let child = child.map_err(|e| Error::system("the kernel's process", e))?;
+    let processes = Processes(child);
+    let pid = Pid::from_raw(processes.0.id() as i32).expect("a process has a number");
+    let process = pidfd_open(pid, PidfdFlags::empty());
+    let process = process.map_err(|e| Error::system("the kernel's process", e.into()))?;
+    let served = machine.serve(process.as_fd());
+    drop(processes);
+    let last_words = || last_words(&path.join("console"));
+    served.map_err(|e| Error { message: format!("{}{}", e.message, last_words()), ..e })?;
+    let result = fs::read_to_string(path.join(RESULT)).map_err(|_| {
+        let message = format!("the guest ended before its job was done{}", last_words());
+        Error::new("linux-ended", message, "`assay linux status` says whether the kernel can run")
+    })?;
+    let (virtual_time, wall) = (machine.now(), begun.elapsed());
+    Ok((Outcome { directory, result, virtual_time, wall }, machine))
+}
+
+/// What the guest finds.
+fn prepare(boot: &Boot<'_>, path: &Path) -> std::io::Result<()> {
+    fs::write(path.join(JOB), &boot.job)?;
+    std::os::unix::fs::symlink(boot.program, path.join("init"))
+}
+
+/// The command that runs the kernel. Sockets and the guest's first program are named from the
+/// directory that it runs in, so that the kernel's command line, which its random numbers are drawn
+/// from, is always the same. Addresses are not randomised: where memory lies decides which requests
+/// can be merged. It dies with the thread that started it.
+fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result<Command> {
+    let find =
+        |tool: &str| tool_path(tool).ok_or_else(|| crate::kernel::missing(tool, "util-linux"));
+    let mut command = Command::new(find("setpriv")?);
+    command.args(["--pdeathsig", "KILL"]).arg(find("setarch")?).arg("-R").arg(&boot.kernel.path);
+    command.arg(format!("mem={}M", boot.memory.0 >> 20));
+    command.args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]);
+    command.args(["init=/proc/self/cwd/init", "con=null", "con0=null,fd:1", "ssl=null"]);
+    command.args(["quiet", "norandmaps", "panic=-1", "umid=guest", "uml_dir=./uml/"]);
+    command.arg(format!("virtio_blk.queue_depth={}", boot.queue_depth));
+    command.arg("time-travel=ext:tt");
+    command.args((0..disks).map(|i| format!("virtio_uml.device=blk{i}:2")));
+    // What the kernel does not know goes to the first program's environment.
+    command.arg(format!("PATH={PATH}"));
+    command.args(["--", "linux", "init"]);
+    command
+        .current_dir(path)
+        .env_clear()
+        .env("HOME", "/run")
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    let twin = |file: &File| file.try_clone().map_err(|e| Error::system("the guest's console", e));
+    command.stdin(Stdio::null()).stdout(twin(console)?).stderr(twin(console)?);
+    command.process_group(0);
+    Ok(command)
+}
+
+/// The end of what the kernel said, for an error.
+fn last_words(console: &Path) -> String {
+    const LINES: usize = 60;
+    let text = fs::read(console).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    last.iter().map(|line| format!("\n  guest: {line}")).collect()
+}

@@ -1,0 +1,328 @@
+//! The drives of a machine: modelled behaviour, and what is on them.
+//!
+//! A guest's request is one or several operations of a drive. Data moves when a request is taken,
+//! the request ends when the drive says so. What a drive has no room for waits here, in order.
+//!
+//! *Invariants.* Every ticket that was taken comes back once, at the time its last operation ends.
+//! Time never runs back.
+
+use crate::store::Store;
+use crate::vhost::block::{Ask, BlockRequest, Range, Status};
+use crate::vhost::memory::Memory;
+use crate::vhost::message::Malformed;
+use crate::vhost::ring::Piece;
+use crate::vhost::session::Ticket;
+use assay_sim::{Accept, Drive};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use std::collections::VecDeque;
+
+/// One operation of one drive, as it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Which drive, from 0.
+    pub disk: usize,
+    /// Which way.
+    pub op: Op,
+    /// First byte.
+    pub offset: Bytes,
+    /// How many bytes.
+    pub length: Bytes,
+    /// When the kernel sent it, since it is watched.
+    pub submit: Nanos,
+    /// When it ended, likewise.
+    pub complete: Nanos,
+    /// 0 or errno.
+    pub error: i32,
+}
+
+/// Told of every operation that has ended while it was watched, in the order of their ends.
+pub type Watch<'w> = Box<dyn FnMut(&Traced) + 'w>;
+
+/// A drive of the machine, seen from the guest.
+pub struct DiskSetup {
+    /// Which of the models answers for it.
+    pub model: usize,
+    /// Where it begins in that model's addresses.
+    pub base: Bytes,
+    /// Its size.
+    pub capacity: Bytes,
+    /// Whether discards are passed on.
+    pub discards: bool,
+    /// What is on it.
+    pub store: Store,
+}
+
+struct Pending {
+    disk: usize,
+    ticket: Ticket,
+    operations: u32,
+    status: Status,
+}
+
+/// An operation on its way.
+#[derive(Clone, Copy)]
+struct InFlight {
+    pending: u32,
+    op: Op,
+    range: Range,
+    submit: Nanos,
+}
+
+/// A request that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Of which drive.
+    pub disk: usize,
+    /// Which.
+    pub ticket: Ticket,
+    /// How.
+    pub status: Status,
+}
+
+/// All drives of a machine.
+pub struct Disks<'w> {
+    models: Vec<Box<dyn Drive>>,
+    disks: Vec<DiskSetup>,
+    waiting: Vec<VecDeque<u32>>,
+    pending: Slab<Pending>,
+    operations: Slab<InFlight>,
+    ended: Vec<Ended>,
+    clock: Nanos,
+    watch: Watch<'w>,
+    /// Since when operations are told of, if they are.
+    watched: Option<Nanos>,
+    buffer: Vec<u8>,
+    completions: Vec<Completion>,
+}
+
+impl<'w> Disks<'w> {
+    /// Puts drives before the models that answer for them.
+    pub fn new(models: Vec<Box<dyn Drive>>, disks: Vec<DiskSetup>, watch: Watch<'w>) -> Self {
+        let waiting = models.iter().map(|_| VecDeque::new()).collect();
+        Disks {
+            models,
+            disks,
+            waiting,
+            pending: Slab::default(),
+            operations: Slab::default(),
+            ended: Vec::new(),
+            clock: Nanos::ZERO,
+            watch,
+            watched: Some(Nanos::ZERO),
+            buffer: Vec::new(),
+            completions: Vec::new(),
+        }
+    }
+
+    /// The drives, in order.
+    pub fn disks(&self) -> &[DiskSetup] {
+        &self.disks
+    }
+
+    /// What the models tell of themselves.
+    pub fn models(&mut self) -> &mut [Box<dyn Drive>] {
+        &mut self.models
+    }
+
+    /// From `now` on operations are told of, and counted, or no more.
+    pub fn set_watched(&mut self, now: Nanos, watched: bool) {
+        self.watched = watched.then_some(now);
+        if watched {
+            self.models.iter_mut().for_each(Drive::mark);
+        }
+    }
+
+    /// When the next thing happens, if anything does.
+    pub fn next_event(&self) -> Option<Nanos> {
+        if !self.ended.is_empty() {
+            return Some(self.clock);
+        }
+        self.models.iter().filter_map(|model| model.next_event()).min()
+    }
+
+    /// Takes a request of the guest at `now`.
+    ///
+    /// # Errors
+    /// If it names memory that is not there.
+    pub fn submit(
+        &mut self,
+        now: Nanos,
+        disk: usize,
+        ticket: Ticket,
+        request: &BlockRequest,
+        memory: &Memory,
+    ) -> Result<(), Malformed> {
+        self.clock = self.clock.max(now);
+        let status = self.move_data(disk, request, memory)?;
+        let operations = request.operations(self.disks[disk].capacity);
+        let operations = operations.filter(|all| status == Status::Fine && !all.is_empty());
+        let Some(operations) = operations else {
+            self.ended.push(Ended { disk, ticket, status });
+            return Ok(());
+        };
+        let count = operations.len() as u32;
+        let pending = Pending { disk, ticket, operations: count, status: Status::Fine };
+        let pending = self.pending.insert(pending);
+        for (op, range) in operations {
+            let tag = self.operations.insert(InFlight { pending, op, range, submit: now });
+            let model = self.disks[disk].model;
+            self.waiting[model].push_back(tag);
+            self.feed(model, now);
+        }
+        Ok(())
+    }
+
+    /// Hands a model what waits for it, as long as it has room.
+    fn feed(&mut self, model: usize, now: Nanos) {
+        while let Some(tag) = self.waiting[model].front().copied() {
+            let InFlight { pending, op, range, .. } = *self.operations.get(tag);
+            let base = self.disks[self.pending.get(pending).disk].base;
+            let offset = base + range.offset;
+            let request = Request { tag, op, offset, length: range.length };
+            if self.models[model].submit(now, request) == Accept::QueueFull {
+                return;
+            }
+            self.waiting[model].pop_front();
+        }
+    }
+
+    /// Moves what is read or written; says whether that could be done.
+    fn move_data(
+        &mut self,
+        disk: usize,
+        request: &BlockRequest,
+        memory: &Memory,
+    ) -> Result<Status, Malformed> {
+        const NAME: usize = 20;
+        let setup = &mut self.disks[disk];
+        if request.operations(setup.capacity).is_none() {
+            return Ok(Status::Failed);
+        }
+        let store = &mut setup.store;
+        let buffer = &mut self.buffer;
+        let moved = match &request.ask {
+            Ask::Read(pieces) => each(pieces, request.offset, |offset, piece| {
+                buffer.resize(piece.length as usize, 0);
+                let read = store.read(offset, buffer);
+                memory.write(piece.guest, buffer).map(|()| read)
+            }),
+            Ask::Write(pieces) => each(pieces, request.offset, |offset, piece| {
+                buffer.resize(piece.length as usize, 0);
+                memory.read(piece.guest, buffer).map(|()| store.write(offset, buffer))
+            }),
+            Ask::Discard(_) if !setup.discards => return Ok(Status::Unsupported),
+            Ask::Discard(ranges) | Ask::WriteZeroes(ranges) => {
+                Ok(ranges.iter().try_for_each(|r| store.clear(r.offset, r.length)))
+            }
+            Ask::Flush => Ok(Ok(())),
+            Ask::Name(piece) => {
+                let name = format!("assay-{disk}");
+                let mut bytes = vec![0; NAME.min(piece.length as usize)];
+                bytes.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
+                memory.write(piece.guest, &bytes)?;
+                Ok(Ok(()))
+            }
+            Ask::Unknown => return Ok(Status::Unsupported),
+        }?;
+        Ok(if moved.is_ok() { Status::Fine } else { Status::Failed })
+    }
+
+    /// Everything up to `to` happens; what has ended by then is appended.
+    pub fn advance(&mut self, to: Nanos, ended: &mut Vec<Ended>) {
+        self.clock = self.clock.max(to);
+        ended.append(&mut self.ended);
+        for model in 0..self.models.len() {
+            let mut completions = std::mem::take(&mut self.completions);
+            self.models[model].advance(to, &mut completions);
+            let any = !completions.is_empty();
+            for completion in completions.drain(..) {
+                self.complete(completion, ended);
+            }
+            self.completions = completions;
+            if any {
+                self.feed(model, to);
+            }
+        }
+    }
+
+    fn complete(&mut self, completion: Completion, ended: &mut Vec<Ended>) {
+        let InFlight { pending: index, op, range, submit } = self.operations.remove(completion.tag);
+        let pending = self.pending.get_mut(index);
+        let Completion { at: complete, error, .. } = completion;
+        if let Some(since) = self.watched {
+            (self.watch)(&Traced {
+                disk: pending.disk,
+                op,
+                offset: range.offset,
+                length: range.length,
+                submit: submit.saturating_sub(since),
+                complete: complete.saturating_sub(since),
+                error,
+            });
+        }
+        if error != 0 {
+            pending.status = Status::Failed;
+        }
+        pending.operations -= 1;
+        if pending.operations == 0 {
+            let Pending { disk, ticket, status, .. } = self.pending.remove(index);
+            ended.push(Ended { disk, ticket, status });
+        }
+    }
+}
+
+/// Moves each piece, one after the other on the drive.
+fn each<E>(
+    pieces: &[Piece],
+    offset: Bytes,
+    mut one: impl FnMut(Bytes, &Piece) -> Result<std::io::Result<()>, E>,
+) -> Result<std::io::Result<()>, E> {
+    let mut offset = offset;
+    for piece in pieces {
+        if let Err(e) = one(offset, piece)? {
+            return Ok(Err(e));
+        }
+        offset += Bytes(u64::from(piece.length));
+    }
+    Ok(Ok(()))
+}
+
+/// Values by small numbers that are used again.
+struct Slab<T> {
+    values: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { values: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    fn insert(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.values[index as usize] = Some(value);
+                index
+            }
+            None => {
+                self.values.push(Some(value));
+                self.values.len() as u32 - 1
+            }
+        }
+    }
+
+    fn get(&self, index: u32) -> &T {
+        self.values[index as usize].as_ref().expect("in use")
+    }
+
+    fn get_mut(&mut self, index: u32) -> &mut T {
+        self.values[index as usize].as_mut().expect("in use")
+    }
+
+    fn remove(&mut self, index: u32) -> T {
+        self.free.push(index);
+        self.values[index as usize].take().expect("in use")
+    }
+}

@@ -1,0 +1,143 @@
+//! What can go wrong with a kernel, as the user sees it.
+
+use crate::vhost::message::Malformed;
+use assay_spec::Nanos;
+use std::fmt;
+use std::time::Duration;
+
+/// An error: what happened, and what to do next.
+#[derive(Debug)]
+pub struct Error {
+    /// A stable name, e.g. `linux-silent`, for `assay explain`.
+    pub id: &'static str,
+    /// What happened, to what.
+    pub message: String,
+    /// What to do next.
+    pub hint: String,
+    /// The cause, where the system gave one.
+    pub source: Option<std::io::Error>,
+}
+
+/// What `assay explain` says of each id.
+pub const EXPLANATIONS: &[(&str, &str)] = &[
+    (
+        "linux-asleep",
+        "The guest waits, no drive has anything to do, and no timer is set: nothing will ever \
+         happen. A program that waits for input does that, or two that wait for each other.",
+    ),
+    (
+        "linux-build",
+        "A step of building the kernel failed. It needs a compiler, 3 GB of room in the cache \
+         directory, and about ten minutes.",
+    ),
+    (
+        "linux-checksum",
+        "The source given with `--source` is not the pinned one. Results belong to one kernel, so \
+         another source is only taken from apt, which has checked its signature.",
+    ),
+    ("linux-command", "The guest has no such program: it sees this machine's files, read-only."),
+    (
+        "linux-ended",
+        "The kernel ended without leaving a result. What it said last stands in the message; was it \
+         killed, or is there too little memory?",
+    ),
+    ("linux-guest", "Something went wrong inside the guest, with its tools or its file system."),
+    (
+        "linux-limit",
+        "The guest lived longer, in its own time, than it may. Virtual time is cheap: what waits \
+         for ever gets old quickly.",
+    ),
+    ("linux-machine", "The kernel for virtual time runs on x86-64 Linux with /proc."),
+    ("linux-no-cache", "The kernel lies in the user's cache directory, and there is none."),
+    ("linux-no-ptrace", "User-Mode Linux runs the guest's processes by `ptrace`."),
+    ("linux-no-source", "The kernel's source could be neither fetched nor read."),
+    ("linux-no-tool", "A program of this machine that is needed is not installed."),
+    ("linux-not-built", "`linux(…)` needs a kernel, which `assay linux build` makes once."),
+    (
+        "linux-protocol",
+        "The kernel sent its drive or its clock what no kernel of the recipe sends. The guest is \
+         ended; nothing of what it measured is kept.",
+    ),
+    (
+        "linux-silent",
+        "The guest computed, and its clock stood still: in virtual time, computing takes none. A \
+         loop that waits for the clock by looking at it, or spins, never ends.",
+    ),
+    ("linux-source", "The kernel's source is not as the recipe knows it."),
+    ("linux-stopped", "Ctrl-C ended the guest."),
+    ("linux-system", "The system refused something that a guest needs."),
+    ("linux-tool", "A tool failed in the guest; its words come from the target as written."),
+];
+
+/// The result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error with advice.
+    pub fn new(id: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error { id, message: message.into(), hint: hint.into(), source: None }
+    }
+
+    /// The same error with the system's own cause.
+    #[must_use]
+    pub fn caused_by(mut self, source: std::io::Error) -> Error {
+        self.source = Some(source);
+        self
+    }
+
+    /// The system refused something that is needed.
+    pub(crate) fn system(what: &str, e: std::io::Error) -> Error {
+        let message = format!("{what}: the system does not allow it");
+        Error::new("linux-system", message, "`assay linux status` says what is missing")
+            .caused_by(e)
+    }
+
+    /// The kernel has computed for too long, with its clock standing still.
+    pub(crate) fn silent(silence: Duration) -> Error {
+        Error::new(
+            "linux-silent",
+            format!("the guest computed for {} s and its clock stood still", silence.as_secs()),
+            "what waits in a loop never ends in virtual time; `--watchdog TIME` allows more",
+        )
+    }
+
+    /// The kernel waits for nothing.
+    pub(crate) fn asleep(now: Nanos) -> Error {
+        Error::new(
+            "linux-asleep",
+            format!("after {now} the guest waits for something that will never happen"),
+            "the command may read from a terminal or wait for another process",
+        )
+    }
+
+    /// The guest lives longer than it may.
+    pub(crate) fn too_long(limit: Nanos) -> Error {
+        Error::new(
+            "linux-limit",
+            format!("the guest has not ended within {limit} of its time"),
+            "`--limit TIME` allows more",
+        )
+    }
+}
+
+impl From<Malformed> for Error {
+    fn from(Malformed(what): Malformed) -> Error {
+        Error::new(
+            "linux-protocol",
+            format!("the kernel broke the protocol of its drive: {what}"),
+            "`assay linux build` builds the kernel that this version knows",
+        )
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        match &self.source {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

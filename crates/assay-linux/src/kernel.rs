@@ -1,0 +1,107 @@
+//! The kernel that was built, and whether this machine can run it.
+
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// Largest state of the processor's floating-point and vector registers that the kernel is built
+/// for, in bytes.
+const REGISTERS_MAX: u64 = 11_264;
+
+/// A kernel, ready to run.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The binary.
+    pub path: PathBuf,
+    /// Which it is: version and what it was built from, in words.
+    pub identity: String,
+}
+
+/// Where kernels lie: the user's cache directory.
+///
+/// # Errors
+/// If there is no home directory.
+pub fn cache() -> Result<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let home = || set("HOME").map(|home| home.join(".cache"));
+    let base =
+        set("ASSAY_CACHE").or_else(|| Some(set("XDG_CACHE_HOME").or_else(home)?.join("assay")));
+    base.ok_or_else(|| {
+        let hint = "set HOME, or ASSAY_CACHE to a directory with 3 GB of room";
+        Error::new("linux-no-cache", "there is no place for a kernel", hint)
+    })
+}
+
+/// The kernel in the cache.
+///
+/// # Errors
+/// If there is none, or the machine cannot run it.
+pub fn find() -> Result<Kernel> {
+    let directory = cache()?.join("linux");
+    let path = directory.join("linux");
+    let identity = std::fs::read_to_string(directory.join("identity")).unwrap_or_default();
+    if !path.exists() || identity.is_empty() {
+        return Err(Error::new(
+            "linux-not-built",
+            "the kernel for virtual time is not built",
+            "`assay linux build` builds it once, in about ten minutes",
+        ));
+    }
+    can_run()?;
+    Ok(Kernel { path, identity: identity.trim().to_owned() })
+}
+
+/// Whether this machine can run the kernel at all.
+///
+/// # Errors
+/// If not: why, and what to do.
+pub fn can_run() -> Result<()> {
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        let message = "User-Mode Linux runs on x86-64 Linux only";
+        return Err(Error::new("linux-machine", message, "take a machine of that kind"));
+    }
+    if !Path::new("/proc/sys/kernel").exists() {
+        let message = "/proc is not mounted";
+        return Err(Error::new("linux-machine", message, "mount it: `mount -t proc proc /proc`"));
+    }
+    for tool in ["setarch", "setpriv"] {
+        tool_path(tool).ok_or_else(|| missing(tool, "util-linux"))?;
+    }
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    if scope.is_ok_and(|scope| scope.trim() == "3") {
+        let message = "ptrace is switched off on this machine (kernel.yama.ptrace_scope is 3)";
+        let hint = "User-Mode Linux needs it; only a reboot with another setting brings it back";
+        return Err(Error::new("linux-no-ptrace", message, hint));
+    }
+    check_registers()
+}
+
+/// Whether the processor's registers fit the kernel. What the system tells every process is how
+/// large a signal's frame is at least: the registers and less than a kilobyte.
+fn check_registers() -> Result<()> {
+    const AT_MINSIGSTKSZ: u64 = 51;
+    const FRAME: u64 = 1024;
+    let auxiliary = std::fs::read("/proc/self/auxv").unwrap_or_default();
+    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("8 bytes"));
+    let mut pairs = auxiliary.chunks_exact(16).map(|pair| (word(&pair[..8]), word(&pair[8..])));
+    let frame = pairs.find(|(key, _)| *key == AT_MINSIGSTKSZ).map_or(0, |(_, value)| value);
+    if frame <= REGISTERS_MAX + FRAME {
+        return Ok(());
+    }
+    let message =
+        format!("this processor's registers need {frame} bytes, more than the kernel knows");
+    let hint = "please report it: the recipe needs a larger number";
+    Err(Error::new("linux-machine", message, hint))
+}
+
+/// Where a program is, if it is anywhere.
+pub fn tool_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    places.map(|place| place.join(name)).find(|path| path.is_file())
+}
+
+/// A program is not there.
+pub fn missing(tool: &str, package: &str) -> Error {
+    let hint = format!("install it; on Debian: `apt-get install {package}`");
+    Error::new("linux-no-tool", format!("`{tool}` is not installed"), hint)
+}

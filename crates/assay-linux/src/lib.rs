@@ -1,0 +1,17 @@
+//! LINUX IN VIRTUAL TIME: the real kernel, on modelled drives, with the model as its clock.
+
+#![forbid(unsafe_code)]
+
+pub mod boot;
+pub mod clock;
+pub mod disks;
+pub mod error;
+pub mod guest;
+pub mod kernel;
+pub mod machine;
+pub mod recipe;
+pub mod store;
+pub mod vhost;
+mod wire;
+
+pub use error::{Error, Result};

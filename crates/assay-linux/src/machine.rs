@@ -1,0 +1,400 @@
+//! A kernel at work: its clock, its drives, its end.
+//!
+//! The kernel is one thread in one process and every exchange with it is answered before it goes
+//! on, so one loop serves the clock and all drives without locks.
+//!
+//! *Rules.* An event of a drive comes before the kernel's own at the same time. A completion is
+//! delivered only while the kernel waits. The kernel never runs past the next event of a drive. If
+//! the kernel waits and nothing will ever happen, or says nothing for longer than the watchdog
+//! allows, or lives longer than it may, it is ended and the reason said.
+
+use crate::clock::{FOREVER, KERNEL_ID, Kind, MESSAGE, Message, Page, Schedule};
+use crate::disks::{Disks, Ended};
+use crate::error::{Error, Result};
+use crate::guest::Signal;
+use crate::vhost::message::{Ask, HEADER, Malformed, call};
+use crate::vhost::session::Session;
+use crate::wire::{self, Received};
+use assay_spec::{Bytes, Nanos};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+/// The date at which every guest boots: 1 January 2010.
+const DATE: u64 = 1_262_304_000_000_000_000;
+
+/// What a machine may use up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Virtual time.
+    pub time: Nanos,
+    /// Wall-clock time in which the kernel says nothing: it computes, and its clock stands still.
+    pub silence: Duration,
+    /// Asked now and then: whether to stop.
+    pub stop: fn() -> bool,
+}
+
+/// The sockets that a kernel connects to.
+pub struct Sockets {
+    /// The clock's.
+    pub clock: UnixListener,
+    /// The drives', in order.
+    pub disks: Vec<UnixListener>,
+}
+
+/// One drive's connection.
+struct Link {
+    listener: UnixListener,
+    stream: Option<UnixStream>,
+    /// Where the device asks back.
+    backend: Option<UnixStream>,
+    session: Session,
+}
+
+/// A kernel's clock and drives.
+pub struct Machine<'w> {
+    disks: Disks<'w>,
+    links: Vec<Link>,
+    listener: UnixListener,
+    control: Option<UnixStream>,
+    page: Page,
+    is_shared: bool,
+    now: Nanos,
+    request: Option<Nanos>,
+    is_waiting: bool,
+    sequence: u32,
+    limits: Limits,
+    ended: Vec<Ended>,
+    has_connected: bool,
+}
+
+/// Something that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ready {
+    Connect,
+    Control,
+    ConnectDisk(usize),
+    Disk(usize),
+    Gone,
+}
+
+impl<'w> Machine<'w> {
+    /// Puts drives behind sockets. `sector` is the size of their blocks.
+    ///
+    /// # Errors
+    /// If the system has no memory files.
+    pub fn new(
+        disks: Disks<'w>,
+        sockets: Sockets,
+        sector: Bytes,
+        schedule: Schedule,
+        limits: Limits,
+    ) -> Result<Self> {
+        let session = |d: &crate::disks::DiskSetup| Session::new(d.capacity, sector, d.discards);
+        let sessions = disks.disks().iter().map(session);
+        let link = |(listener, session)| Link { listener, stream: None, backend: None, session };
+        let links = sockets.disks.into_iter().zip(sessions).map(link).collect();
+        Ok(Machine {
+            disks,
+            links,
+            listener: sockets.clock,
+            control: None,
+            page: Page::new(schedule).map_err(|e| Error::system("memory for the clock", e))?,
+            is_shared: false,
+            now: Nanos::ZERO,
+            request: None,
+            is_waiting: false,
+            sequence: 0,
+            limits,
+            ended: Vec::new(),
+            has_connected: false,
+        })
+    }
+
+    /// The drives.
+    pub fn disks(&mut self) -> &mut Disks<'w> {
+        &mut self.disks
+    }
+
+    /// The guest's time.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Serves the kernel whose end `process` shows, until then.
+    ///
+    /// # Errors
+    /// If the kernel cannot go on, breaks the rules, or uses up what it may.
+    pub fn serve(&mut self, process: BorrowedFd<'_>) -> Result<()> {
+        loop {
+            match self.wait(process)? {
+                Ready::Connect => {
+                    let control = wire::accept(&self.listener)?;
+                    self.control = Some(control);
+                    self.has_connected = true;
+                }
+                Ready::ConnectDisk(disk) => {
+                    self.links[disk].stream = Some(wire::accept(&self.links[disk].listener)?);
+                }
+                Ready::Control => self.control_message()?,
+                Ready::Disk(disk) => self.disk_message(disk)?,
+                Ready::Gone => return Ok(()),
+            }
+            if self.is_waiting {
+                self.go_on()?;
+            }
+        }
+    }
+
+    /// Waits until something is ready.
+    fn wait(&self, process: BorrowedFd<'_>) -> Result<Ready> {
+        let mut ready = vec![(Ready::Gone, process)];
+        for (disk, link) in self.links.iter().enumerate() {
+            ready.push(match &link.stream {
+                Some(stream) => (Ready::Disk(disk), stream.as_fd()),
+                None => (Ready::ConnectDisk(disk), link.listener.as_fd()),
+            });
+        }
+        match &self.control {
+            Some(control) => ready.push((Ready::Control, control.as_fd())),
+            None if self.has_connected => {}
+            None => ready.push((Ready::Connect, self.listener.as_fd())),
+        }
+        let fds: Vec<BorrowedFd<'_>> = ready.iter().map(|(_, fd)| *fd).collect();
+        // What the kernel said comes before its end, which stands first.
+        Ok(ready[wire::poll(&fds, &self.limits)?].0)
+    }
+
+    /// Takes one message about the time.
+    fn control_message(&mut self) -> Result<()> {
+        let Some(message) = self.read_control()? else {
+            self.control = None;
+            return Ok(());
+        };
+        self.handle(message)
+    }
+
+    fn read_control(&mut self) -> Result<Option<Message>> {
+        let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
+        let mut bytes = [0; MESSAGE];
+        match control.read_exact(&mut bytes) {
+            Ok(()) => {}
+            Err(_) => return Ok(None),
+        }
+        Message::parse(&bytes).map(Some).ok_or_else(|| broken("a message about time of no kind"))
+    }
+
+    /// What a message of the kernel's clock means.
+    fn handle(&mut self, message: Message) -> Result<()> {
+        let mut time = 0;
+        match message.kind {
+            Kind::Start => return self.welcome(message),
+            Kind::Get => time = self.time()?.0,
+            Kind::GetDate => time = DATE,
+            Kind::Update => self.now = self.now.max(Nanos(message.time)),
+            Kind::Request => self.request = Some(Nanos(message.time)),
+            Kind::Wait => {
+                self.now = self.time()?;
+                self.is_waiting = true;
+                if self.is_shared {
+                    return Ok(());
+                }
+            }
+            Kind::Broadcast => {
+                let (signal, at) = Signal::parse(message.time);
+                self.now = self.time()?.max(at);
+                if signal != Signal::Time {
+                    self.disks.set_watched(self.now, signal == Signal::Watch);
+                }
+            }
+            Kind::Ack | Kind::Run | Kind::FreeUntil => {
+                return Err(broken("an answer to what was not asked"));
+            }
+        }
+        self.tell(Message { kind: Kind::Ack, sequence: message.sequence, time })
+    }
+
+    /// Answers the first message: with the page, and who is who on it.
+    fn welcome(&mut self, message: Message) -> Result<()> {
+        let time = u64::from(KERNEL_ID);
+        let ack = Message { kind: Kind::Ack, sequence: message.sequence, time };
+        let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
+        wire::send(control, &ack.bytes(), &[self.page.fd(), self.page.fd()])
+    }
+
+    fn tell(&mut self, message: Message) -> Result<()> {
+        let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
+        control.write_all(&message.bytes()).map_err(|e| Error::system("the kernel's clock", e))
+    }
+
+    /// Tells the kernel something and waits until it knows.
+    fn tell_and_wait(&mut self, kind: Kind, time: Nanos) -> Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.tell(Message { kind, sequence: self.sequence, time: time.0 })?;
+        loop {
+            let message = self.read_control()?.ok_or_else(|| broken("the clock is gone"))?;
+            if message.kind == Kind::Ack {
+                return Ok(());
+            }
+            self.handle(message)?;
+        }
+    }
+
+    /// What time it is in the guest.
+    fn time(&mut self) -> Result<Nanos> {
+        self.is_shared = self.page.is_used().map_err(clock)?;
+        if self.is_shared && !self.is_waiting {
+            // A peer that turns its clock back must not turn the drives' back.
+            self.now = self.now.max(self.page.now().map_err(clock)?);
+        }
+        Ok(self.now)
+    }
+
+    /// The kernel waits: lets the drives work until it has something to do.
+    fn go_on(&mut self) -> Result<()> {
+        if self.is_shared {
+            self.page.set_running(0).map_err(clock)?;
+        }
+        loop {
+            let wanted = match self.is_shared {
+                true => self.page.request().map_err(clock)?,
+                false => self.request,
+            };
+            let wanted = wanted.filter(|at| *at < FOREVER);
+            let event = self.disks.next_event();
+            match (event, wanted) {
+                (Some(at), _) if wanted.is_none_or(|wanted| at <= wanted) => self.step(at)?,
+                (_, Some(wanted)) => return self.run(wanted.max(self.now)),
+                _ => return Err(Error::asleep(self.now)),
+            }
+            if self.control.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The drives' next event happens.
+    fn step(&mut self, at: Nanos) -> Result<()> {
+        self.set_now(at)?;
+        let mut ended = std::mem::take(&mut self.ended);
+        self.disks.advance(self.now, &mut ended);
+        for disk in 0..self.links.len() {
+            let mut any = false;
+            for one in ended.iter().filter(|one| one.disk == disk) {
+                self.links[disk].session.end(one.ticket, one.status)?;
+                any = true;
+            }
+            if any {
+                self.call(disk)?;
+            }
+        }
+        ended.clear();
+        self.ended = ended;
+        Ok(())
+    }
+
+    fn set_now(&mut self, at: Nanos) -> Result<()> {
+        self.now = self.now.max(at);
+        if self.now > self.limits.time {
+            return Err(Error::too_long(self.limits.time));
+        }
+        if self.is_shared {
+            self.page.set_now(self.now).map_err(clock)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the kernel that requests of a drive have ended, and waits until it knows.
+    fn call(&mut self, disk: usize) -> Result<()> {
+        let gone = || broken("a drive that cannot ask back");
+        let backend = self.links[disk].backend.as_mut().ok_or_else(gone)?;
+        backend.write_all(&call(0)).map_err(|e| Error::system("the kernel's drive", e))?;
+        loop {
+            let backend = self.links[disk].backend.as_ref().ok_or_else(gone)?;
+            let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
+            let is_answered = wire::poll(&[control.as_fd(), backend.as_fd()], &self.limits)? == 1;
+            if is_answered {
+                let mut answer = [0; HEADER + 8];
+                let backend = self.links[disk].backend.as_mut().ok_or_else(gone)?;
+                return backend.read_exact(&mut answer).map_err(|_| broken("a drive hung up"));
+            }
+            self.control_message()?;
+        }
+    }
+
+    /// The kernel may run freely until then: a drive's next event, or the end of its life.
+    fn free_until(&self) -> Nanos {
+        let event = self.disks.next_event().unwrap_or(FOREVER);
+        event.min(self.limits.time)
+    }
+
+    /// The kernel may run from `at` on, freely up to the next event of a drive.
+    fn run(&mut self, at: Nanos) -> Result<()> {
+        self.set_now(at)?;
+        let free = self.free_until();
+        self.request = None;
+        if self.is_shared {
+            self.page.set_free_until(free).map_err(clock)?;
+            self.page.set_running(KERNEL_ID).map_err(clock)?;
+            self.is_waiting = false;
+            self.sequence = self.sequence.wrapping_add(1);
+            return self.tell(Message { kind: Kind::Run, sequence: self.sequence, time: at.0 });
+        }
+        self.tell_and_wait(Kind::FreeUntil, free)?;
+        self.is_waiting = false;
+        self.tell_and_wait(Kind::Run, at)
+    }
+
+    /// Takes one message to a drive.
+    fn disk_message(&mut self, disk: usize) -> Result<()> {
+        let stream = self.links[disk].stream.as_mut();
+        let stream = stream.ok_or_else(|| broken("a drive that is gone"))?;
+        let Some(Received { header, payload, fds }) = wire::receive(stream)? else {
+            self.links[disk].stream = None;
+            self.links[disk].backend = None;
+            return Ok(());
+        };
+        let ask = Ask::parse(header.request, &payload)?;
+        let answer =
+            self.links[disk].session.answer(header.request, ask, header.wants_reply, fds)?;
+        if let Some(backend) = answer.backend {
+            let backend = UnixStream::from(backend);
+            wire::set_patience(&backend)?;
+            self.links[disk].backend = Some(backend);
+        }
+        if answer.is_kick {
+            self.kick(disk)?;
+        }
+        if let (Some(reply), Some(stream)) = (answer.reply, &mut self.links[disk].stream) {
+            stream.write_all(&reply).map_err(|e| Error::system("the kernel's drive", e))?;
+        }
+        Ok(())
+    }
+
+    /// There is something in a drive's ring.
+    fn kick(&mut self, disk: usize) -> Result<()> {
+        let now = self.time()?;
+        let before = self.free_until();
+        while let Some((ticket, request)) = self.links[disk].session.take()? {
+            let memory = self.links[disk].session.memory();
+            self.disks.submit(now, disk, ticket, &request, memory)?;
+        }
+        let free = self.free_until();
+        if free == before || self.is_waiting {
+            return Ok(());
+        }
+        match self.is_shared {
+            true => self.page.set_free_until(free).map_err(clock),
+            false => self.tell_and_wait(Kind::FreeUntil, free),
+        }
+    }
+}
+
+fn clock(e: std::io::Error) -> Error {
+    Error::system("the clock's memory", e)
+}
+
+fn broken(what: &str) -> Error {
+    Error::from(Malformed(what.to_owned()))
+}

@@ -1,0 +1,183 @@
+//! What a request of the guest asks of its disk: virtio-blk.
+//!
+//! After the OASIS Virtio 1.1 specification, section 5.2. A request is a header of 16 bytes, data,
+//! and a last byte for the status.
+
+use super::memory::Memory;
+use super::message::{Malformed, wide, word};
+use super::ring::Piece;
+use assay_spec::{Bytes, Op};
+
+/// Bytes of a sector, whatever the blocks of the drive are.
+pub const SECTOR: u64 = 512;
+const HEADER: usize = 16;
+/// Segments of a discard at most.
+pub const SEGMENTS_MAX: u32 = 16;
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    /// As asked.
+    Fine = 0,
+    /// Not, or not all of it.
+    Failed = 1,
+    /// The device does not do that.
+    Unsupported = 2,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Data from the drive to these pieces.
+    Read(Vec<Piece>),
+    /// Data from these pieces to the drive.
+    Write(Vec<Piece>),
+    /// Everything written before shall be safe.
+    Flush,
+    /// These ranges hold nothing of worth any more.
+    Discard(Vec<Range>),
+    /// These ranges shall read as zeros.
+    WriteZeroes(Vec<Range>),
+    /// The name of the device, into this piece.
+    Name(Piece),
+    /// Anything else.
+    Unknown,
+}
+
+/// Bytes of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// First byte.
+    pub offset: Bytes,
+    /// How many.
+    pub length: Bytes,
+}
+
+/// A request, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockRequest {
+    /// What is asked.
+    pub ask: Ask,
+    /// First byte on the drive, of a read or write.
+    pub offset: Bytes,
+    /// Where the status goes.
+    pub status: u64,
+    /// Bytes that the device writes in all, the status among them.
+    pub writable: u32,
+}
+
+impl BlockRequest {
+    /// Takes a chain apart.
+    ///
+    /// # Errors
+    /// If there is no header or no place for the status.
+    pub fn parse(memory: &Memory, mut pieces: Vec<Piece>) -> Result<BlockRequest, Malformed> {
+        let writable = pieces.iter().filter(|p| p.is_writable).map(|p| p.length).sum();
+        let first = pieces.first_mut().filter(|p| !p.is_writable && p.length as usize >= HEADER);
+        let first = first.ok_or_else(|| Malformed("a request without a header".into()))?;
+        let header: [u8; HEADER] = memory.array(first.guest)?;
+        first.guest += HEADER as u64;
+        first.length -= HEADER as u32;
+        let last = pieces.last_mut().filter(|p| p.is_writable && p.length > 0);
+        let last = last.ok_or_else(|| Malformed("a request without a place for its end".into()))?;
+        last.length -= 1;
+        let status = last.guest + u64::from(last.length);
+        pieces.retain(|p| p.length > 0);
+        let kind = word(&header, 0).expect("16 bytes");
+        let sector = wide(&header, 8).expect("16 bytes");
+        let offset = sector.checked_mul(SECTOR).map_or(Bytes(u64::MAX), Bytes);
+        let all = |is_writable| pieces.iter().all(|p| p.is_writable == is_writable);
+        let ask = match kind {
+            0 if all(true) => Ask::Read(pieces),
+            1 if all(false) => Ask::Write(pieces),
+            4 => Ask::Flush,
+            8 => pieces.iter().find(|p| p.is_writable).map_or(Ask::Unknown, |p| Ask::Name(*p)),
+            11 if all(false) => Ask::Discard(ranges(memory, &pieces)?),
+            13 if all(false) => Ask::WriteZeroes(ranges(memory, &pieces)?),
+            _ => Ask::Unknown,
+        };
+        Ok(BlockRequest { ask, offset, status, writable })
+    }
+
+    /// The operations on the drive that this is, on one of `capacity`; `None` if it lies outside,
+    /// or has no sectors where it must have some.
+    pub fn operations(&self, capacity: Bytes) -> Option<Vec<(Op, Range)>> {
+        let data = |op, pieces: &[Piece]| {
+            let length = Bytes(pieces.iter().map(|p| u64::from(p.length)).sum());
+            Some(vec![(op, Range { offset: self.offset, length }.within(capacity)?)])
+        };
+        let each = |op, ranges: &[Range]| {
+            let all = ranges.iter().map(|r| Some((op, r.within(capacity)?)));
+            all.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+        };
+        match &self.ask {
+            Ask::Read(pieces) => data(Op::Read, pieces),
+            Ask::Write(pieces) => data(Op::Write, pieces),
+            Ask::Discard(ranges) => each(Op::Trim, ranges),
+            Ask::WriteZeroes(ranges) => each(Op::Write, ranges),
+            Ask::Flush => {
+                Some(vec![(Op::Flush, Range { offset: Bytes::ZERO, length: Bytes::ZERO })])
+            }
+            Ask::Name(_) | Ask::Unknown => Some(Vec::new()),
+        }
+    }
+}
+
+impl Range {
+    fn within(self, capacity: Bytes) -> Option<Range> {
+        let end = self.offset.0.checked_add(self.length.0)?;
+        let whole = self.length.0 > 0 && self.length.is_multiple_of(Bytes(SECTOR));
+        (whole && end <= capacity.0).then_some(self)
+    }
+}
+
+fn ranges(memory: &Memory, pieces: &[Piece]) -> Result<Vec<Range>, Malformed> {
+    const SEGMENT: usize = 16;
+    let total: usize = pieces.iter().map(|p| p.length as usize).sum();
+    if !total.is_multiple_of(SEGMENT) || total > SEGMENT * SEGMENTS_MAX as usize {
+        return Err(Malformed(format!("{total} bytes of ranges")));
+    }
+    let mut bytes = Vec::with_capacity(total);
+    for piece in pieces {
+        let start = bytes.len();
+        bytes.resize(start + piece.length as usize, 0);
+        memory.read(piece.guest, &mut bytes[start..])?;
+    }
+    let range = |segment: &[u8]| {
+        let bytes = |sectors: u64| sectors.checked_mul(SECTOR).map_or(Bytes(u64::MAX), Bytes);
+        Range {
+            offset: bytes(wide(segment, 0).expect("16 bytes")),
+            length: bytes(u64::from(word(segment, 8).expect("16 bytes"))),
+        }
+    };
+    Ok(bytes.chunks_exact(SEGMENT).map(range).collect())
+}
+
+/// The configuration space of a disk.
+pub fn config(capacity: Bytes, sector: Bytes) -> [u8; 60] {
+    const SEG_MAX: u32 = 254;
+    const DISCARD_SECTORS: u32 = 4 << 20;
+    let mut space = [0; 60];
+    let mut put = |at: usize, value: u32| space[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    let sectors = capacity.0 / SECTOR;
+    put(0, sectors as u32);
+    put(4, (sectors >> 32) as u32);
+    put(12, SEG_MAX);
+    put(20, sector.0 as u32);
+    put(36, DISCARD_SECTORS);
+    put(40, SEGMENTS_MAX);
+    put(44, (sector.0 / SECTOR) as u32);
+    put(48, DISCARD_SECTORS);
+    put(52, SEGMENTS_MAX);
+    space
+}
+
+/// Features of such a disk: segments, block size, flush, discard if it has that, zeroes.
+pub const fn features(discards: bool) -> u64 {
+    const INDIRECT: u64 = 1 << 28;
+    const PROTOCOL: u64 = 1 << 30;
+    const VERSION_1: u64 = 1 << 32;
+    let base = 1 << 2 | 1 << 6 | 1 << 9 | 1 << 14 | INDIRECT | PROTOCOL | VERSION_1;
+    if discards { base | 1 << 13 } else { base }
+}

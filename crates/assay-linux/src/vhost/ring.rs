@@ -1,0 +1,127 @@
+//! A split virtqueue: where the guest puts requests and finds their ends.
+//!
+//! After the OASIS Virtio 1.1 specification, section 2.6. All numbers are little-endian. A chain of
+//! descriptors can be wrong in any way; it is never followed further than it could honestly be.
+//!
+//! *Invariants.* Every head that was taken is given back once. No address outside the guest's
+//! memory is touched.
+
+use super::memory::Memory;
+use super::message::{Malformed, wide, word};
+
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
+const DESCRIPTOR: usize = 16;
+/// Descriptors of a chain at most: the longest table that a kernel makes.
+const CHAIN_MAX: usize = 1024;
+/// Bytes of a chain at most.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// A piece of a request in the guest's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it is.
+    pub guest: u64,
+    /// Bytes.
+    pub length: u32,
+    /// True if the device writes there.
+    pub is_writable: bool,
+}
+
+/// A ring, once it is set up.
+#[derive(Debug, Default)]
+pub struct Ring {
+    /// Entries.
+    pub length: u16,
+    /// Guest addresses of descriptors, used and available entries.
+    pub places: Option<[u64; 3]>,
+    /// Whether requests are taken.
+    pub is_enabled: bool,
+    /// The next available entry to look at.
+    pub next: u16,
+    used: u16,
+}
+
+impl Ring {
+    /// The ring begins anew at this entry.
+    pub fn restart(&mut self, base: u16) {
+        (self.next, self.used) = (base, base);
+    }
+
+    fn places(&self) -> Result<[u64; 3], Malformed> {
+        let is_whole = self.length.is_power_of_two();
+        self.places
+            .filter(|_| is_whole)
+            .ok_or_else(|| Malformed("a ring that is not set up".into()))
+    }
+
+    /// Takes the next request: its head and its pieces.
+    pub fn take(&mut self, memory: &Memory) -> Result<Option<(u16, Vec<Piece>)>, Malformed> {
+        let [descriptors, _, available] = self.places()?;
+        let index = u16::from_le_bytes(memory.array(add(available, 2)?)?);
+        if index == self.next {
+            return Ok(None);
+        }
+        if index.wrapping_sub(self.next) > self.length {
+            return Err(Malformed("more requests than the ring has entries".into()));
+        }
+        let entry = u64::from(self.next % self.length);
+        let head = u16::from_le_bytes(memory.array(add(available, 4 + 2 * entry)?)?);
+        self.next = self.next.wrapping_add(1);
+        Ok(Some((head, self.chain(memory, descriptors, head)?)))
+    }
+
+    fn chain(&self, memory: &Memory, table: u64, head: u16) -> Result<Vec<Piece>, Malformed> {
+        let mut pieces = Vec::new();
+        let (mut table, mut length, mut index) = (table, usize::from(self.length), head);
+        let mut indirect: Option<Vec<u8>> = None;
+        let mut total = 0;
+        loop {
+            if usize::from(index) >= length || pieces.len() >= CHAIN_MAX {
+                return Err(Malformed(format!("descriptor {index} of {length}")));
+            }
+            let at = usize::from(index) * DESCRIPTOR;
+            let bytes: [u8; DESCRIPTOR] = match &indirect {
+                Some(table) => table[at..at + DESCRIPTOR].try_into().expect("as long"),
+                None => memory.array(add(table, at as u64)?)?,
+            };
+            let guest = wide(&bytes, 0).expect("there");
+            let size = word(&bytes, 8).expect("there");
+            let flags = u16::from_le_bytes([bytes[12], bytes[13]]);
+            let next = u16::from_le_bytes([bytes[14], bytes[15]]);
+            if flags & INDIRECT != 0 {
+                let count = size as usize / DESCRIPTOR;
+                if indirect.is_some() || !pieces.is_empty() || !(1..=CHAIN_MAX).contains(&count) {
+                    return Err(Malformed(format!("a table of {size} bytes in a chain")));
+                }
+                let mut bytes = vec![0; count * DESCRIPTOR];
+                memory.read(guest, &mut bytes)?;
+                (table, length, index, indirect) = (guest, count, 0, Some(bytes));
+                continue;
+            }
+            total += u64::from(size);
+            if total > BYTES_MAX {
+                return Err(Malformed(format!("a request of more than {BYTES_MAX} bytes")));
+            }
+            pieces.push(Piece { guest, length: size, is_writable: flags & WRITE != 0 });
+            if flags & NEXT == 0 {
+                return Ok(pieces);
+            }
+            index = next;
+        }
+    }
+
+    /// Gives a request back; the device has written so many bytes of it.
+    pub fn give(&mut self, memory: &Memory, head: u16, written: u32) -> Result<(), Malformed> {
+        let [_, used, _] = self.places()?;
+        let entry = add(used, 4 + 8 * u64::from(self.used % self.length))?;
+        memory.write(entry, &[u32::from(head).to_le_bytes(), written.to_le_bytes()].concat())?;
+        self.used = self.used.wrapping_add(1);
+        memory.write(add(used, 2)?, &self.used.to_le_bytes())
+    }
+}
+
+fn add(address: u64, offset: u64) -> Result<u64, Malformed> {
+    address.checked_add(offset).ok_or_else(|| Malformed("a ring beyond the end of memory".into()))
+}

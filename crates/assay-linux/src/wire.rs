@@ -1,0 +1,101 @@
+//! What passes through the sockets between a kernel and us: bytes, and descriptors beside them.
+
+use crate::error::{Error, Result};
+use crate::machine::Limits;
+use crate::vhost::message::{HEADER, Header, Malformed};
+use rustix::event::{self, PollFd, PollFlags, Timespec};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use std::io::{IoSlice, IoSliceMut, Read};
+use std::mem::MaybeUninit;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+/// How long a peer may take for the rest of a message it has begun.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Takes a connection.
+pub(crate) fn accept(listener: &UnixListener) -> Result<UnixStream> {
+    let (stream, _) = listener.accept().map_err(|e| Error::system("a connection", e))?;
+    set_patience(&stream)?;
+    Ok(stream)
+}
+
+/// Whoever has begun a message must end it soon.
+pub(crate) fn set_patience(stream: &UnixStream) -> Result<()> {
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|e| Error::system("a connection", e))
+}
+
+/// Waits until one of `fds` is ready; the last of those that are.
+pub(crate) fn poll(fds: &[BorrowedFd<'_>], limits: &Limits) -> Result<usize> {
+    /// How long a wish to stop may go unheard.
+    const STRETCH: Duration = Duration::from_millis(500);
+    let mut polled: Vec<PollFd<'_>> =
+        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let mut silent = Duration::ZERO;
+    loop {
+        if (limits.stop)() {
+            return Err(Error::new("linux-stopped", "stopped", "run it again"));
+        }
+        let stretch = Timespec::try_from(STRETCH).expect("half a second");
+        match event::poll(&mut polled, Some(&stretch)) {
+            Ok(0) => silent += STRETCH,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(Error::system("waiting for the kernel", e.into())),
+            Ok(_) => {
+                let last = polled.iter().rposition(|fd| !fd.revents().is_empty());
+                return Ok(last.expect("poll says that one is"));
+            }
+        }
+        if silent >= limits.silence {
+            return Err(Error::silent(limits.silence));
+        }
+    }
+}
+
+/// Sends bytes with two descriptors.
+pub(crate) fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>; 2]) -> Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut passed = SendAncillaryBuffer::new(&mut space);
+    passed.push(SendAncillaryMessage::ScmRights(fds));
+    let sent = sendmsg(stream, &[IoSlice::new(bytes)], &mut passed, SendFlags::NOSIGNAL);
+    sent.map(|_| ()).map_err(|e| Error::system("the kernel's clock", e.into()))
+}
+
+/// A message to a drive.
+pub(crate) struct Received {
+    /// What it is.
+    pub(crate) header: Header,
+    /// What follows it.
+    pub(crate) payload: Vec<u8>,
+    /// What came beside it.
+    pub(crate) fds: Vec<OwnedFd>,
+}
+
+/// The next message to a drive; `None` if there will be none.
+pub(crate) fn receive(stream: &mut UnixStream) -> Result<Option<Received>> {
+    let mut head = [0; HEADER];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut passed = RecvAncillaryBuffer::new(&mut space);
+    let mut into = [IoSliceMut::new(&mut head)];
+    let received = recvmsg(&*stream, &mut into, &mut passed, RecvFlags::CMSG_CLOEXEC);
+    let got = received.map_or(0, |message| message.bytes);
+    if got == 0 {
+        return Ok(None);
+    }
+    let mut fds = Vec::new();
+    for message in passed.drain() {
+        if let RecvAncillaryMessage::ScmRights(passed) = message {
+            fds.extend(passed);
+        }
+    }
+    let cut = |_| Error::from(Malformed("a message to a drive that is cut off".into()));
+    stream.read_exact(&mut head[got..]).map_err(cut)?;
+    let header = Header::parse(&head)?;
+    let mut payload = vec![0; header.size];
+    stream.read_exact(&mut payload).map_err(cut)?;
+    Ok(Some(Received { header, payload, fds }))
+}

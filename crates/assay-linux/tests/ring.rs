@@ -1,0 +1,87 @@
+//! A request through the ring and back, as an honest kernel sends it.
+
+use assay_linux::vhost::block::{Ask as BlockAsk, Status};
+use assay_linux::vhost::message::{Ask, Region};
+use assay_linux::vhost::session::Session;
+use assay_spec::{Bytes, Op};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+const MEMORY: u64 = 1 << 16;
+/// The kernel has its memory elsewhere in its own space.
+const USER: u64 = 0x7000_0000;
+
+fn session(memory: &File) -> Session {
+    let mut session = Session::new(Bytes::GIB, Bytes(512), false);
+    let region = Region { guest: 0, size: MEMORY, user: USER, offset: 0 };
+    let asks = [
+        Ask::SetMemTable(vec![region]),
+        Ask::SetVringNum(0, 8),
+        Ask::SetVringBase(0, 0),
+        Ask::SetVringAddr(0, [USER, USER + 0x2000, USER + 0x1000]),
+        Ask::SetVringEnable(0, true),
+    ];
+    for ask in asks {
+        let files = match &ask {
+            Ask::SetMemTable(_) => vec![memory.try_clone().unwrap().into()],
+            _ => Vec::new(),
+        };
+        session.answer(0, ask, true, files).unwrap();
+    }
+    session
+}
+
+fn put(memory: &File, at: u64, value: &[u8]) {
+    memory.write_all_at(value, at).unwrap();
+}
+
+/// A descriptor: where, how long, flags (1 next, 2 for the device to write), next.
+fn describe(memory: &File, index: u64, guest: u64, length: u32, flags: u16, next: u16) {
+    put(memory, index * 16, &guest.to_le_bytes());
+    put(memory, index * 16 + 8, &length.to_le_bytes());
+    put(memory, index * 16 + 12, &flags.to_le_bytes());
+    put(memory, index * 16 + 14, &next.to_le_bytes());
+}
+
+#[test]
+fn a_read_is_taken_and_given_back_once() {
+    let memory = tempfile::tempfile().unwrap();
+    memory.set_len(MEMORY).unwrap();
+    let mut session = session(&memory);
+    assert!(session.take().unwrap().is_none(), "an empty ring");
+    put(&memory, 0x4000, &0_u32.to_le_bytes());
+    put(&memory, 0x4008, &100_u64.to_le_bytes());
+    describe(&memory, 3, 0x4000, 16, 1, 5);
+    describe(&memory, 5, 0x5000, 4096, 3, 6);
+    describe(&memory, 6, 0x6000, 1, 2, 0);
+    put(&memory, 0x1004, &3_u16.to_le_bytes());
+    put(&memory, 0x1002, &1_u16.to_le_bytes());
+    put(&memory, 0x6000, &[0xff]);
+    let (ticket, request) = session.take().unwrap().expect("one request");
+    assert!(session.take().unwrap().is_none(), "only one");
+    assert!(matches!(&request.ask, BlockAsk::Read(pieces) if pieces.len() == 1));
+    let operations = request.operations(Bytes::GIB).expect("within");
+    assert_eq!(operations.len(), 1);
+    let (op, range) = operations[0];
+    assert_eq!((op, range.offset, range.length), (Op::Read, Bytes(51_200), Bytes(4096)));
+    assert!(request.operations(Bytes(51_200 + 4095)).is_none(), "beyond the end");
+    assert!(request.operations(Bytes(51_200 + 4096)).is_some(), "just within");
+    session.end(ticket, Status::Fine).unwrap();
+    let mut used = [0; 12];
+    memory.read_exact_at(&mut used, 0x2000).unwrap();
+    assert_eq!(used[2..4], 1_u16.to_le_bytes(), "one is used");
+    assert_eq!(used[4..8], 3_u32.to_le_bytes(), "the head that was taken");
+    assert_eq!(used[8..12], 4097_u32.to_le_bytes(), "data and status");
+    let mut status = [0; 1];
+    memory.read_exact_at(&mut status, 0x6000).unwrap();
+    assert_eq!(status, [0]);
+}
+
+#[test]
+fn memory_that_was_cut_off_is_an_error() {
+    let memory = tempfile::tempfile().unwrap();
+    memory.set_len(MEMORY).unwrap();
+    let mut session = session(&memory);
+    memory.set_len(0).unwrap();
+    assert!(session.take().is_err());
+}

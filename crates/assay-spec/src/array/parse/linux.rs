@@ -1,0 +1,241 @@
+//! From text to Linux on drives.
+
+use super::Parser;
+use crate::decode::{Decoded, Source, quantity};
+use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
+use crate::linux::{FILESYSTEMS, Ground, LinuxSpec, SCHEDULERS, Settings};
+use crate::units::{Bytes, SIZE_EXPECTED, TIME_EXPECTED};
+use std::ops::{Range, RangeInclusive};
+
+const OPTIONS: [&str; 8] =
+    ["fs", "scheduler", "readahead", "memory", "queue_depth", "host", "mkfs", "mount"];
+
+/// Reads Linux on drives.
+///
+/// # Errors
+/// What is wrong, at its column, and what to write instead.
+pub fn parse_linux(text: &str) -> Decoded<LinuxSpec> {
+    let parser = Parser { source: Source { file: "target", text } };
+    let span = parser.trimmed(0..text.len());
+    parser.balanced(&span)?;
+    let open = parser.text(&span).find('(').expect("as `is_linux` says");
+    let inner = span.start + open + 1..span.end - 1;
+    let mut reader = Reader {
+        parser: &parser,
+        seen: Vec::new(),
+        ground: None,
+        is_raw: false,
+        settings: Settings::default(),
+    };
+    for part in parser.parts(&inner) {
+        reader.item(part)?;
+    }
+    reader.finish(&span)
+}
+
+/// What has been read so far.
+struct Reader<'p, 'a> {
+    parser: &'p Parser<'a>,
+    seen: Vec<(&'static str, Range<usize>)>,
+    ground: Option<Ground>,
+    is_raw: bool,
+    settings: Settings,
+}
+
+impl Reader<'_, '_> {
+    fn item(&mut self, part: Range<usize>) -> Decoded<()> {
+        let text = self.parser.text(&part);
+        let key = text.split('=').next().unwrap_or_default().trim();
+        if text.is_empty() {
+            let expected = "a drive such as `sim:wd-raptor`, or an option such as `fs=ext4`";
+            let hint = "remove the comma, or write what is missing";
+            let message = "nothing between commas";
+            return Err(self.parser.error(Kind::Syntax, &part, message, expected, hint));
+        }
+        if text == "raw" {
+            self.is_raw = true;
+            return Ok(());
+        }
+        if text.contains('=') && !key.contains(['(', ':']) {
+            return self.option(&part);
+        }
+        if self.ground.is_some() {
+            let message = "a second device";
+            let hint = "several drives make an array: `md-raid0(sim:a, sim:b)`";
+            return Err(self.parser.error(Kind::Impossible, &part, message, "one", hint));
+        }
+        self.ground = Some(self.ground(part)?);
+        Ok(())
+    }
+
+    fn ground(&self, part: Range<usize>) -> Decoded<Ground> {
+        let text = self.parser.text(&part);
+        if text.starts_with("md-") {
+            let array = self.parser.array(part.start + "md-".len()..part.end, 0)?;
+            if let Some(card) = &array.controller {
+                let message = format!("the kernel makes this array, not `{card}`");
+                let hint = "`@` hangs a member on a card; `raid0(…)` without `md-` is the card's";
+                let expected = "no `controller`";
+                return Err(self.parser.error(Kind::Impossible, &part, message, expected, hint));
+            }
+            if array.fail_at.is_some() || array.rebuild.is_some() {
+                let message = "the kernel's array with a failure at a time, or with spares";
+                let hint =
+                    "`failed=1` starts it degraded; `assay linux run` can run `mdadm` itself";
+                let expected = "`failed` alone";
+                return Err(self.parser.error(Kind::Impossible, &part, message, expected, hint));
+            }
+            return Ok(Ground::Array(array));
+        }
+        if let Some(rest) = text.strip_prefix("raid-z") {
+            let open = part.start + text.len() - rest.len();
+            return self.pool(open..part.end);
+        }
+        let mut members = self.parser.member(part.clone(), 0)?;
+        if members.len() != 1 {
+            let message = "several drives, and no array of them";
+            let hint = format!("write `md-raid0({text})`");
+            return Err(self.parser.error(Kind::Impossible, &part, message, "one drive", hint));
+        }
+        Ok(Ground::Drive(members.remove(0)))
+    }
+
+    /// The drives of a pool, in parentheses.
+    fn pool(&self, span: Range<usize>) -> Decoded<Ground> {
+        let mut members = Vec::new();
+        let text = self.parser.text(&span);
+        if text.starts_with('(') && text.ends_with(')') {
+            for part in self.parser.parts(&(span.start + 1..span.end - 1)) {
+                members.extend(self.parser.member(part, 0)?);
+            }
+        }
+        if members.len() >= 2 {
+            return Ok(Ground::RaidZ(members));
+        }
+        let message = "a raid-z of fewer than two drives";
+        let (expected, hint) = ("two drives or more", "e.g. `raid-z(sim:x25-m-g2*5)`");
+        Err(self.parser.error(Kind::OutOfRange, &span, message, expected, hint))
+    }
+
+    fn option(&mut self, part: &Range<usize>) -> Decoded<()> {
+        let parser = self.parser;
+        let at = parser.text(part).find('=').expect("asked before");
+        let key_span = parser.trimmed(part.start..part.start + at);
+        let (key, span) = (parser.text(&key_span), parser.trimmed(part.start + at + 1..part.end));
+        let Some(known) = OPTIONS.iter().find(|name| **name == key) else {
+            let hint = match closest(key, &OPTIONS) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "docs/spec.md lists what a Linux target takes".to_owned(),
+            };
+            let message = format!("a Linux target has no option `{key}`");
+            return Err(parser.error(Kind::UnknownKey, &key_span, message, one_of(&OPTIONS), hint));
+        };
+        if self.seen.iter().any(|(name, _)| name == known) {
+            return Err(parser.twice(&key_span, &format!("`{known}`")));
+        }
+        self.seen.push((known, span.clone()));
+        let text = parser.text(&span);
+        match *known {
+            "fs" => {
+                self.settings.filesystem = Some(self.one(&span, &FILESYSTEMS, "file system")?)
+            }
+            "scheduler" => self.settings.scheduler = self.one(&span, &SCHEDULERS, "scheduler")?,
+            "readahead" => self.settings.readahead = Some(self.size(key, &span, READAHEAD)?),
+            "memory" => self.settings.memory = self.size(key, &span, MEMORIES)?,
+            "queue_depth" => {
+                self.settings.queue_depth = Some(parser.number(&span, 1..129, "requests")?)
+            }
+            "host" => self.settings.gap = quantity(parser.source, key, text, span, TIME_EXPECTED)?,
+            "mkfs" => self.settings.mkfs = self.words(&span)?,
+            _ => self.settings.mount = self.words(&span)?,
+        }
+        Ok(())
+    }
+
+    fn one(
+        &self,
+        span: &Range<usize>,
+        known: &[&'static str],
+        what: &str,
+    ) -> Decoded<&'static str> {
+        let text = self.parser.text(span);
+        if let Some(found) = known.iter().find(|name| **name == text) {
+            return Ok(found);
+        }
+        let hint = match (closest(text, known), text) {
+            (Some(meant), _) => format!("did you mean `{meant}`?"),
+            (_, "cfq" | "anticipatory" | "noop" | "deadline") => {
+                "Linux has it no more; `[host] elevator` in an experiment is one before a drive"
+                    .to_owned()
+            }
+            _ => "docs/spec.md lists what a Linux target takes".to_owned(),
+        };
+        let message = format!("there is no {what} `{text}`");
+        Err(self.parser.error(Kind::UnknownValue, span, message, one_of(known), hint))
+    }
+
+    fn size(&self, key: &str, span: &Range<usize>, range: Sizes) -> Decoded<Bytes> {
+        let text = self.parser.text(span);
+        let size: Bytes = quantity(self.parser.source, key, text, span.clone(), SIZE_EXPECTED)?;
+        if range.contains(&size) && size.is_multiple_of(Bytes(4096)) {
+            return Ok(size);
+        }
+        let message = format!("`{key}` = {size} is out of range");
+        let expected = format!("whole pages of 4KiB, {} to {}", range.start(), range.end());
+        let hint = "memory is what the page cache lives in; read-ahead is a part of it";
+        Err(self.parser.error(Kind::OutOfRange, span, message, expected, hint))
+    }
+
+    /// Words for a tool: without the quotation marks around them.
+    fn words(&self, span: &Range<usize>) -> Decoded<String> {
+        let text = self.parser.text(span);
+        let plain = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
+        let fine = |c: char| c.is_ascii_graphic() && c != '"' || c == ' ';
+        if plain.chars().all(fine) {
+            return Ok(plain.trim().to_owned());
+        }
+        let message = "no words for a tool";
+        let expected = "letters, digits and signs";
+        let hint = "e.g. `mkfs=\"-b 1024\"` or `mount=\"noatime,data=writeback\"`";
+        Err(self.parser.error(Kind::Syntax, span, message, expected, hint))
+    }
+
+    /// What is fine alone must be possible together.
+    fn finish(self, span: &Range<usize>) -> Decoded<LinuxSpec> {
+        let parser = self.parser;
+        let impossible = |span: &Range<usize>, message: &str, hint: &str| -> Box<Diagnostic> {
+            parser.error(Kind::Impossible, span, message, "", hint)
+        };
+        let Some(ground) = self.ground else {
+            let hint = "e.g. `linux(fs=ext4, sim:wd-raptor)`; `assay devices` lists the drives";
+            return Err(impossible(span, "Linux without a drive", hint));
+        };
+        let said = |key: &str| self.seen.iter().find(|(name, _)| *name == key).map(|(_, s)| s);
+        match (self.is_raw, self.settings.filesystem) {
+            (true, Some(_)) => {
+                let message = "`raw` and a file system";
+                return Err(impossible(said("fs").unwrap_or(span), message, "keep one of them"));
+            }
+            (false, None) => {
+                let hint = "add `fs=ext4`, or `raw` for requests to the device itself";
+                return Err(impossible(span, "no file system", hint));
+            }
+            _ => {}
+        }
+        if let (Ground::RaidZ(_), false) = (&ground, self.settings.filesystem == Some("zfs")) {
+            let hint = "add `fs=zfs`; `md-raid5(…)` is the kernel's array of that kind";
+            return Err(impossible(span, "`raid-z` without ZFS", hint));
+        }
+        for key in ["mkfs", "mount"] {
+            if let (true, Some(span)) = (self.is_raw, said(key)) {
+                let message = format!("`{key}` without a file system");
+                return Err(impossible(span, &message, "remove it, or take `fs=` for `raw`"));
+            }
+        }
+        Ok(LinuxSpec { ground, settings: self.settings })
+    }
+}
+
+type Sizes = RangeInclusive<Bytes>;
+const READAHEAD: Sizes = Bytes::ZERO..=Bytes(1 << 30);
+const MEMORIES: Sizes = Bytes(64 << 20)..=Bytes(64 << 30);

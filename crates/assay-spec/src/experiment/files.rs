@@ -1,0 +1,309 @@
+//! Workloads of files: what a program does with them, not what a drive is asked.
+//!
+//! `file = "random-write"` and the like make one. They run where there are files: in a directory,
+//! or on a file system of `linux(…)`.
+
+use crate::decode::{Decoded, Section, with_hint};
+use crate::diagnostic::Kind;
+use crate::units::{Bytes, Nanos};
+
+/// What is done with files.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FileWork {
+    /// One file, record by record: a cell of iozone's matrix.
+    Records(Records),
+    /// Clients that each read a file of their own at a rate.
+    Clients(Clients),
+    /// A tree of files, read once.
+    Walk(Walk),
+    /// Tags of a history, checked out one after the other.
+    Checkouts(Checkouts),
+}
+
+/// One file, record by record, by one process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Records {
+    /// What is done.
+    pub operation: Operation,
+    /// Length of the file.
+    pub length: Bytes,
+    /// Length of a record.
+    pub record: Bytes,
+    /// When what was written is made safe; that time counts.
+    pub sync: Sync,
+    /// What happens between laying the file out and measuring.
+    pub between: Between,
+    /// Past the page cache.
+    pub is_direct: bool,
+}
+
+/// What is done with the records of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A new file, from start to end.
+    Write,
+    /// A file that is there, from start to end.
+    Rewrite,
+    /// From start to end.
+    Read,
+    /// From start to end, for the second time.
+    Reread,
+    /// As many records as there are, anywhere.
+    RandomRead,
+    /// As many records as there are, anywhere.
+    RandomWrite,
+}
+
+impl Operation {
+    /// True if it writes.
+    pub fn writes(self) -> bool {
+        matches!(self, Operation::Write | Operation::Rewrite | Operation::RandomWrite)
+    }
+
+    /// True if records come in no order.
+    pub fn is_random(self) -> bool {
+        matches!(self, Operation::RandomRead | Operation::RandomWrite)
+    }
+}
+
+/// When what was written is made safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// At the end.
+    End,
+    /// After each record.
+    Each,
+    /// Not at all.
+    Never,
+}
+
+/// What happens between laying a file out and measuring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Between {
+    /// The file system is unmounted and mounted again; elsewhere than in a guest, as `Drop`.
+    Remount,
+    /// What is cached of the file is forgotten.
+    Drop,
+    /// Nothing.
+    Nothing,
+}
+
+/// Clients that read at a rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clients {
+    /// How many.
+    pub count: u32,
+    /// Bytes a second that each wants.
+    pub rate: Bytes,
+    /// Length of each one's file.
+    pub length: Bytes,
+    /// Bytes of a read.
+    pub record: Bytes,
+    /// How long.
+    pub time: Nanos,
+}
+
+/// A tree of files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    /// Files in it.
+    pub files: u32,
+    /// Directories in it.
+    pub directories: u32,
+    /// Mean length of a file; lengths are spread log-normally.
+    pub length: Bytes,
+}
+
+/// A tree, read once, file by file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Walk {
+    /// The tree.
+    pub tree: Tree,
+    /// In which order.
+    pub order: Order,
+    /// How often a third of the files is replaced before.
+    pub age: u32,
+}
+
+/// In which order the files of a directory are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As the directory lists them.
+    Directory,
+    /// By inode number.
+    Inode,
+    /// By where their first block lies.
+    Physical,
+}
+
+/// Tags of a history, checked out one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkouts {
+    /// The tree at the first tag.
+    pub tree: Tree,
+    /// Tags.
+    pub tags: u32,
+    /// Files that change from tag to tag.
+    pub changes: u32,
+    /// Whether a log and source lines are written beside it, as on a system's own disk.
+    pub background: bool,
+}
+
+impl FileWork {
+    /// One line of what it does.
+    pub fn summary(&self) -> String {
+        match self {
+            FileWork::Records(r) => {
+                let way = match r.operation {
+                    Operation::Write => "write a file",
+                    Operation::Rewrite => "rewrite a file",
+                    Operation::Read => "read a file",
+                    Operation::Reread => "read a file again",
+                    Operation::RandomRead => "random read in a file",
+                    Operation::RandomWrite => "random write in a file",
+                };
+                let direct = if r.is_direct { ", direct" } else { "" };
+                let sync = match (r.operation.writes(), r.sync) {
+                    (true, Sync::End) => ", fsync at the end",
+                    (true, Sync::Each) => ", fsync after each",
+                    _ => "",
+                };
+                format!("{way} of {}, {}{direct}{sync}", r.length, r.record)
+            }
+            FileWork::Clients(c) => {
+                format!("{} clients read {}/s each, {}", c.count, c.rate, c.record)
+            }
+            FileWork::Walk(w) => {
+                let order = match w.order {
+                    Order::Directory => "directory",
+                    Order::Inode => "inode",
+                    Order::Physical => "physical",
+                };
+                format!("read a tree of {} files in {order} order", w.tree.files)
+            }
+            FileWork::Checkouts(c) => {
+                format!("git checkout of {} tags, {} files", c.tags, c.tree.files)
+            }
+        }
+    }
+}
+
+const KINDS: [&str; 9] =
+    ["write", "rewrite", "read", "reread", "random-read", "random-write", "clients", "walk", "git"];
+
+/// The keys of all kinds.
+const KEYS: [&str; 14] = [
+    "size",
+    "length",
+    "sync",
+    "between",
+    "direct",
+    "clients",
+    "rate",
+    "time",
+    "order",
+    "files",
+    "directories",
+    "age",
+    "tags",
+    "changes",
+];
+
+/// Takes a workload of files, if the section is one.
+pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<FileWork>> {
+    if !s.has("file") {
+        s.may_have(&["file"]);
+        return Ok(None);
+    }
+    let kind = s.choice("file", &KINDS)?;
+    s.goes_with(&KEYS, "another kind of `file`");
+    let operation = match kind {
+        0 => Operation::Write,
+        1 => Operation::Rewrite,
+        2 => Operation::Read,
+        3 => Operation::Reread,
+        4 => Operation::RandomRead,
+        5 => Operation::RandomWrite,
+        6 => return clients(s).map(|c| Some(FileWork::Clients(c))),
+        7 => return walk(s).map(|w| Some(FileWork::Walk(w))),
+        _ => return checkouts(s).map(|c| Some(FileWork::Checkouts(c))),
+    };
+    records(s, operation).map(|r| Some(FileWork::Records(r)))
+}
+
+fn records(s: &mut Section<'_>, operation: Operation) -> Decoded<Records> {
+    let record = block(s)?;
+    let length_at = s.span_of("length");
+    let length = s.size("length")?;
+    if length < record || !length.is_multiple_of(record) {
+        let message = format!("a file of {length} in records of {record}");
+        let e = s.error(Kind::Impossible, length_at, message, "whole records, at least one");
+        return Err(with_hint(e, "`length` is the file's, `size` a record's"));
+    }
+    let sync = match s.optional_choice("sync", &["end", "each", "never"])? {
+        Some(1) => Sync::Each,
+        Some(2) => Sync::Never,
+        _ => Sync::End,
+    };
+    let between = match s.optional_choice("between", &["remount", "drop", "nothing"])? {
+        Some(1) => Between::Drop,
+        Some(2) => Between::Nothing,
+        _ => Between::Remount,
+    };
+    let is_direct = s.boolean("direct", false)?;
+    Ok(Records { operation, length, record, sync, between, is_direct })
+}
+
+/// Bytes of a read or write.
+fn block(s: &mut Section<'_>) -> Decoded<Bytes> {
+    let at = s.span_of("size");
+    let size = s.size("size")?;
+    let fits = Bytes(512)..=Bytes::MIB * 64;
+    if fits.contains(&size) && size.is_multiple_of(Bytes(512)) {
+        return Ok(size);
+    }
+    let message = format!("`size` = {size} is out of range");
+    let e = s.error(Kind::OutOfRange, at, message, "a multiple of 512B up to 64MiB");
+    Err(with_hint(e, "4KiB is a page of memory and the usual block of a file system"))
+}
+
+fn clients(s: &mut Section<'_>) -> Decoded<Clients> {
+    let count = s.count("clients", 1..1001, None)?;
+    let (text, span) = s.string_at("rate")?;
+    let rate = text.strip_suffix("/s").and_then(|t| t.trim().parse::<Bytes>().ok());
+    let Some(rate) = rate.filter(|r| r.0 > 0) else {
+        let message = format!("`{text}` is not a rate");
+        let e = s.error(Kind::BadUnit, span, message, "bytes a second, e.g. `1MB/s`");
+        return Err(with_hint(e, "it is what each client wants to read"));
+    };
+    let record = block(s)?;
+    let length = s.size("length")?;
+    let time = s.time("time")?;
+    Ok(Clients { count, rate, length, record, time })
+}
+
+fn tree(s: &mut Section<'_>) -> Decoded<Tree> {
+    let files = s.count("files", 1..1_000_001, None)?;
+    let directories = s.count("directories", 1..100_001, Some(1))?;
+    let length = s.size("length")?;
+    Ok(Tree { files, directories, length })
+}
+
+fn walk(s: &mut Section<'_>) -> Decoded<Walk> {
+    let tree = tree(s)?;
+    let order = match s.choice("order", &["directory", "inode", "physical"])? {
+        0 => Order::Directory,
+        1 => Order::Inode,
+        _ => Order::Physical,
+    };
+    let age = s.count("age", 0..1001, Some(0))?;
+    Ok(Walk { tree, order, age })
+}
+
+fn checkouts(s: &mut Section<'_>) -> Decoded<Checkouts> {
+    let tree = tree(s)?;
+    let tags = s.count("tags", 2..10_001, None)?;
+    let changes = s.count("changes", 1..1_000_001, None)?;
+    let background = s.boolean("background", false)?;
+    Ok(Checkouts { tree, tags, changes, background })
+}

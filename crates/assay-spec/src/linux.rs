@@ -1,0 +1,136 @@
+//! Linux on modelled drives, as people write it:
+//! `linux(fs=ext4, md-raid0(sim:x25-m-g2*5, chunk=64KiB), scheduler=bfq, memory=2GiB)`.
+//!
+//! ```text
+//! linux  = "linux(" item { "," item } ")"
+//! item   = ground | "raw" | option
+//! ground = member | "md-" array | "raid-z(" member { "," member } ")"    (as in `array.rs`)
+//! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
+//!        | "queue_depth=" count | "host=" time | "mkfs=" words | "mount=" words
+//! ```
+//!
+//! An array with `md-` before it is the kernel's; without, a card makes it and the kernel sees one
+//! drive. Words that hold a comma stand in quotation marks.
+//!
+//! *Invariant.* What parses can be made, if the drives and controllers named exist and are large
+//! enough.
+
+use crate::array::{ArraySpec, MemberSpec};
+use crate::units::{Bytes, Nanos};
+
+/// File systems, as `mount -t` takes them; `zfs` is not the kernel's, but `zfs-fuse`.
+pub const FILESYSTEMS: [&str; 10] =
+    ["ext2", "ext3", "ext4", "reiserfs", "nilfs2", "btrfs", "xfs", "jfs", "f2fs", "zfs"];
+
+/// Elevators that the kernel has.
+pub const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "bfq", "kyber"];
+
+/// Memory of a guest, if not said otherwise.
+pub const MEMORY: Bytes = Bytes(1 << 30);
+
+/// Linux on modelled drives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinuxSpec {
+    /// What the device is.
+    pub ground: Ground,
+    /// How the kernel uses it.
+    pub settings: Settings,
+}
+
+/// How the kernel uses its drives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The file system; none: requests go to the device itself.
+    pub filesystem: Option<&'static str>,
+    /// The elevator before each drive.
+    pub scheduler: &'static str,
+    /// How far the kernel reads ahead, if not as it does by itself.
+    pub readahead: Option<Bytes>,
+    /// The guest's memory, of which the page cache is most.
+    pub memory: Bytes,
+    /// Requests that a drive has at a time, if not as many as it takes.
+    pub queue_depth: Option<u32>,
+    /// What the machine needs between a drive's completion and the next request.
+    pub gap: Nanos,
+    /// More words for `mkfs`.
+    pub mkfs: String,
+    /// For `mount -o`.
+    pub mount: String,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            filesystem: None,
+            scheduler: SCHEDULERS[0],
+            readahead: None,
+            memory: MEMORY,
+            queue_depth: None,
+            gap: Nanos::ZERO,
+            mkfs: String::new(),
+            mount: String::new(),
+        }
+    }
+}
+
+/// What the kernel sees as a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// A drive, or an array that a card makes.
+    Drive(MemberSpec),
+    /// An array that the kernel makes.
+    Array(ArraySpec),
+    /// A pool of ZFS with one parity: its drives.
+    RaidZ(Vec<MemberSpec>),
+}
+
+impl LinuxSpec {
+    /// The drives that the kernel sees, in order.
+    pub fn drives(&self) -> &[MemberSpec] {
+        match &self.ground {
+            Ground::Drive(member) => std::slice::from_ref(member),
+            Ground::Array(array) => &array.members,
+            Ground::RaidZ(members) => members,
+        }
+    }
+
+    /// A short name for cells and files: `ext4-md-raid0-5x-x25-m-g2-64KiB`.
+    pub fn name(&self) -> String {
+        let ground = match &self.ground {
+            Ground::Drive(member) => member.name(),
+            Ground::Array(array) => format!("md-{}", array.name()),
+            Ground::RaidZ(members) => format!("raid-z-{}", crate::array::names(members)),
+        };
+        let set = &self.settings;
+        let mut name = format!("{}-{ground}", set.filesystem.unwrap_or("raw"));
+        if set.scheduler != "none" {
+            name += &format!("-{}", set.scheduler);
+        }
+        let said = [
+            (set.readahead.map(|size| size.to_string()), "ra"),
+            ((set.memory != MEMORY).then(|| set.memory.to_string()), "mem"),
+            (set.queue_depth.map(|depth| depth.to_string()), "qd"),
+            ((set.gap > Nanos::ZERO).then(|| set.gap.to_string()), "host"),
+            ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),
+            ((!set.mount.is_empty()).then(|| words(&set.mount)), "mount"),
+        ];
+        for (value, key) in said {
+            if let Some(value) = value {
+                name += &format!("-{key}-{value}");
+            }
+        }
+        name
+    }
+}
+
+/// Words as part of a name.
+fn words(text: &str) -> String {
+    let fine = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    let text: String = text.chars().map(fine).collect();
+    text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// True if `text` is meant as Linux on drives.
+pub fn is_linux(text: &str) -> bool {
+    text.trim().strip_prefix("linux").is_some_and(|rest| rest.trim_start().starts_with('('))
+}

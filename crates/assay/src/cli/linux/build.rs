@@ -1,0 +1,69 @@
+//! `assay linux build`: from Debian's source to the kernel in the cache directory.
+
+use crate::cli::Common;
+use crate::output::{DONE, Failure, Outcome, data, json, talk};
+use assay_linux::recipe::{self, Origin, Progress};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Options of `assay linux build`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Take the source from this file instead of fetching it with apt
+    #[arg(long, value_name = "TARBALL")]
+    source: Option<PathBuf>,
+    /// Processes that compile [default: one a processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the verb.
+pub fn main(options: &Options) -> Outcome {
+    let origin = options.source.clone().map_or(Origin::Apt, Origin::File);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let begun = Instant::now();
+    let mut bar = Bar { bar: ProgressBar::hidden(), quiet: options.common.quiet };
+    let identity = recipe::build(&origin, options.jobs.unwrap_or(processors), &mut bar);
+    bar.bar.finish_and_clear();
+    let identity = identity.map_err(|e| Failure::from(assay_engine::Error::from(e)))?;
+    if options.common.json {
+        json(&serde_json::json!({ "kernel": identity }));
+    } else {
+        data(&format!("built {identity} in {} s", begun.elapsed().as_secs()));
+    }
+    Ok(DONE)
+}
+
+/// Progress with an ETA on a terminal, a line a step elsewhere.
+struct Bar {
+    bar: ProgressBar,
+    quiet: bool,
+}
+
+impl Progress for Bar {
+    fn step(&mut self, name: &str, parts: Option<u64>) {
+        self.bar.finish_and_clear();
+        if self.quiet {
+            return;
+        }
+        self.bar = match parts {
+            Some(parts) => ProgressBar::new(parts).with_style(
+                ProgressStyle::with_template("{msg} {bar:24} {pos}/{len} files  {eta} left")
+                    .expect("the template is right"),
+            ),
+            None => ProgressBar::new_spinner(),
+        };
+        self.bar.set_message(name.to_owned());
+        self.bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        if self.bar.is_hidden() {
+            talk(name);
+        }
+    }
+
+    fn done(&mut self, parts: u64) {
+        self.bar.set_position(parts);
+    }
+}

@@ -1,0 +1,36 @@
+//! `assay linux status`: whether the kernel is built and can run here.
+
+use crate::cli::Common;
+use crate::output::{DONE, Failure, Outcome, data, json};
+use assay_linux::kernel;
+use assay_spec::linux::FILESYSTEMS;
+
+/// Options of `assay linux status`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the verb.
+pub fn main(options: &Options) -> Outcome {
+    let kernel = kernel::find().map_err(|e| Failure::from(assay_engine::Error::from(e)))?;
+    let tools = ["mdadm", "git", "fio"].into_iter().map(str::to_owned);
+    let tools = FILESYSTEMS.iter().map(|fs| tool_of(fs)).chain(tools);
+    let gone: Vec<String> = tools.filter(|tool| kernel::tool_path(tool).is_none()).collect();
+    if options.common.json {
+        let path = kernel.path.display().to_string();
+        json(&serde_json::json!({ "kernel": kernel.identity, "path": path, "missing": gone }));
+        return Ok(DONE);
+    }
+    data(&format!("kernel   {}\npath     {}", kernel.identity, kernel.path.display()));
+    if !gone.is_empty() {
+        data(&format!("missing  {} (what needs them is skipped)", gone.join(", ")));
+    }
+    Ok(DONE)
+}
+
+/// What makes a file system of this kind.
+fn tool_of(filesystem: &str) -> String {
+    if filesystem == "zfs" { "zfs-fuse".to_owned() } else { format!("mkfs.{filesystem}") }
+}

@@ -1,0 +1,137 @@
+//! What file systems, elevators and arrays do in a guest, twice.
+
+use super::{guest, no_guests};
+use crate::command::temporary;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const FILESYSTEMS: [&str; 9] =
+    ["ext2", "ext3", "ext4", "reiserfs", "nilfs2", "btrfs", "xfs", "jfs", "f2fs"];
+const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "bfq", "kyber"];
+
+/// Makes a file system, writes a large file and many small ones, mounts it again with nothing
+/// cached, compares all contents, and checks it where there is a tool for that.
+const FILESYSTEM: &str = r#"
+fs=$1 dev=/dev/vda at=/run/mnt
+case $fs in
+  ext*) mkfs.$fs -q -F $dev ;;
+  reiserfs) mkfs.reiserfs -q -ff $dev >/dev/null 2>&1 ;;
+  jfs) mkfs.jfs -q $dev >/dev/null ;;
+  *) mkfs.$fs -f $dev >/dev/null 2>&1 ;;
+esac
+mount -t $fs $dev $at
+dd if=/bin/bash of=$at/large bs=64k conv=fsync 2>/dev/null
+mkdir $at/small
+i=0
+while [ $i -lt 200 ]; do echo "$i of $fs" >$at/small/$i; i=$((i + 1)); done
+sync
+(cd $at && md5sum large small/* >/run/sums)
+umount $at
+echo 3 >/proc/sys/vm/drop_caches
+mount -t $fs $dev $at
+(cd $at && md5sum --quiet -c /run/sums && md5sum large)
+umount $at
+case $fs in
+  ext*) fsck.$fs -f -n $dev >/dev/null 2>&1 ;;
+  reiserfs) reiserfsck --check -y -q $dev >/dev/null 2>&1 ;;
+  xfs) xfs_repair -n $dev >/dev/null 2>&1 ;;
+  jfs) fsck.jfs -n -f $dev >/dev/null 2>&1 ;;
+  f2fs) fsck.f2fs $dev >/dev/null 2>&1 ;;
+  btrfs) btrfs check $dev >/dev/null 2>&1 ;;
+esac
+"#;
+
+/// Makes an array, writes to it, lets a drive fail, reads, puts it back and waits until it is
+/// whole.
+const ARRAY: &str = r#"
+level=$1
+mdadm --create /dev/md0 --run --level=$level --raid-devices=4 --metadata=1.0 --bitmap=none \
+  /dev/vda /dev/vdb /dev/vdc /dev/vdd 2>/dev/null
+mdadm --wait /dev/md0 || true
+mkfs.ext4 -q -F /dev/md0
+mount -t ext4 /dev/md0 /run/mnt
+dd if=/bin/bash of=/run/mnt/file bs=64k conv=fsync 2>/dev/null
+sum=$(md5sum </run/mnt/file)
+again() { echo 3 >/proc/sys/vm/drop_caches; test "$(md5sum </run/mnt/file)" = "$sum"; }
+mdadm /dev/md0 --fail /dev/vdb --remove /dev/vdb 2>/dev/null
+again
+dd if=/bin/sh of=/run/mnt/other bs=4k conv=fsync 2>/dev/null
+mdadm --zero-superblock /dev/vdb
+mdadm /dev/md0 --add /dev/vdb 2>/dev/null
+mdadm --wait /dev/md0 || true
+grep -q '\[UUUU\]' /proc/mdstat
+again
+umount /run/mnt
+mdadm --stop /dev/md0 2>/dev/null
+echo $sum
+"#;
+
+/// An array without redundancy says that it has lost something.
+const LOSS: &str = r#"
+mdadm --create /dev/md0 --run --level=0 --raid-devices=2 --metadata=1.0 \
+  /dev/vda /dev/vdb 2>/dev/null
+mdadm /dev/md0 --fail /dev/vdb 2>/dev/null && exit 1
+mdadm --stop /dev/md0 2>/dev/null
+mdadm --zero-superblock /dev/vdb
+mdadm --assemble /dev/md0 /dev/vda /dev/vdb 2>&1 && exit 1
+echo lost
+"#;
+
+/// Runs `one` for every index below `count`, on two processors.
+fn two_at_a_time(count: usize, one: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(index) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < count)
+                {
+                    one(index);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn nine_file_systems_under_four_elevators_twice() {
+    if no_guests() {
+        return;
+    }
+    let sum = Mutex::new(None);
+    two_at_a_time(FILESYSTEMS.len() * SCHEDULERS.len(), |index| {
+        let fs = FILESYSTEMS[index / SCHEDULERS.len()];
+        let scheduler = SCHEDULERS[index % SCHEDULERS.len()];
+        let directory = temporary();
+        let run = || guest(directory.path(), 1, &["--scheduler", scheduler], FILESYSTEM, &[fs]);
+        let (first, second) = (run(), run());
+        assert!(first.1 == second.1, "{fs} under {scheduler}: another log the second time");
+        assert!(first.0.ends_with("large\n"), "{fs} under {scheduler}: {}", first.0);
+        let mut sum = sum.lock().unwrap();
+        let sum = sum.get_or_insert_with(|| first.0.clone());
+        assert_eq!(*sum, first.0, "{fs} under {scheduler}: other contents");
+    });
+}
+
+#[test]
+fn arrays_lose_a_drive_and_get_it_back_twice() {
+    if no_guests() {
+        return;
+    }
+    let levels = ["1", "10", "4", "5", "6"];
+    two_at_a_time(levels.len(), |index| {
+        let directory = temporary();
+        let run = || guest(directory.path(), 4, &[], ARRAY, &[levels[index]]);
+        let (first, second) = (run(), run());
+        assert!(first.1 == second.1, "level {}: another log the second time", levels[index]);
+    });
+}
+
+#[test]
+fn an_array_without_redundancy_reports_its_loss() {
+    if no_guests() {
+        return;
+    }
+    let (said, _) = guest(temporary().path(), 2, &[], LOSS, &[]);
+    assert!(said.ends_with("lost\n"), "{said}");
+}
