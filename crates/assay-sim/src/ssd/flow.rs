@@ -1,5 +1,6 @@
 //! The way of a request through the drive, event by event.
 
+use super::parked::Parked;
 use super::readahead::Hit;
 use super::{FIRMWARE, LINK, Ssd, TIMER};
 use crate::events::Queue;
@@ -92,9 +93,12 @@ impl<F: Ftl> Ssd<F> {
                 self.writes.push_back(number);
                 self.send_for_writes();
             }
-            Op::Trim => {
+            Op::Trim if self.parked.is_empty() => {
                 self.trim(number);
                 self.complete(number);
+            }
+            Op::Trim => {
+                self.park(Parked::Trim(number, self.requests[number as usize].pages.clone()))
             }
         }
     }
@@ -104,17 +108,14 @@ impl<F: Ftl> Ssd<F> {
         let (pages, empty) = (flight.pages.clone(), flight.left == 0);
         let streaming = self.readahead.as_mut().is_some_and(|r| r.note(&pages));
         for page in pages.clone() {
+            if self.waits_for_map(number, page) {
+                continue;
+            }
             let hit = self.readahead.as_mut().map_or(Hit::Miss, |r| r.take(page, number));
-            let is_there = match hit {
-                Hit::There => true,
-                Hit::OnItsWay => false,
-                Hit::Miss => {
-                    self.is_buffered(page)
-                        || !self.ftl.read(&mut self.nand, page, Cause::Host, token(number, page))
-                }
-            };
-            if is_there {
-                self.transfer(Transfer { number, page });
+            match hit {
+                Hit::There => self.transfer(Transfer { number, page }),
+                Hit::OnItsWay => (),
+                Hit::Miss => self.fetch(Transfer { number, page }),
             }
         }
         if streaming {
@@ -122,6 +123,17 @@ impl<F: Ftl> Ssd<F> {
         }
         if empty {
             self.complete(number);
+        }
+    }
+
+    /// Reads a page from the buffer or the flash.
+    #[inline]
+    pub(super) fn fetch(&mut self, transfer: Transfer) {
+        let Transfer { number, page } = transfer;
+        let is_there = self.is_buffered(page)
+            || !self.ftl.read(&mut self.nand, page, Cause::Host, token(number, page));
+        if is_there {
+            self.transfer(transfer);
         }
     }
 
@@ -134,7 +146,11 @@ impl<F: Ftl> Ssd<F> {
         if !ahead.may_go_on(from, self.logical, follows) {
             return;
         }
-        for page in ahead.missing(from, self.logical) {
+        let missing = ahead.missing(from, self.logical);
+        if self.parked.iter().any(|p| p.is_in(&missing)) {
+            return;
+        }
+        for page in missing {
             let is_there = self.ftl.locate(page).is_none();
             let token = token(AHEAD | ahead.put(page, is_there), page);
             self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
@@ -157,13 +173,16 @@ impl<F: Ftl> Ssd<F> {
 
     /// Sends for the pages of writes that there is room for, in order.
     fn send_for_writes(&mut self) {
-        if self.saving > 0 {
+        if self.saving > 0 && self.buffer.is_none() {
             return;
         }
         while let Some(number) = self.writes.front().copied() {
             let flight = &self.requests[number as usize];
             let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);
             if flight.request.op == Op::Flush {
+                if self.saving > 0 {
+                    return;
+                }
                 self.ftl.flush(&mut self.nand);
                 if self.unprogrammed > 0 {
                     return;
@@ -191,7 +210,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// A page's share asks for the link.
     #[inline]
-    fn transfer(&mut self, transfer: Transfer) {
+    pub(super) fn transfer(&mut self, transfer: Transfer) {
         if self.on_link.is_some() {
             return self.link.push_back(transfer);
         }
@@ -233,20 +252,35 @@ impl<F: Ftl> Ssd<F> {
             ahead.written(done.page);
         }
         self.host_pages += 1;
+        let request = &self.requests[done.number as usize];
+        let is_part = !request.whole && self.share(&request.request, done.page) < self.page;
+        match self.saving > 0 && self.buffer.is_some() {
+            true => {
+                // Written back, the request is answered, and its number may be another's by then.
+                let number = if self.write_back { NO_REQUEST } else { done.number };
+                self.park(Parked::Page(Transfer { number, ..done }, is_part));
+            }
+            false => self.land(done, is_part),
+        }
+        if self.write_back {
+            self.page_done(done.number);
+        }
+    }
+
+    /// A page, or a part of one, that the host has sent is given to the flash.
+    #[inline]
+    pub(super) fn land(&mut self, done: Transfer, is_part: bool) {
         if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
             // It joins the older part of the same page, which is still waiting to be made whole.
             self.unprogrammed -= 1;
             let Some(buffer) = &mut self.buffer else { return };
             buffer.give_back();
-            match self.write_back {
-                true => self.page_done(done.number),
-                false => buffer.join(done.page, done.number),
+            if !self.write_back {
+                buffer.join(done.page, done.number);
             }
             return;
         }
-        let merges = !self.requests[done.number as usize].whole
-            && self.share(&self.requests[done.number as usize].request, done.page) < self.page
-            && !self.is_buffered(done.page);
+        let merges = is_part && !self.is_buffered(done.page);
         if merges && self.ftl.locate(done.page).is_some() {
             // The rest of a page that is written in part is read first; `page_read` goes on.
             let number = match &mut self.buffer {
@@ -259,9 +293,6 @@ impl<F: Ftl> Ssd<F> {
             self.ftl.read(&mut self.nand, done.page, Cause::Partial, token(number, done.page));
         } else {
             self.write(done);
-        }
-        if self.write_back {
-            self.page_done(done.number);
         }
     }
 
@@ -306,6 +337,7 @@ impl<F: Ftl> Ssd<F> {
                 let number = ((token & !IN_CELLS) >> 32) as u32;
                 if number == MAP {
                     self.saving -= 1;
+                    self.unpark();
                     return self.send_for_writes();
                 }
                 self.unprogrammed -= 1;
@@ -358,7 +390,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    fn complete(&mut self, number: u32) {
+    pub(super) fn complete(&mut self, number: u32) {
         let tag = self.requests[number as usize].request.tag;
         self.free.push(number);
         self.done.push(Completion { tag, at: self.nand.events.now(), error: 0 });
@@ -367,7 +399,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    fn trim(&mut self, number: u32) {
+    pub(super) fn trim(&mut self, number: u32) {
         // Only pages covered as a whole lose their content.
         let request = self.requests[number as usize].request;
         let first = request.offset.0.div_ceil(self.page.0) as u32;

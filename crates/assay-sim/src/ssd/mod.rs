@@ -10,6 +10,7 @@
 mod buffer;
 mod flow;
 mod observe;
+mod parked;
 mod readahead;
 
 use crate::drive::{Accept, Drive};
@@ -23,6 +24,7 @@ use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
 pub(crate) use flow::MAP;
 use flow::{InFlight, Transfer};
+use parked::Parked;
 use readahead::ReadAhead;
 use std::collections::VecDeque;
 
@@ -68,8 +70,9 @@ pub(crate) struct Ssd<F> {
     is_working: bool,
     /// Host pages on their way to the cells.
     unprogrammed: u64,
-    /// Pages of the map on their way to the cells: no write is taken before they are there.
+    /// Pages of the map on their way to the cells, and what waits until they are there.
     saving: u32,
+    parked: VecDeque<Parked>,
     notices: Vec<Notice>,
     done: Vec<Completion>,
 
@@ -138,6 +141,7 @@ impl<F: Ftl> Ssd<F> {
             is_working: false,
             unprogrammed: 0,
             saving: 0,
+            parked: VecDeque::new(),
             notices: Vec::new(),
             done: Vec::new(),
             host_pages: 0,

@@ -86,25 +86,105 @@ fn a_read_is_answered_from_the_buffer_or_behind_the_program() {
     assert_eq!(latency(&mut *drive_, later, Op::Read, 0, 8), alone);
 }
 
-#[test]
-fn writes_wait_while_the_map_is_saved() {
-    let (mut drive_, transfer) = drive(|d| {
-        if let FtlSpec::Page(map) = &mut ssd_of(d).ftl {
-            map.save_map_every = Some(Bytes(4 * PAGE));
-        }
-    });
-    let usual = COMMAND + transfer;
+/// Writes four pages, after which the map is saved; when the fourth was answered.
+fn until_the_map_is_saved(drive: &mut dyn Drive, usual: Nanos) -> Nanos {
     let mut now = Nanos::ZERO;
     for page in 0..4 {
-        assert_eq!(latency(&mut *drive_, now, Op::Write, 8 * page, 8), usual);
+        assert_eq!(latency(drive, now, Op::Write, 8 * page, 8), usual);
         now += usual;
     }
+    now
+}
+
+fn saves_every_four_pages(device: &mut DeviceSpec) {
+    if let FtlSpec::Page(map) = &mut ssd_of(device).ftl {
+        map.save_map_every = Some(Bytes(4 * PAGE));
+    }
+}
+
+#[test]
+fn what_is_written_while_the_map_is_saved_waits_in_the_buffer() {
+    let (mut drive_, transfer) = drive(saves_every_four_pages);
+    let usual = COMMAND + transfer;
+    let now = until_the_map_is_saved(&mut *drive_, usual);
     // The page of the map goes to the fifth plane, on a channel of its own, when the fourth page of
-    // the host is there; the fifth is not sent for before it is in the cells.
+    // the host is there.
     let saved = now + SHIFT + PROGRAM;
-    assert_eq!(latency(&mut *drive_, now, Op::Write, 800, 8), saved + transfer - now);
+    assert_eq!(latency(&mut *drive_, now, Op::Write, 800, 8), usual);
+    // A read of it is answered from there; a flush waits for the map and then for the page.
+    let now = now + usual;
+    assert_eq!(latency(&mut *drive_, now, Op::Read, 800, 8), usual);
+    let now = now + usual;
+    assert_eq!(latency(&mut *drive_, now, Op::Flush, 0, 0), saved + SHIFT + PROGRAM - now);
     let counters = drive_.counters();
     let map = counters.iter().find(|(name, _)| name == "wa_map").map(|(_, v)| *v);
     assert_eq!(map, Some(1.0 / 5.0));
     drive_.check();
+}
+
+#[test]
+fn a_full_buffer_waits_for_the_map() {
+    let (mut drive_, transfer) = drive(|d| {
+        saves_every_four_pages(d);
+        if let BufferSpec::Dram { size, .. } = &mut ssd_of(d).buffer {
+            *size = Bytes(4 * PAGE);
+        }
+    });
+    let usual = COMMAND + transfer;
+    let now = until_the_map_is_saved(&mut *drive_, usual);
+    // Slots fall free when the pages before are in the cells, and are taken; the flash gets them
+    // when the map is there.
+    let saved = now + SHIFT + PROGRAM;
+    let first = usual + SHIFT + PROGRAM;
+    let mut answered = now;
+    for page in 0..4 {
+        let free = first + Nanos(usual.0 * page);
+        let at = free.max(answered + COMMAND) + transfer;
+        let took = latency(&mut *drive_, answered, Op::Write, 800 + 8 * page, 8);
+        assert_eq!(answered + took, at, "page {page}");
+        answered = at;
+    }
+    assert!(answered <= saved + transfer);
+    let fifth = latency(&mut *drive_, answered, Op::Write, 1600, 8);
+    assert_eq!(answered + fifth, saved + SHIFT + PROGRAM + transfer);
+    drive_.check();
+}
+
+#[test]
+fn what_was_parked_is_read_or_trimmed_in_order() {
+    let (mut drive_, transfer) = drive(|d| {
+        saves_every_four_pages(d);
+        if let BufferSpec::Dram { reads, .. } = &mut ssd_of(d).buffer {
+            *reads = ReadBuffered::AfterWriteBack;
+        }
+    });
+    let usual = COMMAND + transfer;
+    let now = until_the_map_is_saved(&mut *drive_, usual);
+    let saved = now + SHIFT + PROGRAM;
+    assert_eq!(latency(&mut *drive_, now, Op::Write, 800, 8), usual);
+    let now = now + usual;
+    let read = saved + SHIFT + PROGRAM + SENSE + SHIFT + transfer;
+    assert_eq!(latency(&mut *drive_, now, Op::Read, 800, 8), read - now, "behind its program");
+
+    let (mut drive_, _) = drive(saves_every_four_pages);
+    let now = until_the_map_is_saved(&mut *drive_, usual);
+    assert_eq!(latency(&mut *drive_, now, Op::Write, 800, 8), usual);
+    let now = now + usual;
+    assert_eq!(latency(&mut *drive_, now, Op::Trim, 800, 8), saved - now);
+    // Nothing is read any more.
+    assert_eq!(latency(&mut *drive_, saved, Op::Read, 800, 8), usual);
+    drive_.check();
+}
+
+#[test]
+fn without_a_buffer_writes_wait_while_the_map_is_saved() {
+    let (mut drive_, transfer) = drive(|d| {
+        saves_every_four_pages(d);
+        ssd_of(d).buffer = BufferSpec::Registers;
+    });
+    let now = until_the_map_is_saved(&mut *drive_, COMMAND + transfer + SHIFT);
+    // The saving began with the page that is in its register by now.
+    let saved = now + PROGRAM;
+    let took = latency(&mut *drive_, now, Op::Write, 800, 8);
+    assert_eq!(now + took, saved + transfer + SHIFT);
 }

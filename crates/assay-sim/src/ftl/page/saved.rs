@@ -1,6 +1,6 @@
 //! The map on flash: from time to time the pages of it that have changed are written, and until
-//! they are in the cells the drive takes no writes (what SIGMETRICS 2009, section 5.7, was told by
-//! a maker of the rare long pauses).
+//! they are in the cells nothing else is: writes wait in the buffer, and when that is full in front
+//! of it (what SIGMETRICS 2009, section 5.7, was told by a maker of the rare long pauses).
 //!
 //! The pages of the map are logical pages beyond the host's, so they are placed, collected and
 //! counted like any other. Where they are is kept in memory.

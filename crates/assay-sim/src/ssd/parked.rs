@@ -1,0 +1,73 @@
+//! What waits while the map is saved. A map that is being written must not change: the buffer takes
+//! what it has room for, and gives nothing to the flash before the map is in the cells. Then
+//! everything goes on in the order in which it came.
+
+use super::Ssd;
+use super::flow::Transfer;
+use crate::ftl::Ftl;
+use std::ops::Range;
+
+/// Something that waits for the map.
+pub(super) enum Parked {
+    /// A page in the buffer, or only a part of it.
+    Page(Transfer, bool),
+    /// A page to be read that waits in front of it.
+    Read(Transfer),
+    /// A request that trims these pages.
+    Trim(u32, Range<u32>),
+}
+
+impl Parked {
+    /// Whether it changes where one of `pages` is.
+    pub(super) fn is_in(&self, pages: &Range<u32>) -> bool {
+        match self {
+            Parked::Page(transfer, _) => pages.contains(&transfer.page),
+            Parked::Read(_) => false,
+            Parked::Trim(_, trimmed) => trimmed.start < pages.end && pages.start < trimmed.end,
+        }
+    }
+}
+
+impl<F: Ftl> Ssd<F> {
+    pub(super) fn park(&mut self, parked: Parked) {
+        self.parked.push_back(parked);
+    }
+
+    /// Whether `page`, which request `number` reads, was written or trimmed since the map began to
+    /// be saved. If so, it is answered from the buffer, or will be when the map is saved.
+    #[inline]
+    pub(super) fn waits_for_map(&mut self, number: u32, page: u32) -> bool {
+        !self.parked.is_empty() && self.waits_for_parked(Transfer { number, page })
+    }
+
+    #[cold]
+    fn waits_for_parked(&mut self, transfer: Transfer) -> bool {
+        let page = transfer.page..transfer.page + 1;
+        let Some(last) = self.parked.iter().rfind(|p| p.is_in(&page)) else { return false };
+        match last {
+            Parked::Page(_, false) if self.reads_buffer => self.transfer(transfer),
+            _ => self.park(Parked::Read(transfer)),
+        }
+        true
+    }
+
+    /// The map is saved, if nothing is left of it: what waited goes on, until it is due again.
+    #[cold]
+    pub(super) fn unpark(&mut self) {
+        while self.saving == 0
+            && let Some(parked) = self.parked.pop_front()
+        {
+            match parked {
+                Parked::Page(transfer, is_part) => {
+                    self.tell_resumed(Some(transfer.page));
+                    self.land(transfer, is_part);
+                }
+                Parked::Read(transfer) => self.fetch(transfer),
+                Parked::Trim(number, _) => {
+                    self.trim(number);
+                    self.complete(number);
+                }
+            }
+        }
+    }
+}
