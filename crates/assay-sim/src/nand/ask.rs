@@ -29,10 +29,28 @@ impl Nand {
         let index = self.pool.put(Kind::Read, cause, spot, token);
         self.pool.get_mut(index).waits = others.len() as u16;
         self.ask(index, spot.plane);
-        for other in others {
-            self.pool.get_mut(*other).unblocks = index;
-        }
+        self.wait_for(index, others);
         index
+    }
+
+    /// The operation `index` waits for `others`, behind whatever else waits for all of them.
+    #[inline]
+    fn wait_for(&mut self, index: u32, others: &[u32]) {
+        for other in others {
+            match self.pool.get(*other).unblocks {
+                NO_OP => self.pool.get_mut(*other).unblocks = index,
+                first => return self.join_those_waiting(index, first),
+            }
+        }
+    }
+
+    #[cold]
+    fn join_those_waiting(&mut self, index: u32, first: u32) {
+        let mut last = first;
+        while self.pool.get(last).sibling != NO_OP {
+            last = self.pool.get(last).sibling;
+        }
+        self.pool.get_mut(last).sibling = index;
     }
 
     /// Asks for a program; `token` is told when the data is in its register and in the cells.
@@ -42,28 +60,35 @@ impl Nand {
     }
 
     /// Asks for a program that needs the data of `reads`: it is not loaded before they have ended.
+    /// Returns its number.
     #[inline]
-    pub(crate) fn program_after(&mut self, spot: Spot, cause: Cause, token: u64, reads: &[u32]) {
+    pub(crate) fn program_after(
+        &mut self,
+        spot: Spot,
+        cause: Cause,
+        token: u64,
+        reads: &[u32],
+    ) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
         let index = self.pool.put(Kind::Program, cause, spot, token);
         self.ask_program(index, spot, cause, reads);
+        index
     }
 
-    /// Asks for a program of what the page `from` holds, which `reads` bring.
-    pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, reads: &[u32]) {
+    /// Asks for a program of what the page `from` holds, which is not loaded before `others`, its
+    /// read among them, have ended.
+    pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, others: &[u32]) {
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
         let index = self.pool.put(Kind::Program, cause, to, NOBODY);
-        self.ask_program(index, to, cause, reads);
+        self.ask_program(index, to, cause, others);
     }
 
     #[inline]
-    fn ask_program(&mut self, index: u32, spot: Spot, cause: Cause, reads: &[u32]) {
+    fn ask_program(&mut self, index: u32, spot: Spot, cause: Cause, others: &[u32]) {
         self.counts.programs[cause as usize] += 1;
-        self.pool.get_mut(index).waits = reads.len() as u16;
+        self.pool.get_mut(index).waits = others.len() as u16;
         self.ask(index, spot.plane);
-        for read in reads {
-            self.pool.get_mut(*read).unblocks = index;
-        }
+        self.wait_for(index, others);
     }
 
     /// Asks for a program that is loaded and then waits until it is released; returns its number.

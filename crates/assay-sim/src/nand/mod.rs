@@ -281,16 +281,17 @@ impl Nand {
         }
     }
 
-    /// An operation has ended; the one that waits for it may go on.
+    /// An operation has ended; those that wait for it may go on.
     #[inline]
     fn end(&mut self, index: u32) {
         self.pending -= 1;
-        let waiting = self.pool.get(index).unblocks;
+        let mut waiting = self.pool.get(index).unblocks;
         self.pool.release(index);
-        if waiting != NO_OP {
+        while waiting != NO_OP {
             let op = self.pool.get_mut(waiting);
             op.waits -= 1;
             let plane = op.spot.plane;
+            waiting = op.sibling;
             self.serve_plane(plane);
         }
     }

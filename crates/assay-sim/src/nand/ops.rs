@@ -35,8 +35,10 @@ pub(super) struct Op {
     pub held: bool,
     /// In the register.
     pub loaded: bool,
-    /// The operation that waits for this one.
+    /// The first of the operations that wait for this one.
     pub unblocks: u32,
+    /// The next of those that wait for the same ones.
+    pub sibling: u32,
     /// The next in the queue of its plane, and later of its channel.
     pub next: u32,
 }
@@ -75,6 +77,7 @@ impl Pool {
         op.held = false;
         op.loaded = false;
         op.unblocks = NO_OP;
+        op.sibling = NO_OP;
         op.next = NO_OP;
         index
     }
@@ -91,6 +94,7 @@ impl Pool {
             held: false,
             loaded: false,
             unblocks: NO_OP,
+            sibling: NO_OP,
             next: NO_OP,
         });
         self.ops.len() as u32 - 1

@@ -16,9 +16,10 @@
 //! programmed in order, except that a log or stream may end before its block does.
 
 mod shape;
+mod unit;
 
 use super::{Ftl, NONE};
-use crate::nand::{Cause, IN_CELLS, NOBODY, Nand, Spot};
+use crate::nand::{Cause, IN_CELLS, Nand, Spot};
 use assay_spec::device::{HybridSpec, NandSpec, UnitReads};
 use shape::{Place, Shape};
 use std::collections::VecDeque;
@@ -269,41 +270,25 @@ impl Hybrid {
         self.shape.spot(place, log.block, u32::from(index))
     }
 
-    /// A page out of order: it goes to its log, and what of its unit the run leaves out is read and
-    /// goes with it.
+    /// A page out of order: it goes to its log. What of its unit the run leaves out is read before
+    /// and follows it, while the host has its answer.
     fn write_to_log(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32 {
         let place = self.shape.place(page);
-        let end = self.written.len() as u32;
-        let unit = page - page % self.unit..(page - page % self.unit + self.unit).min(end);
         let log = self.log_for(nand, place.superblock);
-        let mut reads = Vec::new();
-        if page == unit.start.max(run.start) {
-            let missing = |p: &u32| !run.contains(p) && self.written[*p as usize];
-            let others: Vec<u32> = unit.filter(missing).collect();
-            let rest: Vec<(u32, Spot)> =
-                others.into_iter().filter_map(|p| Some((p, self.at_rest(p)?))).collect();
-            for (_, from) in &rest {
-                reads = match (self.unit_reads, reads.as_slice()) {
-                    (UnitReads::OneByOne, before) => {
-                        vec![nand.read_after(*from, Cause::Partial, NOBODY, before)]
-                    }
-                    (UnitReads::Together, _) => {
-                        reads.push(nand.read(*from, Cause::Partial, NOBODY));
-                        reads
-                    }
-                };
-            }
-            // A page stays on its plane, behind its read.
-            for (other, from) in rest {
-                let to = self.append(log, self.shape.place(other));
-                nand.program_from(to, Cause::Partial, from, &[]);
-            }
-        }
+        let rest = match page == self.unit_of(page).start.max(run.start) {
+            true => self.rest_of_unit(page, run),
+            false => Vec::new(),
+        };
+        let reads = self.read_unit(nand, &rest);
         let spot = self.append(log, place);
         self.written[page as usize] = true;
         // There is no register to leave the data in while its unit is read.
         let token = if reads.is_empty() { token } else { token | IN_CELLS };
-        nand.program_after(spot, Cause::Host, token, &reads);
+        let program = nand.program_after(spot, Cause::Host, token, &reads);
+        for (other, from) in rest {
+            let to = self.append(log, self.shape.place(other));
+            nand.program_from(to, Cause::Partial, from, &[program]);
+        }
         spot.plane
     }
 }

@@ -153,7 +153,8 @@ enum Frontier {
 }
 
 impl PageMap {
-    /// The map of `logical` pages, all unwritten, or all written once in order if `filled`.
+    /// The map of `logical` pages, all unwritten, or all written in order, and what is spare
+    /// before, if `filled`.
     pub(crate) fn new(
         nand: &NandSpec,
         spec: PageMapSpec,
@@ -173,8 +174,10 @@ impl PageMap {
             next_plane: 0,
         };
         if filled {
-            // The same placement as writing every page once in order; a test holds it to that.
-            (0..logical).for_each(|page| {
+            // The same placement as writing the pages in order; a test holds it to that.
+            let before = logical - map.tables.spare_pages(&map.planes, logical);
+            (before..logical).chain(0..logical).for_each(|page| {
+                map.forget(page);
                 let plane = map.choose_plane(page);
                 map.tables.place(&mut map.planes[plane], page, Frontier::Host);
             });
@@ -270,6 +273,17 @@ impl Tables {
             due: VecDeque::new(),
             urgent: 0,
         }
+    }
+
+    /// How many of the `logical` pages leave old copies when they are written in order, again and
+    /// again: whole blocks of every plane, but for those that it keeps free.
+    fn spare_pages(&self, planes: &[Plane], logical: u32) -> u32 {
+        let count = planes.len() as u32;
+        let full = logical.div_ceil(count * self.pages_per_block);
+        let resting = self.collection.background.map_or(0, |b| b.blocks);
+        let kept = self.collection.reserve_blocks.max(resting).max(2);
+        let spare = self.blocks.per_plane.saturating_sub(full + kept);
+        (spare * count * self.pages_per_block).min(logical)
     }
 
     #[inline]

@@ -1,0 +1,37 @@
+//! The rest of a mapping unit that is written only in part: read before, written behind.
+
+use super::Hybrid;
+use crate::nand::{Cause, NOBODY, Nand, Spot};
+use assay_spec::device::UnitReads;
+use std::ops::Range;
+
+impl Hybrid {
+    /// The pages of the unit that `page` is in.
+    pub(super) fn unit_of(&self, page: u32) -> Range<u32> {
+        let first = page - page % self.unit;
+        first..(first + self.unit).min(self.written.len() as u32)
+    }
+
+    /// What there is of the unit of `page` outside `run`, and where.
+    pub(super) fn rest_of_unit(&self, page: u32, run: &Range<u32>) -> Vec<(u32, Spot)> {
+        let others = self.unit_of(page).filter(|p| !run.contains(p) && self.written[*p as usize]);
+        others.filter_map(|p| Some((p, self.at_rest(p)?))).collect()
+    }
+
+    /// Reads the rest of a unit; the reads after which all of it is there.
+    pub(super) fn read_unit(&self, nand: &mut Nand, rest: &[(u32, Spot)]) -> Vec<u32> {
+        let mut reads = Vec::new();
+        for (_, from) in rest {
+            reads = match (self.unit_reads, reads.as_slice()) {
+                (UnitReads::OneByOne, before) => {
+                    vec![nand.read_after(*from, Cause::Partial, NOBODY, before)]
+                }
+                (UnitReads::Together, _) => {
+                    reads.push(nand.read(*from, Cause::Partial, NOBODY));
+                    reads
+                }
+            };
+        }
+        reads
+    }
+}
