@@ -142,7 +142,8 @@ impl Nand {
         let duration = self.read + self.program_time(to.page).1;
         let Plane { head, tail, .. } = self.planes[from.plane as usize];
         let alone = self.planes.len() == self.arrays.len();
-        if head != NO_OP && alone && !self.cache_register && self.observer.is_none() {
+        let joins = alone && !self.cache_register && self.erases_left == 0;
+        if head != NO_OP && joins && self.observer.is_none() {
             // Nothing comes between copies in a row when neither another plane nor a load can:
             // they are one that takes as long.
             let last = self.pool.get_mut(tail);
@@ -168,6 +169,18 @@ impl Nand {
     #[inline]
     fn ask(&mut self, index: u32, plane: u32) {
         self.pending += 1;
+        let op = self.pool.get(index);
+        let (kind, spot) = (op.kind, op.spot);
+        if matches!(kind, Kind::Program | Kind::Copy)
+            && let Some(erase) = self.erase_due(spot)
+        {
+            self.queue(erase, plane);
+        }
+        self.queue(index, plane);
+    }
+
+    #[inline]
+    fn queue(&mut self, index: u32, plane: u32) {
         let p = &mut self.planes[plane as usize];
         if p.head == NO_OP {
             p.head = index;

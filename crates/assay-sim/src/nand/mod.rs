@@ -16,6 +16,7 @@ mod array;
 mod ask;
 mod bus;
 mod checker;
+mod deferred;
 mod geometry;
 pub mod observe;
 mod ops;
@@ -28,6 +29,7 @@ use assay_spec::device::{NandSpec, PlaneMode};
 use geometry::Geometry;
 pub use observe::{Asked, Cause, Observer, Operation, Step};
 use ops::{Kind, NO_OP, Pool};
+use std::collections::VecDeque;
 
 /// A physical page and its plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +105,9 @@ pub(crate) struct Nand {
     channels: Vec<Channel>,
     pool: Pool,
     batches: Vec<Batch>,
+    /// By plane: erases for when it has nothing else to do; and how many there are.
+    erases: Vec<VecDeque<u32>>,
+    erases_left: usize,
     read: Nanos,
     /// Of fast and slow pages.
     program: [Nanos; 2],
@@ -155,6 +160,8 @@ impl Nand {
             geometry,
             pool: Pool::new(),
             batches: Vec::new(),
+            erases: vec![VecDeque::new(); spec.planes() as usize],
+            erases_left: 0,
             read: spec.read,
             program: [spec.program, spec.program_slow],
             erase: spec.erase,
@@ -222,7 +229,7 @@ impl Nand {
             let p = &mut self.planes[plane as usize];
             let (head, register) = (p.head, p.register);
             if head == NO_OP {
-                return;
+                return self.erase_if_idle(plane);
             }
             let idle = self.arrays[p.array as usize].op == NO_OP;
             let op = self.pool.get(head);

@@ -238,3 +238,34 @@ fn copy_back_and_erase_use_no_bus() {
     assert_eq!((counts.erases[collect], counts.reads[HOST as usize]), (1, 2));
     assert_eq!(bed.nand.busy(), (us(2 * 950 + 3000 + 100), us(200)));
 }
+
+#[test]
+fn an_erase_that_can_wait_begins_when_its_plane_is_idle() {
+    let end = us(100 + 900 + 3000);
+    // The plane programs; a read that comes by the end of the program goes first.
+    for (read_at, done) in [(us(1000) - Nanos(1), us(1150)), (us(1000) + Nanos(1), end + us(150))] {
+        let mut bed = Bed::new(spec());
+        bed.nand.program(spot(0, 0), HOST, 1);
+        bed.nand.erase_when_idle(spot(0, 4), HOST);
+        bed.until(read_at).read(spot(0, 0), HOST, 2);
+        assert_eq!(bed.when(Notice::Read(2)), done);
+        bed.until(Nanos::NEVER);
+        let erased = if done < end { done + us(3000) } else { done };
+        assert_eq!(bed.nand.events.now(), erased);
+        assert!(bed.nand.is_idle());
+    }
+}
+
+#[test]
+fn a_block_is_erased_before_it_is_written() {
+    let mut bed = Bed::new(spec());
+    bed.nand.program(spot(0, 0), HOST, 1);
+    bed.nand.erase_when_idle(spot(0, 4), HOST);
+    bed.nand.erase_when_idle(spot(0, 8), HOST);
+    bed.nand.program(spot(0, 8), HOST, 2);
+    // The block that is written is erased at once, the other when nothing is left to do.
+    let written = us(1000 + 3000 + 1000);
+    assert_eq!(bed.when(Notice::Programmed(2, 0)), written);
+    bed.until(Nanos::NEVER);
+    assert_eq!(bed.nand.events.now(), written + us(3000));
+}

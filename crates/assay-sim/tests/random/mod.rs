@@ -94,6 +94,7 @@ fn page_map(d: &mut Draw<'_>) -> PageMapSpec {
             frontiers: d.of(&[Frontiers::One, Frontiers::Two]),
             copy,
             over_drive: may_leave && d.below(4) > 0,
+            erase: d.of(&[EraseTime::AtOnce, EraseTime::WhenIdle]),
             background: d.of(&[None, Some(background)]),
         },
         wear: d.of(&[WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 3 }]),

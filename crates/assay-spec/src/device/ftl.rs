@@ -79,6 +79,8 @@ pub struct CollectionSpec {
     /// Whether it is moved to the next plane in turn, as if the host had written it, or to another
     /// block of its plane.
     pub over_drive: bool,
+    /// When an emptied block is erased.
+    pub erase: EraseTime,
     /// Collection while the drive is left alone.
     pub background: Option<BackgroundSpec>,
 }
@@ -97,6 +99,15 @@ pub enum VictimSpec {
         /// How many are drawn.
         choices: u32,
     },
+}
+
+/// When an emptied block is erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EraseTime {
+    /// In its turn among the operations of its plane.
+    AtOnce,
+    /// When its plane has nothing else to do, or the block is to be written.
+    WhenIdle,
 }
 
 /// How collection is laid between the host's writes.
@@ -224,6 +235,7 @@ fn decode_collection(
         frontiers: Frontiers::Two,
         copy: CopyPath::CopyBack,
         over_drive: false,
+        erase: EraseTime::AtOnce,
         background: None,
     };
     let at = "collection";
@@ -250,6 +262,9 @@ fn decode_collection(
         if values.choice_or(&mut s, at, "target", &["plane", "drive"], 0)? == 1 {
             spec.over_drive = true;
             check_target(&s, &spec, allocation)?;
+        }
+        if values.choice_or(&mut s, at, "erase", &["at-once", "when-idle"], 0)? == 1 {
+            spec.erase = EraseTime::WhenIdle;
         }
         s.finish()?;
     }

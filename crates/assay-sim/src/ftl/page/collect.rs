@@ -10,7 +10,7 @@ use super::{Frontier, LINE, Plane, Tables};
 use crate::ftl::wear::cold_block;
 use crate::nand::{Cause, NOBODY, Nand, Spot};
 use assay_mem::prefetch;
-use assay_spec::device::{CopyPath, Pace};
+use assay_spec::device::{CopyPath, EraseTime, Pace};
 
 /// A block that is being emptied.
 #[derive(Clone, Copy, Debug)]
@@ -59,10 +59,15 @@ const AHEAD: u32 = 16;
 const LINES_AHEAD: u32 = 4;
 
 impl Tables {
-    /// Does the collection that is due with a host page to `plane`, so that there is room for it.
+    /// Does the collection that is due with a page to `plane`, so that there is room for it. A page
+    /// of the map takes from the reserve as long as it lasts: everything waits for the map.
     #[inline]
-    pub(super) fn make_room(&mut self, plane: &mut Plane, nand: &mut Nand) {
-        let wanted = plane.free.len() < self.collection.reserve_blocks as usize;
+    pub(super) fn make_room(&mut self, plane: &mut Plane, nand: &mut Nand, cause: Cause) {
+        let reserve = match cause {
+            Cause::Map => self.collection.reserve_blocks.min(2),
+            _ => self.collection.reserve_blocks,
+        };
+        let wanted = plane.free.len() < reserve as usize;
         if plane.collecting.is_some() || (wanted && self.start(plane)) {
             match self.collection.pace {
                 Pace::Spread => self.advance(plane, nand),
@@ -174,7 +179,10 @@ impl Tables {
         self.blocks.stale[block] = 0;
         plane.free.put(job.block, self.blocks.erases[block]);
         let first = Spot { plane: plane.index, page: job.block * self.pages_per_block };
-        nand.erase(first, job.cause);
+        match self.collection.erase {
+            EraseTime::AtOnce => nand.erase(first, job.cause),
+            EraseTime::WhenIdle => nand.erase_when_idle(first, job.cause),
+        }
     }
 
     /// Whether `plane` is idle and has, or now gets, a block to empty though nobody waits for it.

@@ -218,11 +218,14 @@ impl PageMap {
             self.make_room_on_drive(nand, page)
         } else {
             let chosen = self.choose_plane(page);
-            self.tables.make_room(&mut self.planes[chosen], nand);
+            self.tables.make_room(&mut self.planes[chosen], nand, cause);
             chosen
         };
         let spot = self.tables.place(&mut self.planes[chosen], page, Frontier::Host);
         nand.program(spot, cause, token);
+        if self.tables.collection.over_drive {
+            nand.erase_what_can_be();
+        }
         spot.plane
     }
 
@@ -362,13 +365,15 @@ impl Ftl for PageMap {
     }
 
     fn background(&mut self, nand: &mut Nand) -> bool {
-        if self.tables.collection.over_drive {
-            return self.collect_over_drive_in_background(nand);
-        }
         let mut asked = false;
-        for plane in &mut self.planes {
-            asked |= self.tables.collect_in_background(plane, nand);
+        if self.tables.collection.over_drive {
+            asked = self.collect_over_drive_in_background(nand);
+        } else {
+            for plane in &mut self.planes {
+                asked |= self.tables.collect_in_background(plane, nand);
+            }
         }
+        nand.erase_what_can_be();
         asked
     }
 

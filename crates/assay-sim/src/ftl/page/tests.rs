@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::nand::NOBODY;
-use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, Pace, PlaneMode};
+use assay_spec::device::PlaneMode;
+use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Pace};
 use assay_spec::device::{VictimSpec, WearSpec};
 use assay_spec::{Bytes, Nanos, seed::mix};
 
@@ -34,6 +35,7 @@ fn greedy() -> PageMapSpec {
             frontiers: Frontiers::Two,
             copy: CopyPath::CopyBack,
             over_drive: false,
+            erase: EraseTime::AtOnce,
             background: None,
         },
         wear: WearSpec::None,
@@ -119,6 +121,7 @@ fn random_work_under_every_policy_keeps_every_invariant() {
                 frontiers: [Frontiers::One, Frontiers::Two][pick(2, 5)],
                 copy,
                 over_drive: may_leave && pick(4, 12) > 0,
+                erase: [EraseTime::AtOnce, EraseTime::WhenIdle][pick(2, 13)],
                 background: [None, Some(background)][pick(2, 7)],
             },
             wear: wears[pick(3, 8)],
@@ -242,6 +245,7 @@ fn twenty_planes(over_drive: bool) -> (PageMap, Nand) {
         pace: Pace::WholeBlock,
         copy: CopyPath::Controller,
         over_drive,
+        erase: EraseTime::AtOnce,
         ..map_spec.collection
     };
     let logical = 20 * 20 * 128;

@@ -29,6 +29,7 @@ impl Bed {
                 frontiers: Frontiers::One,
                 copy: CopyPath::CopyBack,
                 over_drive: false,
+                erase: assay_spec::device::EraseTime::AtOnce,
                 background: None,
             },
             wear: WearSpec::None,
