@@ -1316,7 +1316,7 @@ error: unknown key `victm` in collection
   --> drive.toml:33:1
    |
 33 | victm = { value = "fifo", assumed = "" }
-   | ^^^^^ expected one of `victim`, `pace`, `frontiers`, `copy`, `target`
+   | ^^^^^ expected one of `victim`, `pace`, `frontiers`, `copy`, `target`, `erase`
 hint: did you mean `victim`?"#,
     );
     drive_refused(

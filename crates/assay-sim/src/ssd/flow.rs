@@ -32,12 +32,12 @@ pub(super) struct Transfer {
 /// Whom a flash operation is for: a number of a request, or one of these, and a page.
 const AHEAD: u32 = 1 << 31;
 
-fn token(number: u32, page: u32) -> u64 {
+pub(super) fn token(number: u32, page: u32) -> u64 {
     u64::from(number) << 32 | u64::from(page)
 }
 
 /// A request number that stands for none.
-const NO_REQUEST: u32 = AHEAD - 1;
+pub(super) const NO_REQUEST: u32 = AHEAD - 1;
 /// And one for pages of the map.
 pub(crate) const MAP: u32 = AHEAD - 2;
 
@@ -159,7 +159,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Whether the write buffer still holds `page`.
     #[inline]
-    fn is_buffered(&self, page: u32) -> bool {
+    pub(super) fn is_buffered(&self, page: u32) -> bool {
         let Some(buffer) = self.buffer.as_ref().filter(|_| self.unprogrammed > 0) else {
             return false;
         };
@@ -267,37 +267,8 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// A page, or a part of one, that the host has sent is given to the flash.
-    #[inline]
-    pub(super) fn land(&mut self, done: Transfer, is_part: bool) {
-        if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
-            // It joins the older part of the same page, which is still waiting to be made whole.
-            self.unprogrammed -= 1;
-            let Some(buffer) = &mut self.buffer else { return };
-            buffer.give_back();
-            if !self.write_back {
-                buffer.join(done.page, done.number);
-            }
-            return;
-        }
-        let merges = is_part && !self.is_buffered(done.page);
-        if merges && self.ftl.locate(done.page).is_some() {
-            // The rest of a page that is written in part is read first; `page_read` goes on.
-            let number = match &mut self.buffer {
-                Some(buffer) => {
-                    buffer.merge(done.page);
-                    if self.write_back { NO_REQUEST } else { done.number }
-                }
-                None => done.number,
-            };
-            self.ftl.read(&mut self.nand, done.page, Cause::Partial, token(number, done.page));
-        } else {
-            self.write(done);
-        }
-    }
-
     /// A whole page goes to the flash.
-    fn write(&mut self, transfer: Transfer) {
+    pub(super) fn write(&mut self, transfer: Transfer) {
         let Transfer { number, page } = transfer;
         let run = match number {
             NO_REQUEST => page..page + 1,

@@ -3,8 +3,9 @@
 //! everything goes on in the order in which it came.
 
 use super::Ssd;
-use super::flow::Transfer;
+use super::flow::{NO_REQUEST, Transfer, token};
 use crate::ftl::Ftl;
+use crate::nand::Cause;
 use std::ops::Range;
 
 /// Something that waits for the map.
@@ -68,6 +69,35 @@ impl<F: Ftl> Ssd<F> {
                     self.complete(number);
                 }
             }
+        }
+    }
+
+    /// A page, or a part of one, that the host has sent is given to the flash.
+    #[inline]
+    pub(super) fn land(&mut self, done: Transfer, is_part: bool) {
+        if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
+            // It joins the older part of the same page, which is still waiting to be made whole.
+            self.unprogrammed -= 1;
+            let Some(buffer) = &mut self.buffer else { return };
+            buffer.give_back();
+            if !self.write_back {
+                buffer.join(done.page, done.number);
+            }
+            return;
+        }
+        let merges = is_part && !self.is_buffered(done.page);
+        if merges && self.ftl.locate(done.page).is_some() {
+            // The rest of a page that is written in part is read first; `page_read` goes on.
+            let number = match &mut self.buffer {
+                Some(buffer) => {
+                    buffer.merge(done.page);
+                    if self.write_back { NO_REQUEST } else { done.number }
+                }
+                None => done.number,
+            };
+            self.ftl.read(&mut self.nand, done.page, Cause::Partial, token(number, done.page));
+        } else {
+            self.write(done);
         }
     }
 }
