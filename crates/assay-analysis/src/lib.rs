@@ -14,4 +14,5 @@ pub mod load;
 pub mod metric;
 pub mod report;
 pub mod stats;
+mod sweep;
 pub mod text;

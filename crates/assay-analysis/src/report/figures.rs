@@ -6,7 +6,6 @@ mod draw;
 mod mechanism;
 mod published;
 mod sigmetrics09;
-mod sweeps;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +16,7 @@ use super::{escape, page};
 use crate::finding::Finding;
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
+use crate::sweep::{self, Sweep};
 use assay_spec::decode::Source;
 use assay_spec::experiment::Experiment;
 use describe::{Document, Figure, Form, Part};
@@ -33,6 +33,9 @@ pub const ANSWERS: &str = "question/";
 pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> Option<String> {
     let document = DOCUMENTS.iter().find(|d| d.study == run.record.study)?;
     let published = published::of(ledgers);
+    let sweeps = sweep::all(run);
+    let context =
+        |f: &Figure| Context { run, published: &published, sweeps: &sweeps, number: f.number };
     let mut out = format!("<p class=\"dim\">{}</p>", escape(document.note));
     let link = |f: &Figure| format!("<a href=\"#figure-{0}\">Figure {0}</a>", f.number);
     let links: Vec<String> = document.figures.iter().map(link).collect();
@@ -42,7 +45,7 @@ pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> O
         if let Some(prefix) = figure.answers {
             shown.push(prefix);
         }
-        out += &one(run, &published, findings, figure);
+        out += &one(&context(figure), findings, figure);
     }
     // An answer to a question without a figure is still an answer.
     let placed = |f: &&Finding| shown.iter().any(|prefix| f.id.starts_with(prefix));
@@ -54,9 +57,9 @@ pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> O
     Some(out)
 }
 
-fn one(run: &Run, published: &[Published], findings: &[Finding], figure: &Figure) -> String {
-    let context = Context { run, published, number: figure.number };
-    let panels = panels(&context, figure);
+fn one(context: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
+    let run = context.run;
+    let panels = panels(context, figure);
     let mut out = format!(
         "<h3 id=\"figure-{0}\">Figure {0}: {1}</h3>{2}",
         figure.number,
@@ -64,14 +67,18 @@ fn one(run: &Run, published: &[Published], findings: &[Finding], figure: &Figure
         answer(run, findings, figure)
     );
     if panels.is_empty() {
-        return out + &format!("<p class=\"dim\">Left out: {}.</p>", escape(&why(run, figure)));
+        return out
+            + &format!(
+                "<p class=\"dim\">Left out: {}.</p>",
+                escape(&why(run, context.sweeps, figure))
+            );
     }
     for row in rows(&panels, figure) {
         out += "<div class=\"figures\">";
         row.iter().for_each(|p| out += &html(run, p));
         out += "</div>";
     }
-    out + &absent(&context, figure) + &mechanism::lines(run, figure.told)
+    out + &absent(context, figure) + &mechanism::lines(run, figure.told)
 }
 
 /// The question of the experiment and what answers it.
@@ -144,8 +151,9 @@ impl Shared {
                     bars.extend(rows.iter().map(|b| b.value));
                     bars.extend(rows.iter().filter_map(|b| b.published));
                 }
-                Form::Sweep { experiment, points, .. } => {
-                    let lines = draw::sweep_lines(c, experiment, points);
+                Form::Sweep { .. } => {
+                    let lines = part.form.sweep(c.sweeps).map(|s| draw::sweep_lines(c, s));
+                    let lines = lines.unwrap_or_default();
                     means.extend(lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)));
                 }
                 Form::ByWorkload { .. } => {
@@ -192,10 +200,11 @@ fn part_panels(c: &Context<'_>, part: &Part, shared: &Shared) -> Vec<Panel> {
         Form::ByWorkload { op, series } => by_workload(c, part, op, series, shared.latency),
         Form::ByTarget { series } => by_target(c, part, &series).into_iter().collect(),
         Form::OneByOne { series, log } => one_by_one(c, part, &series, log),
-        Form::Sweep { experiment, points, of } => {
-            let lines = draw::sweep_lines(c, experiment, points);
+        Form::Sweep { .. } => {
+            let Some(sweep) = part.form.sweep(c.sweeps) else { return Vec::new() };
+            let lines = draw::sweep_lines(c, sweep);
             let any =
-                (!lines.is_empty()).then(|| draw::sweep(c, part, of, points, shared.sweep, &lines));
+                (!lines.is_empty()).then(|| draw::sweep(c, part, sweep, shared.sweep, &lines));
             any.into_iter().collect()
         }
     }
@@ -244,8 +253,8 @@ fn one_by_one(c: &Context<'_>, part: &Part, series: &describe::Series, log: bool
 }
 
 /// Why no panel of a figure can be drawn.
-fn why(run: &Run, figure: &Figure) -> String {
-    let cells = figure.parts.iter().flat_map(|p| p.form.cells());
+fn why(run: &Run, sweeps: &[Sweep], figure: &Figure) -> String {
+    let cells = figure.parts.iter().flat_map(|p| p.form.cells(sweeps));
     let mut names: Vec<String> = Vec::new();
     for (experiment, workload) in cells {
         let mut of = run.cells_of(experiment, workload);
@@ -267,7 +276,7 @@ fn why(run: &Run, figure: &Figure) -> String {
 fn absent(c: &Context<'_>, figure: &Figure) -> String {
     let mut lines = Vec::new();
     for target in c.run.targets() {
-        let cells = figure.parts.iter().flat_map(|p| p.form.cells());
+        let cells = figure.parts.iter().flat_map(|p| p.form.cells(c.sweeps));
         let measured = |(e, w): &(&str, &str)| {
             c.run.cell(Some(e), w, target).is_some_and(|cell| cell.skipped.is_none())
         };

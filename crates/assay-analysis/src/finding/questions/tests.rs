@@ -1,10 +1,11 @@
 //! Each question on cells whose answer is known.
 
-use super::{access, answers, space};
+use super::{access, answers};
 use crate::finding::Finding;
 use crate::load::{Run, sample};
-use assay_spec::record::{CellRecord, FirstRecord};
-use assay_spec::{Nanos, Op};
+use crate::sweep::{self, Parameter};
+use assay_spec::record::{CellRecord, ExperimentRecord, FirstRecord};
+use assay_spec::{Nanos, Op, catalog};
 
 /// Latencies in µs that differ a little, as measured ones do.
 fn around(us: u64) -> Vec<u64> {
@@ -43,7 +44,8 @@ fn keep(mut cell: CellRecord, latencies: impl Iterator<Item = u64>) -> CellRecor
 }
 
 fn ask(cells: Vec<CellRecord>, id: &str) -> Finding {
-    let run = sample::run(cells);
+    let mut run = sample::run(cells);
+    run.record.experiments.push(experiment());
     answers(&run, "t").into_iter().find(|f| f.id == format!("question/{id}/t")).expect(id)
 }
 
@@ -161,23 +163,30 @@ fn background() {
     says(&ask(alone, "5-background"), "Not determined", &["no cell background/mix-50-gap"]);
 }
 
+/// The experiment, as bundled.
+fn experiment() -> ExperimentRecord {
+    let all = catalog::STUDIES.iter().flat_map(|s| s.experiments);
+    let b = all.into_iter().find(|b| b.name == "randomness").expect("is bundled");
+    ExperimentRecord { name: b.name.into(), file: b.file.into(), text: b.text.into() }
+}
+
 /// Writes by the step in KiB: so long, one in so many, the others 100 µs. Reads always alike.
 fn spread(write: impl Fn(u64) -> (u64, u64)) -> Vec<CellRecord> {
+    let mut run = sample::run(Vec::new());
+    run.record.experiments.push(experiment());
     let mut cells = Vec::new();
-    for range in space::RANGES {
-        cells.push(cell(&format!("randomness/rnd-wr-range-{range}"), 300));
-        cells.push(cell(&format!("randomness/rnd-rd-range-{range}"), 200));
-    }
-    for step in space::STEPS {
-        let (digits, unit) = step.split_at(step.len() - 1);
-        let kib = digits.parse::<u64>().unwrap() * if unit == "m" { 1024 } else { 1 };
-        let (us, every) = write(kib);
-        let mut one = cell(&format!("randomness/stride-wr-step-{step}"), us);
-        let latencies: Vec<u64> =
-            (0..800).map(|i| 1000 * if i % every == 0 { us } else { 100 }).collect();
-        one.repeats = sample::cell(&[&latencies]).repeats;
-        cells.push(one);
-        cells.push(cell(&format!("randomness/stride-rd-step-{step}"), 200));
+    for sweep in sweep::all(&run).iter().filter(|s| s.size.0 == 4096) {
+        for point in &sweep.points {
+            let name = format!("randomness/{}", point.workload);
+            let mut one = cell(&name, if sweep.op == Op::Read { 200 } else { 300 });
+            if (sweep.op, sweep.of) == (Op::Write, Parameter::Step) {
+                let (us, every) = write(point.value.0 / 1024);
+                let latencies: Vec<u64> =
+                    (0..800).map(|i| 1000 * if i % every == 0 { us } else { 100 }).collect();
+                one.repeats = sample::cell(&[&latencies]).repeats;
+            }
+            cells.push(one);
+        }
     }
     cells
 }

@@ -1,6 +1,7 @@
 //! What a figure is, as data: which cells, in which form. A document is a list of figures.
 
-use assay_spec::Op;
+use crate::sweep::{self, Parameter, Sweep};
+use assay_spec::{Bytes, Op};
 
 /// The figures of a document, redrawn from a run of its study.
 #[derive(Clone, Copy, Debug)]
@@ -87,35 +88,36 @@ pub enum Form {
     Sweep {
         /// The experiment.
         experiment: &'static str,
-        /// Value in bytes and workload, ascending.
-        points: &'static [(f64, &'static str)],
         /// What varies.
         of: Parameter,
+        /// Reads or writes.
+        op: Op,
+        /// Size of a request.
+        size: Bytes,
     },
 }
 
-/// What varies in a sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parameter {
-    /// The range of random requests.
-    Range,
-    /// The step of strided ones.
-    Step,
-}
-
 impl Form {
-    /// The cells it needs: (experiment, workload).
-    pub fn cells(&self) -> Vec<(&'static str, &'static str)> {
+    /// The cells it needs, (experiment, workload), where the run's experiments have these sweeps.
+    pub fn cells<'a>(&self, sweeps: &'a [Sweep]) -> Vec<(&'a str, &'a str)> {
         let of = |s: &Series| (s.experiment, s.workload);
         match self {
             Form::Bars { series, .. } | Form::ByWorkload { series, .. } => {
                 series.iter().map(of).collect()
             }
             Form::ByTarget { series } | Form::OneByOne { series, .. } => vec![of(series)],
-            Form::Sweep { experiment, points, .. } => {
-                points.iter().map(|(_, w)| (*experiment, *w)).collect()
+            Form::Sweep { .. } => {
+                let points = self.sweep(sweeps).map_or(&[][..], |s| &s.points);
+                let experiment = self.sweep(sweeps).map_or("", |s| &s.experiment);
+                points.iter().map(|p| (experiment, p.workload.as_str())).collect()
             }
         }
+    }
+
+    /// The sweep it draws, if the run's experiments have it.
+    pub fn sweep<'a>(&self, sweeps: &'a [Sweep]) -> Option<&'a Sweep> {
+        let Form::Sweep { experiment, of, op, size } = *self else { return None };
+        sweep::find(sweeps, experiment, of, op, size)
     }
 
     /// Whether it has a panel for each target.

@@ -1,6 +1,6 @@
 //! The forms of panels, and where published values lie in them.
 
-use super::describe::{Parameter, Part, Series};
+use super::describe::{Part, Series};
 use super::published::{Published, of_cell};
 use crate::load::Run;
 use crate::metric;
@@ -8,6 +8,7 @@ use crate::report::axis::{self, Scale};
 use crate::report::charts::style;
 use crate::report::escape;
 use crate::report::svg::{self, Axis, Bar, Ink, Line, Mark, Words};
+use crate::sweep::{Parameter, Point, Sweep};
 use assay_spec::histogram::midpoint;
 use assay_spec::record::CellRecord;
 use assay_spec::{Histogram, Nanos, Op};
@@ -18,6 +19,8 @@ pub struct Context<'a> {
     pub run: &'a Run,
     /// The published values.
     pub published: &'a [Published],
+    /// The sweeps of the run's experiments.
+    pub sweeps: &'a [Sweep],
     /// Number of the figure, for identifiers.
     pub number: u8,
 }
@@ -256,13 +259,13 @@ pub fn one_by_one(c: &Context<'_>, part: &Part, cell: &CellRecord, y: Scale) -> 
 }
 
 /// The lines of a sweep: for each target its mean latencies.
-pub fn sweep_lines(c: &Context<'_>, experiment: &str, points: &[(f64, &str)]) -> Vec<Line> {
+pub fn sweep_lines(c: &Context<'_>, sweep: &Sweep) -> Vec<Line> {
     let line = |target: &str| {
-        let at = |(value, workload): &(f64, &str)| {
-            let cell = c.run.cell(Some(experiment), workload, target)?;
-            Some((*value, metric::estimate(cell, "mean").ok()?.value))
+        let at = |point: &Point| {
+            let cell = c.run.cell(Some(&sweep.experiment), &point.workload, target)?;
+            Some((point.value.0 as f64, metric::estimate(cell, "mean").ok()?.value))
         };
-        let points: Vec<(f64, f64)> = points.iter().filter_map(at).collect();
+        let points: Vec<(f64, f64)> = sweep.points.iter().filter_map(at).collect();
         let name = target.to_owned();
         (points.len() > 1).then(|| Line { ink: c.ink(target), name, points, knots: true })
     };
@@ -270,16 +273,10 @@ pub fn sweep_lines(c: &Context<'_>, experiment: &str, points: &[(f64, &str)]) ->
 }
 
 /// A sweep on a vertical scale that the panels of the figure share.
-pub fn sweep(
-    c: &Context<'_>,
-    part: &Part,
-    of: Parameter,
-    points: &[(f64, &str)],
-    y: Scale,
-    lines: &[Line],
-) -> Panel {
-    let (low, high) = (points[0].0, points[points.len() - 1].0);
-    let x = match of {
+pub fn sweep(c: &Context<'_>, part: &Part, sweep: &Sweep, y: Scale, lines: &[Line]) -> Panel {
+    let values: Vec<f64> = sweep.points.iter().map(|p| p.value.0 as f64).collect();
+    let (low, high) = (values[0], values[values.len() - 1]);
+    let x = match sweep.of {
         Parameter::Range => Axis {
             scale: Scale::Log(low, high),
             label: axis::decimal_size,
@@ -288,15 +285,15 @@ pub fn sweep(
         Parameter::Step => Axis {
             scale: Scale::Doublings(low, high),
             label: axis::binary_size,
-            name: "stride step, log scale",
+            name: "distance between the starts of two requests, log scale",
         },
     };
     let y = Axis { scale: y, label: axis::time, name: "mean latency, log scale" };
     let mut published = Vec::new();
-    for (value, workload) in points {
+    for (value, point) in values.iter().zip(&sweep.points) {
         for l in lines {
-            let means = of_cell(c.published, workload, &l.name).filter(|p| p.metric == "mean");
-            published.extend(means.map(|p| (l.ink, *value, p)));
+            let of = of_cell(c.published, &point.workload, &l.name);
+            published.extend(of.filter(|p| p.metric == "mean").map(|p| (l.ink, *value, p)));
         }
     }
     let place = |wanted: &Published| {

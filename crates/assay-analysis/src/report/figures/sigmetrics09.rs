@@ -1,8 +1,8 @@
 //! The figures of Chen, Koufaty and Zhang, SIGMETRICS 2009, by number and section.
 
-use super::describe::{Document, Figure, Form, Parameter, Part, Series, series};
-use super::sweeps;
-use assay_spec::Op;
+use super::describe::{Document, Figure, Form, Part, Series, series};
+use crate::sweep::Parameter;
+use assay_spec::{Bytes, Op};
 
 /// The document.
 pub const DOCUMENT: Document = Document {
@@ -37,8 +37,63 @@ const fn one_by_one(title: &'static str, log: bool, series: Series) -> Part {
     Part { title, form: Form::OneByOne { series, log } }
 }
 
-const fn sweep(title: &'static str, of: Parameter, points: &'static [(f64, &'static str)]) -> Part {
-    Part { title, form: Form::Sweep { experiment: "randomness", points, of } }
+const fn sweep(title: &'static str, of: Parameter, op: Op, kib: u64) -> Part {
+    let size = Bytes(kib * Bytes::KIB.0);
+    Part { title, form: Form::Sweep { experiment: "randomness", of, op, size } }
+}
+
+/// Sequential, random and strided requests of 4 KiB: `rd` or `wr` of an experiment, their names
+/// and labels with something in front.
+macro_rules! patterns {
+    ($experiment:literal, $before:literal, $kind:literal, $label:literal) => {
+        [
+            series(
+                $experiment,
+                concat!($before, "seq-", $kind, "-4k"),
+                concat!($label, "sequential"),
+                0,
+            ),
+            series(
+                $experiment,
+                concat!($before, "rnd-", $kind, "-4k"),
+                concat!($label, "random"),
+                1,
+            ),
+            series(
+                $experiment,
+                concat!($before, "stride-", $kind, "-4k"),
+                concat!($label, "stride"),
+                2,
+            ),
+        ]
+    };
+}
+
+/// The bandwidth of a stream before and after the striker.
+macro_rules! before_after {
+    ($title:literal, $stream:literal) => {
+        bars(
+            $title,
+            false,
+            &[
+                series("fragmentation", concat!("before-", $stream), "before", 0),
+                series("fragmentation", concat!("after-striker-", $stream), "after", 0),
+            ],
+        )
+    };
+}
+
+/// Reads and writes in turn, without (`""`) or with (`"-gap"`) pauses, behind one kind alone.
+macro_rules! turns {
+    ($alone:literal, $label:literal, $gap:literal) => {
+        &[
+            series("interference", $alone, $label, 0),
+            series("interference", concat!("rw-n-n", $gap), "read n, write n", 1),
+            series("interference", concat!("wr-n-n", $gap), "write n, read n", 2),
+            series("interference", concat!("rw-n-n1", $gap), "read n, write n + 1", 3),
+            series("interference", concat!("rw-n-4mb", $gap), "read n, write n + 4 MB", 4),
+        ]
+    };
 }
 
 const BANDWIDTH: Figure = Figure {
@@ -58,20 +113,15 @@ const BANDWIDTH: Figure = Figure {
     ],
 };
 
+const READ_PATTERNS: [Series; 3] = patterns!("reads", "", "rd", "");
+const WRITE_PATTERNS: [Series; 3] = patterns!("writes", "", "wr", "");
+
 const READS: Figure = Figure {
     number: 2,
     title: "Read latency by pattern, 4 KiB",
     experiment: "reads",
     answers: Some("question/1-"),
-    parts: &[by_workload(
-        "reads",
-        None,
-        &[
-            series("reads", "seq-rd-4k", "sequential", 0),
-            series("reads", "rnd-rd-4k", "random", 1),
-            series("reads", "stride-rd-4k", "stride", 2),
-        ],
-    )],
+    parts: &[by_workload("reads", None, &READ_PATTERNS)],
     told: &[
         series("reads", "seq-rd-4k", "sequential", 0),
         series("reads", "rnd-rd-4k", "random", 0),
@@ -83,15 +133,7 @@ const WRITES: Figure = Figure {
     title: "Write latency by pattern, 4 KiB",
     experiment: "writes",
     answers: Some("question/2-"),
-    parts: &[by_workload(
-        "writes",
-        None,
-        &[
-            series("writes", "seq-wr-4k", "sequential", 0),
-            series("writes", "rnd-wr-4k", "random", 1),
-            series("writes", "stride-wr-4k", "stride", 2),
-        ],
-    )],
+    parts: &[by_workload("writes", None, &WRITE_PATTERNS)],
     told: &[
         series("writes", "seq-wr-4k", "sequential", 0),
         series("writes", "rnd-wr-4k", "random", 0),
@@ -111,9 +153,15 @@ const FIRST_WRITES: Figure = Figure {
     told: &[series("writes", "seq-wr-4k-500", "first 500 writes", 0)],
 };
 
-const fn dashed(mut s: Series, dash: usize) -> Series {
-    s.dash = dash;
-    s
+/// With the cache off in solid lines, on in dashed ones.
+const fn off_on(off: [Series; 3], on: [Series; 3]) -> [Series; 6] {
+    let mut all = [off[0], off[1], off[2], on[0], on[1], on[2]];
+    let mut i = 0;
+    while i < all.len() {
+        all[i].dash = if i < off.len() { 0 } else { 2 };
+        i += 1;
+    }
+    all
 }
 
 const CACHE: Figure = Figure {
@@ -125,26 +173,18 @@ const CACHE: Figure = Figure {
         by_workload(
             "writes",
             None,
-            &[
-                dashed(series("disk-cache", "off-seq-wr-4k", "off, sequential", 0), 0),
-                dashed(series("disk-cache", "off-rnd-wr-4k", "off, random", 1), 0),
-                dashed(series("disk-cache", "off-stride-wr-4k", "off, stride", 2), 0),
-                dashed(series("writes", "seq-wr-4k", "on, sequential", 0), 2),
-                dashed(series("writes", "rnd-wr-4k", "on, random", 1), 2),
-                dashed(series("writes", "stride-wr-4k", "on, stride", 2), 2),
-            ],
+            &off_on(
+                patterns!("disk-cache", "off-", "wr", "off, "),
+                patterns!("writes", "", "wr", "on, "),
+            ),
         ),
         by_workload(
             "reads",
             None,
-            &[
-                dashed(series("disk-cache", "off-seq-rd-4k", "off, sequential", 0), 0),
-                dashed(series("disk-cache", "off-rnd-rd-4k", "off, random", 1), 0),
-                dashed(series("disk-cache", "off-stride-rd-4k", "off, stride", 2), 0),
-                dashed(series("reads", "seq-rd-4k", "on, sequential", 0), 2),
-                dashed(series("reads", "rnd-rd-4k", "on, random", 1), 2),
-                dashed(series("reads", "stride-rd-4k", "on, stride", 2), 2),
-            ],
+            &off_on(
+                patterns!("disk-cache", "off-", "rd", "off, "),
+                patterns!("reads", "", "rd", "on, "),
+            ),
         ),
     ],
     told: &[
@@ -153,37 +193,28 @@ const CACHE: Figure = Figure {
     ],
 };
 
-const ONLY_READ: Series = series("interference", "only-read", "only reads", 0);
-const ONLY_WRITE: Series = series("interference", "only-write", "only writes", 0);
-
-const MIXES: [Series; 4] = [
-    series("interference", "rw-n-n", "read n, write n", 1),
-    series("interference", "wr-n-n", "write n, read n", 2),
-    series("interference", "rw-n-n1", "read n, write n + 1", 3),
-    series("interference", "rw-n-4mb", "read n, write n + 4 MB", 4),
-];
-
-const MIXES_GAP: [Series; 4] = [
-    series("interference", "rw-n-n-gap", "read n, write n", 1),
-    series("interference", "wr-n-n-gap", "write n, read n", 2),
-    series("interference", "rw-n-n1-gap", "read n, write n + 1", 3),
-    series("interference", "rw-n-4mb-gap", "read n, write n + 4 MB", 4),
-];
-
-const fn with(first: Series, [a, b, c, d]: [Series; 4]) -> [Series; 5] {
-    [first, a, b, c, d]
-}
-
 const INTERFERENCE: Figure = Figure {
     number: 6,
     title: "Reads and writes in turn, 4 KiB",
     experiment: "interference",
     answers: Some("question/4-"),
     parts: &[
-        by_workload("reads, back to back", Some(Op::Read), &with(ONLY_READ, MIXES)),
-        by_workload("reads, 10 ms apart", Some(Op::Read), &with(ONLY_READ, MIXES_GAP)),
-        by_workload("writes, back to back", Some(Op::Write), &with(ONLY_WRITE, MIXES)),
-        by_workload("writes, 10 ms apart", Some(Op::Write), &with(ONLY_WRITE, MIXES_GAP)),
+        by_workload("reads, back to back", Some(Op::Read), turns!("only-read", "only reads", "")),
+        by_workload(
+            "reads, 10 ms apart",
+            Some(Op::Read),
+            turns!("only-read", "only reads", "-gap"),
+        ),
+        by_workload(
+            "writes, back to back",
+            Some(Op::Write),
+            turns!("only-write", "only writes", ""),
+        ),
+        by_workload(
+            "writes, 10 ms apart",
+            Some(Op::Write),
+            turns!("only-write", "only writes", "-gap"),
+        ),
     ],
     told: &[
         series("interference", "rw-n-n", "read n, write n", 0),
@@ -216,14 +247,14 @@ const RANDOMNESS: Figure = Figure {
     experiment: "randomness",
     answers: Some("question/6-"),
     parts: &[
-        sweep("random writes, 4 KiB", Parameter::Range, sweeps::WRITE_RANGES),
-        sweep("strided writes, 4 KiB", Parameter::Step, sweeps::WRITE_STEPS),
-        sweep("random writes, 256 KiB", Parameter::Range, sweeps::WRITE_RANGES_256K),
-        sweep("strided writes, 256 KiB", Parameter::Step, sweeps::WRITE_STEPS_256K),
-        sweep("random reads, 4 KiB", Parameter::Range, sweeps::READ_RANGES),
-        sweep("strided reads, 4 KiB", Parameter::Step, sweeps::READ_STEPS),
-        sweep("random reads, 256 KiB", Parameter::Range, sweeps::READ_RANGES_256K),
-        sweep("strided reads, 256 KiB", Parameter::Step, sweeps::READ_STEPS_256K),
+        sweep("random writes, 4 KiB", Parameter::Range, Op::Write, 4),
+        sweep("strided writes, 4 KiB", Parameter::Step, Op::Write, 4),
+        sweep("random writes, 256 KiB", Parameter::Range, Op::Write, 256),
+        sweep("strided writes, 256 KiB", Parameter::Step, Op::Write, 256),
+        sweep("random reads, 4 KiB", Parameter::Range, Op::Read, 4),
+        sweep("strided reads, 4 KiB", Parameter::Step, Op::Read, 4),
+        sweep("random reads, 256 KiB", Parameter::Range, Op::Read, 256),
+        sweep("strided reads, 256 KiB", Parameter::Step, Op::Read, 256),
         Part {
             title: "latencies of random writes over 30 GB, 4 KiB",
             form: Form::ByTarget { series: series("randomness", "rnd-wr-range-30gb", "30 GB", 0) },
@@ -241,38 +272,10 @@ const FRAGMENTATION: Figure = Figure {
     experiment: "fragmentation",
     answers: Some("question/7-"),
     parts: &[
-        bars(
-            "sequential read",
-            false,
-            &[
-                series("fragmentation", "before-seq-rd", "before", 0),
-                series("fragmentation", "after-striker-seq-rd", "after", 0),
-            ],
-        ),
-        bars(
-            "random read",
-            false,
-            &[
-                series("fragmentation", "before-rnd-rd", "before", 0),
-                series("fragmentation", "after-striker-rnd-rd", "after", 0),
-            ],
-        ),
-        bars(
-            "sequential write",
-            false,
-            &[
-                series("fragmentation", "before-seq-wr", "before", 0),
-                series("fragmentation", "after-striker-seq-wr", "after", 0),
-            ],
-        ),
-        bars(
-            "random write",
-            false,
-            &[
-                series("fragmentation", "before-rnd-wr", "before", 0),
-                series("fragmentation", "after-striker-rnd-wr", "after", 0),
-            ],
-        ),
+        before_after!("sequential read", "seq-rd"),
+        before_after!("random read", "rnd-rd"),
+        before_after!("sequential write", "seq-wr"),
+        before_after!("random write", "rnd-wr"),
     ],
     told: &[
         series("fragmentation", "before-seq-wr", "sequential write before", 0),

@@ -12,6 +12,14 @@ fn every_figure_names_workloads_of_its_study() {
             Experiment::parse(Source { file: b.file, text: b.text }).expect("decodes")
         };
         let experiments: Vec<Experiment> = study.experiments.iter().map(parse).collect();
+        let mut run = sample::run(Vec::new());
+        let record = |b: &assay_spec::catalog::Bundled| assay_spec::record::ExperimentRecord {
+            name: b.name.into(),
+            file: b.file.into(),
+            text: b.text.into(),
+        };
+        run.record.experiments = study.experiments.iter().map(record).collect();
+        let sweeps = sweep::all(&run);
         let exists = |experiment: &str, workload: &str| {
             let of = experiments.iter().filter(|e| e.name == experiment);
             of.flat_map(|e| &e.workloads).any(|w| w.name == workload)
@@ -19,8 +27,11 @@ fn every_figure_names_workloads_of_its_study() {
         for figure in document.figures {
             assert!(experiments.iter().any(|e| e.name == figure.experiment), "{}", figure.number);
             let told = figure.told.iter().map(|s| (s.experiment, s.workload));
-            for (e, w) in figure.parts.iter().flat_map(|p| p.form.cells()).chain(told) {
+            for (e, w) in figure.parts.iter().flat_map(|p| p.form.cells(&sweeps)).chain(told) {
                 assert!(exists(e, w), "Figure {}: {e}/{w}", figure.number);
+            }
+            for part in figure.parts {
+                assert!(!part.form.cells(&sweeps).is_empty(), "{}", part.title);
             }
         }
         let numbers: Vec<u8> = document.figures.iter().map(|f| f.number).collect();
