@@ -4,6 +4,7 @@
 //! measured makes it `not run` (a study has the experiment, this run has not) or `not built` (none
 //! has it), never a pass. The names of the verdicts are stable.
 
+mod contradiction;
 mod missing;
 
 use crate::expr::{Expr, Reference, Value};
@@ -102,6 +103,12 @@ pub struct ClaimVerdict {
     pub values: Vec<ValueVerdict>,
     /// Its predicate.
     pub predicate: Option<PredicateVerdict>,
+    /// Of a contradiction: the places that cannot both be right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<String>,
+    /// Of a contradiction: what would have to hold of the published numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<PredicateVerdict>,
 }
 
 /// A judged number.
@@ -184,10 +191,11 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, offered: Offered<'_>) -> ClaimV
     let look_up = |r: &Reference| look_up(run, claim.experiment.as_deref(), r);
     let mut values: Vec<ValueVerdict> = claim.values.iter().map(|v| value(v, &look_up)).collect();
     let predicate = claim.predicate.as_deref().map(|text| predicate(text, &look_up));
+    let check = claim.disproof.as_ref().and_then(contradiction::check);
     let (verdict, reason) = match claim.kind {
         ClaimKind::Input => (Verdict::Input, claim.reason.clone()),
         ClaimKind::NotTestable => (Verdict::NotTestable, claim.reason.clone()),
-        ClaimKind::Contradiction => (Verdict::Contradicted, claim.reason.clone()),
+        ClaimKind::Contradiction => contradiction::verdict(claim, check.as_ref()),
         ClaimKind::Measured => overall(claim, &values, predicate.as_ref(), &look_up, offered),
     };
     if verdict == Verdict::NotRun {
@@ -203,6 +211,8 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, offered: Offered<'_>) -> ClaimV
         notes: claim.notes.clone(),
         values,
         predicate,
+        places: claim.disproof.as_ref().map_or(Vec::new(), |d| d.places.clone()),
+        check,
     }
 }
 

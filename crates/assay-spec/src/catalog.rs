@@ -147,7 +147,9 @@ mod tests {
         for (study, letter, count) in wanted.into_iter().chain([("oslo09", 'T', 20)]) {
             let bundled = find(LEDGERS, study).expect("listed");
             let ledger = Ledger::parse(source(bundled)).unwrap_or_else(|e| panic!("{e}"));
-            let ids: Vec<String> = ledger.claims.iter().map(|c| c.id.clone()).collect();
+            // Contradictions found by others have numbers of their own.
+            let claims = ledger.claims.iter().filter(|c| !c.id.starts_with("I-"));
+            let ids: Vec<String> = claims.map(|c| c.id.clone()).collect();
             let expected: Vec<String> = (1..=count).map(|n| format!("{letter}-{n:02}")).collect();
             assert_eq!(ids, expected);
         }

@@ -40,6 +40,30 @@ pub struct Claim {
     pub notes: String,
     /// Its numbers.
     pub values: Vec<ClaimValue>,
+    /// What disproves it, for contradictions.
+    pub disproof: Option<Disproof>,
+}
+
+/// How published numbers disprove each other; the claim's reason has the arithmetic in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disproof {
+    /// The places that cannot both be right, with what each says; at least two.
+    pub places: Vec<String>,
+    /// What would hold of the numbers if they could; none if there is nothing to reckon.
+    pub check: Option<String>,
+    /// The published numbers that the check names.
+    pub numbers: Vec<Number>,
+}
+
+/// A published number under a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
+    /// The name.
+    pub name: String,
+    /// The number in `unit`.
+    pub published: f64,
+    /// The unit.
+    pub unit: String,
 }
 
 /// How a claim can be judged.
@@ -80,7 +104,7 @@ impl Ledger {
             let mut claims: Vec<Claim> = Vec::new();
             for mut section in top.sections("claim", "claim")? {
                 let span = section.span_of("id");
-                let claim = decode_claim(&mut section)?;
+                let claim = decode_claim(&mut section, &claims)?;
                 if claims.iter().any(|c| c.id == claim.id) {
                     let message = format!("two claims are called `{}`", claim.id);
                     return Err(section.error(Kind::Impossible, span, message, "another id"));
@@ -93,7 +117,8 @@ impl Ledger {
     }
 }
 
-fn decode_claim(s: &mut Section<'_>) -> Decoded<Claim> {
+/// `earlier` are those above it in the file, whose numbers it may use.
+fn decode_claim(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Claim> {
     let text = |found: Option<(String, _)>| found.map(|(t, _)| t);
     let id = s.string("id")?;
     let kind = match s.choice("kind", &["measured", "input", "not-testable", "contradiction"])? {
@@ -107,6 +132,10 @@ fn decode_claim(s: &mut Section<'_>) -> Decoded<Claim> {
         values.push(decode_value(&mut section)?);
         section.finish()?;
     }
+    let disproof = match kind {
+        ClaimKind::Contradiction => Some(decode_disproof(s, earlier)?),
+        _ => None,
+    };
     let claim = Claim {
         id,
         source: s.string("source")?,
@@ -117,6 +146,7 @@ fn decode_claim(s: &mut Section<'_>) -> Decoded<Claim> {
         predicate: text(s.optional_string("predicate")?),
         notes: text(s.optional_string("notes")?).unwrap_or_default(),
         values,
+        disproof,
     };
     let judged = claim.predicate.is_some() || claim.values.iter().any(|v| v.measure.is_some());
     let complaint = match claim.kind {
@@ -128,6 +158,41 @@ fn decode_claim(s: &mut Section<'_>) -> Decoded<Claim> {
         _ => return Ok(claim),
     };
     Err(s.error(Kind::MissingKey, s.span(), format!("{}: {complaint}", claim.id), ""))
+}
+
+fn decode_disproof(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Disproof> {
+    let places: Vec<String> = s.strings("places")?.into_iter().map(|(text, _)| text).collect();
+    if places.len() < 2 {
+        let message = "a contradiction needs two places";
+        let e =
+            s.error(Kind::MissingKey, s.span_of("places"), message, "`places = [\"…\", \"…\"]`");
+        return Err(with_hint(e, "each with where it is and what it says"));
+    }
+    let check = s.optional_string("check")?.map(|(text, _)| text);
+    let mut numbers = Vec::new();
+    for mut section in s.sections("number", "number")? {
+        numbers.push(decode_number(&mut section, earlier)?);
+        section.finish()?;
+    }
+    Ok(Disproof { places, check, numbers })
+}
+
+/// A number of its own, or that of a claim above.
+fn decode_number(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Number> {
+    let name = s.string("name")?;
+    let Some((id, span)) = s.optional_string("claim")? else {
+        let published = s.number("published", f64::MIN, f64::MAX, None)?;
+        return Ok(Number { name, published, unit: s.string("unit")? });
+    };
+    let label = s.string("label")?;
+    let of = earlier.iter().find(|c| c.id == id).into_iter().flat_map(|c| &c.values);
+    let found = of.filter(|v| v.label == label).find_map(|v| Some((v.published?, v.unit.clone())));
+    let Some((published, unit)) = found else {
+        let message = format!("{id} has no published number `{label}`");
+        let e = s.error(Kind::UnknownValue, span, message, "a claim above this one");
+        return Err(with_hint(e, "or give the number itself: `published` and `unit`"));
+    };
+    Ok(Number { name, published, unit })
 }
 
 fn decode_value(s: &mut Section<'_>) -> Decoded<ClaimValue> {

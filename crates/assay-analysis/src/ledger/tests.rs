@@ -121,3 +121,65 @@ fn every_bundled_ledger_is_understood() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// What a ledger calls a contradiction is one: without a run, by its own published numbers.
+#[test]
+fn every_bundled_contradiction_is_shown() {
+    let mut shown = Vec::new();
+    for bundled in catalog::LEDGERS {
+        let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
+        for row in judge(&ledger, None, &|_, _| false).rows {
+            let named = row.id.starts_with("I-");
+            if row.places.is_empty() {
+                assert!(!named && row.verdict != Verdict::Contradicted, "{}", row.id);
+                continue;
+            }
+            assert_eq!(row.verdict, Verdict::Contradicted, "{}: {}", row.id, row.reason);
+            assert!(row.places.len() > 1 && !row.reason.is_empty());
+            if let Some(check) = &row.check {
+                assert!(check.why.contains(" = "), "{}: {}", row.id, check.why);
+                shown.push((ledger.study.clone(), row.id.clone()));
+            }
+        }
+    }
+    assert!(shown.len() >= 16, "{shown:?}");
+}
+
+#[test]
+fn a_contradiction_that_is_none_is_said() {
+    let with = |published: &str, check: &str| {
+        let text = format!(
+            r#"
+format = 1
+study = "s"
+title = "T"
+citation = "C"
+[[claim]]
+id = "I-1"
+source = "here and there"
+statement = "They agree."
+kind = "contradiction"
+reason = "They do not."
+places = ["here: 2 ms", "there"]
+check = "{check}"
+[[claim.number]]
+name = "here"
+published = 2.0
+unit = "ms"
+[[claim.number]]
+name = "there"
+published = {published}
+unit = "us"
+"#
+        );
+        let l = Ledger::parse(Source { file: "x.toml", text: &text }).unwrap();
+        judge(&l, None, &|_, _| false).rows.remove(0)
+    };
+    let row = with("2001.0", "here >= there");
+    assert_eq!((row.verdict, row.reason.as_str()), (Verdict::Contradicted, "They do not."));
+    let why = row.check.expect("was reckoned").why;
+    assert!(why.starts_with("here >= there (is 2000000 against 2001000); here = "), "{why}");
+    assert_eq!(with("2000.0", "here >= there").verdict, Verdict::Deviates);
+    assert_eq!(with("2000.0", "here >= nowhere").verdict, Verdict::NotBuilt);
+    assert_eq!(with("2000.0", "here >=").verdict, Verdict::NotBuilt);
+}

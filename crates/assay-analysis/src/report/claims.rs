@@ -47,10 +47,14 @@ fn claim(c: &ClaimVerdict) -> String {
         escape(&c.source),
         escape(&c.statement)
     );
+    if !c.places.is_empty() {
+        let places: String = c.places.iter().map(|p| format!("<li>{}</li>", escape(p))).collect();
+        out += &format!("<ul class=\"places\">{places}</ul>");
+    }
     if !c.reason.is_empty() {
         out += &format!("<p class=\"dim\">Because: {}</p>", escape(&c.reason));
     }
-    if let Some(p) = c.predicate.as_ref().filter(|p| p.holds == Some(false)) {
+    for p in c.check.iter().chain(&c.predicate).filter(|p| p.holds == Some(false)) {
         out += &format!("<p class=\"dim\">Fails: <code>{}</code></p>", escape(&p.why));
     }
     let rows: Vec<Vec<String>> = c.values.iter().map(value).collect();

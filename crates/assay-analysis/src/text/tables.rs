@@ -153,10 +153,11 @@ pub fn ledger_table(verdicts: &LedgerVerdicts, width: usize) -> String {
             }
         };
         indented(&row.statement, 7);
+        row.places.iter().for_each(|place| indented(&format!("- {place}"), 7));
         if !row.reason.is_empty() {
             indented(&format!("because: {}", row.reason), 7);
         }
-        if let Some(p) = row.predicate.as_ref().filter(|p| p.holds == Some(false)) {
+        for p in row.check.iter().chain(&row.predicate).filter(|p| p.holds == Some(false)) {
             indented(&format!("fails: {}", p.why), 7);
         }
         let shown = row.values.iter().filter(|v| v.reproduced.is_some() || v.published.is_some());
