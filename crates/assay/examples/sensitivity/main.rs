@@ -1,0 +1,108 @@
+//! How much a study's ledger depends on each value of its drives that no source gives.
+//!
+//!     cargo run --release -p assay --example sensitivity -- sigmetrics09 > docs/sensitivity.md
+//!
+//! Every number of a bundled drive that is derived or assumed is made a fifth smaller and a fifth
+//! larger; where that cannot be, half and twice as large. The cells that the ledgers name are run
+//! again on that drive. Printed is which verdicts change and which published numbers move.
+//! `--sourced` varies what sources give, too; `--drive NAME` takes one drive; `--threads N`.
+
+mod measure;
+mod table;
+mod vary;
+
+use assay_spec::catalog::STUDIES;
+use assay_spec::device::{Fact, Origin};
+use measure::{Baseline, Drive, Result};
+use std::io::Write;
+use table::{Effect, Row};
+use vary::Way;
+
+/// A number, or a cell's mean, has moved if it is this far from where it was.
+pub const MOVED: f64 = 0.02;
+
+struct Options {
+    study: String,
+    drives: Vec<String>,
+    sourced: bool,
+    threads: usize,
+}
+
+fn options() -> Result<Options> {
+    let mut found =
+        Options { study: String::new(), drives: Vec::new(), sourced: false, threads: 0 };
+    found.threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} wants a value"));
+        match word.as_str() {
+            "--sourced" => found.sourced = true,
+            "--drive" => found.drives.push(value()?),
+            "--threads" => found.threads = value()?.parse().map_err(|_| "not a number")?,
+            name if found.study.is_empty() && !name.starts_with('-') => found.study = word,
+            other => return Err(format!("what is `{other}`?")),
+        }
+    }
+    Ok(found)
+}
+
+fn main() -> std::process::ExitCode {
+    match run() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let options = options()?;
+    let names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
+    let found = STUDIES.iter().find(|s| s.name == options.study);
+    let study = found.ok_or_else(|| format!("one of the studies: {}", names.join(", ")))?;
+    eprintln!("{}: as it is", study.name);
+    let base = Baseline::measure(study, options.threads)?;
+    let mut lone = Vec::new();
+    out(&table::head(study.name, &base.verdicts))?;
+    for drive in base.drives() {
+        if !options.drives.is_empty() && !options.drives.contains(&drive.spec.name) {
+            continue;
+        }
+        let rows: Vec<Row> = drive
+            .spec
+            .facts
+            .iter()
+            .filter(|f| options.sourced || !matches!(f.origin, Origin::Source(_)))
+            .map(|f| row(&base, &drive, f))
+            .collect();
+        out(&table::drive(&drive.spec, &rows))?;
+        let of = |r: &Row| {
+            table::only_one(r).map(|n| format!("`{}` of `{}`: {n}", r.path, drive.spec.name))
+        };
+        lone.extend(rows.iter().filter_map(of));
+    }
+    out(&table::foot(&lone))
+}
+
+fn out(text: &str) -> Result<()> {
+    writeln!(std::io::stdout(), "{text}").map_err(|e| e.to_string())
+}
+
+fn row(base: &Baseline, drive: &Drive, fact: &Fact) -> Row {
+    let effect = |way| {
+        if !vary::is_numeric(fact) {
+            return Effect::None("a word, not varied".into());
+        }
+        let mut why = "there is no such value".to_owned();
+        for changed in vary::candidates(&drive.text, fact, way) {
+            eprintln!("{} {}: {}", drive.spec.name, fact.path, changed.value);
+            match base.varied(drive.text.trim_end(), changed.text.trim_end(), MOVED) {
+                Ok(variant) => return Effect::of(changed.value, &base.verdicts, &variant),
+                Err(e) => why = format!("{} cannot be: {e}", changed.value),
+            }
+        }
+        Effect::None(why)
+    };
+    Row { path: fact.path.clone(), fact: fact.clone(), ways: [effect(Way::Down), effect(Way::Up)] }
+}

@@ -1,0 +1,211 @@
+//! Runs of a study's cells in which the drives may be changed, and what a ledger makes of them.
+
+use assay_analysis::expr::{Expr, Reference};
+use assay_analysis::ledger::{self, LedgerVerdicts};
+use assay_analysis::load;
+use assay_analysis::metric;
+use assay_engine::plan::{PlanError, open_target, reopen_target};
+use assay_engine::run::{Asked, Observer, Run};
+use assay_spec::catalog::{LEDGERS, Study, find};
+use assay_spec::claims::Ledger;
+use assay_spec::decode::Source;
+use assay_spec::device::DeviceSpec;
+use assay_spec::experiment::Experiment;
+use assay_spec::record::{
+    CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, TargetRecord,
+};
+use std::collections::BTreeSet;
+
+/// Errors are for people to read.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// A study with the cells that its ledgers name, as the drives are.
+pub struct Baseline {
+    study: &'static Study,
+    ledgers: Vec<Ledger>,
+    named: BTreeSet<(String, String)>,
+    targets: Vec<TargetRecord>,
+    threads: usize,
+    /// The run.
+    pub run: load::Run,
+    /// What the ledgers say of it.
+    pub verdicts: Vec<LedgerVerdicts>,
+}
+
+/// A drive that a study measures.
+pub struct Drive {
+    /// Its file.
+    pub text: String,
+    /// Decoded.
+    pub spec: DeviceSpec,
+}
+
+/// The study differently.
+pub struct Variant {
+    /// What the ledgers say.
+    pub verdicts: Vec<LedgerVerdicts>,
+    /// Cells whose mean latency moved by more than the bound, and all that ran again.
+    pub cells: (usize, usize),
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn started(&self, _: &CellPlan) {}
+    fn finished(&self, _: &CellRecord, _: usize, _: usize) {}
+}
+
+fn say(e: impl std::fmt::Display) -> String {
+    e.to_string()
+}
+
+impl Baseline {
+    /// Runs what the ledgers of the study name.
+    pub fn measure(study: &'static Study, threads: usize) -> Result<Baseline> {
+        let ledgers: Vec<Ledger> = study
+            .ledgers
+            .iter()
+            .filter_map(|name| find(LEDGERS, name))
+            .map(|b| Ledger::parse(Source { file: b.file, text: b.text }).map_err(say))
+            .collect::<Result<_>>()?;
+        let named = ledgers.iter().flat_map(references);
+        let named = named.map(|r| (r.workload, r.target)).collect();
+        let mut base = Baseline {
+            study,
+            ledgers,
+            named,
+            targets: Vec::new(),
+            threads,
+            run: load::Run { record: empty(), cells: Vec::new() },
+            verdicts: Vec::new(),
+        };
+        let run = base.ran(Vec::new(), &|_| true)?;
+        base.targets.clone_from(&run.record.targets);
+        base.verdicts = base.judged(&run);
+        base.run = run;
+        Ok(base)
+    }
+
+    /// The modelled drives of the targets, members of arrays too.
+    pub fn drives(&self) -> Vec<Drive> {
+        let specs = assay_spec::catalog::DEVICES.iter();
+        let used = specs.filter(|b| self.targets.iter().any(|t| involves(t, b.text)));
+        used.filter_map(|b| {
+            let spec = DeviceSpec::parse(Source { file: b.file, text: b.text }).ok()?;
+            Some(Drive { text: b.text.to_owned(), spec })
+        })
+        .collect()
+    }
+
+    /// The study with `old` replaced by `new` in every target that has it.
+    pub fn varied(&self, old: &str, new: &str, bound: f64) -> Result<Variant> {
+        let mut targets = self.targets.clone();
+        let mut names = Vec::new();
+        for target in targets.iter_mut().filter(|t| involves(t, old)) {
+            target.spec = target.spec.as_ref().map(|text| text.replace(old, new));
+            names.push(target.name.clone());
+        }
+        let of = |p: &CellPlan| {
+            names.iter().any(|n| p.target == *n || p.target.ends_with(&format!("/{n}")))
+        };
+        let mut run = self.ran(targets, &of)?;
+        let mean = |c: &CellRecord| metric::estimate(c, "mean").map(|e| e.value).ok();
+        let moved = |c: &&CellRecord| {
+            let before = self.run.cells.iter().find(|b| b.id == c.id).and_then(mean);
+            !before.zip(mean(c)).is_some_and(|(x, y)| (y / x - 1.0).abs() <= bound)
+        };
+        let cells = (run.cells.iter().filter(moved).count(), run.cells.len());
+        let ran: BTreeSet<String> = run.cells.iter().map(|c| c.id.clone()).collect();
+        let others = self.run.cells.iter().filter(|c| !ran.contains(&c.id));
+        run.cells.extend(others.cloned());
+        Ok(Variant { verdicts: self.judged(&run), cells })
+    }
+
+    fn judged(&self, run: &load::Run) -> Vec<LedgerVerdicts> {
+        self.ledgers.iter().map(|l| ledger::judge(l, Some(run), &|_, _| true)).collect()
+    }
+
+    /// Runs the named cells that `wanted` lets pass, on these targets or on the study's own.
+    fn ran(
+        &self,
+        targets: Vec<TargetRecord>,
+        wanted: &dyn Fn(&CellPlan) -> bool,
+    ) -> Result<load::Run> {
+        let experiments: Vec<(Experiment, ExperimentRecord)> =
+            self.study.experiments.iter().map(decoded).collect::<Result<_>>()?;
+        let intent = IntentRecord::default();
+        let opened = if targets.is_empty() {
+            let all = experiments.iter().flat_map(|(e, _)| &e.targets);
+            let mut seen = BTreeSet::new();
+            let once = all.filter(|t| seen.insert((*t).clone()));
+            once.map(|t| open_target(t, &intent, true).map_err(said)).collect::<Result<_>>()?
+        } else {
+            let again = targets.iter();
+            again.map(|t| reopen_target(t, &intent, true).map_err(said)).collect::<Result<_>>()?
+        };
+        let asked = Asked {
+            study: self.study.name.into(),
+            title: self.study.title.into(),
+            command: Vec::new(),
+            seed: 1,
+            started: String::new(),
+            intent,
+            everywhere: Vec::new(),
+        };
+        let mut run = Run::new(asked, experiments, opened, HostRecord::default());
+        run.threads = self.threads;
+        run.record
+            .plan
+            .retain(|p| wanted(p) && self.named.contains(&(p.workload.clone(), p.target.clone())));
+        let directory = std::env::temp_dir().join(format!("sensitivity-{}", std::process::id()));
+        let ran = run.start(&directory, &Silent).map_err(say);
+        std::fs::remove_dir_all(&directory).map_err(say)?;
+        Ok(load::Run { record: run.record, cells: ran? })
+    }
+}
+
+fn said(e: PlanError) -> String {
+    match e {
+        PlanError::Spec(e) => e.message.clone(),
+        PlanError::Engine(e) => e.to_string(),
+    }
+}
+
+fn decoded(b: &assay_spec::catalog::Bundled) -> Result<(Experiment, ExperimentRecord)> {
+    let (file, text) = (b.file.to_owned(), b.text.to_owned());
+    let experiment = Experiment::parse(Source { file: b.file, text: b.text }).map_err(say)?;
+    let name = experiment.name.clone();
+    Ok((experiment, ExperimentRecord { name, file, text }))
+}
+
+/// Every number that a ledger names.
+fn references(ledger: &Ledger) -> Vec<Reference> {
+    let measures = |c: &assay_spec::claims::Claim| {
+        let values = c.values.iter().filter_map(|v| v.measure.clone());
+        values.chain(c.predicate.clone()).collect::<Vec<String>>()
+    };
+    let texts = ledger.claims.iter().flat_map(measures);
+    let parsed: Vec<Expr> = texts.filter_map(|t| Expr::parse(&t).ok()).collect();
+    parsed.iter().flat_map(Expr::references).cloned().collect()
+}
+
+fn involves(target: &TargetRecord, text: &str) -> bool {
+    target.spec.as_ref().is_some_and(|spec| spec.contains(text.trim_end()))
+}
+
+fn empty() -> assay_spec::record::RunRecord {
+    assay_spec::record::RunRecord {
+        schema: assay_spec::record::SCHEMA,
+        assay: String::new(),
+        study: String::new(),
+        title: String::new(),
+        command: Vec::new(),
+        seed: 1,
+        started: String::new(),
+        experiments: Vec::new(),
+        targets: Vec::new(),
+        host: HostRecord::default(),
+        intent: IntentRecord::default(),
+        plan: Vec::new(),
+    }
+}
