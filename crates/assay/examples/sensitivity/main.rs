@@ -63,7 +63,7 @@ fn run() -> Result<()> {
     let study = found.ok_or_else(|| format!("one of the studies: {}", names.join(", ")))?;
     eprintln!("{}: as it is", study.name);
     let base = Baseline::measure(study, options.threads)?;
-    let mut lone = Vec::new();
+    let (mut lone, mut idle) = (Vec::new(), Vec::new());
     out(&table::head(study.name, &base.verdicts))?;
     for drive in base.drives() {
         if !options.drives.is_empty() && !options.drives.contains(&drive.spec.name) {
@@ -77,12 +77,12 @@ fn run() -> Result<()> {
             .map(|f| row(&base, &drive, f))
             .collect();
         out(&table::drive(&drive.spec, &rows))?;
-        let of = |r: &Row| {
-            table::only_one(r).map(|n| format!("`{}` of `{}`: {n}", r.path, drive.spec.name))
-        };
-        lone.extend(rows.iter().filter_map(of));
+        let named = |r: &Row| format!("`{}` of `{}`", r.path, drive.spec.name);
+        let one = |r: &Row| table::only_one(r).map(|n| format!("{}: {n}", named(r)));
+        lone.extend(rows.iter().filter_map(one));
+        idle.extend(rows.iter().filter(|r| table::nothing(r)).map(named));
     }
-    out(&table::foot(&lone))
+    out(&table::foot(&lone, &idle))
 }
 
 fn out(text: &str) -> Result<()> {

@@ -96,6 +96,18 @@ pub fn only_one(row: &Row) -> Option<String> {
     (all.len() == 1).then(|| all.into_iter().next()).flatten()
 }
 
+/// Whether nothing at all changed, whichever way the value went.
+pub fn nothing(row: &Row) -> bool {
+    let still = |way: &Effect| match way {
+        Effect::None(_) => true,
+        Effect::Some { verdicts, numbers, cells, .. } => {
+            verdicts.is_empty() && numbers.is_empty() && cells.0 == 0
+        }
+    };
+    let varied = row.ways.iter().any(|way| matches!(way, Effect::Some { .. }));
+    varied && row.ways.iter().all(still)
+}
+
 /// The beginning of the page.
 pub fn head(study: &str, verdicts: &[LedgerVerdicts]) -> String {
     let summaries: Vec<String> =
@@ -147,11 +159,13 @@ pub fn drive(spec: &DeviceSpec, rows: &[Row]) -> String {
 }
 
 /// The end of the page.
-pub fn foot(lone: &[String]) -> String {
-    let mut out = "## Values that move one published number only\n\n".to_owned();
-    if lone.is_empty() {
-        return out + "None.";
-    }
-    lone.iter().for_each(|l| out += &format!("- {l}\n"));
-    out.trim_end().to_owned()
+pub fn foot(lone: &[String], idle: &[String]) -> String {
+    let list = |title: &str, all: &[String]| {
+        let lines: String = all.iter().map(|l| format!("- {l}\n")).collect();
+        let lines = if all.is_empty() { "None.\n" } else { &lines };
+        format!("## {title}\n\n{lines}")
+    };
+    let one = list("Values that move one published number only", lone);
+    let none = list("Values that nothing depends on within these bounds", idle);
+    format!("{one}\n{}", none.trim_end())
 }
