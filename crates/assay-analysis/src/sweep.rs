@@ -44,10 +44,15 @@ pub struct Point {
 impl Point {
     /// The value in words: `16 MiB`.
     pub fn words(&self) -> String {
-        let text = self.value.to_string();
-        let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        format!("{} {}", &text[..unit], &text[unit..])
+        words(self.value)
     }
+}
+
+/// A size in words: `16 MiB`.
+pub fn words(size: Bytes) -> String {
+    let text = size.to_string();
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    format!("{} {}", &text[..unit], &text[unit..])
 }
 
 /// Every sweep of the run's experiments, in the order of their texts.

@@ -42,6 +42,13 @@ pub fn between(x: &Histogram, y: &Histogram) -> Option<Shift> {
     Some(Shift { superiority, distance })
 }
 
+/// The distance that two samples of one distribution, of `n` and `m` values, exceed once in twenty
+/// times: 1.358 √((n + m) / nm) (Smirnov, Ann. Math. Stat. 19, 1948); 1 if either is empty.
+pub fn chance(n: u64, m: u64) -> f64 {
+    let (n, m) = (n as f64, m as f64);
+    if n * m > 0.0 { (1.358 * ((n + m) / (n * m)).sqrt()).min(1.0) } else { 1.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +70,16 @@ mod tests {
         assert!((s.distance - 0.375).abs() < 1e-12);
         let back = between(&y, &x).unwrap();
         assert!((back.superiority + s.superiority - 1.0).abs() < 1e-12);
+    }
+
+    /// Reference: Kolmogorov's series for the probability of a larger distance.
+    #[test]
+    fn what_chance_does() {
+        let x = chance(1000, 1000) * 500_f64.sqrt();
+        let term = |k: i32| 2.0 * libm::exp(-2.0 * f64::from(k * k) * x * x);
+        let beyond: f64 = (1..20).map(|k| if k % 2 == 1 { term(k) } else { -term(k) }).sum();
+        assert!((beyond - 0.05).abs() < 1e-4, "{beyond}");
+        assert_eq!((chance(0, 5), chance(1, 1)), (1.0, 1.0));
     }
 
     #[test]

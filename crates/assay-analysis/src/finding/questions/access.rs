@@ -74,7 +74,8 @@ fn kept(cell: &CellRecord) -> Vec<f64> {
     latencies.into_iter().map(|ns| ns as f64).collect()
 }
 
-/// After how many requests a stream is fast, and how fast it is then.
+/// After how many requests a stream is fast, and how fast it is then. Those that are already faster
+/// than the first ones and not yet as fast as the others are on the way: the read-ahead has begun.
 pub(super) fn trigger(kept: &[f64]) -> Option<(usize, f64)> {
     let half = (kept.len() as f64 * BEGIN) as usize;
     let level = median(kept.get(half..)?)?;
@@ -82,7 +83,9 @@ pub(super) fn trigger(kept: &[f64]) -> Option<(usize, f64)> {
     let slow = kept.iter().take_while(|ns| !fast(ns)).count();
     let rest = kept.get(slow..)?;
     let settled = rest.iter().filter(fast).count() as f64 >= FAST * rest.len() as f64;
-    (slow <= half && settled).then_some((slow, level))
+    let first = median(&kept[..slow]).unwrap_or(0.0);
+    let between = kept[..slow].iter().rev().take_while(|ns| **ns * LARGE < first).count();
+    (slow <= half && settled).then_some((slow - between, level))
 }
 
 pub(super) fn writes(ask: &mut Ask<'_>) -> Result<Answer, String> {

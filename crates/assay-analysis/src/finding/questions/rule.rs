@@ -26,6 +26,8 @@ pub const BEGIN: f64 = 0.5;
 /// Steps of half a unit find it open every other time: half of the requests are spared, with room
 /// for those that are spared at any step. A KS distance below the lower bound counts as level.
 pub const HALF: (f64, f64) = (0.35, 0.65);
+/// Steps of a quarter of a unit: three of four are spared.
+pub const QUARTER: (f64, f64) = (0.65, 0.82);
 
 /// The rule in words.
 pub fn in_words() -> String {

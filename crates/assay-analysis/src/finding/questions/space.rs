@@ -1,11 +1,11 @@
 //! Randomness: how the mean grows with the range of random requests and the step of strides.
 
-use super::rule::{HALF, LARGE, Named, Standing, largest, that_are, unclear};
+use super::rule::{HALF, LARGE, Named, QUARTER, Standing, largest, that_are, unclear};
 use super::{Answer, Ask, no, yes};
 use crate::metric;
 use crate::stats::shift;
 use crate::sweep::{self, Parameter, Sweep};
-use assay_spec::{Histogram, Op};
+use assay_spec::{Bytes, Histogram, Op};
 
 /// What one kind of request does.
 struct Growth {
@@ -13,12 +13,27 @@ struct Growth {
     ends: Vec<Named>,
     /// All steps against the smallest.
     steps: Vec<Named>,
-    /// Each step but the smallest in words, its mean, and the KS distance of its latencies to the
-    /// largest's.
+    /// Each step but the smallest.
     level: Vec<Level>,
 }
 
-type Level = (String, f64, f64);
+/// How requests in steps of a size stand to those in the largest steps.
+struct Level {
+    step: Bytes,
+    mean: f64,
+    /// KS distance of the latencies: the share of requests that are spared what those suffer.
+    apart: f64,
+    /// How far chance alone drives it, 19 times of 20.
+    chance: f64,
+}
+
+/// Whether steps show the size of a mapping unit.
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    Unit(Bytes),
+    No,
+    TooFew,
+}
 
 /// All points of a sweep against the first.
 fn series(ask: &mut Ask<'_>, sweep: &Sweep, what: &str) -> Result<Vec<Named>, String> {
@@ -61,12 +76,18 @@ fn level(ask: &mut Ask<'_>, sweep: &Sweep, steps: &[Named]) -> Result<Vec<Level>
     let mut histograms = Vec::new();
     for point in &sweep.points[1..] {
         let cell = ask.cell(&sweep.experiment, &point.workload)?;
-        histograms.push((point.words(), metric::histogram(cell, None)));
+        histograms.push((point.value, metric::histogram(cell, None)));
     }
     let last = histograms.last().map(|(_, h)| h.clone()).unwrap_or_default();
     let apart = |h: &Histogram| shift::between(h, &last).map_or(1.0, |s| s.distance);
     let each = steps.iter().zip(histograms);
-    Ok(each.map(|(n, (words, h))| (words, n.by.means.0, apart(&h))).collect())
+    let one = |(n, (step, h)): (&Named, (Bytes, Histogram))| Level {
+        step,
+        mean: n.by.means.0,
+        apart: apart(&h),
+        chance: shift::chance(h.count(), last.count()),
+    };
+    Ok(each.map(one).collect())
 }
 
 /// One kind in words, and whether it degrades.
@@ -93,40 +114,64 @@ fn told(ask: &mut Ask<'_>, op: Op) -> Result<(bool, String), String> {
 
 /// Only writes open units: `writes`.
 fn knee_in_words(steps: &[Level], writes: bool) -> String {
-    let size = |i: usize| &steps[i].0;
+    let size = |i: usize| sweep::words(steps[i].step);
     match knee(steps) {
-        Some((at, true)) if writes => format!(
+        Some((_, Sign::Unit(unit))) if writes => format!(
             "they grow with the step up to {} and stay level beyond, as with a mapping in \
              units of that size",
-            size(at)
+            sweep::words(unit)
         ),
         Some((0, _)) => format!("their mean is level from steps of {} on", size(0)),
         Some((at, _)) if !writes => format!("their mean is level from steps of {} on", size(at)),
+        Some((at, Sign::TooFew)) => format!(
+            "their mean is level from steps of {} on; whether by a mapping unit is not determined \
+             (too few requests)",
+            size(at)
+        ),
         Some((at, _)) => format!(
-            "their mean is level from steps of {} on, and at half the step it is not half of the \
-             requests that are spared: no sign of a mapping unit",
+            "their mean is level from steps of {} on, and below it the requests that are spared \
+             are not so many as a mapping unit would spare: no sign of one",
             size(at)
         ),
         None => match steps.last() {
-            Some(last) => format!("their mean is not level up to steps of {}", last.0),
+            Some(last) => {
+                format!("their mean is not level up to steps of {}", sweep::words(last.step))
+            }
             None => "their mean was measured at one step only".into(),
         },
     }
 }
 
 /// The first of the steps from which on all are level in mean and in distribution, and whether the
-/// one before it shows that it is the size of a unit: there every other request finds its unit
-/// open. By distribution, as the mean may be the same where the others pay for it. The last two
-/// must be level.
-fn knee(steps: &[Level]) -> Option<(usize, bool)> {
-    let plateau = steps.last()?.1;
+/// one before it shows a unit. The last two must be level.
+fn knee(steps: &[Level]) -> Option<(usize, Sign)> {
+    let plateau = steps.last()?.mean;
     let alike = |mean: f64| mean < LARGE * plateau && mean > plateau / LARGE;
-    let level = |step: &Level| alike(step.1) && step.2 < HALF.0;
+    let level = |step: &Level| alike(step.mean) && step.apart < HALF.0;
     let at = steps.iter().rposition(|step| !level(step)).map_or(0, |i| i + 1);
-    let before = at.checked_sub(1).map(|i| steps[i].2);
-    let earlier = at.checked_sub(2).is_none_or(|i| steps[i].2 > HALF.1);
-    let unit = earlier && before.is_some_and(|apart| apart >= HALF.0 && apart <= HALF.1);
-    (at + 1 < steps.len()).then_some((at, unit))
+    let sign = at.checked_sub(1).map_or(Sign::No, |i| unit_above(&steps[i]));
+    let earlier = at.checked_sub(2).is_none_or(|i| steps[i].apart > HALF.1);
+    let sign = match sign {
+        Sign::Unit(unit) if !earlier || steps.get(at).is_none_or(|s| unit > s.step) => Sign::No,
+        sign => sign,
+    };
+    (at + 1 < steps.len()).then_some((at, sign))
+}
+
+/// The unit of which these steps are a half or a quarter: in steps of half a unit every other
+/// request finds its unit open, in steps of a quarter three of four. By distribution, as the mean
+/// may be the same where the others pay for it.
+fn unit_above(below: &Level) -> Sign {
+    let within = |(low, high): (f64, f64)| below.apart >= low && below.apart <= high;
+    // With so few requests it could as well be another part of a unit, or none.
+    let parts = [0.0, 0.5, 0.75, 0.875];
+    let could_be = parts.iter().filter(|part| (below.apart - **part).abs() <= below.chance);
+    match () {
+        () if could_be.count() > 1 => Sign::TooFew,
+        () if within(HALF) => Sign::Unit(below.step * 2),
+        () if within(QUARTER) => Sign::Unit(below.step * 4),
+        () => Sign::No,
+    }
 }
 
 pub(super) fn randomness(ask: &mut Ask<'_>) -> Result<Answer, String> {

@@ -86,6 +86,9 @@ fn a_stream_begins() {
     };
     assert_eq!(access::trigger(&series(0)), Some((0, 3.0)));
     assert_eq!(access::trigger(&series(7)), Some((7, 3.0)));
+    let mut late = series(7);
+    (late[6], late[0]) = (6.0, 9.1);
+    assert_eq!(access::trigger(&late), Some((6, 3.0)), "the seventh is on the way");
     let restless: Vec<f64> = (0..100).map(|i| if i % 3 == 0 { 9.0 } else { 3.0 }).collect();
     assert_eq!(access::trigger(&restless), None);
     assert_eq!(access::trigger(&[]), None);
@@ -196,8 +199,10 @@ fn randomness() {
     let unit = |size: u64| ask(spread(|kib| (10_000, (size / kib).max(1))), "6-randomness");
     says(&unit(8192), "Yes", &["grow with the step up to 8 MiB and", "reads do not slow down"]);
     says(&unit(2048), "Yes", &["units of that size", "up to 2 MiB"]);
+    // Between two steps that were measured, 256 KiB and 1 MiB.
+    says(&unit(512), "Yes", &["units of that size", "up to 512 KiB"]);
     let jump = ask(spread(|kib| (if kib < 2048 { 100 } else { 300 }, 1)), "6-randomness");
-    says(&jump, "Yes", &["level from steps of 2 MiB on", "no sign of a mapping unit"]);
+    says(&jump, "Yes", &["level from steps of 2 MiB on", "as a mapping unit would spare: no sign"]);
     says(
         &ask(spread(|kib| (100 + kib, 1)), "6-randomness"),
         "Yes",
