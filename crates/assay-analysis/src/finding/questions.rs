@@ -110,7 +110,10 @@ pub(super) fn answers(run: &Run, target: &str) -> Vec<Finding> {
 fn finding(run: &Run, target: &str, question: &Question) -> Finding {
     let mut ask =
         Ask { run, target, own: question.experiment, evidence: Vec::new(), used: Vec::new() };
-    let answer = (question.answer)(&mut ask);
+    let answer = match unasked(run, target, question) {
+        Some(why) => Err(why),
+        None => (question.answer)(&mut ask),
+    };
     let (said, confidence) = match &answer {
         Ok(answer) => {
             let word = if answer.yes { "Yes" } else { "No" };
@@ -127,6 +130,19 @@ fn finding(run: &Run, target: &str, question: &Question) -> Finding {
         confidence,
         reproduce: command(run),
     }
+}
+
+/// Why the run has nothing of a question: no experiment about it names the target.
+fn unasked(run: &Run, target: &str, question: &Question) -> Option<String> {
+    let about = |experiment: &str, of: &str| experiment == question.experiment && of == target;
+    let planned = run.record.plan.iter().any(|p| about(&p.experiment, &p.target));
+    if planned || run.cells.iter().any(|c| about(&c.experiment, &c.target)) {
+        return None;
+    }
+    let record = run.record.targets.iter().find(|t| t.name == target);
+    let on = record.map_or(target, |t| &t.written);
+    let experiment = question.experiment;
+    Some(format!("this study does not measure `{experiment}` on it; `--on {on}` does"))
 }
 
 /// One question put to one target: finds cells, and keeps what it used.

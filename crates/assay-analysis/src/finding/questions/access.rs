@@ -107,7 +107,8 @@ pub(super) fn writes(ask: &mut Ask<'_>) -> Result<Answer, String> {
             "{means}; random to sequential {rnd}, {to_stride}, none is certainly worse; {spikes}"
         )),
         (Standing::Unclear, _) => {
-            Err(format!("{means}; random to sequential {rnd}, which may be chance; {spikes}"))
+            let why = to_sequential.by.why_unclear();
+            Err(format!("{means}; random to sequential {rnd}, {why}; {spikes}"))
         }
         _ => no(format!("{means}; random to sequential {rnd}; {spikes}")),
     }

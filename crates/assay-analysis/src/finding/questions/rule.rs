@@ -1,6 +1,7 @@
 //! When two measurements count as different: one rule and one place for its numbers.
 //!
-//! A difference must be large, so that it matters, and certain, so that it is none of chance.
+//! A difference must be large, so that it matters, and certain, so that it is none of chance: both
+//! by the interval, so that no answer hangs on a mean that lies by a hair on one side of a bound.
 
 use super::Ask;
 use crate::metric;
@@ -31,11 +32,12 @@ pub const QUARTER: (f64, f64) = (0.65, 0.82);
 
 /// The rule in words.
 pub fn in_words() -> String {
+    let large = three_digits(LARGE);
     format!(
-        "mean latency at least {} times another, and the 95 % interval of the ratio on one side \
-         of 1: over repeats or batches; or of the requests taken as independent, if also the KS \
-         distance is at least {MOVED}",
-        three_digits(LARGE)
+        "slower: the whole 95 % interval of the ratio of mean latencies is {large} or more, over \
+         repeats or batches; or of the requests taken as independent, if also the KS distance is \
+         at least {MOVED}. Alike: the whole interval is less than {large} times either way, or \
+         the ratio is and the KS distance is below {MOVED}. What is neither is not determined"
     )
 }
 
@@ -49,9 +51,9 @@ pub enum Standing {
     Slower,
     /// Smaller, by the rule.
     Faster,
-    /// Not large.
+    /// Certainly not large.
     Alike,
-    /// Large, and not certain.
+    /// Neither is certain.
     Unclear,
 }
 
@@ -73,6 +75,16 @@ impl Difference {
     pub fn times(&self) -> String {
         let (times, distance) = (three_digits(self.ratio.value), self.shift.distance);
         format!("{times} times; KS distance {distance:.2}")
+    }
+
+    /// Why it is unclear: `may be more or less than 1.1 times, 95 % interval 1.021 to 1.152`.
+    pub fn why_unclear(&self) -> String {
+        let interval = match self.ratio.interval {
+            // One digit more, as it is close.
+            Some((low, high)) => format!("95 % interval {low:.3} to {high:.3}"),
+            None => "without interval".into(),
+        };
+        format!("may be more or less than {LARGE} times, {interval}")
     }
 
     /// The two means in words, the first first.
@@ -113,7 +125,8 @@ pub fn difference(part: Part<'_>, base: Part<'_>) -> Result<Difference, String> 
     let moved = shift.distance >= MOVED;
     let sure = moved || (measured(&a) && measured(&b));
     let ratio = ratio(&a, &b);
-    Ok(Difference { means: (a.value, b.value), shift, standing: standing(&ratio, sure), ratio })
+    let standing = standing(&ratio, sure, moved);
+    Ok(Difference { means: (a.value, b.value), shift, standing, ratio })
 }
 
 /// True of an error that repeats or batches have shown.
@@ -121,14 +134,15 @@ fn measured(mean: &Mean) -> bool {
     !matches!(mean.basis, Basis::None(_))
 }
 
-/// `sure` says whether the interval of the ratio may be believed.
-fn standing(ratio: &Estimate, sure: bool) -> Standing {
-    if ratio.value < LARGE && ratio.value > 1.0 / LARGE {
-        return Standing::Alike;
-    }
-    match ratio.interval.filter(|_| sure) {
-        Some((low, _)) if low > 1.0 => Standing::Slower,
-        Some((_, high)) if high < 1.0 => Standing::Faster,
+/// `sure` says whether the interval of the ratio may be believed, `moved` whether many requests
+/// have.
+fn standing(ratio: &Estimate, sure: bool, moved: bool) -> Standing {
+    let small = |r: f64| r < LARGE && r > 1.0 / LARGE;
+    match ratio.interval {
+        Some((low, _)) if sure && low >= LARGE => Standing::Slower,
+        Some((_, high)) if sure && high <= 1.0 / LARGE => Standing::Faster,
+        Some((low, high)) if small(low) && small(high) => Standing::Alike,
+        _ if small(ratio.value) && !moved => Standing::Alike,
         _ => Standing::Unclear,
     }
 }
@@ -178,10 +192,35 @@ pub fn largest<'a>(all: &[&'a Named]) -> Option<&'a Named> {
     all.iter().copied().max_by(|a, b| a.by.ratio.value.total_cmp(&b.by.ratio.value))
 }
 
-/// Why large differences that are not certain leave a question open.
+/// Why differences that are not certain leave a question open.
 pub fn unclear(all: &[Named]) -> Result<(), String> {
     match that_are(all, Standing::Unclear).as_slice() {
         [] => Ok(()),
-        open => Err(format!("{}, which may be chance", told(open))),
+        open => {
+            let one = |n: &&Named| format!("{}, {}", n.told(), n.by.why_unclear());
+            Err(open.iter().map(one).collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_answer_hangs_on_a_hair() {
+        let by = |value, interval, sure, moved| {
+            standing(&Estimate { value, interval, basis: Basis::Batches(10) }, sure, moved)
+        };
+        assert_eq!(by(1.3, Some((1.1, 1.5)), true, true), Standing::Slower);
+        assert_eq!(by(1.3, Some((1.0999, 1.5)), true, true), Standing::Unclear);
+        assert_eq!(by(1.3, Some((1.2, 1.4)), false, false), Standing::Unclear);
+        assert_eq!(by(0.7, Some((0.6, 0.9)), true, true), Standing::Faster);
+        assert_eq!(by(1.102, Some((1.07, 1.13)), true, false), Standing::Unclear);
+        assert_eq!(by(1.098, Some((1.07, 1.13)), true, true), Standing::Unclear);
+        assert_eq!(by(1.05, Some((1.01, 1.0999)), true, true), Standing::Alike);
+        // A few outliers make a wide interval of requests that hardly differ.
+        assert_eq!(by(1.05, Some((0.8, 1.3)), true, false), Standing::Alike);
+        assert_eq!(by(1.0, None, true, true), Standing::Unclear);
     }
 }

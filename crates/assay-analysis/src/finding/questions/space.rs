@@ -107,7 +107,12 @@ fn told(ask: &mut Ask<'_>, op: Op) -> Result<(bool, String), String> {
     }
     let knee = match slower.iter().any(|n| n.what.contains("steps")) {
         true => knee_in_words(&growth.level, op == Op::Write),
-        false => "at the largest step they are no slower than at the smallest".into(),
+        false => match growth.ends.iter().find(|n| n.what.contains("steps")) {
+            Some(n) if n.by.standing == Standing::Unclear => {
+                format!("those at the largest step {}", n.by.why_unclear())
+            }
+            _ => "at the largest step they are no slower than at the smallest".into(),
+        },
     };
     Ok((true, format!("{what} slow down, most {most}; {knee}")))
 }

@@ -115,7 +115,11 @@ fn a_few_outliers_leave_it_open() {
     let mut latencies = around(100);
     latencies[7] = 40_000_000;
     cells[1].repeats = sample::cell(&[&latencies]).repeats;
-    says(&ask(cells, "2-writes"), "Not determined", &["2.00 times", "may be chance"]);
+    says(
+        &ask(cells, "2-writes"),
+        "Not determined",
+        &["2.00 times", "may be more or less than 1.1 times"],
+    );
 }
 
 #[test]
@@ -238,6 +242,29 @@ fn fragmentation() {
     says(&ask(holes(75, 75), "7-fragmentation"), "No", &["at most"]);
     let some = holes(1000, 75).into_iter().skip(1).collect();
     says(&ask(some, "7-fragmentation"), "Not determined", &["before-seq-rd"]);
+}
+
+#[test]
+fn what_is_not_measured_is_said_of_the_whole_question() {
+    let mut run = sample::run(three("reads", "rd", [200, 201, 200]));
+    run.record.study = super::STUDY.into();
+    let target = |name: &str| assay_spec::record::TargetRecord {
+        written: format!("sim:{name}"),
+        name: name.into(),
+        title: String::new(),
+        kind: "model".into(),
+        capacity: assay_spec::Bytes::GIB,
+        identity: Vec::new(),
+        spec: None,
+        virtual_time: true,
+        created: false,
+    };
+    run.record.targets = vec![target("t"), target("u")];
+    let all = answers(&run, "u");
+    assert_eq!(all.len(), super::QUESTIONS.len());
+    let part = "this study does not measure `reads` on it; `--on sim:u` does";
+    says(&all[0], "Not determined", &[part]);
+    assert_eq!(answers(&run, "t").iter().filter(|f| f.confidence.is_some()).count(), 1);
 }
 
 /// Whose cells are not there is not asked, but by the study that asks everything.
