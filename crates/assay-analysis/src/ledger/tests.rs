@@ -183,3 +183,30 @@ unit = "us"
     assert_eq!(with("2000.0", "here >= nowhere").verdict, Verdict::NotBuilt);
     assert_eq!(with("2000.0", "here >=").verdict, Verdict::NotBuilt);
 }
+
+#[test]
+fn a_contradiction_needs_two_places_and_numbers_that_are_there() {
+    let of = |rest: &str| {
+        let text = format!(
+            r#"
+format = 1
+study = "s"
+title = "T"
+citation = "C"
+[[claim]]
+id = "I-1"
+source = "here"
+statement = "They agree."
+kind = "contradiction"
+reason = "They do not."
+{rest}
+"#
+        );
+        Ledger::parse(Source { file: "x.toml", text: &text }).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(of("places = [\"here\"]").contains("needs two places"));
+    let two = "places = [\"a\", \"b\"]\n[[claim.number]]\nname = \"x\"\n";
+    let message = of(&format!("{two}claim = \"X-9\"\nlabel = \"mean\""));
+    assert!(message.contains("X-9 has no published number `mean`"), "{message}");
+    assert!(of(two).contains("`published`"), "a number of its own");
+}
