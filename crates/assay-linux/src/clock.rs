@@ -98,7 +98,9 @@ impl Message {
 
 /// The end of time: the kernel treats later times as an error.
 pub const FOREVER: Nanos = Nanos(i64::MAX as u64 - 1);
-/// Number of the kernel among those who share the memory; ours is 0.
+/// Our number among those who share the memory.
+pub const OWN_ID: u16 = 0;
+/// The kernel's.
 pub const KERNEL_ID: u16 = 1;
 const CLIENTS: u16 = 2;
 const HEADER: u64 = 4096;
@@ -133,8 +135,7 @@ impl Page {
         page.put(4, &(length as u32).to_ne_bytes())?;
         page.put(26, &CLIENTS.to_ne_bytes())?;
         page.put(HEADER, &TIME_SHARE.to_ne_bytes())?;
-        page.set_free_until(FOREVER)?;
-        page.set_running(KERNEL_ID)?;
+        page.set(FOREVER, Nanos::ZERO, KERNEL_ID)?;
         Ok(page)
     }
 
@@ -153,6 +154,15 @@ impl Page {
         Ok(bytes)
     }
 
+    /// Sets how far whoever runs may go without asking, what time it is, and whose turn it is.
+    pub fn set(&self, free_until: Nanos, now: Nanos, running: u16) -> io::Result<()> {
+        let mut state = [0; 18];
+        state[..8].copy_from_slice(&free_until.0.to_ne_bytes());
+        state[8..16].copy_from_slice(&now.0.to_ne_bytes());
+        state[16..].copy_from_slice(&running.to_ne_bytes());
+        self.put(8, &state)
+    }
+
     /// The kernel may run up to then without asking.
     pub fn set_free_until(&self, until: Nanos) -> io::Result<()> {
         self.put(8, &until.0.to_ne_bytes())
@@ -161,16 +171,6 @@ impl Page {
     /// What time it is.
     pub fn now(&self) -> io::Result<Nanos> {
         Ok(Nanos(u64::from_ne_bytes(self.get(16)?)))
-    }
-
-    /// Sets the time.
-    pub fn set_now(&self, now: Nanos) -> io::Result<()> {
-        self.put(16, &now.0.to_ne_bytes())
-    }
-
-    /// Says whose turn it is.
-    pub fn set_running(&self, id: u16) -> io::Result<()> {
-        self.put(24, &id.to_ne_bytes())
     }
 
     /// When the kernel wants to run, if it does.

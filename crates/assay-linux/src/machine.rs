@@ -8,7 +8,7 @@
 //! the kernel waits and nothing will ever happen, or says nothing for longer than the watchdog
 //! allows, or lives longer than it may, it is ended and the reason said.
 
-use crate::clock::{FOREVER, KERNEL_ID, Kind, MESSAGE, Message, Page, Schedule};
+use crate::clock::{FOREVER, KERNEL_ID, Kind, MESSAGE, Message, OWN_ID, Page, Schedule};
 use crate::disks::{Disks, Ended};
 use crate::error::{Error, Result};
 use crate::guest::Signal;
@@ -243,7 +243,8 @@ impl<'w> Machine<'w> {
 
     /// What time it is in the guest.
     fn time(&mut self) -> Result<Nanos> {
-        self.is_shared = self.page.is_used().map_err(clock)?;
+        // The kernel takes the page up once, and then keeps to it.
+        self.is_shared = self.is_shared || self.page.is_used().map_err(clock)?;
         if self.is_shared && !self.is_waiting {
             // A peer that turns its clock back must not turn the drives' back.
             self.now = self.now.max(self.page.now().map_err(clock)?);
@@ -253,9 +254,6 @@ impl<'w> Machine<'w> {
 
     /// The kernel waits: lets the drives work until it has something to do.
     fn go_on(&mut self) -> Result<()> {
-        if self.is_shared {
-            self.page.set_running(0).map_err(clock)?;
-        }
         loop {
             let wanted = match self.is_shared {
                 true => self.page.request().map_err(clock)?,
@@ -279,6 +277,10 @@ impl<'w> Machine<'w> {
         self.set_now(at)?;
         let mut ended = std::mem::take(&mut self.ended);
         self.disks.advance(self.now, &mut ended);
+        if self.is_shared && !ended.is_empty() {
+            // The kernel asks the page what time it is, and notes there when it wants to run.
+            self.page.set(FOREVER, self.now, OWN_ID).map_err(clock)?;
+        }
         for disk in 0..self.links.len() {
             let mut any = false;
             for one in ended.iter().filter(|one| one.disk == disk) {
@@ -298,9 +300,6 @@ impl<'w> Machine<'w> {
         self.now = self.now.max(at);
         if self.now > self.limits.time {
             return Err(Error::too_long(self.limits.time));
-        }
-        if self.is_shared {
-            self.page.set_now(self.now).map_err(clock)?;
         }
         Ok(())
     }
@@ -335,8 +334,7 @@ impl<'w> Machine<'w> {
         let free = self.free_until();
         self.request = None;
         if self.is_shared {
-            self.page.set_free_until(free).map_err(clock)?;
-            self.page.set_running(KERNEL_ID).map_err(clock)?;
+            self.page.set(free, at, KERNEL_ID).map_err(clock)?;
             self.is_waiting = false;
             self.sequence = self.sequence.wrapping_add(1);
             return self.tell(Message { kind: Kind::Run, sequence: self.sequence, time: at.0 });

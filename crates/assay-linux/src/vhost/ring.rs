@@ -76,9 +76,10 @@ impl Ring {
         let mut pieces = Vec::new();
         let (mut table, mut length, mut index) = (table, usize::from(self.length), head);
         let mut indirect: Option<Vec<u8>> = None;
-        let mut total = 0;
+        let (mut total, mut count) = (0, 0);
         loop {
-            if usize::from(index) >= length || pieces.len() >= CHAIN_MAX {
+            count += 1;
+            if usize::from(index) >= length || count > CHAIN_MAX {
                 return Err(Malformed(format!("descriptor {index} of {length}")));
             }
             let at = usize::from(index) * DESCRIPTOR;
@@ -104,7 +105,7 @@ impl Ring {
             if total > BYTES_MAX {
                 return Err(Malformed(format!("a request of more than {BYTES_MAX} bytes")));
             }
-            pieces.push(Piece { guest, length: size, is_writable: flags & WRITE != 0 });
+            join(&mut pieces, Piece { guest, length: size, is_writable: flags & WRITE != 0 });
             if flags & NEXT == 0 {
                 return Ok(pieces);
             }
@@ -119,6 +120,19 @@ impl Ring {
         memory.write(entry, &[u32::from(head).to_le_bytes(), written.to_le_bytes()].concat())?;
         self.used = self.used.wrapping_add(1);
         memory.write(add(used, 2)?, &self.used.to_le_bytes())
+    }
+}
+
+/// Adds a piece; what follows the last one in memory too is one with it, and moved in one go.
+fn join(pieces: &mut Vec<Piece>, piece: Piece) {
+    let follows = |last: &&mut Piece| {
+        last.is_writable == piece.is_writable
+            && last.guest.checked_add(u64::from(last.length)) == Some(piece.guest)
+    };
+    match pieces.last_mut().filter(follows) {
+        // The chain has no more bytes than fit.
+        Some(last) => last.length += piece.length,
+        None => pieces.push(piece),
     }
 }
 
