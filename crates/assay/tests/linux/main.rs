@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout)] // a skipped test says why
 
+mod agreement;
 #[path = "../command/mod.rs"]
 mod command;
 mod killed;

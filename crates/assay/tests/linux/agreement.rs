@@ -1,0 +1,131 @@
+//! What others measure in a guest is what our workloads measure, and elevators matter where they
+//! should.
+
+use super::no_guests;
+use crate::command::{assay, temporary};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Runs an experiment; returns the bytes a second of each cell by its name.
+fn measured(directory: &Path, experiment: &str) -> Vec<(String, f64)> {
+    fs::write(directory.join("experiment.toml"), experiment).unwrap();
+    let ran = assay(directory, &["run", "experiment.toml", "--out", "run", "--quiet"]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let cells = fs::read_to_string(directory.join("run/cells.json")).unwrap();
+    let cells: Value = serde_json::from_str(&cells).unwrap();
+    let rate = |cell: &Value| {
+        let repeat = &cell["repeats"][0];
+        let bytes =
+            repeat["ops"].as_array().unwrap().iter().map(|op| op["bytes"].as_f64().unwrap());
+        let rate = bytes.sum::<f64>() / repeat["elapsed"].as_f64().unwrap() * 1e9;
+        (cell["id"].as_str().unwrap().to_owned(), rate)
+    };
+    cells["cells"].as_array().unwrap().iter().map(rate).collect()
+}
+
+/// What fio does with a file that is laid out and not cached, by its name for it.
+const FIO: &str = "mkfs.ext4 -q -F /dev/vda && mount /dev/vda /run/mnt &&
+dd if=/dev/zero of=/run/mnt/file bs=1M count=32 conv=fsync 2>/dev/null &&
+umount /run/mnt && mount /dev/vda /run/mnt &&
+exec fio --name=x --filename=/run/mnt/file --rw=$0 --bs=4k --size=32m --direct=1 --ioengine=psync \
+  --clocksource=clock_gettime --end_fsync=1 --norandommap --output-format=json";
+
+#[test]
+fn fio_agrees_within_three_percent() {
+    if no_guests() {
+        return;
+    }
+    if std::process::Command::new("fio").arg("--version").output().is_err() {
+        println!("skipped: fio is not installed");
+        return;
+    }
+    let directory = temporary();
+    let ours = measured(
+        directory.path(),
+        r#"
+format = 1
+name = "files"
+question = "The same as fio?"
+log = false
+targets = ["linux(fs=ext4, sim:ssd-l)", "linux(fs=ext4, sim:wd-raptor)"]
+[[workload]]
+name = "{file}"
+file = ["read", "random-read", "write", "random-write"]
+size = "4KiB"
+length = "32MiB"
+direct = true
+"#,
+    );
+    for drive in ["ssd-l", "wd-raptor"] {
+        for (rw, name) in [
+            ("read", "read"),
+            ("randread", "random-read"),
+            ("write", "write"),
+            ("randwrite", "random-write"),
+        ] {
+            let line =
+                ["linux", "run", "-q", "--out", "fio", "--drive", drive, "--", "sh", "-c", FIO, rw];
+            let output = assay(directory.path(), &line);
+            fs::remove_dir_all(directory.path().join("fio")).unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let start = text.find('{').unwrap_or_else(|| panic!("{rw} on {drive}: {text}"));
+            let job: Value = serde_json::from_str(&text[start..]).unwrap();
+            let way = &job["jobs"][0][if rw.contains("read") { "read" } else { "write" }];
+            let fio = way["io_bytes"].as_f64().unwrap() / way["runtime"].as_f64().unwrap() * 1e3;
+            let id = format!("files/{name}@ext4-{drive}");
+            let (_, mine) = ours.iter().find(|(cell, _)| *cell == id).unwrap();
+            let ratio = mine / fio;
+            println!("{rw} on {drive}: ours to fio's {ratio:.4}");
+            assert!((ratio - 1.0).abs() < 0.03, "{rw} on {drive}: {mine} against fio's {fio}");
+        }
+    }
+}
+
+#[test]
+fn elevators_matter_where_the_drive_has_no_order_of_its_own() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let all = measured(
+        directory.path(),
+        r#"
+format = 1
+name = "elevators"
+question = "Where do elevators matter?"
+log = false
+targets = [
+    "linux(raw, sim:wd-raptor)",
+    "linux(raw, scheduler=mq-deadline, sim:wd-raptor)",
+    "linux(raw, scheduler=bfq, sim:wd-raptor)",
+    "linux(raw, sim:barracuda-7200-11)",
+    "linux(raw, scheduler=mq-deadline, sim:barracuda-7200-11)",
+    "linux(raw, scheduler=bfq, sim:barracuda-7200-11)",
+    "linux(raw, sim:ssd-m)",
+    "linux(raw, scheduler=mq-deadline, sim:ssd-m)",
+    "linux(raw, scheduler=bfq, sim:ssd-m)",
+]
+[[workload]]
+name = "rnd-rd"
+read_share = 1.0
+size = "4KiB"
+pattern = "random"
+queue_depth = 32
+measure = { requests = 1000 }
+"#,
+    );
+    let rate = |target: &str| {
+        let id = format!("elevators/rnd-rd@raw-{target}");
+        all.iter().find(|(cell, _)| *cell == id).unwrap_or_else(|| panic!("{id}: {all:?}")).1
+    };
+    let gain = |drive: &str, elevator: &str| rate(&format!("{drive}-{elevator}")) / rate(drive);
+    for elevator in ["mq-deadline", "bfq"] {
+        let (without, with) = (gain("wd-raptor", elevator), gain("barracuda-7200-11", elevator));
+        let flash = gain("ssd-m", elevator);
+        println!("{elevator}: {without:.2} without NCQ, {with:.2} with, {flash:.2} on flash");
+        assert!(without > 1.25, "{elevator} on a disk that serves one command: {without}");
+        assert!((with - 1.0).abs() < 0.05, "{elevator} on a disk that orders them itself: {with}");
+        assert!((flash - 1.0).abs() < 0.05, "{elevator} on flash: {flash}");
+    }
+}
