@@ -63,9 +63,8 @@ pub fn run_cell(
             ),
         };
         match task.run_on(host.spec, target, experiment) {
-            // What a guest's tools refuse, such as a file system larger than they make, is no
-            // reason to give up the other cells.
-            Err(e) if e.id == "linux-guest" => {
+            // A guest that breaks off is no reason to give up the other cells.
+            Err(e) if GUESTS_END.contains(&e.id) => {
                 cell.skipped = Some(e.message);
                 cell.repeats.clear();
                 break;
@@ -75,6 +74,10 @@ pub fn run_cell(
     }
     Ok(cell)
 }
+
+/// How a guest may end without a result: its own fault, and not that of the machine.
+const GUESTS_END: [&str; 5] =
+    ["linux-guest", "linux-silent", "linux-asleep", "linux-limit", "linux-ended"];
 
 /// A cell without repeats, and why it has none, if it will have none.
 pub fn unmeasured(

@@ -211,6 +211,7 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
     };
     let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
         let capacity = if shared { least } else { *size };
+        let capacity = setup.spec.settings.partition.map_or(capacity, |part| part.min(capacity));
         let store = Store::in_memory(capacity).map_err(|e| {
             let hint = "the contents of the drives are kept in memory: free some";
             Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)

@@ -146,7 +146,7 @@ impl Place {
             if filesystem.kind == "zfs" {
                 // What the process has cached goes with the pool.
                 run("zpool", &["export", "pool"])?;
-                run("zpool", &["import", "-d", "/dev", "pool"])?;
+                run("zpool", &["import", "-d", ground::DISKS, "pool"])?;
                 return drop_caches();
             }
             run("umount", &[MOUNT])?;
@@ -182,6 +182,8 @@ pub fn main(work: impl FnOnce(&str, &Place) -> Result<String>) -> ! {
             }
         }
     }
+    // What a job has left running would hold the kernel up: a file system that is a process does.
+    let _ = Command::new("sh").args(["-c", "kill -9 -1"]).status();
     rustix::fs::sync();
     let _ = reboot(RebootCommand::PowerOff);
     loop {
@@ -235,9 +237,11 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
         Task::Command(words) => command(words)?,
         Task::Own(task) => work(task, &place)?,
     };
-    if place.directory.is_some() {
-        // A job may have unmounted it itself, and a pool goes with its process.
-        let _ = run("umount", &[MOUNT]);
+    match &place.filesystem {
+        Some(filesystem) if filesystem.kind == "zfs" => run("zpool", &["export", "pool"])?,
+        // A job may have unmounted it itself.
+        Some(_) => drop(run("umount", &[MOUNT])),
+        None => {}
     }
     if job.ground.array.is_some() {
         run("mdadm", &["--stop", "--scan"])?;

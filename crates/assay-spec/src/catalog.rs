@@ -94,6 +94,24 @@ pub const STUDIES: &[Study] = &[
         ],
         ledgers: &["sigmetrics09"],
     },
+    Study {
+        name: "cmu08",
+        title: "Eight drives under ext3 (Polte, Simsa, Gibson, PDSW 2008)",
+        experiments: &[bundled!("iozone", "studies/cmu08/iozone.toml")],
+        ledgers: &["cmu08"],
+    },
+    Study {
+        name: "sara10",
+        title: "Arrays of flash drives and what bounds them (Carlier, Muller, SARA 2010)",
+        experiments: &[
+            bundled!("scaling", "studies/sara10/scaling.toml"),
+            bundled!("hardware-raid", "studies/sara10/hardware-raid.toml"),
+            bundled!("raid-levels", "studies/sara10/raid-levels.toml"),
+            bundled!("block-size", "studies/sara10/block-size.toml"),
+            bundled!("combined", "studies/sara10/combined.toml"),
+        ],
+        ledgers: &["sara10"],
+    },
 ];
 
 /// Ledgers.

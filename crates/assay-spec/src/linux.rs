@@ -6,7 +6,7 @@
 //! item   = ground | "raw" | option
 //! ground = member | "md-" array | "raid-z(" member { "," member } ")"    (as in `array.rs`)
 //! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
-//!        | "queue_depth=" count | "host=" time | "mkfs=" words | "mount=" words
+//!        | "partition=" size | "name=" word | "queue_depth=" count | "host=" time | "mkfs=" words | "mount=" words
 //! ```
 //!
 //! An array with `md-` before it is the kernel's; without, a card makes it and the kernel sees one
@@ -48,6 +48,10 @@ pub struct Settings {
     pub readahead: Option<Bytes>,
     /// The guest's memory, of which the page cache is most.
     pub memory: Bytes,
+    /// So much of each drive, from its start, is used: its only partition.
+    pub partition: Option<Bytes>,
+    /// What the target is called, if not by what it is made of.
+    pub name: Option<String>,
     /// Requests that a drive has at a time, if not as many as it takes.
     pub queue_depth: Option<u32>,
     /// What the machine needs between a drive's completion and the next request.
@@ -65,6 +69,8 @@ impl Default for Settings {
             scheduler: SCHEDULERS[0],
             readahead: None,
             memory: MEMORY,
+            partition: None,
+            name: None,
             queue_depth: None,
             gap: Nanos::ZERO,
             mkfs: String::new(),
@@ -94,8 +100,11 @@ impl LinuxSpec {
         }
     }
 
-    /// A short name for cells and files: `ext4-md-raid0-5x-x25-m-g2-64KiB`.
+    /// The name it was given, or a short one for cells and files: `ext4-md-raid0-5x-x25-m-g2-64KiB`.
     pub fn name(&self) -> String {
+        if let Some(name) = &self.settings.name {
+            return name.clone();
+        }
         let ground = match &self.ground {
             Ground::Drive(member) => member.name(),
             Ground::Array(array) => format!("md-{}", array.name()),
@@ -109,6 +118,7 @@ impl LinuxSpec {
         let said = [
             (set.readahead.map(|size| size.to_string()), "ra"),
             ((set.memory != MEMORY).then(|| set.memory.to_string()), "mem"),
+            (set.partition.map(|size| size.to_string()), "part"),
             (set.queue_depth.map(|depth| depth.to_string()), "qd"),
             ((set.gap > Nanos::ZERO).then(|| set.gap.to_string()), "host"),
             ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),

@@ -40,7 +40,7 @@ pub(super) fn open(written: &str, saved: Option<&str>) -> Result<PlannedTarget, 
     Ok(PlannedTarget {
         record: TargetRecord {
             written: written.into(),
-            name: cell_name(&spec.name()),
+            name: spec.settings.name.clone().unwrap_or_else(|| cell_name(&spec.name())),
             title: title(&spec),
             kind: "linux".into(),
             capacity,

@@ -102,6 +102,9 @@ fn make_filesystem(filesystem: &FilesystemGround, device: &Path, drives: usize) 
     run(&tool, &words)
 }
 
+/// Links to the drives and nothing else: looking for pools among all devices would wait for some.
+pub(super) const DISKS: &str = "/run/disks";
+
 /// Starts the process that is the file system, and makes a pool of the device, or of all drives if
 /// there are several and no array of them.
 fn make_pool(filesystem: &FilesystemGround, device: &str, drives: usize) -> Result<()> {
@@ -114,6 +117,12 @@ fn make_pool(filesystem: &FilesystemGround, device: &str, drives: usize) -> Resu
     }
     run("zfs-fuse", &["--no-kstat-mount"])?;
     let all: Vec<String> = (0..drives).map(|i| format!("/dev/{}", drive_name(i))).collect();
+    super::make(DISKS)?;
+    for path in all.iter().map(String::as_str).chain([device]) {
+        let link = Path::new(DISKS).join(Path::new(path).file_name().unwrap_or_default());
+        // The first drive may be the device, too.
+        let _ = std::os::unix::fs::symlink(path, link);
+    }
     let mut words = vec!["create", "-f", "-m", MOUNT];
     words.extend(filesystem.mkfs.iter().map(String::as_str));
     words.push("pool");

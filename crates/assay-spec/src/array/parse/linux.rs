@@ -7,8 +7,18 @@ use crate::linux::{FILESYSTEMS, Ground, LinuxSpec, SCHEDULERS, Settings};
 use crate::units::{Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::{Range, RangeInclusive};
 
-const OPTIONS: [&str; 8] =
-    ["fs", "scheduler", "readahead", "memory", "queue_depth", "host", "mkfs", "mount"];
+const OPTIONS: [&str; 10] = [
+    "fs",
+    "scheduler",
+    "readahead",
+    "memory",
+    "partition",
+    "name",
+    "queue_depth",
+    "host",
+    "mkfs",
+    "mount",
+];
 
 /// Reads Linux on drives.
 ///
@@ -141,6 +151,8 @@ impl Reader<'_, '_> {
             }
             "scheduler" => self.settings.scheduler = self.one(&span, &SCHEDULERS, "scheduler")?,
             "readahead" => self.settings.readahead = Some(self.size(key, &span, READAHEAD)?),
+            "partition" => self.settings.partition = Some(self.size(key, &span, PARTITIONS)?),
+            "name" => self.settings.name = Some(self.name(&span)?),
             "memory" => self.settings.memory = self.size(key, &span, MEMORIES)?,
             "queue_depth" => {
                 self.settings.queue_depth = Some(parser.number(&span, 1..129, "requests")?)
@@ -184,6 +196,26 @@ impl Reader<'_, '_> {
         let expected = format!("whole pages of 4KiB, {} to {}", range.start(), range.end());
         let hint = "memory is what the page cache lives in; read-ahead is a part of it";
         Err(self.parser.error(Kind::OutOfRange, span, message, expected, hint))
+    }
+
+    /// What a target is called: parts with `/` between, as ledgers have them.
+    fn name(&self, span: &Range<usize>) -> Decoded<String> {
+        let text = self.parser.text(span);
+        let fine = |c: char| c.is_ascii_alphanumeric() || "._-*+".contains(c);
+        let part =
+            |part: &str| !part.is_empty() && part != "." && part != ".." && part.chars().all(fine);
+        if text.len() <= 64 && text.split('/').all(part) {
+            return Ok(text.to_owned());
+        }
+        let message = format!("`{text}` cannot be a target's name");
+        let expected = "letters, digits and `._-*+`, in parts with `/` between, at most 64";
+        Err(self.parser.error(
+            Kind::UnknownValue,
+            span,
+            message,
+            expected,
+            "e.g. `name=ext3/x25-e`",
+        ))
     }
 
     /// Words for a tool: without the quotation marks around them.
@@ -238,4 +270,5 @@ impl Reader<'_, '_> {
 
 type Sizes = RangeInclusive<Bytes>;
 const READAHEAD: Sizes = Bytes::ZERO..=Bytes(1 << 30);
+const PARTITIONS: Sizes = Bytes(16 << 20)..=Bytes(1 << 50);
 const MEMORIES: Sizes = Bytes(64 << 20)..=Bytes(64 << 30);
