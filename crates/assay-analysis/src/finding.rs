@@ -10,6 +10,7 @@ mod questions;
 use crate::compare::ratio_of;
 use crate::load::Run;
 use crate::metric;
+use crate::soundness;
 use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
@@ -47,7 +48,29 @@ pub fn findings(run: &Run) -> Vec<Finding> {
         all.extend(contrasts(run, target));
         all.extend(variability(run, target));
     }
+    all.extend(doubts(run));
     all
+}
+
+/// How the ids of what is wrong with a cell begin.
+pub(crate) const DOUBTS: &str = "sound/";
+
+/// What is wrong with the cells: reasons not to trust their numbers.
+fn doubts(run: &Run) -> Vec<Finding> {
+    let samples = |id: &str| {
+        let cells: Vec<&CellRecord> = run.cells.iter().filter(|c| c.id == id).collect();
+        requests(&cells)
+    };
+    let one = |v: soundness::Verdict| Finding {
+        id: format!("{DOUBTS}{}/{}", v.check, v.cell),
+        statement: format!("{}: {}", v.cell, v.statement),
+        samples: samples(&v.cell),
+        evidence: v.evidence.into_iter().chain([format!("hint: {}", v.hint)]).collect(),
+        threshold: v.threshold,
+        confidence: None,
+        reproduce: command(run),
+    };
+    soundness::verdicts(run).into_iter().map(one).collect()
 }
 
 /// Targets that have a cell or were to have one, each once.

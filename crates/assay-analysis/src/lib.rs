@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod load;
 pub mod metric;
 pub mod report;
+pub mod soundness;
 pub mod stats;
 mod sweep;
 pub mod text;

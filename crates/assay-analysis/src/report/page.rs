@@ -1,7 +1,7 @@
 //! The page: order of the sections, navigation, findings.
 
 use super::{charts, claims, escape, figures, specs, style, tables};
-use crate::finding::{Finding, findings};
+use crate::finding::{DOUBTS, Finding, findings};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
 
@@ -78,12 +78,17 @@ fn finding_list(all: &[Finding]) -> String {
         return "<p>Nothing stands out beyond its uncertainty.</p>".into();
     }
     let across = |f: &&Finding| f.id.starts_with("ranking/");
-    let (between, within): (Vec<&Finding>, Vec<&Finding>) = all.iter().partition(across);
+    let doubtful = |f: &&Finding| f.id.starts_with(DOUBTS);
+    let (doubts, sound): (Vec<&Finding>, Vec<&Finding>) = all.iter().partition(doubtful);
+    let (between, within): (Vec<&Finding>, Vec<&Finding>) = sound.into_iter().partition(across);
     let part = |heading: &str, findings: Vec<&Finding>| match findings.is_empty() {
         true => String::new(),
         false => format!("<h3>{heading}</h3>{}", items(findings.into_iter())),
     };
-    part("Between targets", between) + &part("Within a target", within)
+    // First what may make the others worthless.
+    part("Is this benchmark right?", doubts)
+        + &part("Between targets", between)
+        + &part("Within a target", within)
 }
 
 pub(super) fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {

@@ -6,6 +6,7 @@ use crate::compare::{Comparison, Row};
 use crate::ledger::{LedgerVerdicts, ValueVerdict, plain};
 use crate::load::Run;
 use crate::metric;
+use crate::soundness;
 use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
@@ -131,8 +132,27 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
     notes
 }
 
+/// What is wrong with the cells: of each check the first few, and once what to do.
+fn doubt_lines(run: &Run) -> Vec<String> {
+    const SHOWN: usize = 4;
+    let mut verdicts = soundness::verdicts(run);
+    verdicts.sort_by_key(|v| v.check);
+    let mut lines = Vec::new();
+    for of_check in verdicts.chunk_by(|a, b| a.check == b.check) {
+        let line = |v: &soundness::Verdict| format!("warning: {}: {}.", v.cell, v.statement);
+        lines.extend(of_check.iter().take(SHOWN).map(line));
+        if of_check.len() > SHOWN {
+            let more = of_check.len() - SHOWN;
+            lines.push(format!("warning: the same of {more} other cells; the page has them all."));
+        }
+        lines.extend(of_check.first().map(|v| format!("hint: {}.", v.hint)));
+    }
+    lines
+}
+
 fn notes(run: &Run) -> String {
-    let lines = note_lines(run);
+    let mut lines = note_lines(run);
+    lines.extend(doubt_lines(run));
     let wrapped = lines.iter().flat_map(|n| wrap(n, 98));
     wrapped.map(|line| line + "\n").collect()
 }

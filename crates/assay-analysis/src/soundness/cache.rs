@@ -1,0 +1,102 @@
+//! The page cache answered: memory was measured, not the drive.
+//!
+//! Where the target tells what its drives gave (a guest), that is compared with what was read or
+//! written. Elsewhere a file that fits into memory is enough if it was not forgotten before it was
+//! read, or is read at random, where records come again.
+
+use super::{Case, Fault};
+use assay_spec::array::parse_linux;
+use assay_spec::experiment::{Between, FileWork, Operation, Records, Sync};
+use assay_spec::units::human_size;
+use assay_spec::{Bytes, Op};
+
+/// From this share on, what memory answered is worth a word.
+const SHARE: f64 = 0.05;
+
+const HINT: &str = "`direct = true` goes past the page cache; or take a file of at least twice the \
+     memory, or less memory (`memory=` of `linux(…)`)";
+
+pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
+    let work = match case.workload?.files.as_ref()? {
+        FileWork::Records(work) if work.is_direct => return None,
+        FileWork::Records(work) => Some(work),
+        _ => None,
+    };
+    // What was never made safe is in memory, where the drives wrote less of it.
+    let writes = work.is_some_and(|w| w.operation.writes());
+    if writes && work.is_some_and(|w| w.sync != Sync::Never) {
+        return None;
+    }
+    let (op, told, verb) = match writes {
+        true => (Op::Write, "drive_write_bytes", "written"),
+        false => (Op::Read, "drive_read_bytes", "read"),
+    };
+    let asked = bytes(case, op);
+    let (share, source) = match told_by_drives(case, told) {
+        Some(drives) => (
+            1.0 - drives / asked,
+            format!("its drives: {} {verb}", human_size(Bytes(drives as u64))),
+        ),
+        None => expected(case, work?)?,
+    };
+    if asked <= 0.0 || share <= SHARE {
+        return None;
+    }
+    let mut evidence =
+        vec![format!("{}: {} {verb}", case.cell.id, human_size(Bytes(asked as u64))), source];
+    if let (Some(work), Some(memory)) = (work, memory(case)) {
+        let length = human_size(work.length);
+        evidence.push(format!("a file of {length}, a memory of {}", human_size(memory)));
+    }
+    Some(Fault {
+        statement: format!(
+            "about {:.0} % of what was {verb} stayed in the page cache: this is a number of the \
+             memory, not of the drive",
+            100.0 * share
+        ),
+        evidence,
+        threshold: format!("more than {:.0} % from memory", 100.0 * SHARE),
+        hint: HINT,
+    })
+}
+
+/// Bytes of one kind of request, all repeats together.
+fn bytes(case: &Case<'_>, op: Op) -> f64 {
+    let of_kind = case.cell.repeats.iter().flat_map(|r| &r.ops).filter(|o| o.op == op);
+    of_kind.map(|o| o.bytes.0 as f64).sum()
+}
+
+/// What the target tells under a name, all repeats together.
+fn told_by_drives(case: &Case<'_>, name: &str) -> Option<f64> {
+    let one = |r: &assay_spec::record::RepeatRecord| {
+        r.device.iter().find(|(told, _)| told == name).map(|(_, value)| *value)
+    };
+    case.cell.repeats.iter().map(one).sum()
+}
+
+/// The memory around the target.
+fn memory(case: &Case<'_>) -> Option<Bytes> {
+    if case.is_of_kind("directory") {
+        return Some(case.run.record.host.memory).filter(|m| *m > Bytes::ZERO);
+    }
+    let written = &case.target.filter(|t| t.kind == "linux")?.written;
+    parse_linux(written).ok().map(|linux| linux.settings.memory)
+}
+
+/// The share that memory answers where nobody counted, if the file fits into it, and why.
+fn expected(case: &Case<'_>, work: &Records) -> Option<(f64, String)> {
+    if work.length >= memory(case)? {
+        return None;
+    }
+    if work.operation.writes() || work.between == Between::Nothing {
+        return Some((1.0, "nothing of the file was forgotten or made safe".to_owned()));
+    }
+    if work.operation != Operation::RandomRead {
+        return None;
+    }
+    // Drawn with replacement: of n records, d draws meet n (1 − e^(−d/n)) different ones.
+    let n = work.length.0 as f64 / work.record.0 as f64;
+    let d = bytes(case, Op::Read) / case.cell.repeats.len() as f64 / work.record.0 as f64;
+    let again = 1.0 - n * (1.0 - libm::exp(-d / n)) / d;
+    Some((again, format!("of {d:.0} random records of {n:.0}, so many come again")))
+}

@@ -1,0 +1,79 @@
+//! The clock is coarser than what it measures: latencies come in steps, and percentiles are steps
+//! of the clock.
+//!
+//! On a real device latencies spread, however narrow their distribution is, over neighbouring
+//! buckets of the histogram, which are 0.8 % wide. A clock with a step leaves the neighbours of
+//! every occupied bucket empty, or stands still and gives zeros.
+
+use super::{Case, Fault};
+use crate::metric;
+use assay_spec::Histogram;
+use assay_spec::histogram::lower_bound;
+use assay_spec::units::human_time;
+
+/// Fewer latencies leave buckets empty by chance.
+const FEWEST: u64 = 1000;
+/// From this share of zeros on, the clock stood still.
+const ZEROS: f64 = 0.01;
+/// From this share of latencies in buckets without a neighbour on, the clock has steps.
+const ALONE: f64 = 0.95;
+/// A step below this share of the median hides nothing.
+const STEP: f64 = 0.05;
+
+pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
+    // Virtual time has no steps but the model's own, and a null target has no latency.
+    if case.target?.virtual_time || case.is_of_kind("null") {
+        return None;
+    }
+    let latency = metric::histogram(case.cell, None);
+    if latency.count() < FEWEST {
+        return None;
+    }
+    let (zeros, alone) = shares(&latency);
+    let values: Vec<u64> = latency.buckets().map(|(b, _)| lower_bound(b).0).collect();
+    let step = values.windows(2).map(|pair| pair[1] - pair[0]).min();
+    let median = latency.quantile(0.5)?.0 as f64;
+    let hides = step.is_none_or(|step| step as f64 >= STEP * median);
+    if zeros < ZEROS && (alone < ALONE || !hides) {
+        return None;
+    }
+    let different = values.len();
+    Some(Fault {
+        statement: match step {
+            Some(step) => format!(
+                "latencies come in steps of about {}: the clock is coarser than what it measures",
+                human_time(step as f64)
+            ),
+            None => "all latencies are the same: the clock is coarser than what it measures".into(),
+        },
+        evidence: vec![
+            format!("{}: {} latencies, {different} different", case.cell.id, latency.count()),
+            format!("{:.1} % are zero", 100.0 * zeros),
+            format!("{:.1} % have no neighbour within 0.8 %", 100.0 * alone),
+        ],
+        threshold: format!(
+            "{:.0} % zeros, or {:.0} % without a neighbour and steps of {:.0} % of the median, of \
+             at least {FEWEST}",
+            100.0 * ZEROS,
+            100.0 * ALONE,
+            100.0 * STEP
+        ),
+        hint: "trust the bandwidth, not the latencies; in a virtual machine choose a finer clock \
+               (`cat /sys/devices/system/clocksource/clocksource0/current_clocksource`)",
+    })
+}
+
+/// Shares of zeros, and of what lies in buckets whose neighbours are empty.
+fn shares(latency: &Histogram) -> (f64, f64) {
+    let buckets: Vec<(usize, u64)> = latency.buckets().collect();
+    let far = |a: usize, b: usize| buckets.get(b).is_none_or(|(i, _)| i.abs_diff(a) > 1);
+    let mut alone = 0;
+    for (at, (bucket, count)) in buckets.iter().enumerate() {
+        if far(*bucket, at.wrapping_sub(1)) && far(*bucket, at + 1) {
+            alone += count;
+        }
+    }
+    let zeros = buckets.first().filter(|(bucket, _)| *bucket == 0).map_or(0, |(_, count)| *count);
+    let share = |n: u64| n as f64 / latency.count() as f64;
+    (share(zeros), share(alone))
+}

@@ -1,0 +1,90 @@
+//! The drive was not preconditioned: a fresh drive has free blocks to write to and nothing to
+//! collect, and answers reads of what was never written without touching its flash.
+//!
+//! Of a modelled drive the experiment tells in which state it starts. Of others the series does:
+//! what begins much faster than it goes on was measured in two states.
+
+use super::{Case, Fault, late};
+use crate::stats::median;
+use assay_spec::Op;
+use assay_spec::experiment::{Amount, StartState, Step, WorkloadSpec};
+use assay_spec::units::three_digits;
+
+/// How much faster than the rest the first tenth must be.
+const FASTER: f64 = 1.5;
+/// Fewer seconds have no first tenth and no rest to speak of.
+const SECONDS: usize = 10;
+
+const HINT: &str = "write the whole range before measuring: `start = \"filled\"` (the default) for \
+     a model, `[[workload.precondition]]` or `[workload.settle]` with a steady-state rule for any \
+     drive";
+
+pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
+    by_declaration(case).or_else(|| by_series(case))
+}
+
+fn by_declaration(case: &Case<'_>) -> Option<Fault> {
+    let workload = case.workload?;
+    let is_fresh = workload.phases.start == StartState::Fresh && case.is_modelled_flash();
+    if !is_fresh || workload.files.is_some() || is_prepared(case, workload) {
+        return None;
+    }
+    let what = match case.writes() {
+        true => "writes find free blocks everywhere",
+        false => "reads of what was never written do not touch the flash",
+    };
+    Some(Fault {
+        statement: format!("the drive was fresh: {what}, as never again in its life"),
+        evidence: vec![
+            format!("{}: `start = \"fresh\"`", case.cell.id),
+            "nothing is written before it is measured".into(),
+        ],
+        threshold: "a modelled flash drive starts fresh and nothing fills it".into(),
+        hint: HINT,
+    })
+}
+
+/// True if something fills the drive, or settles the workload on it, before it is measured.
+fn is_prepared(case: &Case<'_>, workload: &WorkloadSpec) -> bool {
+    let phases = &workload.phases;
+    let writes = |step: &Step| step.stream().is_some_and(|s| s.read_share < 1.0);
+    let settled = match phases.settle {
+        Some(Amount::Steady(_)) => case.writes(),
+        Some(Amount::Bytes(b)) => case.writes() && case.target.is_some_and(|t| b >= t.capacity),
+        _ => false,
+    };
+    settled || phases.precondition.iter().any(writes)
+}
+
+fn by_series(case: &Case<'_>) -> Option<Fault> {
+    // What a page cache takes at first is no state of the drive.
+    let has_files = case.workload.is_some_and(|w| w.files.is_some());
+    let only_writes = case.cell.repeats.iter().flat_map(|r| &r.ops).all(|o| o.op != Op::Read);
+    let series = case.rates();
+    if has_files
+        || !only_writes
+        || series.len() < SECONDS
+        || super::steady::trend(&series).is_some()
+    {
+        return None;
+    }
+    let begin = &series[..series.len() / 10];
+    let begin = begin.iter().sum::<f64>() / begin.len() as f64;
+    let end = median(late(&series))?;
+    if end <= 0.0 || begin < FASTER * end {
+        return None;
+    }
+    Some(Fault {
+        statement: format!(
+            "writes begin {} times as fast as they go on: the drive was not preconditioned, or \
+             its cache takes the first of them",
+            three_digits(begin / end)
+        ),
+        evidence: vec![
+            format!("{}: {} IOPS in the first tenth", case.cell.id, three_digits(begin)),
+            format!("{} IOPS in the second half (median)", three_digits(end)),
+        ],
+        threshold: format!("first tenth at least {FASTER} times the median of the second half"),
+        hint: HINT,
+    })
+}
