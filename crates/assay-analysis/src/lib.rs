@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod cost;
 pub mod expr;
 pub mod finding;
 pub mod ledger;

@@ -1,7 +1,7 @@
-//! What comes with the program: device specs, studies and ledgers, compiled in.
+//! What comes with the program: device specs, studies, ledgers and prices, compiled in.
 //!
-//! Const slices in documentation order. A test fails when a file in `devices/` or `studies/` is not
-//! listed here, or does not decode.
+//! Const slices in documentation order. A test fails when a file in `devices/`, `studies/` or
+//! `prices/` is not listed here, or does not decode.
 
 /// A file that comes with the program.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +122,13 @@ pub const LEDGERS: &[Bundled] = &[
     bundled!("oslo09", "studies/oslo09/claims.toml"),
 ];
 
+/// Price lists, oldest first; a study's own has its name.
+pub const PRICES: &[Bundled] = &[
+    bundled!("sigmetrics09", "prices/sigmetrics09.toml"),
+    bundled!("cmu08", "prices/cmu08.toml"),
+    bundled!("oslo09", "prices/oslo09.toml"),
+];
+
 /// The entry called `name`.
 pub fn find(entries: &'static [Bundled], name: &str) -> Option<&'static Bundled> {
     entries.iter().find(|b| b.name == name)
@@ -134,6 +141,7 @@ mod tests {
     use crate::decode::Source;
     use crate::device::{ControllerSpec, DeviceSpec};
     use crate::experiment::Experiment;
+    use crate::prices::PriceList;
 
     fn source(b: &Bundled) -> Source<'static> {
         Source { file: b.file, text: b.text }
@@ -145,6 +153,13 @@ mod tests {
             let spec = DeviceSpec::parse(source(device)).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(spec.name, device.name);
         }
+        let mut dates = Vec::new();
+        for list in PRICES {
+            let prices = PriceList::parse(source(list)).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(prices.name, list.name);
+            dates.push(prices.date);
+        }
+        assert!(dates.is_sorted(), "{dates:?}");
         for controller in CONTROLLERS {
             let spec = ControllerSpec::parse(source(controller)).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(spec.name, controller.name);

@@ -16,6 +16,7 @@ pub mod disksim;
 pub mod experiment;
 pub mod histogram;
 pub mod linux;
+pub mod prices;
 pub mod record;
 pub mod request;
 pub mod seed;

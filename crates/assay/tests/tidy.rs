@@ -3,7 +3,7 @@
 //! Looks at the sources as text. Code is taken to be formatted by rustfmt, so a function ends at
 //! the first closing brace as far left as its `fn`.
 
-use assay_spec::catalog::{CONTROLLERS, DEVICES, LEDGERS, STUDIES};
+use assay_spec::catalog::{CONTROLLERS, DEVICES, LEDGERS, PRICES, STUDIES};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
 use assay_spec::experiment::Experiment;
@@ -242,9 +242,10 @@ fn every_unsafe_block_says_why_it_is_sound() {
 fn every_spec_and_study_is_compiled_in_and_every_example_decodes() {
     let experiments = STUDIES.iter().flat_map(|study| study.experiments);
     let bundled = DEVICES.iter().chain(CONTROLLERS).chain(experiments).chain(LEDGERS);
+    let bundled = bundled.chain(PRICES);
     let bundled: BTreeSet<PathBuf> = bundled.map(|b| b.file.into()).collect();
-    let there: BTreeSet<PathBuf> =
-        ["devices", "studies"].into_iter().flat_map(|folder| files(folder, &["toml"])).collect();
+    let folders = ["devices", "studies", "prices"].into_iter();
+    let there: BTreeSet<PathBuf> = folders.flat_map(|folder| files(folder, &["toml"])).collect();
     assert_eq!(there, bundled);
     for path in files("examples", &["toml"]) {
         let (file, text) = (path.display().to_string(), read(&path));
