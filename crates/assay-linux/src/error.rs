@@ -38,8 +38,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ("linux-command", "The guest has no such program: it sees this machine's files, read-only."),
     (
         "linux-ended",
-        "The kernel ended without leaving a result. What it said last stands in the message; was it \
-         killed, or is there too little memory?",
+        "The kernel ended without leaving a result. What it said last stands in the message; was \
+         it killed, or is there too little memory?",
     ),
     ("linux-guest", "Something went wrong inside the guest, with its tools or its file system."),
     (

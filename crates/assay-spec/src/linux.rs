@@ -6,7 +6,8 @@
 //! item   = ground | "raw" | option
 //! ground = member | "md-" array | "raid-z(" member { "," member } ")"    (as in `array.rs`)
 //! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
-//!        | "partition=" size | "name=" word | "queue_depth=" count | "host=" time | "mkfs=" words | "mount=" words
+//!        | "partition=" size | "name=" word | "queue_depth=" count | "host=" time
+//!        | "mkfs=" words | "mount=" words
 //! ```
 //!
 //! An array with `md-` before it is the kernel's; without, a card makes it and the kernel sees one
@@ -100,7 +101,8 @@ impl LinuxSpec {
         }
     }
 
-    /// The name it was given, or a short one for cells and files: `ext4-md-raid0-5x-x25-m-g2-64KiB`.
+    /// The name it was given, or a short one for cells and files:
+    /// `ext4-md-raid0-5x-x25-m-g2-64KiB`.
     pub fn name(&self) -> String {
         if let Some(name) = &self.settings.name {
             return name.clone();

@@ -1,4 +1,5 @@
-//! Erases that wait until their plane has nothing else to do, or until their block is to be written.
+//! Erases that wait until their plane has nothing else to do, or until their block is to be
+//! written.
 
 use super::observe::Asked;
 use super::ops::{Kind, NO_OP};

@@ -43,8 +43,8 @@ const TOPICS: &[(&str, &str)] = &[
     ),
     (
         "directory-unusable",
-        "Workloads of files work in a directory of their own below the one that is named, and remove \
-         it afterwards.",
+        "Workloads of files work in a directory of their own below the one that is named, and \
+         remove it afterwards.",
     ),
     ("files-git", "`git` is not there or failed; checkouts are done by the real one."),
     (
