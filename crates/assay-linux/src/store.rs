@@ -1,6 +1,6 @@
 //! What is on a modelled drive: its bytes.
 //!
-//! A sparse file, in memory unless it is given a place. Most of what benchmarks write is zeros, and
+//! A sparse file in memory. Most of what benchmarks write is zeros, and
 //! those take no room: a block of zeros is only written where something else was before.
 //!
 //! *Invariant.* What is read is what was written last, or zeros.
@@ -10,7 +10,6 @@ use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create}
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 /// Granularity of what is known to hold something.
 const BLOCK: u64 = 4096;
@@ -31,27 +30,8 @@ impl Store {
     pub fn in_memory(capacity: Bytes) -> io::Result<Store> {
         let file = memfd_create("assay-drive", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, capacity.0)?;
-        Ok(Store::new(File::from(file), capacity, 0))
-    }
-
-    /// What is in the file at `path`, made as large as the drive.
-    ///
-    /// # Errors
-    /// If it cannot be opened or has another size.
-    pub fn in_file(path: &Path, capacity: Bytes) -> io::Result<Store> {
-        let file =
-            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        let length = file.metadata()?.len();
-        if length != 0 && length != capacity.0 {
-            let text = format!("{} has {length} bytes, the drive {capacity}", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        }
-        file.set_len(capacity.0)?;
-        Ok(Store::new(file, capacity, u64::MAX))
-    }
-
-    fn new(file: File, capacity: Bytes, holds: u64) -> Store {
-        Store { file, holds: vec![holds; capacity.0.div_ceil(BLOCK * 64) as usize] }
+        let holds = vec![0; capacity.0.div_ceil(BLOCK * 64) as usize];
+        Ok(Store { file: File::from(file), holds })
     }
 
     fn blocks(offset: Bytes, length: usize) -> std::ops::RangeInclusive<u64> {
