@@ -1,7 +1,7 @@
 //! Is this benchmark right? What makes a number of a run one that cannot come from the device, or
 //! that would come out differently a minute later.
 //!
-//! One check a file, each a function of a [`Case`]: a cell with what the run directory tells of its
+//! One check a file, each a function of a `Case`: a cell with what the run directory tells of its
 //! target and of what was asked. A check speaks only of what it can show; a cell whose target tells
 //! too little passes. The checks exclude each other where one fault would look like another: what
 //! still falls is not steady, what fell and then stayed was not preconditioned.
@@ -23,7 +23,7 @@ use assay_spec::record::{CellRecord, RepeatRecord, TargetRecord};
 /// What is wrong with a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Name of the check, one of [`CHECKS`].
+    /// Name of the check, one of `CHECKS`.
     pub check: &'static str,
     /// `EXPERIMENT/WORKLOAD@TARGET`.
     pub cell: String,

@@ -144,10 +144,12 @@ impl Seen {
             log.finish()?;
         }
         let mut told = Vec::new();
-        for op in Op::ALL {
-            let (count, name) = (self.count[op as usize], op.name());
-            told.push((format!("drive_{name}s").replace("flushs", "flushes"), count as f64));
+        let names = ["drive_reads", "drive_writes", "drive_trims", "drive_flushes"];
+        for (op, name) in Op::ALL.into_iter().zip(names) {
+            let count = self.count[op as usize];
+            told.push((name.to_owned(), count as f64));
             if matches!(op, Op::Read | Op::Write) {
+                let name = op.name();
                 told.push((format!("drive_{name}_bytes"), self.bytes[op as usize] as f64));
                 if count > 0 {
                     let mean = self.time[op as usize] as f64 / count as f64;

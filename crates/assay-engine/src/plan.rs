@@ -107,7 +107,11 @@ pub fn reopen_target(
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     let mut target = match &saved.spec {
-        Some(text) if saved.kind == "linux" => linux::open(&saved.written, Some(text))?,
+        Some(text) if saved.kind == "linux" => {
+            let opened = linux::open(&saved.written, Some(text))?;
+            same_device(saved, &opened.record)?;
+            opened
+        }
         Some(text) if saved.kind == "array" => array::open(&saved.written, Some(text))?,
         Some(text) => {
             let file = saved.written.strip_prefix("sim:").unwrap_or(&saved.written);
@@ -129,8 +133,8 @@ pub fn reopen_target(
     Ok(target)
 }
 
-/// A run goes on with what it began with: a name such as `/dev/sdb` moves to another disk, and a
-/// file can be replaced.
+/// A run goes on with what it began with: a name such as `/dev/sdb` moves to another disk, a file
+/// can be replaced, and another kernel asks its drives otherwise.
 fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
     let of = |record: &TargetRecord, key: &str| {
         record.identity.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone())
@@ -142,7 +146,8 @@ fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
     };
     let size = (saved.capacity != found.capacity)
         .then(|| format!("its size was {}, and is {}", saved.capacity, found.capacity));
-    let Some(what) = size.or_else(|| differs("serial")).or_else(|| differs("model")) else {
+    let differs = || ["serial", "model", "kernel"].into_iter().find_map(differs);
+    let Some(what) = size.or_else(differs) else {
         return Ok(());
     };
     Err(Error::environment(

@@ -1,6 +1,6 @@
 //! From Debian's kernel source to a kernel for virtual time.
 //!
-//! User-Mode Linux of the pinned source, unchanged but for the edits in [`EDITS`], with the options
+//! User-Mode Linux of the pinned source, unchanged but for the edits in `EDITS`, with the options
 //! of `kernel.config`. Everything happens in the cache directory; what is not needed afterwards is
 //! removed. The same source and recipe give the same kernel, byte for byte.
 
