@@ -43,7 +43,7 @@ fn ours(path: &Path, job: &Job, seed: u64) -> Measured {
         read_share: 1.0,
         sizes: vec![(job.size, 1.0)],
         address: job.address,
-        span: Span { start: Bytes::ZERO, end: None },
+        span: Span::WHOLE,
     };
     let options = UringOptions {
         depth: DEPTH,

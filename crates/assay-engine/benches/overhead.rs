@@ -31,7 +31,7 @@ fn measure(jobs: u32, address: Address, requests: u64, log: bool) -> (f64, f64, 
         read_share: 1.0,
         sizes: vec![(Bytes(4096), 1.0)],
         address,
-        span: Span { start: Bytes::ZERO, end: Some(Bytes::GIB) },
+        span: Span { end: Some(Bytes::GIB), ..Span::WHOLE },
     };
     let path = std::env::temp_dir().join(format!("assay-overhead-{}.parquet", std::process::id()));
     let writer = log.then(|| LogWriter::create(&path).expect("a temporary log"));

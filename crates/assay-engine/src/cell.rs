@@ -22,7 +22,8 @@ use crate::target::uring::{UringOptions, UringTarget};
 use assay_sim::{Array, Drive, Host, build};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
-    Amount, Arrival, Experiment, HostSpec, HostVariant, StartState, Step, StreamSpec, WorkloadSpec,
+    Amount, Arrival, Experiment, HostSpec, HostVariant, Scale, StartState, Step, StreamSpec,
+    WorkloadSpec,
 };
 use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};
@@ -61,6 +62,7 @@ pub fn run_cell(
                 workload.name,
                 cell.target.replace('/', "+")
             ),
+            scale: experiment.scale,
         };
         match task.run_on(host.spec, target, experiment) {
             // A guest that breaks off is no reason to give up the other cells.
@@ -149,6 +151,7 @@ struct Repeat<'a> {
     limit: Option<Nanos>,
     directory: Option<&'a Path>,
     stem: String,
+    scale: Scale,
 }
 
 impl Repeat<'_> {
@@ -208,8 +211,13 @@ impl Repeat<'_> {
         let directory = Scratch::new(path)?;
         let mut content = vec![0; 1 << 20];
         fill(&mut content, self.seed);
-        let ground =
-            Ground { directory: &directory.0, remount: None, content: &content, limit: self.limit };
+        let ground = Ground {
+            directory: &directory.0,
+            remount: None,
+            is_free: false,
+            content: &content,
+            limit: self.limit,
+        };
         self.run_on_files(work, &ground, &mut || {})
     }
 

@@ -415,7 +415,7 @@ mod tests {
             read_share: 1.0,
             sizes: vec![(Bytes(4096), 1.0)],
             address: Address::Sequential,
-            span: Span { start: Bytes::ZERO, end: None },
+            span: Span::WHOLE,
         };
         let mut server = Server { now: Nanos(123), busy: Nanos::ZERO, queue: Default::default() };
         let mut generator = Generator::new(&[spec], Bytes::GIB, 1);

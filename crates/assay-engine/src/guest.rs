@@ -12,14 +12,15 @@ use crate::measure::log::LogWriter;
 use crate::plan::{LinuxSetup, switch_caches_off};
 use assay_linux::boot::{Boot, Outcome, boot};
 use assay_linux::clock::Schedule;
-use assay_linux::disks::{DiskSetup, Disks, Traced, Watch};
+use assay_linux::disks::{DiskSetup, Disks, TAGS_PER_PROCESS, Traced, Watch};
 use assay_linux::guest::{Job, Place};
 use assay_linux::machine::Limits;
 use assay_linux::store::Store;
 use assay_sim::{Array, ArraySetup, Drive, Host, MemberDrive, MemberSetup};
 use assay_spec::device::DeviceKind;
-use assay_spec::experiment::{ElevatorKind, HostSpec};
-use assay_spec::{Bytes, Nanos, Op};
+use assay_spec::experiment::HostSpec;
+use assay_spec::linux::Settings;
+use assay_spec::{Bytes, Op};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -94,7 +95,11 @@ pub fn run_guest(
         program: &program,
         job: serde_json::to_string(job).expect("plain data"),
         memory: settings.memory,
-        queue_depth: settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)),
+        queue_depth: match settings.historical() {
+            // The kernel's `nr_requests` of the time, for the elevator to choose from.
+            Some(_) => 128,
+            None => settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)),
+        },
         sector: Bytes(512),
         schedule: Schedule::Shared,
         limits: start.limits,
@@ -195,25 +200,29 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
     }
     let filled = start.filled;
     let sizes: Vec<Bytes> = all.members.iter().map(|m| m.drive.capacity()).collect();
-    let gap = setup.spec.settings.gap;
+    let settings = &setup.spec.settings;
+    let elevator = settings.historical();
     let hosted = |drive: Box<dyn Drive>| -> Box<dyn Drive> {
-        let spec = HostSpec { gap, ..HostSpec::default() };
-        if gap == Nanos::ZERO {
-            drive
-        } else {
-            Box::new(Host::new(drive, spec, ElevatorKind::Noop))
+        if !settings.costs() && elevator.is_none() {
+            return drive;
         }
+        let queue_depth = settings.queue_depth.filter(|_| elevator.is_some());
+        let Settings { gap, copy, .. } = *settings;
+        let spec = HostSpec { gap, copy, queue_depth, ..HostSpec::default() };
+        let mut host = Host::new(drive, spec, elevator.unwrap_or_default());
+        host.set_processes(TAGS_PER_PROCESS);
+        Box::new(host)
     };
     // Drives on one card are one model, behind one machine; others are each by themselves.
-    let shared = !all.controllers.is_empty() || gap > Nanos::ZERO;
+    let shared = !all.controllers.is_empty() || settings.costs();
     let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
     let models: Vec<Box<dyn Drive>> = match shared {
         true => vec![hosted(Box::new(Array::new(&all, filled)))],
-        false => all.members.iter().map(|m| m.drive.build(filled) as Box<dyn Drive>).collect(),
+        false => all.members.iter().map(|m| hosted(m.drive.build(filled))).collect(),
     };
     let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
         let capacity = if shared { least } else { *size };
-        let capacity = setup.spec.settings.partition.map_or(capacity, |part| part.min(capacity));
+        let capacity = settings.partition.map_or(capacity, |part| part.min(capacity));
         let store = Store::in_memory(capacity).map_err(|e| {
             let hint = "the contents of the drives are kept in memory: free some";
             Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)
@@ -227,5 +236,6 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
         })
     };
     let disks = sizes.iter().enumerate().map(disk).collect::<Result<Vec<DiskSetup>>>()?;
-    Ok(Disks::new(models, disks, watch))
+    let disks = Disks::new(models, disks, watch);
+    Ok(if elevator.is_some() { disks.by_process() } else { disks })
 }

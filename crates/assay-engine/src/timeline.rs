@@ -63,7 +63,7 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
     let mut drive = build(spec, true);
     let outside = |s: &&StreamSpec| s.span.start >= spec.capacity || s.max_size() > spec.capacity;
     if let Some(stream) = plan.streams.iter().find(outside) {
-        let start = stream.span.start;
+        let start = stream.span.on(spec.capacity).start;
         let message = format!("requests from {start} on do not fit into {}", spec.capacity);
         return Err(Error::usage(
             "range-outside",

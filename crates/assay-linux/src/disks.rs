@@ -35,6 +35,9 @@ pub struct Traced {
     pub error: i32,
 }
 
+/// Operations that may be on their way at a time.
+pub const TAGS_PER_PROCESS: u32 = 1 << 20;
+
 /// Told of every operation that has ended while it was watched, in the order of their ends.
 pub type Watch<'w> = Box<dyn FnMut(&Traced) + 'w>;
 
@@ -63,6 +66,7 @@ struct Pending {
 #[derive(Clone, Copy)]
 struct InFlight {
     pending: u32,
+    process: u32,
     op: Op,
     range: Range,
     submit: Nanos,
@@ -86,6 +90,8 @@ pub struct Disks<'w> {
     waiting: Vec<VecDeque<u32>>,
     pending: Slab<Pending>,
     operations: Slab<InFlight>,
+    /// Whether a model is told who asks.
+    by_process: bool,
     ended: Vec<Ended>,
     clock: Nanos,
     watch: Watch<'w>,
@@ -105,6 +111,7 @@ impl<'w> Disks<'w> {
             waiting,
             pending: Slab::default(),
             operations: Slab::default(),
+            by_process: false,
             ended: Vec::new(),
             clock: Nanos::ZERO,
             watch,
@@ -112,6 +119,13 @@ impl<'w> Disks<'w> {
             buffer: Vec::new(),
             completions: Vec::new(),
         }
+    }
+
+    /// Models are told who asks: each process has [`TAGS_PER_PROCESS`] tags in a row.
+    #[must_use]
+    pub fn by_process(mut self) -> Self {
+        self.by_process = true;
+        self
     }
 
     /// The drives, in order.
@@ -164,7 +178,10 @@ impl<'w> Disks<'w> {
         let pending = Pending { disk, ticket, operations: count, status: Status::Fine };
         let pending = self.pending.insert(pending);
         for (op, range) in operations {
-            let tag = self.operations.insert(InFlight { pending, op, range, submit: now });
+            let process = request.process;
+            let flying = InFlight { pending, process, op, range, submit: now };
+            let tag = self.operations.insert(flying);
+            assert!(tag < TAGS_PER_PROCESS, "no queues are so deep");
             let model = self.disks[disk].model;
             self.waiting[model].push_back(tag);
             self.feed(model, now);
@@ -175,9 +192,11 @@ impl<'w> Disks<'w> {
     /// Hands a model what waits for it, as long as it has room.
     fn feed(&mut self, model: usize, now: Nanos) {
         while let Some(tag) = self.waiting[model].front().copied() {
-            let InFlight { pending, op, range, .. } = *self.operations.get(tag);
+            let InFlight { pending, process, op, range, .. } = *self.operations.get(tag);
             let base = self.disks[self.pending.get(pending).disk].base;
             let offset = base + range.offset;
+            let process = if self.by_process { process } else { 0 };
+            let tag = process * TAGS_PER_PROCESS + tag;
             let request = Request { tag, op, offset, length: range.length };
             if self.models[model].submit(now, request) == Accept::QueueFull {
                 return;
@@ -246,7 +265,8 @@ impl<'w> Disks<'w> {
     }
 
     fn complete(&mut self, completion: Completion, ended: &mut Vec<Ended>) {
-        let InFlight { pending: index, op, range, submit } = self.operations.remove(completion.tag);
+        let tag = completion.tag % TAGS_PER_PROCESS;
+        let InFlight { pending: index, op, range, submit, .. } = self.operations.remove(tag);
         let pending = self.pending.get_mut(index);
         let Completion { at: complete, error, .. } = completion;
         if let Some(since) = self.watched {

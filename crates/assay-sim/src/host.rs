@@ -2,7 +2,8 @@
 //!
 //! Requests wait in an elevator until the drive may have another, and each dispatch comes no
 //! earlier than `gap` after the last completion: interrupt, completion and dispatch cost the
-//! processor that much. One host per machine of a document, the same for all drives.
+//! processor that much. With `copy`, what was read is taken at that rate before the next dispatch.
+//! One host per machine of a document, the same for all drives.
 //!
 //! *Invariants.* Every request ends once, at the time its dispatch ends; at most `queue_depth`
 //! dispatches are with the drive; a request that the drive had no room for goes before any other.
@@ -18,6 +19,7 @@ use std::collections::VecDeque;
 pub struct Host<D> {
     drive: D,
     gap: Nanos,
+    copy: Option<Bytes>,
     depth: usize,
     elevator: Box<dyn Elevator + Send>,
     queue: Queue,
@@ -45,6 +47,7 @@ impl<D: Drive> Host<D> {
         Host {
             drive,
             gap: spec.gap,
+            copy: spec.copy,
             depth: spec.queue_depth.map_or(usize::MAX, |d| d as usize),
             elevator: elevator::build(elevator),
             queue: Queue::default(),
@@ -139,8 +142,9 @@ impl<D: Drive> Host<D> {
         }
         self.clock = self.clock.max(reached);
         if has_ended {
-            self.complete(completions);
-            self.ready = self.clock + self.gap;
+            let read = self.complete(completions);
+            let copying = self.copy.map_or(Nanos::ZERO, |rate| read.time_at(rate));
+            self.ready = self.clock + self.gap + copying;
         }
         if has_ended || dispatch.is_some() {
             self.dispatch(self.clock);
@@ -148,10 +152,14 @@ impl<D: Drive> Host<D> {
         has_ended || dispatch.is_some()
     }
 
-    /// Hands on what the drive has ended.
-    fn complete(&mut self, completions: &mut Vec<Completion>) {
+    /// Hands on what the drive has ended; returns how much was read.
+    fn complete(&mut self, completions: &mut Vec<Completion>) -> Bytes {
+        let mut read = Bytes::ZERO;
         for Completion { tag, at, error } in self.ended.drain(..) {
             let done = self.sent[tag as usize];
+            if done.op == Op::Read {
+                read += done.length();
+            }
             if matches!(done.op, Op::Read | Op::Write) {
                 self.elevator.completed(at, self.queue.waiting(), &done);
             }
@@ -159,6 +167,7 @@ impl<D: Drive> Host<D> {
             self.free.push(tag);
             self.in_flight -= 1;
         }
+        read
     }
 }
 

@@ -16,7 +16,7 @@
 
 mod parse;
 
-pub use parse::{parse, parse_linux};
+pub use parse::{parse, parse_linux, scale_linux};
 
 use crate::units::{Bytes, Nanos};
 

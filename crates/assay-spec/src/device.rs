@@ -28,7 +28,7 @@ pub use ssd::{BufferSpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Kind, closest};
 use crate::experiment::{bad_name, is_name};
-use crate::units::{Bytes, Nanos};
+use crate::units::{self, Bytes, Nanos};
 
 /// A drive, as declared.
 #[derive(Clone, Debug)]
@@ -319,8 +319,7 @@ impl Values {
         let mut inner = self.open(s, path, key)?;
         let (text, span) = inner.string_at("value")?;
         let expected = "a rate such as `300MB/s`";
-        let bytes = text.strip_suffix("/s").and_then(|t| t.parse::<Bytes>().ok());
-        let rate = bytes.filter(|b| b.0 > 0).ok_or_else(|| {
+        let rate = units::rate(&text).ok_or_else(|| {
             let e = inner.error(Kind::BadUnit, span, format!("`{text}` is not a rate"), expected);
             with_hint(e, "a size above 0 and `/s` behind it; MB is 10^6 bytes, MiB 2^20")
         })?;

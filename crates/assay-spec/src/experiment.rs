@@ -7,6 +7,7 @@ mod family;
 mod files;
 mod host;
 mod phase;
+mod scale;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -17,9 +18,11 @@ pub use files::{
 };
 pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};
 pub use phase::{Amount, Phases, StartState, SteadyRule, Step};
+pub use scale::{SCALE_EXPECTED, Scale};
 pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Arrival, Expectation, WorkloadSpec};
 
+use crate::array::scale_linux;
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Diagnostic, Kind};
 use crate::units::Nanos;
@@ -38,6 +41,8 @@ pub struct Experiment {
     pub targets: Vec<String>,
     /// Independent repeats of every cell.
     pub repeats: u32,
+    /// How much smaller than written it is run; `targets` and `workloads` are already.
+    pub scale: Scale,
     /// Whether a per-request log is kept.
     pub log: bool,
     /// The machines around modelled drives, at least one: each drive is measured behind each.
@@ -56,6 +61,13 @@ impl Experiment {
         document(source, "experiment", decode)
     }
 
+    /// The text of an experiment that has a `scale`, with another one; `None` if it has none.
+    pub fn rescaled(text: &str, scale: Scale) -> Option<String> {
+        let table = toml::de::DeTable::parse(text).ok()?;
+        let span = table.get_ref().get("scale")?.span();
+        Some(format!("{}\"{scale}\"{}", &text[..span.start], &text[span.end..]))
+    }
+
     /// What a cell's target is called in `targets`: without the name of its machine.
     pub fn without_host<'t>(&self, target: &'t str) -> &'t str {
         let names = self.hosts.iter().filter_map(|host| host.name.as_deref());
@@ -71,7 +83,9 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     }
     let question = top.string("question")?;
     let source = top.optional_string("source")?.map(|(s, _)| s).unwrap_or_default();
-    let targets: Vec<String> = top.strings("targets")?.into_iter().map(|(s, _)| s).collect();
+    let scale = decode_scale(top)?;
+    let targets = top.strings("targets")?.into_iter().map(|(s, _)| scale_linux(&s, scale));
+    let targets: Vec<String> = targets.collect();
     let repeats = top.count("repeats", 1..1001, Some(1))?;
     let log = top.boolean("log", true)?;
     let hosts = host::decode_all(top)?;
@@ -87,7 +101,8 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     for section in top.sections("workload", "workload")? {
         for member in family::members(section)? {
             let name_span = member.span_of("name");
-            let workload = decode_workload(top, member)?;
+            let mut workload = decode_workload(top, member)?;
+            workload.files = workload.files.map(|work| scale.work(work));
             if workloads.iter().any(|w| w.name == workload.name) {
                 return Err(twice(top, name_span, &workload.name));
             }
@@ -105,11 +120,21 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         source,
         targets,
         repeats,
+        scale,
         log,
         hosts,
         wall_clock,
         workloads,
         text,
+    })
+}
+
+fn decode_scale(top: &mut Section<'_>) -> Decoded<Scale> {
+    let Some((text, span)) = top.optional_string("scale")? else { return Ok(Scale::FULL) };
+    text.parse().map_err(|()| {
+        let message = format!("`{text}` is no scale");
+        let e = top.error(Kind::OutOfRange, span, message, SCALE_EXPECTED);
+        with_hint(e, "files, memory and partitions are multiplied by it; `1` is the full size")
     })
 }
 

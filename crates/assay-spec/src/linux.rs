@@ -7,6 +7,7 @@
 //! ground = member | "md-" array | "raid-z(" member { "," member } ")"    (as in `array.rs`)
 //! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
 //!        | "partition=" size | "name=" word | "queue_depth=" count | "host=" time
+//!        | "copy=" size "/s"
 //!        | "mkfs=" words | "mount=" words
 //! ```
 //!
@@ -17,13 +18,15 @@
 //! enough.
 
 use crate::array::{ArraySpec, MemberSpec};
+use crate::experiment::ElevatorKind;
 use crate::units::{Bytes, Nanos};
 
 /// File systems, as `mount -t` takes them; `zfs` is not the kernel's, but `zfs-fuse`.
 pub const FILESYSTEMS: [&str; 10] =
     ["ext2", "ext3", "ext4", "reiserfs", "nilfs2", "btrfs", "xfs", "jfs", "f2fs", "zfs"];
 
-/// Elevators that the kernel has.
+/// Elevators that the kernel has. Those it had in 2009 ([`ElevatorKind`]) are assay's own, between
+/// the kernel and the drive.
 pub const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "bfq", "kyber"];
 
 /// Memory of a guest, if not said otherwise.
@@ -43,7 +46,7 @@ pub struct LinuxSpec {
 pub struct Settings {
     /// The file system; none: requests go to the device itself.
     pub filesystem: Option<&'static str>,
-    /// The elevator before each drive.
+    /// The elevator before each drive: the kernel's, or one of 2009.
     pub scheduler: &'static str,
     /// How far the kernel reads ahead, if not as it does by itself.
     pub readahead: Option<Bytes>,
@@ -57,6 +60,8 @@ pub struct Settings {
     pub queue_depth: Option<u32>,
     /// What the machine needs between a drive's completion and the next request.
     pub gap: Nanos,
+    /// Bytes a second at which it takes what was read before it asks for more.
+    pub copy: Option<Bytes>,
     /// More words for `mkfs`.
     pub mkfs: String,
     /// For `mount -o`.
@@ -74,9 +79,22 @@ impl Default for Settings {
             name: None,
             queue_depth: None,
             gap: Nanos::ZERO,
+            copy: None,
             mkfs: String::new(),
             mount: String::new(),
         }
+    }
+}
+
+impl Settings {
+    /// True if the machine takes time of its own.
+    pub fn costs(&self) -> bool {
+        self.gap > Nanos::ZERO || self.copy.is_some()
+    }
+
+    /// The elevator, if it is one that the kernel has no more.
+    pub fn historical(&self) -> Option<ElevatorKind> {
+        ElevatorKind::ALL.into_iter().find(|kind| kind.name() == self.scheduler)
     }
 }
 
@@ -123,6 +141,7 @@ impl LinuxSpec {
             (set.partition.map(|size| size.to_string()), "part"),
             (set.queue_depth.map(|depth| depth.to_string()), "qd"),
             ((set.gap > Nanos::ZERO).then(|| set.gap.to_string()), "host"),
+            (set.copy.map(|rate| rate.to_string()), "copy"),
             ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),
             ((!set.mount.is_empty()).then(|| words(&set.mount)), "mount"),
         ];

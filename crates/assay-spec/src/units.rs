@@ -231,6 +231,12 @@ impl fmt::Display for Nanos {
     }
 }
 
+/// Bytes a second, as in `50MB/s`; more than none.
+pub fn rate(text: &str) -> Option<Bytes> {
+    let bytes = text.strip_suffix("/s").and_then(|t| t.trim().parse::<Bytes>().ok());
+    bytes.filter(|bytes| bytes.0 > 0)
+}
+
 /// A time for people: three significant digits and a fitting unit, e.g. `217 µs`.
 pub fn human_time(ns: f64) -> String {
     let (value, unit) = match ns.abs() {

@@ -1638,3 +1638,80 @@ fn what_would_measure_nothing_or_replace_something_is_refused() {
     let said = "error[range-outside]: the range of `far` begins at 100GB and the target ends at";
     assert!(talk.contains(said), "{talk}");
 }
+
+#[test]
+fn a_scale_is_a_fraction_of_something_that_can_be_scaled() {
+    refused(
+        "targets = [",
+        "scale = \"2\"\ntargets = [",
+        r#"error: `2` is no scale
+  --> slow.toml:4:9
+   |
+ 4 | scale = "2"
+   |         ^^^ expected a fraction of whole numbers such as `1/8`, or `1`
+hint: files, memory and partitions are multiplied by it; `1` is the full size"#,
+    );
+    let directory = temporary();
+    std::fs::write(directory.path().join("slow.toml"), EXPERIMENT).expect("written");
+    let cases = [
+        (
+            ["--scale", "0.5"],
+            "error: `--scale 0.5` is no scale\nhint: write a fraction of whole numbers such as \
+             `1/8`, or `1`",
+        ),
+        (
+            ["--scale", "1/2"],
+            "error: `--scale` has no effect: no experiment has a `scale`\nhint: an experiment of \
+             files says `scale = \"1/8\"` if it can be run smaller",
+        ),
+    ];
+    for (words, stderr) in cases {
+        let arguments = [["run", "slow.toml"], words].concat();
+        assert_fails(directory.path(), &arguments, 2, stderr);
+    }
+}
+
+#[test]
+fn another_scale_is_what_the_run_keeps() {
+    let directory = temporary();
+    let experiment = r#"format = 1
+name = "small"
+question = "Is it small?"
+scale = "1/8"
+
+[[workload]]
+name = "write"
+file = "write"
+size = "4KiB"
+length = "64KiB"
+"#;
+    std::fs::write(directory.path().join("small.toml"), experiment).expect("written");
+    let place = directory.path().join("place");
+    std::fs::create_dir(&place).expect("made");
+    let on = place.to_str().expect("text");
+    for (words, length) in
+        [(vec![], "8KiB"), (vec!["--scale", "1/2"], "32KiB"), (vec!["--full"], "64KiB")]
+    {
+        let out = format!("out-{length}");
+        let mut arguments = vec!["run", "small.toml", "--on", on, "--out", &out, "--quiet"];
+        arguments.extend(words);
+        let output = assay(directory.path(), &arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(&format!("write a file of {length}")), "{said}");
+    }
+}
+
+#[test]
+fn a_range_in_percent_has_both_ends_and_in_order() {
+    refused(
+        "pattern = \"random\"",
+        "pattern = \"random\"\nrange = \"51%..49%\"",
+        r#"error: `51%..49%` is no part of a target
+  --> slow.toml:11:9
+   |
+11 | range = "51%..49%"
+   |         ^^^^^^^^^^ expected two percentages, e.g. `49%..51%`
+hint: whole numbers from 0 to 100, the smaller first"#,
+    );
+}

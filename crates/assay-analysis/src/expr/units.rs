@@ -203,7 +203,8 @@ fn is_zero(n: &Node) -> bool {
 /// The unit of a metric, as [`metric::NAMES`] has it; `None` if only the target knows.
 fn of_metric(name: &str) -> Option<Dimension> {
     if !metric::is_measured(name) {
-        return None;
+        let times = name.ends_with("_time").then_some(Dimension::TIME);
+        return times.or_else(|| name.starts_with("client_").then_some(Dimension::RATE));
     }
     let kinds = ["read.", "write.", "trim.", "flush."];
     let bare = kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name);
@@ -235,6 +236,7 @@ mod tests {
             assert_eq!(unit(name), *expected, "{name}");
         }
         assert_eq!((unit("read.p99.9"), unit("share<1ms"), unit("wa")), ("ns", "count", ""));
+        assert_eq!((unit("queue_read_time"), unit("client_sd")), ("ns", "bytes/s"));
         assert_eq!((unit("first4"), unit("read.rest20"), unit("period")), ("ns", "ns", "count"));
     }
 

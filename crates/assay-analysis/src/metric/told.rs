@@ -49,6 +49,11 @@ pub const OF_FILES: &[&str] = &[
     "client_mean",
     "client_sd",
     "client_min",
+    "client_max",
+    "full_time",
+    "queue_read_time",
+    "queue_write_time",
+    "queue_time",
     "clients_served",
     "fairness",
 ];

@@ -13,6 +13,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 impl Stage<'_> {
     pub(super) fn checkouts(&mut self, work: &Checkouts) -> Result<Done> {
@@ -24,12 +25,13 @@ impl Stage<'_> {
         self.forget(Between::Remount, &[])?;
         let over = AtomicBool::new(false);
         let log = self.ground.directory.join("log");
+        let compute = if self.ground.is_free { work.compute } else { Nanos::ZERO };
         let mut meter = self.begin();
         let done = std::thread::scope(|scope| {
             if work.background {
                 scope.spawn(|| background(&log, &over));
             }
-            let done = each_tag(&root, work, &changed, &mut meter);
+            let done = each_tag(&root, work, compute, &changed, &mut meter);
             over.store(true, Ordering::Relaxed);
             done
         });
@@ -37,12 +39,19 @@ impl Stage<'_> {
     }
 }
 
-fn each_tag(root: &Path, work: &Checkouts, changed: &[u64], meter: &mut Meter<'_>) -> Result<()> {
+fn each_tag(
+    root: &Path,
+    work: &Checkouts,
+    compute: Nanos,
+    changed: &[u64],
+    meter: &mut Meter<'_>,
+) -> Result<()> {
     for tag in 2..=work.tags {
         if meter.is_over()? {
             break;
         }
         git(root, &["checkout", "--quiet", &format!("v{tag}")])?;
+        std::thread::sleep(Duration::from_nanos(compute.0));
         meter.record(Op::Write, Bytes::ZERO, Bytes(changed[tag as usize - 1]));
     }
     Ok(())
@@ -85,6 +94,9 @@ fn command(root: &Path) -> Command {
         command.env(format!("GIT_AUTHOR_{key}"), value).env(format!("GIT_COMMITTER_{key}"), value);
     }
     command.args(["-c", "gc.auto=0", "-c", "advice.detachedHead=false"]);
+    // As git was in 2009: it made nothing safe, and did one thing after the other.
+    command.args(["-c", "core.fsync=none", "-c", "core.preloadIndex=false"]);
+    command.args(["-c", "index.threads=1", "-c", "checkout.workers=1"]);
     command.args(["-c", "safe.directory=*", "-c", "init.defaultBranch=main"]);
     command
 }
@@ -98,7 +110,7 @@ fn no_git(e: &io::Error) -> Error {
 /// Makes the history; returns how many bytes of the tree each tag changes.
 fn import(root: &Path, work: &Checkouts, seed: u64) -> Result<Vec<u64>> {
     let mut child = command(root)
-        .args(["fast-import", "--quiet", "--date-format=raw"])
+        .args(["fast-import", "--quiet", "--date-format=raw", "--depth=5"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
@@ -116,51 +128,85 @@ fn import(root: &Path, work: &Checkouts, seed: u64) -> Result<Vec<u64>> {
     }
 }
 
+/// The versions of the files first, those of one file together, so that each is packed as what sets
+/// it apart from the one before; then the commits that name them.
 fn history(out: &mut impl Write, work: &Checkouts, seed: u64) -> io::Result<Vec<u64>> {
     let mut random = Random::new(seed);
-    let mut changed = Vec::new();
-    for tag in 1..=work.tags {
+    let changes = changes(work, &mut random);
+    let mut versions: Vec<Vec<u32>> = vec![Vec::new(); work.tree.files as usize];
+    for (tag, files) in (1..).zip(&changes) {
+        files.iter().for_each(|file| versions[*file as usize].push(tag));
+    }
+    let mut changed = vec![0; changes.len()];
+    for (file, tags) in (0..).zip(&versions) {
+        let mut text = text(tree::length(&work.tree, &mut random), seed, file);
+        for tag in tags {
+            if *tag > 1 {
+                edit(&mut text, &mut random);
+            }
+            changed[*tag as usize - 1] += text.len() as u64;
+            writeln!(out, "blob\nmark :{}\ndata {}", mark(work, *tag, file), text.len())?;
+            out.write_all(&text)?;
+            writeln!(out)?;
+        }
+    }
+    for (tag, files) in (1..).zip(&changes) {
         writeln!(out, "commit refs/heads/main\nmark :{tag}")?;
         writeln!(out, "committer assay <assay@localhost> {} +0000", 1_262_304_000 + tag)?;
         writeln!(out, "data 1\nv")?;
         if tag > 1 {
             writeln!(out, "from :{}", tag - 1)?;
         }
-        let mut bytes = 0;
-        let files: Vec<u32> = match tag {
-            1 => (0..work.tree.files).collect(),
-            _ => {
-                let draw = |_| random.below(u64::from(work.tree.files)) as u32;
-                let mut files: Vec<u32> = (0..work.changes).map(draw).collect();
-                files.sort_unstable();
-                files.dedup();
-                files
-            }
-        };
         for file in files {
-            let text = text(tree::length(&work.tree, &mut random), seed, tag, file);
-            bytes += text.len() as u64;
-            let name = tree::name(&work.tree, file);
-            writeln!(out, "M 100644 inline {}\ndata {}", name.display(), text.len())?;
-            out.write_all(&text)?;
-            writeln!(out)?;
+            let name = tree::name(&work.tree, *file);
+            writeln!(out, "M 100644 :{} {}", mark(work, tag, *file), name.display())?;
         }
         writeln!(out, "reset refs/tags/v{tag}\nfrom :{tag}\n")?;
-        changed.push(bytes);
     }
     writeln!(out, "done")?;
     out.flush()?;
     Ok(changed)
 }
 
+/// Number of a version of a file; the first are those of the commits.
+fn mark(work: &Checkouts, tag: u32, file: u32) -> u64 {
+    u64::from(tag) * u64::from(work.tree.files) + u64::from(file) + u64::from(work.tags) + 1
+}
+
+/// Which files change at each tag; at the first, all.
+fn changes(work: &Checkouts, random: &mut Random) -> Vec<Vec<u32>> {
+    let mut all = vec![(0..work.tree.files).collect()];
+    for tag in 2..=work.tags {
+        let merged = work.merge.filter(|(_, every)| tag % every == 2 % every);
+        let count = merged.map_or(work.changes, |(changes, _)| changes);
+        let draw = |_| random.below(u64::from(work.tree.files)) as u32;
+        let mut files: Vec<u32> = (0..count).map(draw).collect();
+        files.sort_unstable();
+        files.dedup();
+        all.push(files);
+    }
+    all
+}
+
 /// Text that packs to about a third, as source does: words of hexadecimal digits.
-fn text(length: usize, seed: u64, tag: u32, file: u32) -> Vec<u8> {
+fn text(length: usize, seed: u64, file: u32) -> Vec<u8> {
     let mut text = Vec::with_capacity(length + 32);
-    let mut state = seed::mix(seed ^ u64::from(tag) << 32 ^ u64::from(file));
+    let mut state = seed::mix(seed ^ u64::from(file));
     while text.len() < length {
         state = seed::mix(state);
         let _ = writeln!(text, "    value_{:04x} = {:06x};", state as u16, (state >> 40) as u32);
     }
     text.truncate(length);
     text
+}
+
+/// Replaces some words here and there, as a patch does.
+fn edit(text: &mut [u8], random: &mut Random) {
+    const PLACES: u64 = 6;
+    const LINE: usize = 64;
+    for _ in 0..PLACES {
+        let at = random.below(text.len() as u64) as usize;
+        let end = text.len().min(at + LINE);
+        text[at..end].iter_mut().for_each(|b| *b = b'a' + random.below(26) as u8);
+    }
 }

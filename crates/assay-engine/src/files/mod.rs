@@ -6,6 +6,7 @@
 
 mod checkouts;
 mod clients;
+mod queue;
 mod records;
 mod tree;
 mod walk;
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::measure::{Recorder, Sample};
 use assay_spec::experiment::{Between, FileWork};
 use assay_spec::{Bytes, Nanos, Op};
+use queue::Queue;
 pub(crate) use records::lay_out;
 use std::fs::File;
 use std::io;
@@ -27,6 +29,8 @@ pub struct Ground<'g> {
     pub directory: &'g Path,
     /// Unmounts the file system and mounts it again, where that is possible.
     pub remount: Option<&'g dyn Fn() -> Result<()>>,
+    /// Whether the processor costs nothing.
+    pub is_free: bool,
     /// What files are filled with, again and again.
     pub content: &'g [u8],
     /// The longest that a measured phase may last.
@@ -55,13 +59,16 @@ pub fn run(
     recorder: &mut Recorder,
     before_measure: &mut dyn FnMut(),
 ) -> Result<Done> {
-    let mut stage = Stage { ground, recorder, before_measure, seed };
-    match work {
+    let queue = Queue::of(ground.directory);
+    let mut stage = Stage { ground, recorder, before_measure, seed, queue };
+    let mut done = match work {
         FileWork::Records(records) => stage.records(records),
         FileWork::Clients(clients) => stage.clients(clients),
         FileWork::Walk(walk) => stage.walk(walk),
         FileWork::Checkouts(checkouts) => stage.checkouts(checkouts),
-    }
+    }?;
+    done.told.extend(stage.queue.iter().flat_map(Queue::told));
+    Ok(done)
 }
 
 /// A piece of work being done.
@@ -70,6 +77,7 @@ struct Stage<'s> {
     recorder: &'s mut Recorder,
     before_measure: &'s mut dyn FnMut(),
     seed: u64,
+    queue: Option<Queue>,
 }
 
 impl Stage<'_> {
@@ -83,9 +91,17 @@ impl Stage<'_> {
     }
 
     /// Starts the measured phase.
-    fn begin(&mut self) -> Meter<'_> {
+    fn start(&mut self) -> Clock {
         (self.before_measure)();
-        let clock = Clock::start();
+        if let Some(queue) = &mut self.queue {
+            queue.mark();
+        }
+        Clock::start()
+    }
+
+    /// Starts the measured phase of one process.
+    fn begin(&mut self) -> Meter<'_> {
+        let clock = self.start();
         Meter {
             recorder: self.recorder,
             clock,

@@ -13,16 +13,20 @@ use std::path::{Path, PathBuf};
 /// times the mean, as in a source tree.
 const SIGMA: f64 = 1.2;
 
+/// Directories in a directory, as a source tree has about.
+const FAN: u32 = 20;
+
 /// Name of a file, below the root of its tree.
 pub(super) fn name(tree: &Tree, index: u32) -> PathBuf {
-    let directory = index % tree.directories;
-    // A hundred directories on the first level, the others below them.
-    let (outer, inner) = (directory % 100, directory / 100);
-    let mut path = PathBuf::from(format!("d{outer:02}"));
-    if inner > 0 {
-        path.push(format!("s{inner}"));
+    let mut directory = index % tree.directories;
+    let mut path = PathBuf::new();
+    loop {
+        path.push(format!("d{:02}", directory % FAN));
+        directory /= FAN;
+        if directory == 0 {
+            return path.join(format!("f{index}"));
+        }
     }
-    path.join(format!("f{index}"))
 }
 
 /// A length of a file: log-normal around the tree's mean.
@@ -56,7 +60,25 @@ pub(super) fn write(
     all().map_err(|e| refused("writing a tree", &e))
 }
 
-/// Writes a whole tree.
+/// Writes a whole tree, one directory after the other, as copying or unpacking one does.
 pub(super) fn create(root: &Path, tree: &Tree, random: &mut Random, content: &[u8]) -> Result<()> {
-    (0..tree.files).try_for_each(|index| write(root, tree, index, random, content))
+    let mut files: Vec<u32> = (0..tree.files).collect();
+    files.sort_by_cached_key(|index| name(tree, *index));
+    files.into_iter().try_for_each(|index| write(root, tree, index, random, content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_spec::Bytes;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn files_have_names_of_their_own_in_as_many_directories() {
+        let tree = Tree { files: 5000, directories: 450, length: Bytes(1000) };
+        let names: BTreeSet<PathBuf> = (0..tree.files).map(|i| name(&tree, i)).collect();
+        assert_eq!(names.len(), 5000);
+        let directories: BTreeSet<_> = names.iter().filter_map(|n| n.parent()).collect();
+        assert_eq!(directories.len(), 450);
+    }
 }

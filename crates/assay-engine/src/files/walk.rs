@@ -1,7 +1,7 @@
-//! A tree, read once, file by file, as `tar` does: in the order of the directories, or each
-//! directory's files sorted by inode, or by where they lie.
+//! A tree, read once, file by file, as `tar` does: in the order of the directories; or all of
+//! them sorted by inode, or by where they lie.
 
-use super::{Done, Stage, forget, refused, tree};
+use super::{Done, Meter, Stage, forget, lay_out, refused, tree};
 use crate::error::Result;
 use crate::generate::Random;
 use assay_spec::experiment::{Between, Order, Walk};
@@ -16,6 +16,10 @@ impl Stage<'_> {
     pub(super) fn walk(&mut self, work: &Walk) -> Result<Done> {
         let root = self.ground.directory.join("tree");
         let mut random = Random::new(self.seed);
+        if work.large > Bytes::ZERO {
+            std::fs::create_dir_all(&root).map_err(|e| refused("a directory", &e))?;
+            lay_out(&root.join("large"), work.large, self.ground.content)?;
+        }
         tree::create(&root, &work.tree, &mut random, self.ground.content)?;
         for _ in 0..work.age {
             age(&root, work, &mut random, self.ground.content)?;
@@ -25,20 +29,24 @@ impl Stage<'_> {
             None => forget_all(&root)?,
         }
         let mut meter = self.begin();
+        // In another order than the directories' it is that of all files, so that these are listed
+        // first; that time counts.
         let mut directories = vec![root];
+        let mut listed = Vec::new();
         while let Some(directory) = directories.pop() {
-            let (mut below, files) = list(&directory).map_err(|e| refused("a directory", &e))?;
+            let (mut below, mut files) =
+                list(&directory).map_err(|e| refused("a directory", &e))?;
             directories.append(&mut below);
-            for path in sorted(files, work.order).map_err(|e| refused("a directory", &e))? {
-                let length = read(&path).map_err(|e| refused("reading a tree", &e))?;
-                meter.record(Op::Read, Bytes::ZERO, length);
-            }
-            if meter.is_over()? {
-                break;
+            listed.append(&mut files);
+            if work.order == Order::Directory || directories.is_empty() {
+                let files = std::mem::take(&mut listed);
+                let files = sorted(files, work.order).map_err(|e| refused("a directory", &e))?;
+                read_each(&files, &mut meter)?;
             }
         }
         let elapsed = meter.last;
-        let cut = meter.number < u64::from(work.tree.files);
+        let all = u64::from(work.tree.files) + u64::from(work.large > Bytes::ZERO);
+        let cut = meter.number < all;
         let warnings =
             if cut { vec!["the time was over before the tree was".into()] } else { Vec::new() };
         Ok(Done { elapsed, told: Vec::new(), warnings })
@@ -88,6 +96,17 @@ fn sorted(mut files: Vec<Keyed>, order: Order) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(files.into_iter().map(|(_, path)| path).collect())
+}
+
+fn read_each(files: &[PathBuf], meter: &mut Meter<'_>) -> Result<()> {
+    for path in files {
+        if meter.is_over()? {
+            break;
+        }
+        let length = read(path).map_err(|e| refused("reading a tree", &e))?;
+        meter.record(Op::Read, Bytes::ZERO, length);
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> io::Result<Bytes> {

@@ -30,8 +30,9 @@ impl Walker {
     pub(super) fn new(spec: &StreamSpec, capacity: Bytes) -> Walker {
         let largest = spec.max_size().0;
         let smallest = spec.sizes.iter().map(|(s, _)| s.0).min().unwrap_or(largest);
-        let start = spec.span.start.0.min(capacity.0.saturating_sub(largest));
-        let end = spec.span.end.map_or(capacity.0, |e| e.0.min(capacity.0)).max(start + largest);
+        let span = spec.span.on(capacity);
+        let start = span.start.0.min(capacity.0.saturating_sub(largest));
+        let end = span.end.map_or(capacity.0, |e| e.0.min(capacity.0)).max(start + largest);
         let length = end - start;
         let unit = smallest;
         let units = (length / unit).max(1);
@@ -105,7 +106,7 @@ mod tests {
             read_share: 1.0,
             sizes: vec![(K4, 1.0)],
             address,
-            span: Span { start: K4 * 10, end: Some(K4 * (10 + end)) },
+            span: Span { start: K4 * 10, end: Some(K4 * (10 + end)), percent: None },
         };
         let mut generator = Generator::new(&[spec], K4 * 1_000_000, 7);
         (0..n).map(|_| generator.ask()).map(|a: Ask| a.offset.0 / 4096 - 10).collect()
@@ -160,7 +161,7 @@ mod tests {
             read_share: 0.5,
             sizes: vec![(K4, 1.0), (K4 * 4, 1.0)],
             address: Address::Random,
-            span: Span { start: K4 * 50, end: Some(K4 * 5000) },
+            span: Span { start: K4 * 50, end: Some(K4 * 5000), percent: None },
         };
         let mut generator = Generator::new(&[spec], K4 * 100, 3);
         for _ in 0..10_000 {

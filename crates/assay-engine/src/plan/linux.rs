@@ -26,6 +26,7 @@ pub(super) fn open(written: &str, saved: Option<&str>) -> Result<PlannedTarget, 
     let kernel = kernel::find().map_err(Error::from)?;
     let mut files = Files::new(saved);
     let drives = files.setup(&side_by_side(spec.drives()))?;
+    check_elevator(&spec.settings, &drives)?;
     let capacity = match &spec.ground {
         Ground::Drive(_) => drives.capacity(),
         Ground::Array(array) => {
@@ -68,9 +69,22 @@ pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup,
         members.extend_from_slice(spec.drives());
     }
     let drives = Files::new(None).setup(&side_by_side(&members))?;
+    check_elevator(&settings, &drives)?;
     // The command makes of them what it wants.
     let ground = Ground::Drive(members.swap_remove(0));
     Ok(LinuxSetup { spec: LinuxSpec { ground, settings }, drives, kernel })
+}
+
+/// An elevator of 2009 stands before one drive.
+fn check_elevator(settings: &Settings, drives: &ArraySetup) -> Result<(), Error> {
+    let shared = !drives.controllers.is_empty() || settings.costs();
+    let Some(kind) = settings.historical() else { return Ok(()) };
+    if drives.members.len() == 1 || !shared {
+        return Ok(());
+    }
+    let message = format!("`scheduler={}` before drives that share a card or `host=`", kind.name());
+    let hint = "it stands before single drives: take one of the kernel's, or leave the sharing out";
+    Err(Error::usage("linux-elevator", message, hint))
 }
 
 /// The drives as the kernel finds them: each by itself, on the cards they hang on.

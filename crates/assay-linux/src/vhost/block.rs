@@ -61,6 +61,8 @@ pub struct BlockRequest {
     pub ask: Ask,
     /// First byte on the drive, of a read or write.
     pub offset: Bytes,
+    /// Who asks, if the program has told the kernel: the hint in its priority.
+    pub process: u32,
     /// Where the status goes.
     pub status: u64,
     /// Bytes that the device writes in all, the status among them.
@@ -85,6 +87,8 @@ impl BlockRequest {
         let status = last.guest + u64::from(last.length);
         pieces.retain(|p| p.length > 0);
         let kind = word(&header, 0).expect("16 bytes");
+        // `uapi/linux/ioprio.h`: three bits of level, ten of hint, three of class.
+        let process = word(&header, 4).expect("16 bytes") >> 3 & 0x3ff;
         let sector = wide(&header, 8).expect("16 bytes");
         let offset = sector.checked_mul(SECTOR).map_or(Bytes(u64::MAX), Bytes);
         let all = |is_writable| pieces.iter().all(|p| p.is_writable == is_writable);
@@ -97,7 +101,7 @@ impl BlockRequest {
             13 if all(false) => Ask::WriteZeroes(ranges(memory, &pieces)?),
             _ => Ask::Unknown,
         };
-        Ok(BlockRequest { ask, offset, status, writable })
+        Ok(BlockRequest { ask, offset, process, status, writable })
     }
 
     /// The operations on the drive that this is, on one of `capacity`; `None` if it lies outside,

@@ -1,11 +1,11 @@
 //! From text to an array, with the column of every mistake.
 
-pub use linux::parse_linux;
+pub use linux::{parse_linux, scale_linux};
 
 use super::{ArraySpec, CHUNK, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild};
 use crate::decode::{Decoded, Source, quantity, with_hint};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
-use crate::units::{Bytes, SIZE_EXPECTED, TIME_EXPECTED};
+use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::Range;
 
 mod linux;
@@ -284,8 +284,7 @@ impl<'a> Parser<'a> {
         if text == "idle" {
             return Ok(Rebuild::Idle);
         }
-        let rate = text.strip_suffix("/s").and_then(|t| t.trim().parse::<Bytes>().ok());
-        rate.filter(|r| r.0 > 0).map(Rebuild::Rate).ok_or_else(|| {
+        units::rate(text).map(Rebuild::Rate).ok_or_else(|| {
             let message = format!("`{text}` is no way to rebuild");
             let expected = "a rate such as `50MB/s`, or `idle`";
             let hint = "`idle` rebuilds while no request of the host is there";

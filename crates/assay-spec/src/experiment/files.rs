@@ -5,7 +5,7 @@
 
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
-use crate::units::{Bytes, Nanos};
+use crate::units::{self, Bytes, Nanos};
 
 /// What is done with files.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,16 +119,18 @@ pub struct Tree {
 pub struct Walk {
     /// The tree.
     pub tree: Tree,
+    /// Length of one more file, a large one: a clone has its pack.
+    pub large: Bytes,
     /// In which order.
     pub order: Order,
     /// How often a third of the files is replaced before.
     pub age: u32,
 }
 
-/// In which order the files of a directory are read.
+/// In which order the files of a tree are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the directory lists them.
+    /// Directory by directory, as each lists them.
     Directory,
     /// By inode number.
     Inode,
@@ -145,6 +147,10 @@ pub struct Checkouts {
     pub tags: u32,
     /// Files that change from tag to tag.
     pub changes: u32,
+    /// At every so many-th tag so many change instead: (changes, every).
+    pub merge: Option<(u32, u32)>,
+    /// What the processor needs for one: where it costs nothing, in a guest, it is waited for.
+    pub compute: Nanos,
     /// Whether a log and source lines are written beside it, as on a system's own disk.
     pub background: bool,
 }
@@ -192,7 +198,7 @@ const KINDS: [&str; 9] =
     ["write", "rewrite", "read", "reread", "random-read", "random-write", "clients", "walk", "git"];
 
 /// The keys of all kinds.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 19] = [
     "size",
     "length",
     "sync",
@@ -205,8 +211,13 @@ const KEYS: [&str; 14] = [
     "files",
     "directories",
     "age",
+    "large",
     "tags",
     "changes",
+    "merge_changes",
+    "merge_every",
+    "compute",
+    "background",
 ];
 
 /// Takes a workload of files, if the section is one.
@@ -270,8 +281,7 @@ fn block(s: &mut Section<'_>) -> Decoded<Bytes> {
 fn clients(s: &mut Section<'_>) -> Decoded<Clients> {
     let count = s.count("clients", 1..1001, None)?;
     let (text, span) = s.string_at("rate")?;
-    let rate = text.strip_suffix("/s").and_then(|t| t.trim().parse::<Bytes>().ok());
-    let Some(rate) = rate.filter(|r| r.0 > 0) else {
+    let Some(rate) = units::rate(&text) else {
         let message = format!("`{text}` is not a rate");
         let e = s.error(Kind::BadUnit, span, message, "bytes a second, e.g. `1MB/s`");
         return Err(with_hint(e, "it is what each client wants to read"));
@@ -297,13 +307,22 @@ fn walk(s: &mut Section<'_>) -> Decoded<Walk> {
         _ => Order::Physical,
     };
     let age = s.count("age", 0..1001, Some(0))?;
-    Ok(Walk { tree, order, age })
+    let large = s.optional_size("large")?.unwrap_or(Bytes::ZERO);
+    Ok(Walk { tree, large, order, age })
 }
 
 fn checkouts(s: &mut Section<'_>) -> Decoded<Checkouts> {
     let tree = tree(s)?;
     let tags = s.count("tags", 2..10_001, None)?;
     let changes = s.count("changes", 1..1_000_001, None)?;
+    let merge = match s.has("merge_changes") {
+        false => None,
+        true => {
+            let changes = s.count("merge_changes", 1..1_000_001, None)?;
+            Some((changes, s.count("merge_every", 2..1001, None)?))
+        }
+    };
+    let compute = s.pause("compute", Nanos::from_secs(60))?;
     let background = s.boolean("background", false)?;
-    Ok(Checkouts { tree, tags, changes, background })
+    Ok(Checkouts { tree, tags, changes, merge, compute, background })
 }

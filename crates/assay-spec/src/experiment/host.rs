@@ -3,7 +3,7 @@
 use super::{bad_name, is_name};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos};
 use toml::de::DeValue;
 
 /// What the machine adds to a modelled drive; real targets have their own.
@@ -11,6 +11,8 @@ use toml::de::DeValue;
 pub struct HostSpec {
     /// Time the host needs between a completion and the next dispatch.
     pub gap: Nanos,
+    /// Bytes a second at which it takes what was read before it asks for more; `None`: at once.
+    pub copy: Option<Bytes>,
     /// Requests the host lets the drive have at a time; `None`: as many as the drive takes.
     pub queue_depth: Option<u32>,
     /// How it orders the requests that wait.
@@ -106,7 +108,8 @@ fn decode(s: &mut Section<'_>) -> Decoded<HostSpec> {
     let limited = s.has("queue_depth");
     let depth = s.count("queue_depth", 1..65_536, Some(1))?;
     let elevator = elevators(s)?;
-    Ok(HostSpec { gap, queue_depth: limited.then_some(depth), elevator })
+    let queue_depth = limited.then_some(depth);
+    Ok(HostSpec { gap, queue_depth, elevator, ..HostSpec::default() })
 }
 
 /// One word for all drives, or a table of one for each kind.

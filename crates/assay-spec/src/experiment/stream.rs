@@ -31,6 +31,23 @@ pub struct Span {
     pub start: Bytes,
     /// First byte after it; `None` is the end of the device.
     pub end: Option<Bytes>,
+    /// Or both in percent of the device, whatever its size; `start` and `end` then say nothing.
+    pub percent: Option<(u8, u8)>,
+}
+
+impl Span {
+    /// All of a device.
+    pub const WHOLE: Span = Span { start: Bytes::ZERO, end: None, percent: None };
+
+    /// The span in bytes, on a device of `capacity`.
+    pub fn on(self, capacity: Bytes) -> Span {
+        let Some((start, end)) = self.percent else { return self };
+        let at = |percent: u8| {
+            let byte = u128::from(capacity.0) * u128::from(percent) / 100;
+            Bytes(u64::try_from(byte).expect("no more than the capacity") / 4096 * 4096)
+        };
+        Span { start: at(start), end: Some(at(end)), percent: None }
+    }
 }
 
 /// Where requests go within a span. All jobs of a workload draw from the same stream.
@@ -161,16 +178,28 @@ fn check_size(s: &Section<'_>, span: std::ops::Range<usize>, size: Bytes) -> Dec
     Err(with_hint(e, format!("drives have sectors of 512B; the nearest that can be is `{whole}`")))
 }
 
-/// `range = "1GiB..30GiB"`, `range = "1024MiB"` (from the start), or absent: the whole device.
+/// `range = "1GiB..30GiB"`, `range = "1024MiB"` (from the start), `range = "49%..51%"`, or absent:
+/// the whole device.
 fn decode_span(s: &mut Section<'_>) -> Decoded<Span> {
-    let whole = Span { start: Bytes::ZERO, end: None };
-    let Some((text, at)) = s.optional_string("range")? else { return Ok(whole) };
+    let Some((text, at)) = s.optional_string("range")? else { return Ok(Span::WHOLE) };
     let source = s.source();
+    if let Some((start, end)) = text.split_once("..")
+        && [start, end].iter().any(|t| t.ends_with('%'))
+    {
+        let percent = |t: &str| t.strip_suffix('%')?.trim().parse::<u8>().ok();
+        let both = percent(start).zip(percent(end)).filter(|(a, b)| a < b && *b <= 100);
+        let Some(both) = both else {
+            let message = format!("`{text}` is no part of a target");
+            let e = s.error(Kind::OutOfRange, at, message, "two percentages, e.g. `49%..51%`");
+            return Err(with_hint(e, "whole numbers from 0 to 100, the smaller first"));
+        };
+        return Ok(Span { percent: Some(both), ..Span::WHOLE });
+    }
     let size = |t: &str| quantity::<Bytes>(source, "range", t, at.clone(), SIZE_EXPECTED);
     let span = match text.split_once("..") {
-        None => Span { start: Bytes::ZERO, end: Some(size(&text)?) },
-        Some((start, "")) => Span { start: size(start)?, end: None },
-        Some((start, end)) => Span { start: size(start)?, end: Some(size(end)?) },
+        None => Span { end: Some(size(&text)?), ..Span::WHOLE },
+        Some((start, "")) => Span { start: size(start)?, ..Span::WHOLE },
+        Some((start, end)) => Span { start: size(start)?, end: Some(size(end)?), ..Span::WHOLE },
     };
     if span.end.is_some_and(|end| end <= span.start) {
         let expected = "a start below its end, e.g. `1GiB..30GiB`";

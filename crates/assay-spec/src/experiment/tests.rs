@@ -67,7 +67,10 @@ fn a_list_makes_a_workload_of_each_value() {
         format!("name = \"r-{{range}}\"\nrange = [\"1GiB\", \"1GiB..30GB\", \"8MiB..\"]\n{rest}");
     assert_eq!(names(&lines), ["r-1g", "r-1g-30gb", "r-8m-end"]);
     let ranges: Vec<Span> = workload(&lines).unwrap().iter().map(|w| w.streams[0].span).collect();
-    assert_eq!(ranges[1], Span { start: Bytes::GIB, end: Some(Bytes(30_000_000_000)) });
+    assert_eq!(
+        ranges[1],
+        Span { start: Bytes::GIB, end: Some(Bytes(30_000_000_000)), percent: None }
+    );
 
     let lines = "name = \"{read_share}-{size}\"\nsize = [\"4KiB\", \"512B\"]\n\
                  read_share = [0, 0.5, 1, \"12.5%\"]\npattern = \"random\"\n";

@@ -48,6 +48,11 @@ const TOPICS: &[(&str, &str)] = &[
     ),
     ("files-git", "`git` is not there or failed; checkouts are done by the real one."),
     (
+        "linux-elevator",
+        "An elevator of 2009 stands before one drive; drives that share a card, or what `host=` \
+         charges, have none of their own.",
+    ),
+    (
         "files-refused",
         "The file system refused something; most often it is full, for files are laid out whole.",
     ),

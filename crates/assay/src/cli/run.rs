@@ -13,7 +13,7 @@ use assay_spec::array::split_targets;
 use assay_spec::catalog::STUDIES;
 use assay_spec::decode::{Decoded, Source, with_hint};
 use assay_spec::diagnostic::{Kind, closest};
-use assay_spec::experiment::{Expectation, Experiment, WorkloadSpec};
+use assay_spec::experiment::{Expectation, Experiment, SCALE_EXPECTED, WorkloadSpec};
 use assay_spec::record::{ExperimentRecord, IntentRecord};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -30,6 +30,13 @@ pub struct Options {
     /// Targets to measure instead of the experiment's own
     #[arg(long, value_name = "T,T…", conflicts_with = "on")]
     only: Vec<String>,
+    /// Files, memory and partitions in so much of the document's size, where the experiment has a
+    /// `scale` of its own; e.g. `1/4`
+    #[arg(long, value_name = "F", conflicts_with = "full")]
+    scale: Option<String>,
+    /// The document's own size: `--scale 1`
+    #[arg(long)]
+    full: bool,
     #[command(flatten)]
     running: Running,
     #[command(flatten)]
@@ -48,7 +55,10 @@ pub struct Subject {
 
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
-    let subject = find_subject(&options.subject)?;
+    let mut subject = find_subject(&options.subject)?;
+    if let Some(text) = options.scale.as_deref().or(options.full.then_some("1")) {
+        rescale(&mut subject, text)?;
+    }
     let own = subject.experiments.iter().flat_map(|(e, _)| e.targets.clone());
     // Commas in parentheses belong to an array.
     let listed = |lists: &[String]| -> Vec<String> {
@@ -60,6 +70,26 @@ pub fn main(options: Options) -> Outcome {
     };
     execute(subject, own, everywhere, options.running, &options.common)
         .and_then(|(directory, _)| report::finish(&directory, &options.common, None))
+}
+
+/// Has the experiments that have a scale run in this one.
+fn rescale(subject: &mut Subject, text: &str) -> Result<(), Failure> {
+    let scale = text.parse().map_err(|()| {
+        let hint = format!("write {SCALE_EXPECTED}");
+        Failure::usage(format!("`--scale {text}` is no scale"), hint)
+    })?;
+    let mut any = false;
+    for one in &mut subject.experiments {
+        if let Some(text) = Experiment::rescaled(&one.1.text, scale) {
+            *one = load(&one.1.file, &text)?;
+            any = true;
+        }
+    }
+    if any {
+        return Ok(());
+    }
+    let hint = "an experiment of files says `scale = \"1/8\"` if it can be run smaller";
+    Err(Failure::usage("`--scale` has no effect: no experiment has a `scale`", hint))
 }
 
 /// Opens the targets and runs the subject on them, the experiments' `own` where they are named and

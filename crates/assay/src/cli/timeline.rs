@@ -90,7 +90,7 @@ fn workload(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
         read_share,
         sizes: vec![(size, 1.0)],
         address,
-        span: Span { start: Bytes::ZERO, end: None },
+        span: Span::WHOLE,
     };
     let (small, large) = (Bytes(4 << 10), Bytes(64 << 10));
     let stream = match words {

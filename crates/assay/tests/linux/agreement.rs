@@ -102,6 +102,9 @@ targets = [
     "linux(raw, sim:wd-raptor)",
     "linux(raw, scheduler=mq-deadline, sim:wd-raptor)",
     "linux(raw, scheduler=bfq, sim:wd-raptor)",
+    "linux(raw, scheduler=noop, sim:wd-raptor)",
+    "linux(raw, scheduler=deadline, sim:wd-raptor)",
+    "linux(raw, scheduler=cfq, sim:wd-raptor)",
     "linux(raw, sim:barracuda-7200-11)",
     "linux(raw, scheduler=mq-deadline, sim:barracuda-7200-11)",
     "linux(raw, scheduler=bfq, sim:barracuda-7200-11)",
@@ -123,6 +126,14 @@ measure = { requests = 1000 }
         all.iter().find(|(cell, _)| *cell == id).unwrap_or_else(|| panic!("{id}: {all:?}")).1
     };
     let gain = |drive: &str, elevator: &str| rate(&format!("{drive}-{elevator}")) / rate(drive);
+    // Those of 2009 stand between the kernel and the drive.
+    let first = gain("wd-raptor", "noop");
+    assert!((first - 1.0).abs() < 0.05, "first come, first served: {first}");
+    for elevator in ["deadline", "cfq"] {
+        let sorted = gain("wd-raptor", elevator);
+        println!("{elevator}: {sorted:.2}");
+        assert!(sorted > 1.25, "{elevator} on a disk that serves one command: {sorted}");
+    }
     for elevator in ["mq-deadline", "bfq"] {
         let (without, with) = (gain("wd-raptor", elevator), gain("barracuda-7200-11", elevator));
         let flash = gain("ssd-m", elevator);
@@ -131,4 +142,38 @@ measure = { requests = 1000 }
         assert!((with - 1.0).abs() < 0.05, "{elevator} on a disk that orders them itself: {with}");
         assert!((flash - 1.0).abs() < 0.05, "{elevator} on flash: {flash}");
     }
+}
+
+#[test]
+fn the_time_to_take_what_was_read_counts_for_each_byte() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let all = measured(
+        directory.path(),
+        r#"
+format = 1
+name = "copy"
+question = "What does it cost to take what was read?"
+scale = "1/2"
+log = false
+targets = [
+    "linux(fs=ext4, sim:ssd-m, memory=256MiB)",
+    "linux(fs=ext4, sim:ssd-m, memory=256MiB, copy=200MB/s)",
+]
+[[workload]]
+name = "seq-rd"
+file = "read"
+size = "64KiB"
+length = "64MiB"
+"#,
+    );
+    let [plain, copied] = all.as_slice() else { panic!("two targets: {all:?}") };
+    // Each byte takes 5 ns more.
+    let expected = 1.0 / (1.0 / plain.1 + 5e-9);
+    let off = copied.1 / expected - 1.0;
+    println!("{:.1} MB/s, copied {:.1}: {off:+.3} of what follows", plain.1 / 1e6, copied.1 / 1e6);
+    assert!(off.abs() < 0.03, "{plain:?} {copied:?}");
+    assert!(plain.0.ends_with("mem-128MiB"), "memory is scaled: {}", plain.0);
 }

@@ -3,11 +3,12 @@
 use super::Parser;
 use crate::decode::{Decoded, Source, quantity};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
-use crate::linux::{FILESYSTEMS, Ground, LinuxSpec, SCHEDULERS, Settings};
-use crate::units::{Bytes, SIZE_EXPECTED, TIME_EXPECTED};
+use crate::experiment::{ElevatorKind, Scale};
+use crate::linux::{FILESYSTEMS, Ground, LinuxSpec, SCHEDULERS, Settings, is_linux};
+use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::{Range, RangeInclusive};
 
-const OPTIONS: [&str; 10] = [
+const OPTIONS: [&str; 11] = [
     "fs",
     "scheduler",
     "readahead",
@@ -16,6 +17,7 @@ const OPTIONS: [&str; 10] = [
     "name",
     "queue_depth",
     "host",
+    "copy",
     "mkfs",
     "mount",
 ];
@@ -25,6 +27,34 @@ const OPTIONS: [&str; 10] = [
 /// # Errors
 /// What is wrong, at its column, and what to write instead.
 pub fn parse_linux(text: &str) -> Decoded<LinuxSpec> {
+    read(text).map(|(spec, _)| spec)
+}
+
+/// Linux on drives with its memory and its part of the drives scaled, as far as that is possible;
+/// any other text as it is.
+pub fn scale_linux(text: &str, scale: Scale) -> String {
+    let mut text = text.to_owned();
+    if !is_linux(&text) || scale.is_full() {
+        return text;
+    }
+    let Ok((spec, mut seen)) = read(&text) else { return text };
+    seen.sort_by_key(|(_, span)| std::cmp::Reverse(span.start));
+    for (key, span) in seen {
+        let (size, range) = match key {
+            "memory" => (Some(spec.settings.memory), MEMORIES),
+            "partition" => (spec.settings.partition, PARTITIONS),
+            _ => continue,
+        };
+        let size = size.map(|size| scale.size(size, PAGE).max(*range.start()));
+        text.replace_range(span, &size.map_or_else(String::new, |size| size.to_string()));
+    }
+    text
+}
+
+/// Options that were said, and where their values stand.
+type Said = Vec<(&'static str, Range<usize>)>;
+
+fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
     let parser = Parser { source: Source { file: "target", text } };
     let span = parser.trimmed(0..text.len());
     parser.balanced(&span)?;
@@ -46,7 +76,7 @@ pub fn parse_linux(text: &str) -> Decoded<LinuxSpec> {
 /// What has been read so far.
 struct Reader<'p, 'a> {
     parser: &'p Parser<'a>,
-    seen: Vec<(&'static str, Range<usize>)>,
+    seen: Said,
     ground: Option<Ground>,
     is_raw: bool,
     settings: Settings,
@@ -149,7 +179,10 @@ impl Reader<'_, '_> {
             "fs" => {
                 self.settings.filesystem = Some(self.one(&span, &FILESYSTEMS, "file system")?)
             }
-            "scheduler" => self.settings.scheduler = self.one(&span, &SCHEDULERS, "scheduler")?,
+            "scheduler" => {
+                let all: Vec<&str> = SCHEDULERS.into_iter().chain(ElevatorKind::NAMES).collect();
+                self.settings.scheduler = self.one(&span, &all, "scheduler")?;
+            }
             "readahead" => self.settings.readahead = Some(self.size(key, &span, READAHEAD)?),
             "partition" => self.settings.partition = Some(self.size(key, &span, PARTITIONS)?),
             "name" => self.settings.name = Some(self.name(&span)?),
@@ -158,6 +191,15 @@ impl Reader<'_, '_> {
                 self.settings.queue_depth = Some(parser.number(&span, 1..129, "requests")?)
             }
             "host" => self.settings.gap = quantity(parser.source, key, text, span, TIME_EXPECTED)?,
+            "copy" => {
+                let rate = units::rate(text).ok_or_else(|| {
+                    let message = format!("`{text}` is not a rate");
+                    let hint = "it is what the machine copies while a drive waits";
+                    let expected = "bytes a second, e.g. `400MB/s`";
+                    parser.error(Kind::BadUnit, &span, message, expected, hint)
+                })?;
+                self.settings.copy = Some(rate);
+            }
             "mkfs" => self.settings.mkfs = self.words(&span)?,
             _ => self.settings.mount = self.words(&span)?,
         }
@@ -174,13 +216,9 @@ impl Reader<'_, '_> {
         if let Some(found) = known.iter().find(|name| **name == text) {
             return Ok(found);
         }
-        let hint = match (closest(text, known), text) {
-            (Some(meant), _) => format!("did you mean `{meant}`?"),
-            (_, "cfq" | "anticipatory" | "noop" | "deadline") => {
-                "Linux has it no more; `[host] elevator` in an experiment is one before a drive"
-                    .to_owned()
-            }
-            _ => "docs/spec.md lists what a Linux target takes".to_owned(),
+        let hint = match closest(text, known) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "docs/spec.md lists what a Linux target takes".to_owned(),
         };
         let message = format!("there is no {what} `{text}`");
         Err(self.parser.error(Kind::UnknownValue, span, message, one_of(known), hint))
@@ -189,7 +227,7 @@ impl Reader<'_, '_> {
     fn size(&self, key: &str, span: &Range<usize>, range: Sizes) -> Decoded<Bytes> {
         let text = self.parser.text(span);
         let size: Bytes = quantity(self.parser.source, key, text, span.clone(), SIZE_EXPECTED)?;
-        if range.contains(&size) && size.is_multiple_of(Bytes(4096)) {
+        if range.contains(&size) && size.is_multiple_of(PAGE) {
             return Ok(size);
         }
         let message = format!("`{key}` = {size} is out of range");
@@ -233,7 +271,7 @@ impl Reader<'_, '_> {
     }
 
     /// What is fine alone must be possible together.
-    fn finish(self, span: &Range<usize>) -> Decoded<LinuxSpec> {
+    fn finish(self, span: &Range<usize>) -> Decoded<(LinuxSpec, Said)> {
         let parser = self.parser;
         let impossible = |span: &Range<usize>, message: &str, hint: &str| -> Box<Diagnostic> {
             parser.error(Kind::Impossible, span, message, "", hint)
@@ -264,11 +302,12 @@ impl Reader<'_, '_> {
                 return Err(impossible(span, &message, "remove it, or take `fs=` for `raw`"));
             }
         }
-        Ok(LinuxSpec { ground, settings: self.settings })
+        Ok((LinuxSpec { ground, settings: self.settings }, self.seen))
     }
 }
 
 type Sizes = RangeInclusive<Bytes>;
+const PAGE: Bytes = Bytes(4096);
 const READAHEAD: Sizes = Bytes::ZERO..=Bytes(1 << 30);
 const PARTITIONS: Sizes = Bytes(16 << 20)..=Bytes(1 << 50);
 const MEMORIES: Sizes = Bytes(64 << 20)..=Bytes(64 << 30);

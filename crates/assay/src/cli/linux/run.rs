@@ -12,7 +12,8 @@ use assay_engine::plan::open_drives;
 use assay_engine::run::write_json;
 use assay_linux::guest::{Ground, Job, Left, Task};
 use assay_linux::machine::Limits;
-use assay_spec::linux::Settings;
+use assay_spec::experiment::ElevatorKind;
+use assay_spec::linux::{SCHEDULERS, Settings};
 use assay_spec::{Bytes, Nanos};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ pub struct Options {
     /// Memory of the guest
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
     memory: String,
-    /// The elevator before each drive: none, mq-deadline, bfq or kyber
+    /// The elevator before each drive: none, mq-deadline, bfq, kyber; of 2009: noop, deadline,
+    /// anticipatory, cfq
     #[arg(long, default_value = "none", value_name = "NAME")]
     scheduler: String,
     /// What the machine needs between a completion and the next request
@@ -80,7 +82,12 @@ pub fn main(options: Options) -> Outcome {
     let job = Job {
         ground: Ground {
             rotational: assay_engine::guest::rotational(&setup),
-            scheduler: Some(options.scheduler.clone()),
+            scheduler: setup
+                .spec
+                .settings
+                .historical()
+                .is_none()
+                .then(|| options.scheduler.clone()),
             ..Ground::default()
         },
         task: Task::Command(options.command.clone()),
@@ -113,7 +120,7 @@ pub fn main(options: Options) -> Outcome {
 }
 
 fn settings(options: &Options) -> Result<Settings, Failure> {
-    let schedulers = assay_spec::linux::SCHEDULERS;
+    let schedulers: Vec<&str> = SCHEDULERS.into_iter().chain(ElevatorKind::NAMES).collect();
     let found = schedulers.iter().find(|name| **name == options.scheduler);
     let scheduler = *found.ok_or_else(|| {
         let hint = format!("one of {}", schedulers.join(", "));

@@ -1,0 +1,128 @@
+//! How much smaller than it is written an experiment is run.
+//!
+//! Files, trees, the memory of guests and the part of a drive that they use shrink together, so
+//! that what matters between them stays: how much of a file fits into memory. Records, rates,
+//! times, drives and cards stay as they are.
+
+use super::{Checkouts, Clients, FileWork, Records, Tree, Walk};
+use crate::units::{Bytes, Nanos};
+use std::fmt;
+use std::str::FromStr;
+
+/// What sizes are multiplied by: a fraction, one at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    parts: u32,
+    of: u32,
+}
+
+/// What a scale looks like, for complaints.
+pub const SCALE_EXPECTED: &str = "a fraction of whole numbers such as `1/8`, or `1`";
+
+impl Scale {
+    /// As it is written.
+    pub const FULL: Scale = Scale { parts: 1, of: 1 };
+
+    /// As a number.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.parts) / f64::from(self.of)
+    }
+
+    /// True if nothing shrinks.
+    pub fn is_full(self) -> bool {
+        self.parts == self.of
+    }
+
+    fn count(self, count: u32) -> u32 {
+        let scaled = u64::from(count) * u64::from(self.parts) / u64::from(self.of);
+        u32::try_from(scaled).expect("no more than it was").max(1)
+    }
+
+    /// The largest multiple of `unit` that is not above the scaled size; one unit at least.
+    pub(crate) fn size(self, size: Bytes, unit: Bytes) -> Bytes {
+        let scaled = u128::from(size.0) * u128::from(self.parts) / u128::from(self.of);
+        let units = u64::try_from(scaled).expect("no more than it was") / unit.0;
+        unit * units.max(1)
+    }
+
+    /// The work, with smaller files or fewer of them.
+    pub(super) fn work(self, work: FileWork) -> FileWork {
+        match work {
+            FileWork::Records(records) => {
+                let length = self.size(records.length, records.record);
+                FileWork::Records(Records { length, ..records })
+            }
+            FileWork::Clients(clients) => {
+                let length = self.size(clients.length, clients.record);
+                FileWork::Clients(Clients { length, ..clients })
+            }
+            FileWork::Walk(walk) => {
+                let (tree, large) = (self.tree(walk.tree), walk.large);
+                // Half a byte of nothing is still nothing.
+                let large = if large == Bytes::ZERO { large } else { self.size(large, Bytes(1)) };
+                FileWork::Walk(Walk { tree, large, ..walk })
+            }
+            FileWork::Checkouts(checkouts) => FileWork::Checkouts(Checkouts {
+                tree: self.tree(checkouts.tree),
+                changes: self.count(checkouts.changes),
+                compute: Nanos((checkouts.compute.0 as f64 * self.as_f64()) as u64),
+                merge: checkouts.merge.map(|(changes, every)| (self.count(changes), every)),
+                ..checkouts
+            }),
+        }
+    }
+
+    /// Fewer files, of the same lengths.
+    fn tree(self, tree: Tree) -> Tree {
+        let (files, directories) = (self.count(tree.files), self.count(tree.directories));
+        Tree { files, directories, ..tree }
+    }
+}
+
+impl FromStr for Scale {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Scale, ()> {
+        const FINEST: u32 = 4096;
+        let (parts, of) = text.split_once('/').unwrap_or((text, "1"));
+        let number = |text: &str| text.trim().parse::<u32>().map_err(|_| ());
+        let (parts, of) = (number(parts)?, number(of)?);
+        let fits = parts >= 1 && parts <= of && of <= FINEST;
+        fits.then_some(Scale { parts, of }).ok_or(())
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_full() {
+            true => f.write_str("1"),
+            false => write!(f, "{}/{}", self.parts, self.of),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_are_fractions_up_to_one() {
+        for text in ["1", "1/8", " 3 / 4", "5/4096"] {
+            assert!(text.parse::<Scale>().is_ok(), "{text}");
+        }
+        for text in ["", "0", "2", "9/8", "1/0", "0/4", "1/5000", "0.5", "-1/2", "1/2/3"] {
+            assert!(text.parse::<Scale>().is_err(), "{text}");
+        }
+        let eighth: Scale = "1/8".parse().expect("above");
+        assert_eq!((eighth.to_string(), eighth.as_f64()), ("1/8".to_owned(), 0.125));
+    }
+
+    #[test]
+    fn sizes_are_whole_units_and_never_nothing() {
+        let eighth: Scale = "1/8".parse().expect("a fraction");
+        assert_eq!(eighth.size(Bytes::GIB * 4, Bytes(4096)), Bytes::MIB * 512);
+        assert_eq!(eighth.size(Bytes(100_000), Bytes(4096)), Bytes(12_288));
+        assert_eq!(eighth.size(Bytes(4096), Bytes(4096)), Bytes(4096));
+        assert_eq!((eighth.count(29_000), eighth.count(3)), (3625, 1));
+    }
+}
