@@ -112,6 +112,20 @@ pub const STUDIES: &[Study] = &[
         ],
         ledgers: &["sara10"],
     },
+    Study {
+        name: "oslo09",
+        title: "File systems, elevators, checkouts and streams (Retvedt, Oslo 2009)",
+        experiments: &[
+            bundled!("zoning", "studies/oslo09/zoning.toml"),
+            bundled!("filesystems", "studies/oslo09/filesystems.toml"),
+            bundled!("file-operations", "studies/oslo09/file-operations.toml"),
+            bundled!("system-disk", "studies/oslo09/system-disk.toml"),
+            bundled!("schedulers", "studies/oslo09/schedulers.toml"),
+            bundled!("streaming", "studies/oslo09/streaming.toml"),
+            bundled!("endurance", "studies/oslo09/endurance.toml"),
+        ],
+        ledgers: &["oslo09"],
+    },
 ];
 
 /// Ledgers.

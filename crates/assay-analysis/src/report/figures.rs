@@ -1,10 +1,13 @@
 //! The figures of a study's document, redrawn from a run: question and answer above, mechanism
 //! below. What a figure is stands in `describe` and in a file for each document, as data.
 
+mod cmu08;
 mod describe;
 mod draw;
 mod mechanism;
+mod oslo09;
 mod published;
+mod sara10;
 mod sigmetrics09;
 #[cfg(test)]
 mod tests;
@@ -24,7 +27,8 @@ use draw::{Context, Panel};
 use published::Published;
 
 /// Every document whose figures can be redrawn.
-const DOCUMENTS: &[Document] = &[sigmetrics09::DOCUMENT];
+const DOCUMENTS: &[Document] =
+    &[sigmetrics09::DOCUMENT, cmu08::DOCUMENT, sara10::DOCUMENT, oslo09::DOCUMENT];
 
 /// What the identifiers of findings that answer a question begin with.
 pub const ANSWERS: &str = "question/";
@@ -37,7 +41,8 @@ pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> O
     let context =
         |f: &Figure| Context { run, published: &published, sweeps: &sweeps, number: f.number };
     let mut out = format!("<p class=\"dim\">{}</p>", escape(document.note));
-    let link = |f: &Figure| format!("<a href=\"#figure-{0}\">Figure {0}</a>", f.number);
+    let link =
+        |f: &Figure| format!("<a href=\"#{}\">{}</a>", crate::report::slug(f.number), f.number);
     let links: Vec<String> = document.figures.iter().map(link).collect();
     out += &format!("<p class=\"jump\">{}</p>", links.join(" "));
     let mut shown = Vec::new();
@@ -61,7 +66,8 @@ fn one(context: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
     let run = context.run;
     let panels = panels(context, figure);
     let mut out = format!(
-        "<h3 id=\"figure-{0}\">Figure {0}: {1}</h3>{2}",
+        "<h3 id=\"{0}\">{1}: {2}</h3>{3}",
+        crate::report::slug(figure.number),
         figure.number,
         escape(figure.title),
         answer(run, findings, figure)
@@ -145,9 +151,9 @@ impl Shared {
         let (mut latencies, mut means) = (Vec::new(), Vec::new());
         for part in figure.parts {
             match part.form {
-                Form::Bars { log: l, series } => {
+                Form::Bars { of, among, log: l, series } => {
                     log |= l;
-                    let rows = draw::bar_rows(c, series);
+                    let rows = draw::bar_rows(c, of, among, series);
                     bars.extend(rows.iter().map(|b| b.value));
                     bars.extend(rows.iter().filter_map(|b| b.published));
                 }
@@ -192,9 +198,10 @@ fn distributions_of<'a>(c: &Context<'a>, part: &Part) -> Vec<(&'a str, Vec<Line>
 
 fn part_panels(c: &Context<'_>, part: &Part, shared: &Shared) -> Vec<Panel> {
     match part.form {
-        Form::Bars { log, series } => {
-            let rows = draw::bar_rows(c, series);
-            let any = (!rows.is_empty()).then(|| draw::bars(c, part, log, shared.bars, &rows));
+        Form::Bars { of, among, log, series } => {
+            let rows = draw::bar_rows(c, of, among, series);
+            let axis = (of.unit, log);
+            let any = (!rows.is_empty()).then(|| draw::bars(c, part, axis, shared.bars, &rows));
             any.into_iter().collect()
         }
         Form::ByWorkload { op, series } => by_workload(c, part, op, series, shared.latency),
@@ -275,8 +282,10 @@ fn why(run: &Run, sweeps: &[Sweep], figure: &Figure) -> String {
 /// Targets that have some cells of a figure's parts and not all.
 fn absent(c: &Context<'_>, figure: &Figure) -> String {
     let mut lines = Vec::new();
-    for target in c.run.targets() {
-        let cells = figure.parts.iter().flat_map(|p| p.form.cells(c.sweeps));
+    for (part, target) in
+        figure.parts.iter().flat_map(|part| c.run.targets().into_iter().map(move |t| (part, t)))
+    {
+        let cells = part.form.cells(c.sweeps).into_iter();
         let measured = |(e, w): &(&str, &str)| {
             c.run.cell(Some(e), w, target).is_some_and(|cell| cell.skipped.is_none())
         };
@@ -284,7 +293,10 @@ fn absent(c: &Context<'_>, figure: &Figure) -> String {
         if let (false, Some((e, w))) = (there.is_empty(), missing.first()) {
             let skipped = c.run.cell(Some(e), w, target).and_then(|c| c.skipped.clone());
             let reason = skipped.map_or(String::new(), |s| format!(" ({s})"));
-            lines.push(format!("{target} is left out of what needs {e}/{w}: not measured{reason}"));
+            let line = format!("{target} is left out of what needs {e}/{w}: not measured{reason}");
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
         }
     }
     lines.iter().map(|l| format!("<p class=\"dim absent\">{}.</p>", escape(l))).collect()

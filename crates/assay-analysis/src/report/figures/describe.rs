@@ -17,8 +17,8 @@ pub struct Document {
 /// One figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// Its number in the document.
-    pub number: u8,
+    /// What the document calls it, e.g. `Figure 3`.
+    pub number: &'static str,
     /// What it shows.
     pub title: &'static str,
     /// The experiment whose question stands above it.
@@ -55,11 +55,31 @@ pub struct Series {
     pub dash: usize,
 }
 
+/// A metric in the unit of an axis.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    /// The metric.
+    pub metric: &'static str,
+    /// Its base units in the axis's.
+    pub per: f64,
+    /// The axis's unit.
+    pub unit: &'static str,
+}
+
+impl Quantity {
+    /// Bandwidth in MB/s.
+    pub const BANDWIDTH: Quantity = Quantity { metric: "bandwidth", per: 1e6, unit: "MB/s" };
+}
+
 /// How a panel is drawn.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// Bandwidth: for each target a bar for each workload, the later ones paler.
+    /// A number of each cell: for each target a bar for each workload, the later ones paler.
     Bars {
+        /// Which number.
+        of: Quantity,
+        /// Only targets whose names begin with this.
+        among: &'static str,
         /// Whether the axis is logarithmic.
         log: bool,
         /// The workloads.

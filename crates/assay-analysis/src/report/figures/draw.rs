@@ -1,6 +1,6 @@
 //! The forms of panels, and where published values lie in them.
 
-use super::describe::{Part, Series};
+use super::describe::{Part, Quantity, Series};
 use super::published::{Published, of_cell};
 use crate::load::Run;
 use crate::metric;
@@ -22,7 +22,7 @@ pub struct Context<'a> {
     /// The sweeps of the run's experiments.
     pub sweeps: &'a [Sweep],
     /// Number of the figure, for identifiers.
-    pub number: u8,
+    pub number: &'static str,
 }
 
 /// A chart with its keys, as HTML.
@@ -51,8 +51,8 @@ impl<'a> Context<'a> {
     fn words(&self, part: &Part, target: Option<&str>, description: String) -> Words {
         let of = target.map_or(String::new(), |t| format!(" of {t}"));
         Words {
-            id: crate::report::slug(&format!("fig-{}-{}{of}", self.number, part.title)),
-            title: format!("Figure {}: {}{of}", self.number, part.title),
+            id: crate::report::slug(&format!("{}-{}{of}", self.number, part.title)),
+            title: format!("{}: {}{of}", self.number, part.title),
             description,
         }
     }
@@ -63,20 +63,27 @@ impl<'a> Context<'a> {
 }
 
 /// Rows of bars: for each target one for each series.
-pub fn bar_rows(c: &Context<'_>, series: &[Series]) -> Vec<Bar> {
+pub fn bar_rows(c: &Context<'_>, of: Quantity, among: &str, series: &[Series]) -> Vec<Bar> {
     let mut rows = Vec::new();
-    for target in c.targets(series) {
+    for target in c.targets(series).into_iter().filter(|target| target.starts_with(among)) {
         for (index, s) in series.iter().enumerate() {
-            rows.extend(c.cell(s, target).and_then(|cell| bar(c, s, cell, index > 0)));
+            rows.extend(c.cell(s, target).and_then(|cell| bar(c, of, s, cell, index > 0)));
         }
     }
     rows
 }
 
-fn bar(c: &Context<'_>, s: &Series, cell: &CellRecord, pale: bool) -> Option<Bar> {
-    let e = metric::estimate(cell, "bandwidth").ok()?;
+fn bar(
+    c: &Context<'_>,
+    quantity: Quantity,
+    s: &Series,
+    cell: &CellRecord,
+    pale: bool,
+) -> Option<Bar> {
+    let Quantity { metric, per, unit } = quantity;
+    let e = metric::estimate(cell, metric).ok()?.scaled(1.0 / per);
     let of = of_cell(c.published, s.workload, &cell.target);
-    let published = of.filter(|p| p.metric == "bandwidth").map(|p| p.value / 1e6).next();
+    let published = of.filter(|p| p.metric == metric).map(|p| p.value / per).next();
     let said = |v: f64| format!(", published {}", assay_spec::units::three_digits(v));
     let name = match s.label {
         "" => cell.target.clone(),
@@ -85,10 +92,11 @@ fn bar(c: &Context<'_>, s: &Series, cell: &CellRecord, pale: bool) -> Option<Bar
     Some(Bar {
         style: style(c.run, &cell.target),
         name,
-        value: e.value / 1e6,
-        interval: e.scaled(1e-6).interval,
-        text: crate::text::plus_minus(&e.scaled(1e-6)).replace(" =", "")
-            + " MB/s"
+        value: e.value,
+        interval: e.interval,
+        text: crate::text::plus_minus(&e).replace(" =", "")
+            + " "
+            + unit
             + &published.map_or(String::new(), said),
         pale,
         published,
@@ -96,11 +104,12 @@ fn bar(c: &Context<'_>, s: &Series, cell: &CellRecord, pale: bool) -> Option<Bar
 }
 
 /// Bars on a scale that the panels of the figure share.
-pub fn bars(c: &Context<'_>, part: &Part, log: bool, scale: Scale, rows: &[Bar]) -> Panel {
+pub fn bars(c: &Context<'_>, part: &Part, axis: (&str, bool), scale: Scale, rows: &[Bar]) -> Panel {
+    let (unit, log) = axis;
     let list: Vec<String> = rows.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
     let words = c.words(part, None, list.join("; "));
-    let name = if log { "MB/s, log scale" } else { "MB/s" };
-    let mut body = svg::bars(&words, Axis { scale, label: axis::number, name }, rows);
+    let name = if log { format!("{unit}, log scale") } else { unit.to_owned() };
+    let mut body = svg::bars(&words, Axis { scale, label: axis::number, name: &name }, rows);
     if rows.iter().any(|b| b.published.is_some()) {
         body += &svg::mark_legend("published");
     }

@@ -1,6 +1,6 @@
 //! The figures of Chen, Koufaty and Zhang, SIGMETRICS 2009, by number and section.
 
-use super::describe::{Document, Figure, Form, Part, Series, series};
+use super::describe::{Document, Figure, Form, Part, Quantity, Series, series};
 use crate::sweep::Parameter;
 use assay_spec::{Bytes, Op};
 
@@ -26,7 +26,7 @@ pub const DOCUMENT: Document = Document {
 };
 
 const fn bars(title: &'static str, log: bool, series: &'static [Series]) -> Part {
-    Part { title, form: Form::Bars { log, series } }
+    Part { title, form: Form::Bars { of: Quantity::BANDWIDTH, among: "", log, series } }
 }
 
 const fn by_workload(title: &'static str, op: Option<Op>, series: &'static [Series]) -> Part {
@@ -97,7 +97,7 @@ macro_rules! turns {
 }
 
 const BANDWIDTH: Figure = Figure {
-    number: 1,
+    number: "Figure 1",
     title: "Bandwidth of four workloads, 32 jobs",
     experiment: "general",
     answers: None,
@@ -117,7 +117,7 @@ const READ_PATTERNS: [Series; 3] = patterns!("reads", "", "rd", "");
 const WRITE_PATTERNS: [Series; 3] = patterns!("writes", "", "wr", "");
 
 const READS: Figure = Figure {
-    number: 2,
+    number: "Figure 2",
     title: "Read latency by pattern, 4 KiB",
     experiment: "reads",
     answers: Some("question/1-"),
@@ -129,7 +129,7 @@ const READS: Figure = Figure {
 };
 
 const WRITES: Figure = Figure {
-    number: 3,
+    number: "Figure 3",
     title: "Write latency by pattern, 4 KiB",
     experiment: "writes",
     answers: Some("question/2-"),
@@ -141,7 +141,7 @@ const WRITES: Figure = Figure {
 };
 
 const FIRST_WRITES: Figure = Figure {
-    number: 4,
+    number: "Figure 4",
     title: "The first 500 sequential writes, one by one",
     experiment: "writes",
     answers: None,
@@ -165,7 +165,7 @@ const fn off_on(off: [Series; 3], on: [Series; 3]) -> [Series; 6] {
 }
 
 const CACHE: Figure = Figure {
-    number: 5,
+    number: "Figure 5",
     title: "The disk cache switched off and on, 4 KiB",
     experiment: "disk-cache",
     answers: Some("question/3-"),
@@ -194,7 +194,7 @@ const CACHE: Figure = Figure {
 };
 
 const INTERFERENCE: Figure = Figure {
-    number: 6,
+    number: "Figure 6",
     title: "Reads and writes in turn, 4 KiB",
     experiment: "interference",
     answers: Some("question/4-"),
@@ -228,7 +228,7 @@ const MIX: [Series; 2] = [
 ];
 
 const BACKGROUND: Figure = Figure {
-    number: 7,
+    number: "Figure 7",
     title: "Half reads, half writes, with and without idle time, sequential, 4 KiB",
     experiment: "background",
     answers: Some("question/5-"),
@@ -242,7 +242,7 @@ const BACKGROUND: Figure = Figure {
 };
 
 const RANDOMNESS: Figure = Figure {
-    number: 8,
+    number: "Figure 8",
     title: "Latency against range and step",
     experiment: "randomness",
     answers: Some("question/6-"),
@@ -267,7 +267,7 @@ const RANDOMNESS: Figure = Figure {
 };
 
 const FRAGMENTATION: Figure = Figure {
-    number: 9,
+    number: "Figure 9",
     title: "Bandwidth before and after 4 GB of random writes over the whole drive, 4 KiB",
     experiment: "fragmentation",
     answers: Some("question/7-"),

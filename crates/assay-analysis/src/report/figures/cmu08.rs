@@ -1,0 +1,57 @@
+//! The tables of Polte, Simsa and Gibson, PDSW 2008.
+
+use super::describe::{Document, Figure, Form, Part, Quantity, Series, series};
+
+/// The document.
+pub const DOCUMENT: Document = Document {
+    study: "cmu08",
+    note: "The measured tables of the paper, drawn; a hollow marker is a published value. Linux \
+           runs on modelled drives, at a fraction of the document's size: files, memory and \
+           partitions are smaller together, the drives are not. Of a smaller file more records \
+           lie near each other when they are written back, and arms move less far: random \
+           accesses of disks come out faster than published. Of random reads a part is found in \
+           memory, which takes no time here.",
+    figures: &[SEQUENTIAL_READS, SEQUENTIAL_WRITES, RANDOM_READS, RANDOM_WRITES],
+};
+
+/// One operation with records of 4 to 64 KiB.
+macro_rules! records {
+    ($number:literal, $title:literal, $workload:literal) => {
+        Figure {
+            number: $number,
+            title: $title,
+            experiment: "iozone",
+            answers: None,
+            parts: &[Part {
+                title: $title,
+                form: Form::Bars {
+                    of: Quantity::BANDWIDTH,
+                    among: "",
+                    log: true,
+                    series: &RECORDS[$workload],
+                },
+            }],
+            told: &[],
+        }
+    };
+}
+
+macro_rules! sizes {
+    ($operation:literal) => {
+        [
+            series("iozone", concat!($operation, "-4k"), "4 KiB", 0),
+            series("iozone", concat!($operation, "-8k"), "8 KiB", 1),
+            series("iozone", concat!($operation, "-16k"), "16 KiB", 2),
+            series("iozone", concat!($operation, "-32k"), "32 KiB", 3),
+            series("iozone", concat!($operation, "-64k"), "64 KiB", 4),
+        ]
+    };
+}
+
+const RECORDS: [[Series; 5]; 4] =
+    [sizes!("seq-rd"), sizes!("seq-wr"), sizes!("rnd-rd"), sizes!("rnd-wr")];
+
+const SEQUENTIAL_READS: Figure = records!("Table II", "Sequential read", 0);
+const SEQUENTIAL_WRITES: Figure = records!("Table III", "Sequential write", 1);
+const RANDOM_READS: Figure = records!("Table IV", "Random read", 2);
+const RANDOM_WRITES: Figure = records!("Table V", "Random write", 3);
