@@ -206,7 +206,10 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
         if !settings.costs() && elevator.is_none() {
             return drive;
         }
-        let queue_depth = settings.queue_depth.filter(|_| elevator.is_some());
+        // An array takes whatever comes and has it wait for its members: an elevator before it
+        // hands on what they can work on, and keeps the choice.
+        let deepest = settings.queue_depth.unwrap_or_else(|| depth(&setup.drives));
+        let queue_depth = elevator.is_some().then_some(deepest);
         let Settings { gap, copy, .. } = *settings;
         let spec = HostSpec { gap, copy, queue_depth, ..HostSpec::default() };
         let mut host = Host::new(drive, spec, elevator.unwrap_or_default());
