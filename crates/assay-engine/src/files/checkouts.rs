@@ -210,3 +210,28 @@ fn edit(text: &mut [u8], random: &mut Random) {
         text[at..end].iter_mut().for_each(|b| *b = b'a' + random.below(26) as u8);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_spec::experiment::Tree;
+
+    #[test]
+    fn after_a_release_more_files_change() {
+        let tree = Tree { files: 1000, directories: 10, length: Bytes(100) };
+        let merge = Some((300, 4));
+        let (compute, background) = (Nanos::ZERO, false);
+        let work = Checkouts { tree, tags: 9, changes: 10, merge, compute, background };
+        let changed = changes(&work, &mut Random::new(1));
+        assert_eq!((changed.len(), changed[0].len()), (9, 1000));
+        let merged: Vec<usize> = (1..9).filter(|i| changed[*i].len() > 10).map(|i| i + 1).collect();
+        assert_eq!(merged, [2, 6], "the first tag after the first, and every fourth from there");
+        let marks =
+            changed.iter().zip(1..).flat_map(|(files, tag)| files.iter().map(move |f| (tag, *f)));
+        let mut marks: Vec<u64> = marks.map(|(tag, file)| mark(&work, tag, file)).collect();
+        let all = marks.len();
+        marks.sort_unstable();
+        marks.dedup();
+        assert!(marks.len() == all && marks[0] > u64::from(work.tags), "each version is itself");
+    }
+}

@@ -155,3 +155,13 @@ pub const fn series(
 ) -> Series {
     Series { experiment, workload, label, tint, dash: if tint == 0 { 0 } else { (tint - 1) % 4 } }
 }
+
+/// A figure that no finding answers and no counters explain.
+pub const fn figure(
+    number: &'static str,
+    title: &'static str,
+    experiment: &'static str,
+    parts: &'static [Part],
+) -> Figure {
+    Figure { number, title, experiment, answers: None, parts, told: &[] }
+}

@@ -1,6 +1,6 @@
 //! The figures and tables of Retvedt's thesis, Oslo 2009, by number and section.
 
-use super::describe::{Document, Figure, Form, Part, Quantity, Series, series};
+use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
 
 /// The document.
 pub const DOCUMENT: Document = Document {
@@ -36,15 +36,6 @@ const EVENNESS: Quantity = Quantity { metric: "fairness", per: 1.0, unit: "of 1"
 
 const fn bars(title: &'static str, of: Quantity, series: &'static [Series]) -> Part {
     Part { title, form: Form::Bars { of, among: "", log: false, series } }
-}
-
-const fn figure(
-    number: &'static str,
-    title: &'static str,
-    experiment: &'static str,
-    parts: &'static [Part],
-) -> Figure {
-    Figure { number, title, experiment, answers: None, parts, told: &[] }
 }
 
 /// One operation on every file system and drive.

@@ -1,6 +1,6 @@
 //! The figures of Carlier and Muller, SARA 2010.
 
-use super::describe::{Document, Figure, Form, Part, Quantity, Series, series};
+use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
 
 /// The document.
 pub const DOCUMENT: Document = Document {
@@ -15,15 +15,6 @@ pub const DOCUMENT: Document = Document {
 
 const fn part(title: &'static str, among: &'static str, series: &'static [Series]) -> Part {
     Part { title, form: Form::Bars { of: Quantity::BANDWIDTH, among, log: false, series } }
-}
-
-const fn figure(
-    number: &'static str,
-    title: &'static str,
-    experiment: &'static str,
-    parts: &'static [Part],
-) -> Figure {
-    Figure { number, title, experiment, answers: None, parts, told: &[] }
 }
 
 const SCALING: &[Series] = &[series("scaling", "seq-rd", "", 0)];
