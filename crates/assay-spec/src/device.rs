@@ -17,7 +17,7 @@ mod ssd;
 pub use controller::ControllerSpec;
 pub use ftl::{
     Allocation, BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Frontiers, FtlSpec,
-    HybridSpec, Pace, PageMapSpec, UnitReads, VictimSpec, WearSpec,
+    HybridSpec, LogOpens, Pace, PageMapSpec, UnitReads, VictimSpec, WearSpec,
 };
 pub use hdd::{
     CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, SkewSpec, ZoneSpec,

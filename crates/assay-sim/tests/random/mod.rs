@@ -108,14 +108,22 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let stripe = nand.planes() * nand.pages_per_block;
     let ftl = match d.below(5) {
         0..3 => FtlSpec::Page(page_map(d)),
-        mapping => FtlSpec::Hybrid(HybridSpec {
-            width: d.of(&[None, Some(1)]),
-            unit_reads: d.of(&[UnitReads::Together, UnitReads::OneByOne]),
-            stream_after: d.of(&[0, 1, 5]),
-            log_superblocks: if mapping == 3 { 0 } else { 1 + d.below(3) as u32 },
-            unit: nand.page
-                * if nand.pages_per_block.is_multiple_of(2) { d.of(&[1, 2]) } else { 1 },
-        }),
+        mapping => {
+            let log_superblocks = if mapping == 3 { 0 } else { 1 + d.below(3) as u32 };
+            // What the logs take must leave room for data.
+            let two = nand.blocks_per_plane > 2 * log_superblocks + 4;
+            FtlSpec::Hybrid(HybridSpec {
+                width: d.of(&[None, Some(1)]),
+                unit_reads: d.of(&[UnitReads::Together, UnitReads::OneByOne]),
+                blocks_per_log: if two { d.of(&[1, 2]) } else { 1 },
+                log_opens: d.of(&[LogOpens::Empty, LogOpens::InPlace]),
+                merge_together: d.of(&[1, 2]),
+                stream_after: d.of(&[0, 1, 5]),
+                log_superblocks,
+                unit: nand.page
+                    * if nand.pages_per_block.is_multiple_of(2) { d.of(&[1, 2]) } else { 1 },
+            })
+        }
     };
     let reserved = match ftl {
         FtlSpec::Page(map) => {
@@ -123,7 +131,7 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
             let saved = map.save_map_every.map_or(0, |_| nand.pages() as u32 / 128 + 1);
             stripe * map.collection.reserve_blocks.max(3) + nand.planes() + saved
         }
-        FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks + 3),
+        FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks * hybrid.blocks_per_log + 3),
     };
     let most = nand.pages() as u32 - reserved;
     let pages = most - d.of(&[0, 1, most / 9, most / 3]);

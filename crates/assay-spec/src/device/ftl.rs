@@ -19,15 +19,31 @@ pub enum FtlSpec {
 pub struct HybridSpec {
     /// Planes that a superblock has a block of; all planes if `None`.
     pub width: Option<u32>,
-    /// Logs; without any it is block mapping with one replacement block at a time.
+    /// Logs at a time; without any it is block mapping with one replacement block at a time.
     pub log_superblocks: u32,
     /// Smallest unit the log maps; smaller writes read the rest of the unit first.
     pub unit: Bytes,
     /// How the rest of a unit is read.
     pub unit_reads: UnitReads,
+    /// Superblocks that a log may come to have.
+    pub blocks_per_log: u32,
+    /// What a log begins with.
+    pub log_opens: LogOpens,
+    /// Logs merged at once when there is none left.
+    pub merge_together: u32,
     /// So many writes, each where the last one ended, are a stream wherever they begin; with 0 only
     /// one that begins a superblock is.
     pub stream_after: u32,
+}
+
+/// What a log begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogOpens {
+    /// Nothing: its first page is the first one written.
+    Empty,
+    /// The pages of the superblock before the first one written, which so lies in its place: the
+    /// write may be the first of a stream.
+    InPlace,
 }
 
 /// How the pages of a unit are read that a write leaves out.
@@ -165,8 +181,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
     let spec = match values.choice(&mut ftl, "ftl", "mapping", &["page", "hybrid", "block"])? {
         0 => {
             ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
-            let hybrid_only = ["log_superblocks", "unit", "unit_reads", "stream_after"];
-            ftl.goes_with(&hybrid_only, "mapping `hybrid`");
+            ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
             let words = ["dynamic", "static"];
             let allocation = match values.choice_or(&mut ftl, "ftl", "allocation", &words, 0)? {
                 0 => Allocation::Dynamic,
@@ -192,10 +207,17 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             FtlSpec::Hybrid(match mapping {
                 1 => decode_hybrid(&mut ftl, values, width)?,
                 _ => {
-                    let keys = ["log_superblocks", "unit", "unit_reads", "stream_after"];
-                    ftl.goes_with(&keys, "mapping `hybrid`");
-                    let (unit, unit_reads) = (Bytes(512), UnitReads::Together);
-                    HybridSpec { width, log_superblocks: 0, unit, unit_reads, stream_after: 0 }
+                    ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
+                    HybridSpec {
+                        width,
+                        log_superblocks: 0,
+                        unit: Bytes(512),
+                        unit_reads: UnitReads::Together,
+                        blocks_per_log: 1,
+                        log_opens: LogOpens::Empty,
+                        merge_together: 1,
+                        stream_after: 0,
+                    }
                 }
             })
         }
@@ -203,6 +225,17 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
     ftl.finish()?;
     Ok(spec)
 }
+
+/// What only a drive with logs can say.
+const OF_LOGS: [&str; 7] = [
+    "log_superblocks",
+    "unit",
+    "unit_reads",
+    "blocks_per_log",
+    "log_opens",
+    "merge_together",
+    "stream_after",
+];
 
 fn decode_hybrid(
     ftl: &mut Section<'_>,
@@ -216,10 +249,29 @@ fn decode_hybrid(
         0 => UnitReads::Together,
         _ => UnitReads::OneByOne,
     };
+    let blocks = |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "ftl", key, 1..17);
+    let blocks_per_log = values.optional(ftl, "blocks_per_log", 1, blocks)?;
+    let log_opens = match values.choice_or(ftl, "ftl", "log_opens", &["empty", "in-place"], 0)? {
+        0 => LogOpens::Empty,
+        _ => LogOpens::InPlace,
+    };
+    let most = log_superblocks + 1;
+    let together =
+        |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "ftl", key, 1..most);
+    let merge_together = values.optional(ftl, "merge_together", 1, together)?;
     let count =
         |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "ftl", key, 0..65_537);
     let stream_after = values.optional(ftl, "stream_after", 0, count)?;
-    Ok(HybridSpec { width, log_superblocks, unit, unit_reads, stream_after })
+    Ok(HybridSpec {
+        width,
+        log_superblocks,
+        unit,
+        unit_reads,
+        blocks_per_log,
+        log_opens,
+        merge_together,
+        stream_after,
+    })
 }
 
 fn decode_collection(

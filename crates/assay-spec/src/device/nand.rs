@@ -22,7 +22,8 @@ pub struct NandSpec {
     pub pages_per_block: u32,
     /// Data bytes of a page.
     pub page: Bytes,
-    /// Cell to register (tR).
+    /// Cell to register (tR). This and the next three are until the controller sees that the chip
+    /// is ready.
     pub read: Nanos,
     /// Register to cell (tPROG); with `program_slow`, of the fast pages.
     pub program: Nanos,
@@ -85,6 +86,10 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
     let program = values.time(&mut s, "nand", "program")?;
     let program_slow = values
         .optional(&mut s, "program_slow", program, |values, s, key| values.time(s, "nand", key))?;
+    let erase = values.time(&mut s, "nand", "erase")?;
+    let poll =
+        values.optional(&mut s, "poll", Nanos(1), |values, s, key| values.time(s, "nand", key))?;
+    let seen = |busy: Nanos| Nanos(busy.0.next_multiple_of(poll.0.max(1)));
     let spec = NandSpec {
         channels,
         dies_per_channel,
@@ -93,10 +98,10 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
         blocks_per_plane,
         pages_per_block,
         page,
-        read,
-        program,
-        program_slow,
-        erase: values.time(&mut s, "nand", "erase")?,
+        read: seen(read),
+        program: seen(program),
+        program_slow: seen(program_slow),
+        erase: seen(erase),
         bus: values.rate(&mut s, "nand", "bus")?,
         cache_register: values.choice_or(&mut s, "nand", "cache_register", &["no", "yes"], 0)? == 1,
     };
@@ -109,4 +114,32 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
     }
     s.finish()?;
     Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decode::Source;
+    use crate::device::{DeviceKind, DeviceSpec};
+
+    #[test]
+    fn a_chip_is_ready_when_the_controller_looks() {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+        let text = bundled.expect("in the catalogue").text;
+        // Reads of 50 us, programs of 250, erases of 700.
+        let times = |poll: &str| {
+            let poll = format!("[nand]\npoll = {{ value = \"{poll}\", assumed = \"a test\" }}\n");
+            let text = text.replace("[nand]\n", &poll);
+            let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+            let DeviceKind::Ssd(ssd) = spec.expect("a drive").kind else { panic!("not flash") };
+            let nand = ssd.nand;
+            [nand.read, nand.program, nand.program_slow, nand.erase].map(|t| t.0 / 1000)
+        };
+        let own = times("1ns");
+        assert_eq!(times("0s"), own, "no time at all");
+        let reach = own.map(|t| t.next_multiple_of(80));
+        assert!(reach != own);
+        assert_eq!(times("80us"), reach);
+        assert_eq!(times(&format!("{}us", own[0])), own.map(|t| t.next_multiple_of(own[0])));
+        assert_eq!(times(&format!("{}ns", own[0] * 1000 - 1))[0], (own[0] * 2000 - 2) / 1000);
+    }
 }

@@ -173,7 +173,9 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
         }
         // Logs may all belong to one group of planes; a stream and a merge take one more each, and
         // the last superblock of each group may be half empty.
-        FtlSpec::Hybrid(hybrid) => stripe * u64::from(hybrid.log_superblocks + 3),
+        FtlSpec::Hybrid(hybrid) => {
+            stripe * u64::from(hybrid.log_superblocks * hybrid.blocks_per_log + 3)
+        }
     };
     if nand.raw() >= capacity + overhead {
         return Ok(());

@@ -7,20 +7,24 @@
 //! superblock written from its first page on, goes in order into a new superblock that takes the
 //! old one's place when it is complete; its pages wait in the registers and are programmed a stripe
 //! at a time, when all of it is loaded. Anything else goes to the *log* of its superblock, in units
-//! of `unit` pages whose other pages are read first. When there is no log left, or one is full, the
-//! log longest unused is *merged*: the newest copy of each page is copied to a new superblock, then
-//! the old ones are erased. Without logs (`mapping = "block"`) every write begins a stream where it
-//! is, after the pages before it have been copied: block mapping with replacement blocks.
+//! of `unit` pages whose other pages are read first. A log may open with copies of the pages before
+//! what is written, as a stream does, and go on in further superblocks when it is full. When no log
+//! is left, or one can have no more, those longest unused are *merged*, one or some at a time: the
+//! newest copy of each page is copied to a new superblock, then the old ones are erased. Without
+//! logs (`mapping = "block"`) every write begins a stream where it is, after the pages before it
+//! have been copied: block mapping with replacement blocks.
 //!
 //! *Invariants.* A physical superblock is data, log, stream or free. Pages of a block are
 //! programmed in order, except that a log or stream may end before its block does.
 
 mod shape;
+#[cfg(test)]
+mod tests;
 mod unit;
 
 use super::{Ftl, NONE};
 use crate::nand::{Cause, IN_CELLS, Nand, Spot};
-use assay_spec::device::{HybridSpec, NandSpec, UnitReads};
+use assay_spec::device::{HybridSpec, LogOpens, NandSpec, UnitReads};
 use shape::{Place, Shape};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -42,6 +46,9 @@ pub(crate) struct Hybrid {
     held: Vec<u32>,
     /// How the rest of a unit is read.
     unit_reads: UnitReads,
+    blocks_per_log: u32,
+    log_opens: LogOpens,
+    merge_together: usize,
     /// Writes in a row, each where the last one ended, that make a stream; and how many there were.
     stream_after: u32,
     in_a_row: u32,
@@ -54,11 +61,20 @@ pub(crate) struct Hybrid {
 #[derive(Clone, Debug)]
 struct Log {
     superblock: u32,
-    block: u32,
-    /// Next page of its block on each plane.
+    /// Its physical superblocks, the oldest first.
+    blocks: Vec<u32>,
+    /// Next page on each plane, counted through the blocks.
     next: Vec<u16>,
-    /// Where in its plane's block the newest copy of each page is.
+    /// Where on its plane the newest copy of each page is, counted likewise.
     index: Vec<u16>,
+}
+
+impl Log {
+    fn spot(&self, shape: &Shape, place: Place, index: u16) -> Spot {
+        let (block, page) =
+            (u32::from(index) / shape.pages_per_block, u32::from(index) % shape.pages_per_block);
+        shape.spot(place, self.blocks[block as usize], page)
+    }
 }
 
 /// No copy in a log.
@@ -108,6 +124,9 @@ impl Hybrid {
             stream: None,
             held: Vec::new(),
             unit_reads: spec.unit_reads,
+            blocks_per_log: spec.blocks_per_log,
+            log_opens: spec.log_opens,
+            merge_together: spec.merge_together as usize,
             stream_after: spec.stream_after,
             in_a_row: 0,
             last_end: NONE,
@@ -139,10 +158,9 @@ impl Hybrid {
         if !self.written[page as usize] {
             return None;
         }
-        let logged =
-            self.log(place.superblock).map(|log| (log.block, log.index[place.offset as usize]));
+        let logged = self.log(place.superblock).map(|log| (log, log.index[place.offset as usize]));
         match logged.filter(|(_, index)| *index != NOT_HERE) {
-            Some((block, index)) => Some(self.shape.spot(place, block, u32::from(index))),
+            Some((log, index)) => Some(log.spot(&self.shape, place, index)),
             None => {
                 let block = Some(self.data[place.superblock as usize]).filter(|b| *b != NONE)?;
                 Some(self.shape.spot(place, block, place.offset / self.shape.width))
@@ -168,7 +186,9 @@ impl Hybrid {
         if let Some(index) = self.logs.iter().position(|log| log.superblock == superblock)
             && let Some(log) = self.logs.remove(index)
         {
-            self.erase(nand, superblock, log.block);
+            for block in log.blocks {
+                self.erase(nand, superblock, block);
+            }
         }
         let old = std::mem::replace(&mut self.data[superblock as usize], block);
         if old != NONE {
@@ -217,13 +237,15 @@ impl Hybrid {
         spot.plane
     }
 
-    /// Makes sure that the superblock has a log with room for a unit.
-    fn log_for(&mut self, nand: &mut Nand, superblock: u32) -> usize {
+    /// Makes sure that the superblock of `place` has a log with room for a unit.
+    fn log_for(&mut self, nand: &mut Nand, place: Place) -> usize {
+        let superblock = place.superblock;
         let found = self.logs.iter().position(|log| log.superblock == superblock);
         if let Some(index) = found {
             // A unit may have more pages than there are planes.
             let most = self.unit.div_ceil(self.shape.width);
-            let room = |next: &u16| u32::from(*next) + most <= self.shape.pages_per_block;
+            let pages = self.shape.pages_per_block * self.blocks_per_log;
+            let room = |next: &u16| u32::from(*next) + most <= pages;
             let full = !self.logs[index].next.iter().all(room);
             if !full {
                 // It is now the one used last.
@@ -233,19 +255,36 @@ impl Hybrid {
                 return self.logs.len() - 1;
             }
             self.merge(nand, superblock);
-        } else if self.logs.len() >= self.log_limit
-            && let Some(oldest) = self.logs.front().map(|log| log.superblock)
-        {
-            self.merge(nand, oldest);
+        } else if self.logs.len() >= self.log_limit {
+            let oldest = self.logs.iter().take(self.merge_together);
+            for superblock in oldest.map(|log| log.superblock).collect::<Vec<u32>>() {
+                self.merge(nand, superblock);
+            }
         }
+        self.open_log(nand, place);
+        self.logs.len() - 1
+    }
+
+    /// Opens a log for what is written at `place`.
+    fn open_log(&mut self, nand: &mut Nand, place: Place) {
+        let Place { superblock, offset } = place;
         let block = self.take_free(superblock);
+        let before = match self.log_opens {
+            LogOpens::Empty => 0,
+            LogOpens::InPlace => offset - offset % self.unit,
+        };
+        self.copy(nand, superblock, block, 0..before);
+        let width = self.shape.width;
+        let first = superblock * self.shape.pages();
+        let copied = |offset: u32| offset < before && self.written[(first + offset) as usize];
+        let index = |offset: u32| if copied(offset) { (offset / width) as u16 } else { NOT_HERE };
+        let next = (0..width).map(|plane| (before + width - 1 - plane) / width);
         self.logs.push_back(Log {
             superblock,
-            block,
-            next: vec![0; self.shape.width as usize],
-            index: vec![NOT_HERE; self.shape.pages() as usize],
+            blocks: vec![block],
+            next: next.map(|page| page as u16).collect(),
+            index: (0..self.shape.pages()).map(index).collect(),
         });
-        self.logs.len() - 1
     }
 
     /// Full merge: the newest copies of all pages go to a new superblock.
@@ -262,19 +301,22 @@ impl Hybrid {
 
     /// The next place of a page in its log.
     fn append(&mut self, log: usize, place: Place) -> Spot {
+        let index = self.logs[log].next[(place.offset % self.shape.width) as usize];
+        if u32::from(index) == self.logs[log].blocks.len() as u32 * self.shape.pages_per_block {
+            let block = self.take_free(place.superblock);
+            self.logs[log].blocks.push(block);
+        }
         let log = &mut self.logs[log];
-        let next = &mut log.next[(place.offset % self.shape.width) as usize];
-        let index = *next;
-        *next += 1;
+        log.next[(place.offset % self.shape.width) as usize] += 1;
         log.index[place.offset as usize] = index;
-        self.shape.spot(place, log.block, u32::from(index))
+        log.spot(&self.shape, place, index)
     }
 
     /// A page out of order: it goes to its log. What of its unit the run leaves out is read before
     /// and follows it, while the host has its answer.
     fn write_to_log(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32 {
         let place = self.shape.place(page);
-        let log = self.log_for(nand, place.superblock);
+        let log = self.log_for(nand, place);
         let rest = match page == self.unit_of(page).start.max(run.start) {
             true => self.rest_of_unit(page, run),
             false => Vec::new(),
@@ -355,7 +397,9 @@ impl Ftl for Hybrid {
         for (superblock, block) in self.data.iter().enumerate().filter(|(_, b)| **b != NONE) {
             claim(group(superblock as u32), *block);
         }
-        self.logs.iter().for_each(|log| claim(group(log.superblock), log.block));
+        for log in &self.logs {
+            log.blocks.iter().for_each(|block| claim(group(log.superblock), *block));
+        }
         self.stream.iter().for_each(|stream| claim(group(stream.superblock), stream.block));
         for (group, free) in self.free.iter().enumerate() {
             free.iter().for_each(|block| claim(group as u32, *block));

@@ -1,0 +1,85 @@
+//! What logs cost, to the nanosecond, on the drive `ssd-l` with a unit of a page.
+
+use crate::drive::Drive;
+use crate::ssd::build;
+use assay_spec::catalog::{DEVICES, find};
+use assay_spec::decode::Source;
+use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec, HybridSpec, LogOpens};
+use assay_spec::{Bytes, Nanos, Op, Request};
+
+const PAGE: u64 = 4096;
+const PLANES: u64 = 32;
+const ROWS: u64 = 128;
+const COPY: Nanos = Nanos(860_000);
+const ERASE: Nanos = Nanos(1_500_000);
+
+/// The drive, filled, as this changes its layer, which has logs that open empty, of one block each,
+/// and merges one at a time.
+fn drive(change: impl FnOnce(&mut HybridSpec)) -> Box<dyn Drive + Send> {
+    let bundled = find(DEVICES, "ssd-l").unwrap();
+    let device = DeviceSpec::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
+    let DeviceKind::Ssd(mut ssd) = device.kind else { panic!("ssd-l is flash") };
+    let FtlSpec::Hybrid(layer) = &mut ssd.ftl else { panic!("ssd-l has logs") };
+    layer.unit = Bytes(PAGE);
+    (layer.blocks_per_log, layer.log_opens, layer.merge_together) = (1, LogOpens::Empty, 1);
+    change(layer);
+    build(&ssd, device.link, device.capacity, true)
+}
+
+/// Writes a page of a superblock alone, a second after the last: how long it takes.
+fn write(drive: &mut dyn Drive, now: &mut Nanos, superblock: u64, page: u64) -> Nanos {
+    *now += Nanos::from_secs(1);
+    let offset = Bytes((superblock * PLANES * ROWS + page) * PAGE);
+    drive.submit(*now, Request { tag: 0, op: Op::Write, offset, length: Bytes(PAGE) });
+    let mut done = Vec::new();
+    while done.is_empty() {
+        drive.run(Nanos::NEVER, &mut done);
+    }
+    done[0].at - *now
+}
+
+#[test]
+fn a_log_that_opens_in_place_copies_the_rows_before() {
+    let (mut empty, mut in_place) = (drive(|_| {}), drive(|d| d.log_opens = LogOpens::InPlace));
+    for (superblock, row) in [(3, 1), (4, 10), (5, ROWS - 1)] {
+        let (now, page) = (Nanos::from_secs(superblock), row * PLANES);
+        let alone = write(&mut *empty, &mut now.clone(), superblock, page);
+        let opened = write(&mut *in_place, &mut now.clone(), superblock, page);
+        assert_eq!(opened - alone, COPY * row, "row {row}");
+    }
+    // Which is done once.
+    let mut now = Nanos::from_secs(10);
+    let again = write(&mut *in_place, &mut now.clone(), 4, 10 * PLANES);
+    assert_eq!(again, write(&mut *empty, &mut now, 4, 10 * PLANES));
+}
+
+#[test]
+fn logs_are_merged_so_many_at_a_time() {
+    let merges = |together| {
+        let mut drive = drive(|d| (d.log_superblocks, d.merge_together) = (4, together));
+        let mut now = Nanos::ZERO;
+        let took: Vec<Nanos> =
+            (0..12).map(|n| write(&mut *drive, &mut now, n, PLANES + n)).collect();
+        let alone = took[0];
+        took.into_iter().map(|t| t - alone).collect::<Vec<Nanos>>()
+    };
+    // Every row is copied, then the log and the old data are erased.
+    let merge = COPY * ROWS + ERASE * 2;
+    let one = [vec![Nanos::ZERO; 4], vec![merge; 8]].concat();
+    assert_eq!(merges(1), one);
+    let none = Nanos::ZERO;
+    let three =
+        [vec![none; 4], vec![merge * 3, none, none, merge * 3, none, none], vec![merge * 3, none]];
+    assert_eq!(merges(3), three.concat());
+}
+
+#[test]
+fn a_log_is_full_when_its_last_block_is() {
+    for blocks in [1, 2, 3] {
+        let mut drive = drive(|d| d.blocks_per_log = blocks);
+        let mut now = Nanos::ZERO;
+        let slow = |took: &Nanos| *took > COPY * ROWS;
+        let first = (0..4 * ROWS).position(|_| slow(&write(&mut *drive, &mut now, 7, PLANES)));
+        assert_eq!(first, Some(blocks as usize * ROWS as usize), "{blocks} blocks");
+    }
+}
