@@ -374,6 +374,7 @@ impl<'w> Machine<'w> {
     fn kick(&mut self, disk: usize) -> Result<()> {
         let now = self.time()?;
         let before = self.free_until();
+        self.links[disk].session.look()?;
         while let Some((ticket, request)) = self.links[disk].session.take()? {
             let memory = self.links[disk].session.memory();
             self.disks.submit(now, disk, ticket, &request, memory)?;

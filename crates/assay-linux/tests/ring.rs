@@ -1,7 +1,7 @@
 //! A request through the ring and back, as an honest kernel sends it.
 
 use assay_linux::vhost::block::{Ask as BlockAsk, Status};
-use assay_linux::vhost::message::{Ask, Region};
+use assay_linux::vhost::message::{Ask, Malformed, Region};
 use assay_linux::vhost::session::Session;
 use assay_spec::{Bytes, Op};
 use std::fs::File;
@@ -48,6 +48,7 @@ fn a_read_is_taken_and_given_back_once() {
     let memory = tempfile::tempfile().unwrap();
     memory.set_len(MEMORY).unwrap();
     let mut session = session(&memory);
+    session.look().unwrap();
     assert!(session.take().unwrap().is_none(), "an empty ring");
     put(&memory, 0x4000, &0_u32.to_le_bytes());
     put(&memory, 0x4008, &100_u64.to_le_bytes());
@@ -57,7 +58,9 @@ fn a_read_is_taken_and_given_back_once() {
     put(&memory, 0x1004, &3_u16.to_le_bytes());
     put(&memory, 0x1002, &1_u16.to_le_bytes());
     put(&memory, 0x6000, &[0xff]);
+    session.look().unwrap();
     let (ticket, request) = session.take().unwrap().expect("one request");
+    session.look().unwrap();
     assert!(session.take().unwrap().is_none(), "only one");
     assert!(matches!(&request.ask, BlockAsk::Read(pieces) if pieces.len() == 1));
     let operations = request.operations(Bytes::GIB).expect("within");
@@ -78,10 +81,35 @@ fn a_read_is_taken_and_given_back_once() {
 }
 
 #[test]
+fn all_new_requests_are_taken_in_order_around_the_end_of_the_ring() {
+    let memory = tempfile::tempfile().unwrap();
+    memory.set_len(MEMORY).unwrap();
+    let mut session = session(&memory);
+    describe(&memory, 0, 0x4000, 16, 1, 1);
+    describe(&memory, 1, 0x6000, 1, 2, 0);
+    for entry in 0..8 {
+        put(&memory, 0x1004 + 2 * entry, &0_u16.to_le_bytes());
+    }
+    let mut taken = |index: u16| {
+        put(&memory, 0x1002, &index.to_le_bytes());
+        session.look()?;
+        let mut count = 0;
+        while session.take()?.is_some() {
+            count += 1;
+        }
+        Ok::<_, Malformed>(count)
+    };
+    assert_eq!(taken(5).unwrap(), 5);
+    assert_eq!(taken(5).unwrap(), 0);
+    assert_eq!(taken(11).unwrap(), 6, "past the end of the ring");
+    assert!(taken(40).is_err(), "more than it has");
+}
+
+#[test]
 fn memory_that_was_cut_off_is_an_error() {
     let memory = tempfile::tempfile().unwrap();
     memory.set_len(MEMORY).unwrap();
     let mut session = session(&memory);
     memory.set_len(0).unwrap();
-    assert!(session.take().is_err());
+    assert!(session.look().is_err());
 }

@@ -8,6 +8,7 @@
 
 use super::memory::Memory;
 use super::message::{Malformed, wide, word};
+use std::collections::VecDeque;
 
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
@@ -38,8 +39,11 @@ pub struct Ring {
     pub places: Option<[u64; 3]>,
     /// Whether requests are taken.
     pub is_enabled: bool,
-    /// The next available entry to look at.
+    /// The next available entry to take.
     pub next: u16,
+    /// Heads of requests that were seen and not yet taken, and the descriptors as they were then.
+    new: VecDeque<u16>,
+    descriptors: Vec<u8>,
     used: u16,
 }
 
@@ -47,6 +51,7 @@ impl Ring {
     /// The ring begins anew at this entry.
     pub fn restart(&mut self, base: u16) {
         (self.next, self.used) = (base, base);
+        self.new.clear();
     }
 
     fn places(&self) -> Result<[u64; 3], Malformed> {
@@ -56,39 +61,48 @@ impl Ring {
             .ok_or_else(|| Malformed("a ring that is not set up".into()))
     }
 
-    /// Takes the next request: its head and its pieces.
-    pub fn take(&mut self, memory: &Memory) -> Result<Option<(u16, Vec<Piece>)>, Malformed> {
+    /// Looks for new requests.
+    pub fn look(&mut self, memory: &Memory) -> Result<(), Malformed> {
         let [descriptors, _, available] = self.places()?;
-        let index = u16::from_le_bytes(memory.array(add(available, 2)?)?);
-        if index == self.next {
-            return Ok(None);
-        }
-        if index.wrapping_sub(self.next) > self.length {
+        // All entries in one go, and all descriptors: a call to the system costs more than copying.
+        let mut bytes = vec![0; 2 + 2 * usize::from(self.length)];
+        memory.read(add(available, 2)?, &mut bytes)?;
+        let entry = |at: usize| u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]);
+        let seen = self.next.wrapping_add(self.new.len() as u16);
+        let new = entry(0).wrapping_sub(seen);
+        if usize::from(new) + self.new.len() > usize::from(self.length) {
             return Err(Malformed("more requests than the ring has entries".into()));
         }
-        let entry = u64::from(self.next % self.length);
-        let head = u16::from_le_bytes(memory.array(add(available, 4 + 2 * entry)?)?);
-        self.next = self.next.wrapping_add(1);
-        Ok(Some((head, self.chain(memory, descriptors, head)?)))
+        let at = |n: u16| usize::from(seen.wrapping_add(n) % self.length);
+        self.new.extend((0..new).map(|n| entry(1 + at(n))));
+        if new > 0 {
+            self.descriptors.resize(usize::from(self.length) * DESCRIPTOR, 0);
+            memory.read(descriptors, &mut self.descriptors)?;
+        }
+        Ok(())
     }
 
-    fn chain(&self, memory: &Memory, table: u64, head: u16) -> Result<Vec<Piece>, Malformed> {
+    /// Takes the next request of those that were seen: its head and its pieces.
+    pub fn take(&mut self, memory: &Memory) -> Result<Option<(u16, Vec<Piece>)>, Malformed> {
+        let Some(head) = self.new.pop_front() else { return Ok(None) };
+        self.next = self.next.wrapping_add(1);
+        Ok(Some((head, self.chain(memory, head)?)))
+    }
+
+    fn chain(&self, memory: &Memory, head: u16) -> Result<Vec<Piece>, Malformed> {
         let mut pieces = Vec::new();
-        let (mut table, mut length, mut index) = (table, usize::from(self.length), head);
+        let mut index = usize::from(head);
         let mut indirect: Option<Vec<u8>> = None;
         let (mut total, mut count) = (0, 0);
         loop {
             count += 1;
-            if usize::from(index) >= length || count > CHAIN_MAX {
-                return Err(Malformed(format!("descriptor {index} of {length}")));
-            }
-            let at = usize::from(index) * DESCRIPTOR;
-            let bytes: [u8; DESCRIPTOR] = match &indirect {
-                Some(table) => table[at..at + DESCRIPTOR].try_into().expect("as long"),
-                None => memory.array(add(table, at as u64)?)?,
-            };
-            let guest = wide(&bytes, 0).expect("there");
-            let size = word(&bytes, 8).expect("there");
+            let table = indirect.as_ref().unwrap_or(&self.descriptors);
+            let bytes = table.chunks_exact(DESCRIPTOR).nth(index);
+            let bytes = bytes.filter(|_| count <= CHAIN_MAX).ok_or_else(|| {
+                Malformed(format!("descriptor {index} of {}", table.len() / DESCRIPTOR))
+            })?;
+            let guest = wide(bytes, 0).expect("there");
+            let size = word(bytes, 8).expect("there");
             let flags = u16::from_le_bytes([bytes[12], bytes[13]]);
             let next = u16::from_le_bytes([bytes[14], bytes[15]]);
             if flags & INDIRECT != 0 {
@@ -98,7 +112,7 @@ impl Ring {
                 }
                 let mut bytes = vec![0; count * DESCRIPTOR];
                 memory.read(guest, &mut bytes)?;
-                (table, length, index, indirect) = (guest, count, 0, Some(bytes));
+                (index, indirect) = (0, Some(bytes));
                 continue;
             }
             total += u64::from(size);
@@ -109,7 +123,7 @@ impl Ring {
             if flags & NEXT == 0 {
                 return Ok(pieces);
             }
-            index = next;
+            index = usize::from(next);
         }
     }
 

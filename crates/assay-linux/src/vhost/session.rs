@@ -138,10 +138,18 @@ impl Session {
         if ring == 0 { Ok(()) } else { Err(Malformed(format!("ring {ring} of one"))) }
     }
 
-    /// Takes the next request of the ring.
+    /// Looks into the ring for new requests.
     ///
     /// # Errors
-    /// If the ring or the request make no sense; the conversation is over.
+    /// If the ring makes no sense; the conversation is over.
+    pub fn look(&mut self) -> Result<(), Malformed> {
+        if self.ring.is_enabled { self.ring.look(&self.memory) } else { Ok(()) }
+    }
+
+    /// Takes the next request of those that were seen.
+    ///
+    /// # Errors
+    /// If the request makes no sense; the conversation is over.
     pub fn take(&mut self) -> Result<Option<(Ticket, BlockRequest)>, Malformed> {
         if !self.ring.is_enabled {
             return Ok(None);
