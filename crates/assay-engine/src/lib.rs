@@ -15,5 +15,6 @@ pub mod run;
 pub mod safety;
 pub mod target;
 pub mod timeline;
+pub mod trace;
 
 pub use error::{Error, ErrorKind, Result};

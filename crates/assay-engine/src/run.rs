@@ -118,7 +118,7 @@ impl Run {
 
     /// Creates `directory` and runs every cell.
     pub fn start(&self, directory: &Path, observer: &dyn Observer) -> Result<Vec<CellRecord>> {
-        let _lock = create_run_directory(directory)?;
+        let _lock = create_directory(directory, &["log", "series"])?;
         write_json(&directory.join("run.json"), &self.record)?;
         self.run_cells(directory, Vec::new(), observer)
     }
@@ -289,8 +289,9 @@ fn holds_something(directory: &Path) -> bool {
     })
 }
 
-/// Makes the directory, or takes an empty one; locked from before it is looked into.
-fn create_run_directory(directory: &Path) -> Result<File> {
+/// Makes a directory with `subs` in it, or takes an empty one; locked from before it is looked
+/// into.
+pub(crate) fn create_directory(directory: &Path, subs: &[&str]) -> Result<File> {
     let not_writable = |e: std::io::Error| {
         Error::environment(
             "out-not-writable",
@@ -318,7 +319,7 @@ fn create_run_directory(directory: &Path) -> Result<File> {
             "a run would replace files in it: choose another `--out`",
         ));
     }
-    for sub in ["log", "series"] {
+    for sub in subs {
         std::fs::create_dir_all(directory.join(sub)).map_err(not_writable)?;
     }
     Ok(lock)

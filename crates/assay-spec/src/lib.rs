@@ -21,6 +21,7 @@ pub mod record;
 pub mod request;
 pub mod seed;
 pub mod steady;
+pub mod trace;
 pub mod units;
 
 pub use diagnostic::{Diagnostic, Kind};

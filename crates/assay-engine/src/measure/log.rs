@@ -6,16 +6,21 @@
 //! completion. Columns: `docs/run-directory.md`. The file appears under its name only when it is
 //! whole.
 
+mod read;
+mod row;
+
+pub use read::{Log, read};
+pub use row::{Columns, Row};
+
 use super::Sample;
 use crate::error::{Error, Result};
 use crate::run::publish;
-use assay_spec::{Bytes, Nanos, Op};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::data_type::{Int32Type, Int64Type};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
+use row::Room;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,40 +32,28 @@ const CHUNK_ROWS: usize = 1 << 17;
 /// Chunks there are: one being filled, the others on their way.
 const CHUNKS: usize = 3;
 
-const SCHEMA: &str = "message request {
-    required int64 submit_ns;
-    required int64 complete_ns;
-    required int64 offset;
-    required int32 length;
-    required int32 op;
-    required int32 job;
-    required int32 error;
-}";
-
-type Chunk = Vec<Sample>;
-
 /// Writes a log beside the measurement.
-pub struct LogWriter {
-    chunk: Chunk,
-    full: SyncSender<Chunk>,
-    empty: Receiver<Chunk>,
+pub struct LogWriter<R = Sample> {
+    chunk: Vec<R>,
+    full: SyncSender<Vec<R>>,
+    empty: Receiver<Vec<R>>,
     writer: JoinHandle<parquet::errors::Result<File>>,
     partial: PathBuf,
     path: PathBuf,
 }
 
-impl LogWriter {
+impl<R: Row> LogWriter<R> {
     /// Begins a log that will appear at `path`.
-    pub fn create(path: &Path) -> Result<LogWriter> {
+    pub fn create(path: &Path) -> Result<LogWriter<R>> {
         let partial = path.with_extension("parquet.partial");
         let file = File::create(&partial).map_err(|e| failed(&partial).caused_by(e))?;
-        let (full, to_write) = sync_channel::<Chunk>(CHUNKS);
-        let (give_back, empty) = sync_channel::<Chunk>(CHUNKS);
+        let (full, to_write) = sync_channel::<Vec<R>>(CHUNKS);
+        let (give_back, empty) = sync_channel::<Vec<R>>(CHUNKS);
         for _ in 1..CHUNKS {
             give_back.send(Vec::with_capacity(CHUNK_ROWS)).expect("the receiver is here");
         }
         let writer = std::thread::Builder::new().name("log".into()).spawn(move || {
-            let mut encoder = Encoder::new(file)?;
+            let mut encoder = Encoder::new(file, R::SCHEMA)?;
             for mut chunk in to_write {
                 encoder.write(&chunk)?;
                 chunk.clear();
@@ -76,8 +69,8 @@ impl LogWriter {
 
     /// Adds a row.
     #[inline]
-    pub fn push(&mut self, sample: Sample) {
-        self.chunk.push(sample);
+    pub fn push(&mut self, row: R) {
+        self.chunk.push(row);
         if self.chunk.len() == CHUNK_ROWS {
             self.hand_over();
         }
@@ -115,13 +108,12 @@ fn failed(path: &Path) -> Error {
 /// Encodes chunks as row groups.
 struct Encoder {
     file: SerializedFileWriter<File>,
-    wide: Vec<i64>,
-    narrow: Vec<i32>,
+    room: Room,
 }
 
 impl Encoder {
-    fn new(file: File) -> parquet::errors::Result<Encoder> {
-        let schema = Arc::new(parse_message_type(SCHEMA)?);
+    fn new(file: File, schema: &str) -> parquet::errors::Result<Encoder> {
+        let schema = Arc::new(parse_message_type(schema)?);
         let mut properties = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_2_0)
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
@@ -132,6 +124,9 @@ impl Encoder {
         for (column, encoding) in [
             ("submit_ns", Encoding::DELTA_BINARY_PACKED),
             ("complete_ns", Encoding::DELTA_BINARY_PACKED),
+            ("queue_ns", Encoding::DELTA_BINARY_PACKED),
+            ("insert_ns", Encoding::DELTA_BINARY_PACKED),
+            ("dispatch_ns", Encoding::DELTA_BINARY_PACKED),
             ("offset", Encoding::BYTE_STREAM_SPLIT),
         ] {
             properties = properties
@@ -139,30 +134,13 @@ impl Encoder {
                 .set_column_encoding(ColumnPath::from(column), encoding);
         }
         let file = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
-        Ok(Encoder { file, wide: Vec::new(), narrow: Vec::new() })
+        Ok(Encoder { file, room: Room::default() })
     }
 
-    fn write(&mut self, chunk: &[Sample]) -> parquet::errors::Result<()> {
-        let mut group = self.file.next_row_group()?;
-        for get in
-            [(|s: &Sample| s.submit.0) as fn(&Sample) -> u64, |s| s.complete.0, |s| s.offset.0]
-        {
-            self.wide.clear();
-            self.wide.extend(chunk.iter().map(|s| get(s) as i64));
-            wide_column(&mut group, &self.wide)?;
-        }
-        for get in [
-            (|s: &Sample| s.length.0 as i32) as fn(&Sample) -> i32,
-            |s| s.op as i32,
-            |s| s.job as i32,
-            |s| s.error,
-        ] {
-            self.narrow.clear();
-            self.narrow.extend(chunk.iter().map(get));
-            narrow_column(&mut group, &self.narrow)?;
-        }
-        group.close()?;
-        Ok(())
+    fn write<R: Row>(&mut self, chunk: &[R]) -> parquet::errors::Result<()> {
+        let mut columns = Columns::of(self.file.next_row_group()?, &mut self.room);
+        R::encode(chunk, &mut columns)?;
+        columns.close()
     }
 
     fn close(self) -> parquet::errors::Result<File> {
@@ -170,52 +148,18 @@ impl Encoder {
     }
 }
 
-fn wide_column(
-    group: &mut SerializedRowGroupWriter<'_, File>,
-    values: &[i64],
-) -> parquet::errors::Result<()> {
-    let mut column = group.next_column()?.expect("the schema has the column");
-    column.typed::<Int64Type>().write_batch(values, None, None)?;
-    column.close()
-}
-
-fn narrow_column(
-    group: &mut SerializedRowGroupWriter<'_, File>,
-    values: &[i32],
-) -> parquet::errors::Result<()> {
-    let mut column = group.next_column()?.expect("the schema has the column");
-    column.typed::<Int32Type>().write_batch(values, None, None)?;
-    column.close()
-}
-
-/// Reads a log back, for tests and tools; memory is that of the rows.
-pub fn read(path: &Path) -> Result<Vec<Sample>> {
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-    use parquet::record::RowAccessor;
-    let broken = |e: parquet::errors::ParquetError| {
-        Error::environment("log-unreadable", format!("{}: {e}", path.display()), "run it again")
-    };
-    let file = File::open(path).map_err(|e| failed(path).caused_by(e))?;
-    let reader = SerializedFileReader::new(file).map_err(broken)?;
-    let sample = |row: parquet::errors::Result<parquet::record::Row>| {
-        let row = row?;
-        Ok(Sample {
-            submit: Nanos(row.get_long(0)? as u64),
-            complete: Nanos(row.get_long(1)? as u64),
-            offset: Bytes(row.get_long(2)? as u64),
-            length: Bytes(row.get_int(3)? as u64),
-            op: Op::ALL[(row.get_int(4)? as usize).min(3)],
-            job: row.get_int(5)? as u32,
-            error: row.get_int(6)?,
-        })
-    };
-    let rows = reader.get_row_iter(None).map_err(broken)?;
-    rows.map(sample).collect::<parquet::errors::Result<Vec<Sample>>>().map_err(broken)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_spec::trace::TraceRow;
+    use assay_spec::{Bytes, Nanos, Op};
+
+    /// A row of a run's log as it is read.
+    fn plain(s: &Sample) -> TraceRow {
+        let Sample { submit, complete, offset, length, op, job, error } = *s;
+        let (queue, insert, dispatch) = (Nanos::NEVER, Nanos::NEVER, Nanos::NEVER);
+        TraceRow { submit, complete, queue, insert, dispatch, offset, length, op, job, error }
+    }
 
     #[test]
     fn what_is_written_is_read_back_in_bounded_size() {
@@ -236,9 +180,39 @@ mod tests {
         assert!(!path.exists(), "a log appears when it is whole");
         log.finish().expect("written");
         let read = read(&path).expect("read");
-        assert_eq!(read.len() as u64, rows);
-        assert!(read.iter().enumerate().all(|(i, s)| *s == sample(i as u64)));
+        assert!(!read.is_trace);
+        assert_eq!(read.rows.len() as u64, rows);
+        assert!(read.rows.iter().enumerate().all(|(i, r)| *r == plain(&sample(i as u64))));
         let size = path.metadata().expect("there").len();
         assert!(size <= rows * 16, "{} bytes a row", size as f64 / rows as f64);
+    }
+    #[test]
+    fn times_that_are_not_known_come_back_so() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("trace.parquet");
+        let mut log = LogWriter::create(&path).expect("created");
+        let maybe = |i: u64, of: u64| if i.is_multiple_of(of) { Nanos::NEVER } else { Nanos(i) };
+        let row = |i: u64| TraceRow {
+            submit: Nanos(i),
+            complete: Nanos(i + 5),
+            queue: maybe(i, 2),
+            insert: maybe(i, 3),
+            dispatch: maybe(i, 1),
+            offset: Bytes(i << 33),
+            length: Bytes(u64::from(u32::MAX) - i),
+            op: Op::ALL[i as usize % 4],
+            job: u32::MAX - i as u32,
+            error: i as i32,
+        };
+        (0..100).for_each(|i| log.push(row(i)));
+        log.finish().expect("written");
+        let read = read(&path).expect("read");
+        assert!(read.is_trace);
+        assert!(read.rows.iter().enumerate().all(|(i, r)| *r == row(i as u64)));
+        let text = std::fs::read(&path).expect("read");
+        for cut in [0, 3, 8, text.len() / 2, text.len() - 1] {
+            std::fs::write(&path, &text[..cut]).expect("written");
+            assert_eq!(super::read(&path).expect_err("cut").id, "log-unreadable");
+        }
     }
 }

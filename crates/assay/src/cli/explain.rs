@@ -92,6 +92,29 @@ const TOPICS: &[(&str, &str)] = &[
     ("not-written", "A file of the run directory could not be replaced; the old one stands."),
     ("device-lost", "The device was there when the run began and is not any more."),
     ("queue-overrun", "The workload keeps more requests in flight than the target has slots."),
+    (
+        "trace-malformed",
+        "A record or a line of a block trace is not what it should be, at the byte or the line and \
+         column that is named. An end in the middle of a record is told and no error.",
+    ),
+    (
+        "trace-unknown",
+        "What is imported is recognised by its content: blktrace's records by their magic number, \
+         in either byte order, text by a line that begins with a device, as `8,0`.",
+    ),
+    ("trace-empty", "There is nothing in the file."),
+    ("trace-missing", "No file, and no NAME.blktrace.N with something in it, has this name."),
+    ("trace-twice", "A file would be read twice, and each of its requests counted so."),
+    (
+        "trace-mixed",
+        "Records have the time since the machine began, text that since the trace did.",
+    ),
+    (
+        "trace-devices",
+        "One log is of one device: two devices have the same addresses. `--device` chooses.",
+    ),
+    ("trace-no-requests", "The trace has no event of a request, or none of the device."),
+    ("trace-unreadable", "A file of the trace, or the standard input, could not be read."),
     ("interrupted", "Ctrl-C. What was finished is kept; `assay resume DIR` goes on."),
 ];
 

@@ -10,6 +10,7 @@ mod resume;
 mod run;
 mod saved;
 mod timeline;
+mod trace;
 
 use crate::output::{Failure, Outcome};
 use assay_spec::catalog::STUDIES;
@@ -43,6 +44,8 @@ enum Verb {
     Explain(explain::Options),
     /// The real Linux kernel in virtual time on modelled drives
     Linux(linux::Options),
+    /// Block traces: blktrace and blkparse, read and shown
+    Trace(trace::Options),
 }
 
 /// What every verb takes.
@@ -98,6 +101,7 @@ pub fn run() -> Outcome {
         Verb::Resume(options) => resume::main(options),
         Verb::Explain(options) => explain::main(options),
         Verb::Linux(options) => linux::main(options),
+        Verb::Trace(options) => trace::main(options),
     }
 }
 
@@ -113,6 +117,7 @@ const VALUES: &[(&str, &str)] = &[
     ("--only", "targets with commas between, e.g. `--only sim:ssd-m,sim:ssd-l`"),
     ("--work", "a study or an experiment file, e.g. `--work quick`"),
     ("--workload", "the name of a workload, e.g. `--workload rnd-rd`"),
+    ("--device", "the numbers of a device, e.g. `--device 8,0`"),
     ("--import-disksim", "a file of DiskSim, e.g. `--import-disksim atlas_III.diskspecs`"),
 ];
 

@@ -284,7 +284,7 @@ fn check_expectation(source: Source<'_>, expectation: &Expectation) -> Decoded<(
     Err(error(start..start + name.len(), message, hint.unwrap_or_default()))
 }
 
-fn default_directory(study: &str, started: &str) -> PathBuf {
+pub(super) fn default_directory(study: &str, started: &str) -> PathBuf {
     let stamp: String = started.chars().filter(char::is_ascii_alphanumeric).collect();
     let base = format!("{study}-{stamp}");
     let numbered = (2..).map(|n| format!("{base}-{n}"));

@@ -1,0 +1,158 @@
+//! Logs read back, column by column; memory is that of the rows.
+
+use crate::error::{Error, Result};
+use assay_spec::trace::TraceRow;
+use assay_spec::{Bytes, Nanos, Op};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::schema::types::SchemaDescriptor;
+use std::fs::File;
+use std::path::Path;
+
+/// Columns that every log has.
+const REQUIRED: [&str; 7] = ["submit_ns", "complete_ns", "offset", "length", "op", "job", "error"];
+/// Columns that the log of a trace has beside them.
+const OPTIONAL: [&str; 3] = ["queue_ns", "insert_ns", "dispatch_ns"];
+
+/// A log.
+#[derive(Debug)]
+pub struct Log {
+    /// Its requests, in the order of their ends.
+    pub rows: Vec<TraceRow>,
+    /// Whether it says when requests were queued and dispatched, and so is of one device.
+    pub is_trace: bool,
+}
+
+/// Reads the log of a run or of a trace.
+///
+/// # Errors
+/// If it cannot be read, or is none.
+pub fn read(path: &Path) -> Result<Log> {
+    let file = File::open(path).map_err(|e| {
+        let text = format!("{} cannot be read", path.display());
+        Error::environment("log-unreadable", text, "check that it is there and its permissions")
+            .caused_by(e)
+    })?;
+    columns(file).map_err(|what| {
+        Error::usage(
+            "log-unreadable",
+            format!("{} is no request log: {what}", path.display()),
+            "logs lie in `log/` of a run directory; a block trace is read by `assay trace import`",
+        )
+    })
+}
+
+type Told<T> = std::result::Result<T, String>;
+
+fn told(e: ParquetError) -> String {
+    e.to_string()
+}
+
+fn columns(file: File) -> Told<Log> {
+    let reader = SerializedFileReader::new(file).map_err(told)?;
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let needed = REQUIRED.map(|name| place(schema, name).ok_or(format!("it has no column {name}")));
+    let mut required = [0; REQUIRED.len()];
+    for (place, needed) in required.iter_mut().zip(needed) {
+        *place = needed?;
+    }
+    let optional = OPTIONAL.map(|name| place(schema, name));
+    let mut rows = Vec::new();
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(told)?;
+        self::rows(group.as_ref(), required, optional, &mut rows)?;
+    }
+    Ok(Log { rows, is_trace: optional.iter().all(Option::is_some) })
+}
+
+/// Which column has a name.
+fn place(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
+    let flat = |c: &parquet::schema::types::ColumnDescPtr| {
+        c.name() == name && c.max_rep_level() == 0 && c.max_def_level() <= 1
+    };
+    schema.columns().iter().position(flat)
+}
+
+fn rows(
+    group: &dyn RowGroupReader,
+    required: [usize; REQUIRED.len()],
+    optional: [Option<usize>; OPTIONAL.len()],
+    rows: &mut Vec<TraceRow>,
+) -> Told<()> {
+    let count = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
+    let wide = |place| wide(group, place, count);
+    let narrow = |place| narrow(group, place, count);
+    let [submit, complete, offset, length, op, job, error] = required;
+    let (submit, complete, offset) = (wide(submit)?, wide(complete)?, wide(offset)?);
+    let (length, op) = (narrow(length)?, narrow(op)?);
+    let (job, error) = (narrow(job)?, narrow(error)?);
+    let mut times = Vec::new();
+    for place in optional {
+        times.push(place.map_or_else(|| Ok(vec![None; count]), wide)?);
+    }
+    rows.reserve(count);
+    for i in 0..count {
+        let missing = || "a column that must not has a null".to_owned();
+        let positive = |value: Option<i64>| {
+            let value = value.ok_or_else(missing)?;
+            u64::try_from(value).map_err(|_| format!("{value} is no time and no place"))
+        };
+        let time = |value: Option<i64>| match value {
+            Some(value) => positive(Some(value)).map(Nanos),
+            None => Ok(Nanos::NEVER),
+        };
+        let op = op[i].ok_or_else(missing)?;
+        let known = usize::try_from(op).ok().and_then(|op| Op::ALL.get(op));
+        let row = TraceRow {
+            submit: Nanos(positive(submit[i])?),
+            complete: Nanos(positive(complete[i])?),
+            queue: time(times[0][i])?,
+            insert: time(times[1][i])?,
+            dispatch: time(times[2][i])?,
+            offset: Bytes(positive(offset[i])?),
+            length: Bytes(u64::from(length[i].ok_or_else(missing)? as u32)),
+            op: *known.ok_or_else(|| format!("{op} is no kind of request"))?,
+            job: job[i].ok_or_else(missing)? as u32,
+            error: error[i].ok_or_else(missing)?,
+        };
+        if row.complete < row.submit {
+            return Err(format!("request {} ends before it begins", rows.len() + 1));
+        }
+        rows.push(row);
+    }
+    Ok(())
+}
+
+fn wide(group: &dyn RowGroupReader, place: usize, count: usize) -> Told<Vec<Option<i64>>> {
+    match group.get_column_reader(place).map_err(told)? {
+        ColumnReader::Int64ColumnReader(column) => values(column, count),
+        _ => Err("a column has not 64 bits".to_owned()),
+    }
+}
+
+fn narrow(group: &dyn RowGroupReader, place: usize, count: usize) -> Told<Vec<Option<i32>>> {
+    match group.get_column_reader(place).map_err(told)? {
+        ColumnReader::Int32ColumnReader(column) => values(column, count),
+        _ => Err("a column has not 32 bits".to_owned()),
+    }
+}
+
+fn values<T: DataType>(mut column: ColumnReaderImpl<T>, count: usize) -> Told<Vec<Option<T::T>>> {
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let mut rows = 0;
+    while rows < count {
+        let read = column.read_records(count - rows, Some(&mut levels), None, &mut values);
+        match read.map_err(told)?.0 {
+            0 => return Err("a column ends early".to_owned()),
+            read => rows += read,
+        }
+    }
+    // Without nulls there are no levels.
+    if levels.is_empty() {
+        return Ok(values.into_iter().map(Some).collect());
+    }
+    let mut values = values.into_iter();
+    Ok(levels.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect())
+}

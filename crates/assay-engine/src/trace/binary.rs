@@ -1,0 +1,191 @@
+//! Records of blktrace: 48 bytes, in the byte order of the machine that traced, and what follows.
+//!
+//! ```text
+//!  0 u32 magic and version   4 u32 sequence   8 u64 time, ns   16 u64 sector   24 u32 bytes
+//! 28 u32 action, categories 32 u32 process   36 u32 device     40 u32 cpu      44 u16 error
+//! 46 u16 bytes that follow
+//! ```
+
+use super::event::{Action, Event, Of, SECTORS_MAX};
+use assay_spec::Op;
+use assay_spec::trace::Device;
+
+/// Bytes of a record without what follows it.
+pub const RECORD: usize = 48;
+
+const MAGIC: u32 = 0x6561_7400;
+const VERSION: u32 = 7;
+
+/// What a category's bit says: `blktrace_api.h`.
+mod category {
+    pub const WRITE: u32 = 1 << 1;
+    pub const READ: u32 = 1;
+    pub const FLUSH: u32 = 1 << 2;
+    pub const COMMAND: u32 = 1 << 9;
+    pub const NOTIFY: u32 = 1 << 10;
+    pub const DISCARD: u32 = 1 << 13;
+}
+
+/// Set in an action if the number of a control group follows the record.
+const CGROUP: u32 = 1 << 8;
+
+/// The order of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Lowest first.
+    Little,
+    /// Highest first.
+    Big,
+}
+
+impl Order {
+    /// Its name in `trace.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Little => "little",
+            Order::Big => "big",
+        }
+    }
+}
+
+/// The byte order if a record of any version begins here.
+pub fn sniff(data: &[u8]) -> Option<Order> {
+    let first: [u8; 4] = data.get(..4)?.try_into().ok()?;
+    let is_magic = |word: u32| word & !0xff == MAGIC;
+    match (is_magic(u32::from_le_bytes(first)), is_magic(u32::from_be_bytes(first))) {
+        (true, _) => Some(Order::Little),
+        (_, true) => Some(Order::Big),
+        _ => None,
+    }
+}
+
+/// Why decoding stopped before the end of the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The last record goes on after the data.
+    Short,
+    /// There is enough for now.
+    Full,
+    /// Ftrace says that it lost so many events here.
+    Lost(u64),
+    /// What stands here is no record.
+    Broken(String),
+}
+
+/// Decodes records into `events`, up to `room` of them; says how many bytes they took and why it
+/// stopped.
+pub fn decode(data: &[u8], order: Order, events: &mut Vec<Event>, room: usize) -> (usize, Stop) {
+    match order {
+        Order::Little => records::<false>(data, events, room),
+        Order::Big => records::<true>(data, events, room),
+    }
+}
+
+fn records<const BIG: bool>(data: &[u8], events: &mut Vec<Event>, room: usize) -> (usize, Stop) {
+    let mut at = 0;
+    while events.len() < room {
+        let Some(record) = data.get(at..).and_then(<[u8]>::first_chunk::<RECORD>) else {
+            let stop = lost(data, &mut at).map_or(Stop::Short, Stop::Lost);
+            return (at, stop);
+        };
+        let magic = word::<BIG>(record, 0);
+        if magic != MAGIC | VERSION {
+            return match lost(data, &mut at) {
+                Some(count) => (at, Stop::Lost(count)),
+                None => (at, Stop::Broken(no_record(magic))),
+            };
+        }
+        let length = RECORD + usize::from(half::<BIG>(record, 46));
+        if data.len() - at < length {
+            return (at, Stop::Short);
+        }
+        let event = event::<BIG>(record);
+        if event.sector >= SECTORS_MAX && event.bytes > 0 && matches!(event.of, Of::Data(_)) {
+            let text = format!("block {} lies beyond every drive", event.sector);
+            return (at, Stop::Broken(text));
+        }
+        events.push(event);
+        at += length;
+    }
+    (at, Stop::Full)
+}
+
+#[inline]
+fn event<const BIG: bool>(record: &[u8; RECORD]) -> Event {
+    let (action, device) = (word::<BIG>(record, 28), word::<BIG>(record, 36));
+    let (categories, bytes) = (action >> 16, word::<BIG>(record, 24));
+    let number = (action & 0xffff & !CGROUP) as usize;
+    let action = match categories & category::NOTIFY {
+        0 if number < Action::Notify as usize => Action::ALL[number],
+        0 => Action::Unknown,
+        _ => Action::Notify,
+    };
+    Event {
+        time: long::<BIG>(record, 8),
+        sector: long::<BIG>(record, 16),
+        bytes,
+        device: Device { major: device >> 20, minor: device & 0xf_ffff },
+        sequence: word::<BIG>(record, 4),
+        cpu: word::<BIG>(record, 40),
+        process: word::<BIG>(record, 32),
+        // The kernel's negative errno, cut to 16 bits.
+        error: i32::from(half::<BIG>(record, 44) as i16).abs(),
+        action,
+        of: of(categories, bytes),
+    }
+}
+
+#[inline]
+fn of(categories: u32, bytes: u32) -> Of {
+    let is = |bit| categories & bit != 0;
+    if is(category::COMMAND) {
+        Of::Command
+    } else if is(category::DISCARD) {
+        Of::Data(Op::Trim)
+    } else if bytes == 0 && is(category::FLUSH) {
+        Of::Data(Op::Flush)
+    } else if is(category::WRITE) {
+        Of::Data(Op::Write)
+    } else if is(category::READ) {
+        Of::Data(Op::Read)
+    } else {
+        Of::Nothing
+    }
+}
+
+/// `CPU:1 [LOST 4579 EVENTS]`, which ftrace writes between records. Moves `at` behind it.
+fn lost(data: &[u8], at: &mut usize) -> Option<u64> {
+    let data = data.get(*at..)?;
+    let line = data.split(|c| *c == b'\n').next().filter(|line| line.len() < data.len().min(64))?;
+    let line = std::str::from_utf8(line).ok()?.strip_prefix("CPU:")?;
+    let (cpu, rest) = line.split_once(" [LOST ")?;
+    let count = rest.strip_suffix(" EVENTS]")?;
+    let count = cpu.parse::<u32>().ok().and_then(|_| count.parse().ok())?;
+    *at += "CPU:".len() + line.len() + "\n".len();
+    Some(count)
+}
+
+fn no_record(magic: u32) -> String {
+    if magic & !0xff == MAGIC {
+        return format!("a record of version {}, and only {VERSION} is known", magic & 0xff);
+    }
+    format!("no record begins here: {magic:#010x} stands where {:#010x} should", MAGIC | VERSION)
+}
+
+#[inline]
+fn long<const BIG: bool>(record: &[u8; RECORD], at: usize) -> u64 {
+    let bytes = record[at..at + 8].try_into().expect("eight bytes");
+    if BIG { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
+}
+
+#[inline]
+fn word<const BIG: bool>(record: &[u8; RECORD], at: usize) -> u32 {
+    let bytes = record[at..at + 4].try_into().expect("four bytes");
+    if BIG { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+}
+
+#[inline]
+fn half<const BIG: bool>(record: &[u8; RECORD], at: usize) -> u16 {
+    let bytes = record[at..at + 2].try_into().expect("two bytes");
+    if BIG { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+}

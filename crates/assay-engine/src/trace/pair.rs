@@ -1,0 +1,295 @@
+//! From events to requests.
+//!
+//! What is queued waits, by its first block; what is sent to the drive takes with it all that waits
+//! and lies in its range, one piece behind the other. So merges need no event of their own (the
+//! kernel has none for every kind), and a piece that is longer than what is sent stays with its
+//! rest: a split. A completion ends what was sent, whole or from its front. Where a device has no
+//! queue of its own (md, dm) there are no dispatches, and a completion ends what waits.
+
+use super::event::{Action, Event, Of};
+use super::open::{NEVER, Open, Table};
+use assay_spec::trace::{BLOCK, Happened, RequestCount, TraceRow, Unpaired};
+use assay_spec::{Bytes, Nanos, Op};
+
+/// Pairs the events of one device.
+#[derive(Default)]
+pub struct Pairing {
+    /// The trace's own time of its start.
+    start: u64,
+    waiting: Table,
+    flying: Table,
+    requests: [Count; Op::ALL.len()],
+    happened: Happened,
+    left: Left,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    requests: u64,
+    bytes: u64,
+    errors: u64,
+}
+
+/// Events that led to no request.
+#[derive(Default)]
+struct Left {
+    without_beginning: u64,
+    empty: u64,
+    not_flying: u64,
+    commands: u64,
+    given_up: u64,
+}
+
+impl Pairing {
+    /// A pairing of events after `start`.
+    pub fn new(start: u64) -> Pairing {
+        Pairing { start, ..Pairing::default() }
+    }
+
+    /// Takes the next event; gives `done` the requests that end with it.
+    #[inline]
+    pub fn take(&mut self, event: &Event, done: &mut impl FnMut(TraceRow)) {
+        if !event.action.is_of_request() {
+            return;
+        }
+        let op = match event.of {
+            Of::Data(op) => op,
+            Of::Command => {
+                self.left.commands += u64::from(event.action == Action::Complete);
+                return;
+            }
+            Of::Nothing => return,
+        };
+        match event.action {
+            Action::Queue if op == Op::Flush || event.bytes > 0 => {
+                self.waiting.push(Open { queue: event.time, ..open(op, event) });
+            }
+            Action::Insert if op == Op::Flush || event.bytes > 0 => self.insert(op, event),
+            Action::Issue if op == Op::Flush || event.bytes > 0 => self.issue(op, event),
+            Action::Requeue => self.requeue(op, event),
+            Action::Complete => self.complete(op, event, done),
+            _ => {}
+        }
+    }
+
+    /// Ftrace has lost events here: what is on its way may have ended unseen, and would be taken
+    /// for a later request of the same place.
+    pub fn forget(&mut self) {
+        self.left.given_up += self.waiting.clear() + self.flying.clear();
+    }
+
+    fn insert(&mut self, op: Op, event: &Event) {
+        let mut one = self.absorb(op, event).unwrap_or_else(|| open(op, event));
+        // What the driver sent back is put in again: the first time counts.
+        one.insert = one.insert.min(event.time);
+        self.waiting.push(one);
+    }
+
+    fn issue(&mut self, op: Op, event: &Event) {
+        let mut one = self.absorb(op, event).unwrap_or_else(|| open(op, event));
+        one.dispatch = event.time;
+        self.flying.push(one);
+    }
+
+    fn requeue(&mut self, op: Op, event: &Event) {
+        let place = place(op, event);
+        match self.flying.take(op, place, u64::from(event.bytes)) {
+            Some(one) => {
+                self.happened.requeued += 1;
+                self.waiting.push(Open { dispatch: NEVER, ..one });
+            }
+            None => self.left.not_flying += 1,
+        }
+    }
+
+    /// Everything that waits in an event's range, as one; none if nothing does.
+    fn absorb(&mut self, op: Op, event: &Event) -> Option<Open> {
+        if op == Op::Flush {
+            return self.absorb_flushes();
+        }
+        let (mut at, mut left) = (event.sector, u64::from(event.bytes));
+        let mut all: Option<Open> = None;
+        while left > 0 {
+            let Some(mut one) = self.waiting.take(op, at, left) else { break };
+            if one.bytes > left {
+                let sector = at + left / BLOCK.0;
+                let bytes = one.bytes - left;
+                self.waiting.push(Open { sector, bytes, ..one });
+                self.happened.split += 1;
+                one.bytes = left;
+            }
+            at += one.bytes / BLOCK.0;
+            left -= one.bytes;
+            all = Some(match all {
+                None => one,
+                Some(first) => {
+                    self.happened.merged += 1;
+                    joined(first, &one)
+                }
+            });
+        }
+        // The event knows best how long it is: some of it may not have been seen before.
+        all.map(|one| Open { bytes: u64::from(event.bytes), ..one })
+    }
+
+    /// One flush of the drive is enough for all that wait for one.
+    fn absorb_flushes(&mut self) -> Option<Open> {
+        let mut all = self.waiting.take(Op::Flush, 0, 0)?;
+        while let Some(one) = self.waiting.take(Op::Flush, 0, 0) {
+            self.happened.merged += 1;
+            all = joined(all, &one);
+        }
+        Some(all)
+    }
+
+    fn complete(&mut self, op: Op, event: &Event, done: &mut impl FnMut(TraceRow)) {
+        let (mut at, mut left) = (place(op, event), u64::from(event.bytes));
+        if left == 0 && op != Op::Flush {
+            // The end of a write whose data went before; with an error, nothing went.
+            match self.flying.take(op, at, 0).filter(|_| event.error != 0) {
+                Some(one) => self.end(one, event, done),
+                None => self.left.empty += 1,
+            }
+            return;
+        }
+        let mut any = false;
+        while let Some(mut one) = self.flying.take(op, at, left) {
+            any = true;
+            if one.bytes > left {
+                self.happened.partial += 1;
+                one.sector += left / BLOCK.0;
+                one.done += left;
+                one.bytes -= left;
+                self.flying.push(one);
+                return;
+            }
+            at += one.bytes / BLOCK.0;
+            left -= one.bytes;
+            self.end(one, event, done);
+            if left == 0 {
+                return;
+            }
+        }
+        // Of what goes on behind all that was dispatched, the dispatch is missing.
+        let waits = if any { None } else { self.absorb(op, event) };
+        match waits {
+            Some(one) => self.end(one, event, done),
+            None => self.left.without_beginning += 1,
+        }
+    }
+
+    fn end(&mut self, one: Open, event: &Event, done: &mut impl FnMut(TraceRow)) {
+        let known = [one.begun, one.queue, one.insert, one.dispatch];
+        // Clocks of processors may differ by a little: nothing ends before it began.
+        let latest = known.into_iter().filter(|time| *time != NEVER).max();
+        let end = event.time.max(latest.unwrap_or(0));
+        let since = |time: u64| match time {
+            NEVER => Nanos::NEVER,
+            time => Nanos(time.saturating_sub(self.start)),
+        };
+        let length = one.done + one.bytes;
+        let row = TraceRow {
+            submit: since(one.begun),
+            complete: since(end),
+            queue: since(one.queue),
+            insert: since(one.insert),
+            dispatch: since(one.dispatch),
+            offset: Bytes((one.sector * BLOCK.0).saturating_sub(one.done)),
+            length: Bytes(length),
+            op: one.op,
+            job: one.process,
+            error: event.error,
+        };
+        let count = &mut self.requests[one.op as usize];
+        count.requests += 1;
+        count.bytes += length;
+        count.errors += u64::from(event.error != 0);
+        self.happened.without_queue += u64::from(one.queue == NEVER);
+        self.happened.without_insert += u64::from(one.insert == NEVER);
+        self.happened.without_dispatch += u64::from(one.dispatch == NEVER);
+        done(row);
+    }
+
+    /// What came of it, with what is still on its way counted.
+    pub fn finish(self) -> (Vec<RequestCount>, Happened, Vec<Unpaired>) {
+        let Left { without_beginning, empty, not_flying, commands, given_up } = self.left;
+        let unpaired = [
+            (
+                "completed, never begun",
+                without_beginning,
+                "the trace does not have their beginning: it began later, or lost it",
+            ),
+            (
+                "dispatched, not completed",
+                self.flying.len(),
+                "the trace ended before, or lost their completion",
+            ),
+            (
+                "queued, not dispatched",
+                self.waiting.len(),
+                "the trace ended before, or lost their dispatch",
+            ),
+            (
+                "given up where events were lost",
+                given_up,
+                "they were on their way, and their end may be among what was lost",
+            ),
+            (
+                "requeued, not dispatched before",
+                not_flying,
+                "the trace does not have their dispatch",
+            ),
+            (
+                "completions of no bytes",
+                empty,
+                "the end of a write whose data had ended before: it waited for a flush",
+            ),
+            ("commands", commands, "they go to the drive as they are, and have no place on it"),
+        ];
+        let unpaired = unpaired.into_iter().filter(|(_, count, _)| *count > 0);
+        let unpaired = unpaired.map(|(what, count, why)| Unpaired {
+            what: what.to_owned(),
+            count,
+            why: why.to_owned(),
+        });
+        let requests = Op::ALL.into_iter().zip(self.requests).filter(|(_, c)| c.requests > 0);
+        let requests = requests.map(|(op, count)| RequestCount {
+            op,
+            requests: count.requests,
+            bytes: Bytes(count.bytes),
+            errors: count.errors,
+        });
+        (requests.collect(), self.happened, unpaired.collect())
+    }
+}
+
+/// A flush has no place.
+fn place(op: Op, event: &Event) -> u64 {
+    if op == Op::Flush { 0 } else { event.sector }
+}
+
+/// What an event is about, of which nothing else is known.
+fn open(op: Op, event: &Event) -> Open {
+    Open {
+        op,
+        sector: place(op, event),
+        bytes: u64::from(event.bytes),
+        done: 0,
+        begun: event.time,
+        queue: NEVER,
+        insert: NEVER,
+        dispatch: NEVER,
+        process: event.process,
+    }
+}
+
+/// Two pieces as one: it begins with the first of them.
+fn joined(first: Open, second: &Open) -> Open {
+    Open {
+        bytes: first.bytes + second.bytes,
+        begun: first.begun.min(second.begun),
+        queue: first.queue.min(second.queue),
+        insert: first.insert.min(second.insert),
+        ..first
+    }
+}

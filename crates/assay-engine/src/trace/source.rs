@@ -1,0 +1,348 @@
+//! What traces are read from: files and the standard input, read piece by piece.
+
+use super::event::Event;
+use super::{binary, text};
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are read at a time, more than the longest record.
+const PIECE: usize = 1 << 20;
+/// Events that are decoded at a time.
+const BATCH: usize = 4096;
+/// Where in a text its first event must be.
+const HEADING: usize = 64 << 10;
+
+/// Bytes with a name.
+pub struct Input {
+    name: String,
+    reader: Box<dyn Read>,
+    buffer: Vec<u8>,
+    from: usize,
+    to: usize,
+    /// Bytes before the buffer.
+    before: u64,
+}
+
+impl Input {
+    /// What `reader` gives, called `name`.
+    pub fn new(name: &str, reader: Box<dyn Read>) -> Input {
+        let buffer = vec![0; 2 * PIECE];
+        Input { name: name.to_owned(), reader, buffer, from: 0, to: 0, before: 0 }
+    }
+
+    /// What is there already, called `name`.
+    pub fn of_bytes(name: &str, bytes: Vec<u8>) -> Input {
+        let (name, to) = (name.to_owned(), bytes.len());
+        Input { name, reader: Box::new(std::io::empty()), buffer: bytes, from: 0, to, before: 0 }
+    }
+
+    fn data(&self) -> &[u8] {
+        &self.buffer[self.from..self.to]
+    }
+
+    /// Where the data begins, in bytes from the start.
+    fn position(&self) -> u64 {
+        self.before + self.from as u64
+    }
+
+    /// Reads on; false at the end.
+    fn fill(&mut self) -> Result<bool> {
+        if self.from > PIECE {
+            self.buffer.copy_within(self.from..self.to, 0);
+            self.before += self.from as u64;
+            (self.from, self.to) = (0, self.to - self.from);
+        }
+        loop {
+            match self.reader.read(&mut self.buffer[self.to..]) {
+                Ok(count) => {
+                    self.to += count;
+                    return Ok(count > 0);
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(unreadable(&self.name, e)),
+            }
+        }
+    }
+}
+
+/// How a trace is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Records of blktrace.
+    Records(binary::Order),
+    /// Text of blkparse.
+    Text,
+}
+
+/// The events of an input.
+pub struct Stream {
+    input: Input,
+    format: Format,
+    batch: Vec<Event>,
+    at: usize,
+    /// Lines that were decoded.
+    lines: u64,
+    /// Lines that are no events.
+    others: u64,
+    /// Events that ftrace lost behind those of the batch.
+    lost: u64,
+    has_ended: bool,
+    cut: Option<Cut>,
+}
+
+/// What is left where an input ends within a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The input.
+    pub name: String,
+    /// From which byte on.
+    pub at: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl Stream {
+    /// Looks at what an input holds.
+    ///
+    /// # Errors
+    /// If it is empty, or neither of the formats.
+    pub fn open(mut input: Input) -> Result<Stream> {
+        while input.data().len() < HEADING && input.fill()? {}
+        let format = sniff(input.data()).ok_or_else(|| match input.data().is_empty() {
+            true => Error::usage(
+                "trace-empty",
+                format!("{} is empty", input.name),
+                "blktrace leaves files without events for processors that had none; leave it out",
+            ),
+            false => Error::usage(
+                "trace-unknown",
+                format!(
+                    "{} is neither a trace of blktrace nor text of blkparse: byte 0 begins no \
+                     record, and none of its first lines an event",
+                    input.name
+                ),
+                "a line of text looks so: `8,0 1 17 0.012678481 8826 D R 1370616 + 8 [git]`",
+            ),
+        })?;
+        let batch = Vec::with_capacity(BATCH);
+        let (at, lines, others, lost, has_ended, cut) = (0, 0, 0, 0, false, None);
+        Ok(Stream { input, format, batch, at, lines, others, lost, has_ended, cut })
+    }
+
+    /// The name of the input.
+    pub fn name(&self) -> &str {
+        &self.input.name
+    }
+
+    /// How it is written.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.input.position()
+    }
+
+    /// Lines so far that are no events.
+    pub fn others(&self) -> u64 {
+        self.others
+    }
+
+    /// What was left at the end.
+    pub fn cut(&self) -> Option<&Cut> {
+        self.cut.as_ref()
+    }
+
+    /// The next event, which [`next`](Self::next) will give.
+    #[inline]
+    pub fn peek(&self) -> Option<&Event> {
+        self.batch.get(self.at)
+    }
+
+    /// The next event of those that are decoded.
+    #[inline]
+    pub fn next(&mut self) -> Option<Event> {
+        let event = self.batch.get(self.at).copied();
+        self.at += usize::from(event.is_some());
+        event
+    }
+
+    /// How many events were lost behind the last one, once.
+    pub fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Decodes more; false at the end.
+    ///
+    /// # Errors
+    /// If it cannot be read, or what stands there is no event.
+    pub fn refill(&mut self) -> Result<bool> {
+        self.at = 0;
+        self.batch.clear();
+        while !self.has_ended {
+            let goes_on = match self.format {
+                Format::Records(order) => self.records(order)?,
+                Format::Text => self.lines()?,
+            };
+            if !self.batch.is_empty() || self.lost > 0 {
+                return Ok(true);
+            }
+            if !goes_on && !self.input.fill()? {
+                self.end()?;
+            }
+        }
+        Ok(!self.batch.is_empty())
+    }
+
+    /// Decodes what is there; false if there is not enough for one more.
+    fn records(&mut self, order: binary::Order) -> Result<bool> {
+        let (used, stop) = binary::decode(self.input.data(), order, &mut self.batch, BATCH);
+        self.input.from += used;
+        match stop {
+            binary::Stop::Short => return Ok(false),
+            binary::Stop::Full => {}
+            binary::Stop::Lost(count) => self.lost = count.max(1),
+            binary::Stop::Broken(what) => {
+                let place = format!("byte {}", self.input.position());
+                return Err(self.malformed(&place, &what));
+            }
+        }
+        Ok(true)
+    }
+
+    fn lines(&mut self) -> Result<bool> {
+        let (done, stop) = text::decode(self.input.data(), false, &mut self.batch, BATCH);
+        self.count(done);
+        match stop {
+            text::Stop::Short => Ok(false),
+            text::Stop::Full => Ok(true),
+            text::Stop::Broken(column, what) => {
+                let place = format!("line {}, column {column}", self.lines + 1);
+                Err(self.malformed(&place, &what))
+            }
+        }
+    }
+
+    fn count(&mut self, done: text::Progress) {
+        self.input.from += done.bytes;
+        self.lines += done.lines;
+        self.others += done.others;
+    }
+
+    /// The last line may lack its line feed; what is no whole event is left out.
+    fn end(&mut self) -> Result<()> {
+        self.has_ended = true;
+        if self.format == Format::Text {
+            let (done, _) = text::decode(self.input.data(), true, &mut self.batch, BATCH);
+            self.count(done);
+        }
+        let (at, bytes) = (self.input.position(), self.input.data().len() as u64);
+        if bytes > 0 {
+            self.cut = Some(Cut { name: self.input.name.clone(), at, bytes });
+        }
+        Ok(())
+    }
+
+    fn malformed(&self, place: &str, what: &str) -> Error {
+        let hint = match self.format {
+            Format::Records(_) => {
+                "records follow each other without a gap; was the file copied whole, and as binary?"
+            }
+            Format::Text => "text is read in blkparse's default format, without `-f`",
+        };
+        Error::usage("trace-malformed", format!("{}: {place}: {what}", self.input.name), hint)
+    }
+}
+
+/// The format of what begins so.
+fn sniff(data: &[u8]) -> Option<Format> {
+    // Ftrace may have lost events before the first one that is there.
+    let first = data.split(|c| *c == b'\n').next().unwrap_or_default();
+    let behind = if first.starts_with(b"CPU:") { data.get(first.len() + 1..) } else { None };
+    let records = behind.and_then(binary::sniff).or_else(|| binary::sniff(data));
+    if let Some(order) = records {
+        return Some(Format::Records(order));
+    }
+    let is_event = |line: &[u8]| {
+        let line = line.trim_ascii_start();
+        let digits = line.iter().take_while(|c| c.is_ascii_digit()).count();
+        digits > 0 && line.get(digits) == Some(&b',')
+    };
+    let heading = &data[..data.len().min(HEADING)];
+    heading.split(|c| *c == b'\n').any(is_event).then_some(Format::Text)
+}
+
+/// Opens what the user has named: files, `-` for the standard input, and names of traces whose
+/// files are called `NAME.blktrace.0` and so on.
+///
+/// # Errors
+/// If something is not there, or named twice.
+pub fn open(names: &[String]) -> Result<Vec<Input>> {
+    let mut inputs = Vec::new();
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for name in names {
+        if name == "-" {
+            inputs.push((PathBuf::from("-"), Input::new("-", Box::new(std::io::stdin()))));
+            continue;
+        }
+        for path in files_of(name)? {
+            let file = File::open(&path).map_err(|e| unreadable(&path.display().to_string(), e))?;
+            inputs.push((path.clone(), Input::new(&path.display().to_string(), Box::new(file))));
+        }
+    }
+    for (path, input) in &inputs {
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if seen.contains(&path) {
+            let text = format!("{} is named twice", input.name);
+            return Err(Error::usage("trace-twice", text, "its events would count double"));
+        }
+        seen.push(path);
+    }
+    Ok(inputs.into_iter().map(|(_, input)| input).collect())
+}
+
+/// The files that a name stands for: itself, or those of each processor.
+fn files_of(name: &str) -> Result<Vec<PathBuf>> {
+    let path = Path::new(name);
+    if path.is_file() || (path.exists() && !path.is_dir()) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let base = name.trim_end_matches('.').trim_end_matches(".blktrace");
+    let (folder, stem) = match base.rsplit_once('/') {
+        Some((folder, stem)) => (if folder.is_empty() { "/" } else { folder }, stem),
+        None => (".", base),
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok());
+    let number = |entry: &std::fs::DirEntry| {
+        let name = entry.file_name();
+        let number = name.to_str()?.strip_prefix(stem)?.strip_prefix(".blktrace.")?;
+        number.parse::<u32>().ok()
+    };
+    let mut files: Vec<(u32, PathBuf)> =
+        entries.filter_map(|entry| Some((number(&entry)?, entry.path()))).collect();
+    files.sort();
+    // Processors that had nothing to say leave files without content.
+    let holds = |path: &PathBuf| path.metadata().is_ok_and(|m| m.len() > 0);
+    let files: Vec<PathBuf> =
+        files.into_iter().map(|(_, path)| path).filter(|path| holds(path)).collect();
+    if !files.is_empty() && !stem.is_empty() {
+        return Ok(files);
+    }
+    let (text, hint) = match path.is_dir() {
+        true => (format!("{name} is a directory"), "name the trace in it: `DIR/NAME`"),
+        false => (
+            format!("there is no {name}, and no {base}.blktrace.0 with something in it"),
+            "name a file, `-`, or the NAME of files that are called NAME.blktrace.N",
+        ),
+    };
+    Err(Error::usage("trace-missing", text, hint))
+}
+
+fn unreadable(name: &str, e: std::io::Error) -> Error {
+    let text = format!("{name} cannot be read");
+    Error::environment("trace-unreadable", text, "check that it is there and its permissions")
+        .caused_by(e)
+}

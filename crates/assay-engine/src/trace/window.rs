@@ -1,0 +1,83 @@
+//! Events in the order of their times.
+//!
+//! A stream is nearly in order: a processor's records may be interrupted by each other, and what
+//! ftrace merges is off by what clocks differ. A window of events is kept sorted; what comes later
+//! than its end is passed on as it is and counted.
+
+use super::event::Event;
+use std::collections::VecDeque;
+
+/// Events that are looked at together.
+const EVENTS: usize = 1024;
+
+/// Sorts what is nearly in order.
+#[derive(Default)]
+pub struct Window {
+    events: VecDeque<Event>,
+    passed: u64,
+    late: u64,
+}
+
+impl Window {
+    /// Takes an event, and gives back the earliest if there are enough.
+    #[inline]
+    pub fn push(&mut self, event: Event) -> Option<Event> {
+        self.late += u64::from(event.time < self.passed);
+        self.events.push_back(event);
+        let mut at = self.events.len() - 1;
+        // Equal times keep the order they came in.
+        while at > 0 && self.events[at - 1].time > event.time {
+            self.events.swap(at - 1, at);
+            at -= 1;
+        }
+        if self.events.len() > EVENTS { self.pop() } else { None }
+    }
+
+    /// The earliest that is left.
+    pub fn pop(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        self.passed = self.passed.max(event.time);
+        Some(event)
+    }
+
+    /// How many came after one that is later had been passed on.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::event::{Action, Of};
+    use assay_spec::trace::Device;
+
+    fn event(time: u64, sequence: u32) -> Event {
+        let device = Device::default();
+        let (action, of) = (Action::Queue, Of::Nothing);
+        let (sector, bytes, cpu, process, error) = (0, 0, 0, 0, 0);
+        Event { time, sector, bytes, device, sequence, cpu, process, error, action, of }
+    }
+
+    #[test]
+    fn what_is_near_is_sorted_and_what_is_far_is_counted() {
+        let mut window = Window::default();
+        let mut times = Vec::new();
+        let mut push = |window: &mut Window, time, sequence| {
+            times.extend(window.push(event(time, sequence)).map(|e| (e.time, e.sequence)));
+        };
+        for i in 0..EVENTS as u64 * 3 {
+            // Two by two the wrong way round, and each time twice.
+            push(&mut window, (i / 2) ^ 1, i as u32);
+        }
+        push(&mut window, 3, 9);
+        assert_eq!(window.late(), 1);
+        while let Some(e) = window.pop() {
+            times.push((e.time, e.sequence));
+        }
+        let late = times.iter().position(|t| *t == (3, 9)).unwrap();
+        times.remove(late);
+        assert_eq!(times.len(), EVENTS * 3);
+        assert!(times.is_sorted_by(|a, b| a < b), "{times:?}");
+    }
+}

@@ -1,0 +1,74 @@
+//! `assay trace import`: events of the block layer become requests.
+
+use crate::cli::Common;
+use crate::cli::run::{default_directory, watch_for_interrupt};
+use crate::output::{DONE, Failure, Outcome, data, json, talk};
+use assay_analysis::text::Table;
+use assay_engine::machine::utc_now;
+use assay_engine::trace::{Import, import};
+use assay_spec::trace::{BLOCK, Device, TraceRecord};
+use assay_spec::units::human_size;
+use std::path::PathBuf;
+
+/// Options of `assay trace import`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Files of blktrace or blkparse; NAME stands for NAME.blktrace.0 and so on, `-` for the
+    /// standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// The device whose requests are meant, as blkparse writes it
+    #[arg(long, value_name = "MAJOR,MINOR")]
+    device: Option<String>,
+    /// Directory to make [default: runs/trace-TIME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the verb.
+pub fn main(options: &Options) -> Outcome {
+    let device = options.device.as_deref().map(device).transpose()?;
+    watch_for_interrupt();
+    let directory = options.out.clone();
+    let directory = directory.unwrap_or_else(|| default_directory("trace", &utc_now()));
+    let command = std::env::args().collect();
+    let record = import(&Import { names: &options.files, device, command }, &directory)?;
+    if options.common.json {
+        json(&serde_json::json!({ "directory": directory, "trace": record }));
+    } else {
+        data(&table(&record));
+    }
+    if !options.common.quiet {
+        for left in &record.unpaired {
+            talk(&format!("{}: {} ({})", left.what, left.count, left.why));
+        }
+        let directory = directory.display();
+        talk(&format!("trace: {directory}; `assay trace show {directory}` tells more"));
+    }
+    Ok(DONE)
+}
+
+fn device(text: &str) -> Result<Device, Failure> {
+    text.parse().map_err(|()| {
+        let hint = "write its numbers as blkparse does, e.g. `--device 8,0`; `lsblk` shows them";
+        Failure::usage(format!("`{text}` is no device"), hint)
+    })
+}
+
+/// The requests of a trace by direction.
+fn table(record: &TraceRecord) -> String {
+    let mut table = Table::new(&["direction", "requests", "blocks", "bytes", "errors"], &[0]);
+    for of in &record.requests {
+        table.row(vec![
+            of.op.name().to_owned(),
+            of.requests.to_string(),
+            (of.bytes.0 / BLOCK.0).to_string(),
+            human_size(of.bytes),
+            of.errors.to_string(),
+        ]);
+    }
+    let seconds = record.length_ns as f64 / 1e9;
+    format!("{} over {seconds:.3} s\n{}", record.device, table.lines().join("\n"))
+}

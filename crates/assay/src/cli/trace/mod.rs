@@ -1,0 +1,25 @@
+//! `assay trace`: what Linux saw of every request, and what it shows.
+
+mod import;
+
+use crate::output::Outcome;
+
+/// Options of `assay trace`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Read a trace of blktrace, or text of blkparse, into a log of its requests
+    Import(import::Options),
+}
+
+/// Runs the verb.
+pub fn main(options: Options) -> Outcome {
+    match options.verb {
+        Verb::Import(options) => import::main(&options),
+    }
+}
