@@ -18,3 +18,4 @@ pub mod soundness;
 pub mod stats;
 mod sweep;
 pub mod text;
+pub mod trace;

@@ -15,6 +15,7 @@ mod specs;
 mod style;
 mod svg;
 mod tables;
+pub mod trace;
 
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;

@@ -4,11 +4,13 @@
 mod csv;
 mod table;
 mod tables;
+pub(crate) mod trace;
 
 pub use csv::csv;
 pub use table::Table;
 pub(crate) use tables::note_lines;
 pub use tables::{comparison, ledger_table, summary_table};
+pub use trace::trace_tables;
 
 use crate::stats::Estimate;
 use assay_spec::units::{human_time, three_digits};

@@ -112,6 +112,25 @@ fn round_down(v: f64) -> f64 {
     decade * [5.0, 2.0].into_iter().find(|r| m >= r * 0.999_999).unwrap_or(1.0)
 }
 
+/// A linear scale with round ends around two values; from zero, unless they lie far from it.
+pub fn between(low: f64, high: f64) -> Scale {
+    if !(low.is_finite() && low > 0.5 * high && high > low) {
+        return Scale::from_zero(high);
+    }
+    let step = round_step((high - low) / 5.0);
+    Scale::Linear((low / step).floor() * step, (high / step).ceil() * step)
+}
+
+/// A number of a tick in few letters: `1.5 M`.
+pub fn short_number(v: f64) -> String {
+    match v.abs() {
+        x if x < 10_000.0 => number(v),
+        x if x < 1e6 => format!("{} k", number(v / 1e3)),
+        x if x < 1e9 => format!("{} M", number(v / 1e6)),
+        _ => format!("{} G", number(v / 1e9)),
+    }
+}
+
 /// A number of a tick without trailing zeros.
 pub fn number(v: f64) -> String {
     let text = format!("{v:.3}");
@@ -176,6 +195,10 @@ mod tests {
         assert_eq!((binary_size(4096.0), decimal_size(16e9)), ("4 KiB".into(), "16 GB".into()));
         assert_eq!(Scale::Log(1.0, 20.0).ticks(), [1.0, 2.0, 5.0, 10.0, 20.0]);
         assert_eq!(Scale::log_over(std::iter::empty()), Scale::Log(1.0, 10.0));
+        assert_eq!(between(7.0, 87.0), Scale::from_zero(87.0));
+        assert_eq!(between(1030.0, 1087.0), Scale::Linear(1020.0, 1100.0));
+        assert_eq!(between(5.0, 5.0), Scale::from_zero(5.0));
+        assert_eq!((short_number(1.5e6), short_number(250.0)), ("1.5 M".into(), "250".into()));
         assert_eq!(Scale::Log(1.0, 100.0).place(0.0), 0.0);
         assert!((Scale::Log(1.0, 100.0).place(10.0) - 0.5).abs() < 1e-12);
         assert_eq!(

@@ -1,6 +1,7 @@
 //! `assay trace`: what Linux saw of every request, and what it shows.
 
 mod import;
+mod show;
 
 use crate::output::Outcome;
 
@@ -15,11 +16,14 @@ pub struct Options {
 enum Verb {
     /// Read a trace of blktrace, or text of blkparse, into a log of its requests
     Import(import::Options),
+    /// What an imported trace, or the request log of any run, shows: tables and a page
+    Show(show::Options),
 }
 
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
     match options.verb {
         Verb::Import(options) => import::main(&options),
+        Verb::Show(options) => show::main(&options),
     }
 }

@@ -1,0 +1,261 @@
+//! The page of a block trace: requests over time and address, blocks cumulated, box plots, rates.
+
+use super::axis::{self, Scale};
+use super::charts::figure;
+use super::svg::{self, Axis, BoxRow, Ink, Line, Words};
+use super::{escape, style, tables};
+use crate::text::trace as words;
+use crate::trace::{Direction, Span, Spread, Summary, cumulated, rates};
+use assay_spec::Op;
+use assay_spec::trace::TraceRow;
+use assay_spec::units::human_time;
+
+/// What only this page needs.
+const CSS: &str = "\
+.dots.fine{stroke-width:1.6}.median{stroke:var(--fg);stroke-width:2.4;fill:none}\
+.mean{fill:var(--bg);stroke:var(--fg);stroke-width:1.6}\
+.dots.s1.fine{stroke-opacity:.8}";
+
+/// What is said of a trace beside what it shows.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Its title.
+    pub title: String,
+    /// Where it came from, a line each.
+    pub notes: Vec<String>,
+}
+
+/// The page; `rows` are those that `summary` is of.
+pub fn page(about: &About, summary: &Summary, rows: &[TraceRow]) -> String {
+    let sections = [
+        ("address", "Over time and address", over_address(summary, rows)),
+        ("blocks", "Blocks over time", over_time(summary, rows)),
+        ("boxes", "How long requests took", boxes(summary)),
+        ("sizes", "How long requests are", sizes(summary)),
+        ("numbers", "Numbers", numbers(summary)),
+    ];
+    let title = escape(&about.title);
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"generator\" content=\"assay {}\"><title>{title}</title>\
+         <style>{}{}{CSS}</style></head>\n<body><a class=\"skip\" href=\"#main\">Skip to the \
+         figures</a>\n<header><h1>{title}</h1>",
+        env!("CARGO_PKG_VERSION"),
+        style::CSS,
+        style::FIGURES
+    );
+    for note in &about.notes {
+        out += &format!("<p class=\"dim\">{}</p>", escape(note));
+    }
+    out += "<nav aria-label=\"Sections\"><ul>";
+    for (id, name, _) in &sections {
+        out += &format!("<li><a href=\"#{id}\">{name}</a></li>");
+    }
+    out += "</ul></nav></header>\n<main id=\"main\">\n";
+    for (id, name, body) in &sections {
+        out += &format!(
+            "<section id=\"{id}\" aria-labelledby=\"h-{id}\"><h2 id=\"h-{id}\">{name}</h2>\
+             {body}</section>\n"
+        );
+    }
+    out + "</main>\n<footer>Every number here is in the log.</footer></body></html>\n"
+}
+
+fn words_of(id: &str, title: &str, description: String) -> Words {
+    Words { id: id.to_owned(), title: title.to_owned(), description }
+}
+
+fn seconds(summary: &Summary) -> Axis<'static> {
+    let end = summary.to_ns as f64 / 1e9;
+    let scale = axis::between(summary.from_ns as f64 / 1e9, end);
+    Axis { scale, label: axis::number, name: "seconds since the trace began" }
+}
+
+/// Directions that move data, as far as there are any.
+fn moving(summary: &Summary) -> Vec<Op> {
+    let there = |op: &Op| summary.directions.iter().any(|d| d.direction == op.name());
+    [Op::Read, Op::Write, Op::Trim].into_iter().filter(there).collect()
+}
+
+fn ink(op: Op) -> Ink {
+    Ink::Target(op as usize)
+}
+
+/// A key to directions.
+fn legend(ops: &[Op]) -> String {
+    let line = |op: &Op| Line {
+        ink: ink(*op),
+        name: op.name().to_owned(),
+        points: Vec::new(),
+        knots: false,
+    };
+    svg::legend(&ops.iter().map(line).collect::<Vec<Line>>())
+}
+
+fn over_address(summary: &Summary, rows: &[TraceRow]) -> String {
+    let ops = moving(summary);
+    let of = |op: Op| rows.iter().filter(move |row| row.op == op);
+    let points = |op: Op| -> Vec<(f64, f64)> {
+        of(op).map(|row| (row.complete.0 as f64 / 1e9, row.offset.0 as f64)).collect()
+    };
+    let kinds: Vec<(Ink, Vec<(f64, f64)>)> = ops.iter().map(|op| (ink(*op), points(*op))).collect();
+    let places = || rows.iter().filter(|row| ops.contains(&row.op)).map(|row| row.offset.0 as f64);
+    let (low, high) = (places().fold(f64::INFINITY, f64::min), places().fold(0.0, f64::max));
+    if low > high {
+        return "<p>No request has a place.</p>".to_owned();
+    }
+    let y = Axis { scale: axis::between(low, high), label: axis::decimal_size, name: "address" };
+    let count = kinds.iter().map(|(_, points)| points.len()).sum::<usize>();
+    let description = format!("{count} requests, a point for each where and when it ended");
+    let words = words_of("address", "Requests over time and address", description);
+    let (chart, apart) = svg::scatter(&words, seconds(summary), y, &kinds);
+    let shown = if apart > 0.5 { "thinned: " } else { "" };
+    let note = format!(
+        "{count} requests, each where it begins and when it ended; {shown}those that lie within \
+         {apart} of {} units of the width are drawn as one.",
+        svg::WIDTH
+    );
+    figure("Requests over time and address", &chart, &legend(&ops))
+        + &format!("<p class=\"dim absent\">{note}</p>")
+}
+
+fn over_time(summary: &Summary, rows: &[TraceRow]) -> String {
+    let (ops, end) = (moving(summary), summary.to_ns);
+    let named =
+        |op: Op, points| Line { ink: ink(op), name: op.name().to_owned(), points, knots: false };
+    let mut sums: Vec<Line> =
+        ops.iter().map(|op| named(*op, cumulated(rows, |o| o == *op, end))).collect();
+    if ops.len() > 1 {
+        let points = cumulated(rows, |_| true, end);
+        sums.push(Line { ink: Ink::Target(7), name: "all".to_owned(), points, knots: false });
+    }
+    let rates: Vec<_> = ops.iter().map(|op| (*op, rates(rows, *op, end))).collect();
+    let interval = rates.first().map_or(0.0, |(_, rates)| rates.interval);
+    let every = format!("in intervals of {}", human_time(interval * 1e9));
+    let requests = rates.iter().map(|(op, r)| named(*op, r.requests.clone())).collect();
+    let megabytes = |points: &[(f64, f64)]| points.iter().map(|(x, y)| (*x, y / 1e6)).collect();
+    let bytes = rates.iter().map(|(op, r)| named(*op, megabytes(&r.bytes))).collect();
+    let mut out = String::from("<div class=\"figures\">");
+    for (id, caption, name, lines) in [
+        ("cumulated", "Blocks moved since the trace began".to_owned(), "blocks of 512 bytes", sums),
+        ("iops", format!("Requests a second, {every}"), "IOPS", requests),
+        ("bandwidth", format!("Bandwidth, {every}"), "MB/s", bytes),
+    ] {
+        let lines: Vec<Line> = lines;
+        let high = lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).fold(0.0, f64::max);
+        let y = Axis { scale: Scale::from_zero(high), label: axis::short_number, name };
+        let description = lines.iter().filter_map(|l| {
+            Some(format!("{} ends at {}", l.name, axis::short_number(l.points.last()?.1)))
+        });
+        let words = words_of(id, &caption, description.collect::<Vec<_>>().join(", "));
+        let chart = svg::lines(&words, seconds(summary), y, &lines);
+        out += &figure(&caption, &chart, &svg::legend(&lines));
+    }
+    out + "</div>"
+}
+
+/// Rows of box plots of what `pick` takes, with the colour of each direction.
+fn rows_of<'a>(
+    summary: &'a Summary,
+    pick: impl Fn(&'a Direction) -> Option<&'a Spread>,
+    text: fn(f64) -> String,
+) -> Vec<BoxRow<'a>> {
+    let row = |d: &'a Direction| {
+        let spread = pick(d)?;
+        let op = Op::ALL.into_iter().find(|op| op.name() == d.direction);
+        let said = format!("median {}, mean {}", text(spread.median), text(spread.mean));
+        Some(BoxRow {
+            ink: op.map_or(Ink::Target(7), ink),
+            name: format!("{} ({})", d.direction, spread.count),
+            spread,
+            text: said,
+        })
+    };
+    // Two lines for the same requests would say nothing more.
+    let many = summary.directions.len() > 2;
+    let shown = summary.directions.iter().filter(|d| many || d.direction != "all");
+    shown.filter_map(row).collect()
+}
+
+fn chart(
+    id: &str,
+    caption: &str,
+    (name, label): (&str, fn(f64) -> String),
+    rows: &[BoxRow<'_>],
+) -> String {
+    let ends = rows.iter().flat_map(|r| [r.spread.min, r.spread.max, r.spread.mean]);
+    let x = Axis { scale: Scale::log_over(ends), label, name };
+    let said: Vec<String> = rows.iter().map(|r| format!("{}: {}", r.name, r.text)).collect();
+    let words = words_of(id, caption, said.join("; "));
+    figure(caption, &svg::boxes(&words, x, rows), "")
+}
+
+fn boxes(summary: &Summary) -> String {
+    let mut out = String::from("<div class=\"figures\">");
+    // What is all that is known needs no second name; else it is told in parts.
+    let in_parts = summary.directions.iter().any(|d| d.in_device.is_some() || d.in_queue.is_some());
+    for span in Span::ALL.into_iter().filter(|span| (*span == Span::All) != in_parts) {
+        let rows = rows_of(summary, |d| d.span(span), human_time);
+        if !rows.is_empty() {
+            let axis: (&str, fn(f64) -> String) = ("log scale", axis::time);
+            out += &chart(&format!("box-{}", span.key()), words::meaning(span), axis, &rows);
+        }
+    }
+    out + "</div><p class=\"dim absent\">Boxes reach from the lower to the upper quartile, the line \
+           in them is the median, the ring the mean. Whiskers end at the last value within 1.5 \
+           boxes; the points are the smallest and the largest of all.</p>"
+}
+
+fn sizes(summary: &Summary) -> String {
+    let rows = rows_of(summary, |d| d.size.as_ref(), words::size);
+    if rows.is_empty() {
+        return "<p>No request has a size.</p>".to_owned();
+    }
+    chart("box-size", "Size of requests", ("log scale", axis::binary_size), &rows)
+}
+
+fn numbers(summary: &Summary) -> String {
+    let mut out = String::new();
+    for table in words::tables(summary) {
+        let rows: Vec<Vec<String>> =
+            table.rows.iter().map(|row| row.iter().map(|cell| escape(cell)).collect()).collect();
+        let heading: Vec<&str> = table.heading.to_vec();
+        out += &tables::table(&table.caption, &heading, &rows);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::summary;
+    use assay_spec::{Bytes, Nanos};
+
+    #[test]
+    fn the_page_is_whole_thinned_and_the_same_each_time() {
+        let row = |i: u64| TraceRow {
+            submit: Nanos(i * 1000),
+            complete: Nanos(i * 1000 + 500 + i % 77),
+            queue: Nanos(i * 1000),
+            insert: Nanos::NEVER,
+            dispatch: Nanos(i * 1000 + 100),
+            offset: Bytes(assay_spec::seed::mix(i) % (1 << 30) / 512 * 512),
+            length: Bytes(4096 << (i % 3)),
+            op: Op::ALL[i as usize % 4],
+            job: 0,
+            error: 0,
+        };
+        let rows: Vec<TraceRow> = (0..200_000).map(row).collect();
+        let about = About { title: "a < b".into(), notes: vec!["from <here>".into()] };
+        let text = page(&about, &summary(&rows, true), &rows);
+        assert_eq!(text, page(&about, &summary(&rows, true), &rows));
+        assert!(text.contains("<h1>a &lt; b</h1>") && text.contains("from &lt;here&gt;"));
+        assert_eq!(text.matches("<svg class=\"chart\"").count(), 8);
+        assert!(text.contains("150000 requests") && text.contains("thinned: "));
+        assert!(text.len() < 1_500_000, "{}", text.len());
+        assert!(!text.contains("NaN") && !text.contains("inf"));
+        let none = page(&about, &summary(&[], true), &[]);
+        assert!(none.contains("No request has a place") && !none.contains("NaN"));
+    }
+}

@@ -1,0 +1,191 @@
+//! What a block trace, or the log of a run, shows: requests, blocks and bytes by direction, how
+//! many are sequential, and how long they took where.
+
+mod numbers;
+mod series;
+
+pub use numbers::Spread;
+pub use series::{Rates, cumulated, rates};
+
+use assay_spec::trace::{BLOCK, TraceRow};
+use assay_spec::{Nanos, Op};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A stretch of a request's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// From its queueing to its dispatch.
+    Queue,
+    /// From its dispatch to its end.
+    Device,
+    /// From its insertion into the elevator to its end; of one that was in none, from its queueing.
+    Inserted,
+    /// From the first moment that is known to its end.
+    All,
+}
+
+impl Span {
+    /// All, in the order of tables.
+    pub const ALL: [Span; 4] = [Span::Queue, Span::Device, Span::Inserted, Span::All];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Span::Queue => "time in queue",
+            Span::Device => "time in device",
+            Span::Inserted => "insert to complete",
+            Span::All => "latency",
+        }
+    }
+
+    /// Its name in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Span::Queue => "in_queue",
+            Span::Device => "in_device",
+            Span::Inserted => "insert_to_complete",
+            Span::All => "latency",
+        }
+    }
+
+    /// How long it was, if both ends are known.
+    pub fn of(self, row: &TraceRow) -> Option<Nanos> {
+        let inserted = if row.insert == Nanos::NEVER { row.queue } else { row.insert };
+        let (from, to) = match self {
+            Span::Queue => (row.queue, row.dispatch),
+            Span::Device => (row.dispatch, row.complete),
+            Span::Inserted => (inserted, row.complete),
+            Span::All => (row.submit, row.complete),
+        };
+        (from != Nanos::NEVER && to != Nanos::NEVER).then(|| to.saturating_sub(from))
+    }
+}
+
+/// Requests of one direction, or of all.
+#[derive(Clone, Debug, Serialize)]
+pub struct Direction {
+    /// `read`, `write`, `trim`, `flush`, or `all`.
+    pub direction: &'static str,
+    /// Those that ended without error.
+    pub requests: u64,
+    /// Those that ended with one; in no other number.
+    pub errors: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Bytes in blocks of 512.
+    pub blocks: u64,
+    /// The share of requests that begin where the one before them, of their direction, ended; none
+    /// of requests without a place.
+    pub sequential: Option<f64>,
+    /// How many there are of each size, to the next power of two: (bytes, requests).
+    pub sizes: Vec<(u64, u64)>,
+    /// Size in bytes.
+    pub size: Option<Spread>,
+    /// From queueing to dispatch, in ns.
+    pub in_queue: Option<Spread>,
+    /// From dispatch to completion.
+    pub in_device: Option<Spread>,
+    /// From insertion to completion.
+    pub insert_to_complete: Option<Spread>,
+    /// From the first moment that is known to completion.
+    pub latency: Option<Spread>,
+}
+
+impl Direction {
+    /// The numbers of a span.
+    pub fn span(&self, span: Span) -> Option<&Spread> {
+        match span {
+            Span::Queue => self.in_queue.as_ref(),
+            Span::Device => self.in_device.as_ref(),
+            Span::Inserted => self.insert_to_complete.as_ref(),
+            Span::All => self.latency.as_ref(),
+        }
+    }
+}
+
+/// What a trace shows in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// From the first beginning to the last end, in ns.
+    pub from_ns: u64,
+    /// See `from_ns`.
+    pub to_ns: u64,
+    /// By direction, as far as there are requests, and last all together.
+    pub directions: Vec<Direction>,
+}
+
+/// The numbers of some requests; of `one_device`, or each job's for itself.
+pub fn summary(rows: &[TraceRow], one_device: bool) -> Summary {
+    let sequential = sequential(rows, one_device);
+    let of = |name, op: Option<Op>| direction(name, rows, &sequential, op);
+    let there = |op: &Op| rows.iter().any(|row| row.op == *op);
+    let mut directions: Vec<Direction> =
+        Op::ALL.into_iter().filter(there).map(|op| of(op.name(), Some(op))).collect();
+    directions.push(of("all", None));
+    Summary {
+        from_ns: rows.iter().map(|row| row.submit.0).min().unwrap_or(0),
+        to_ns: rows.iter().map(|row| row.complete.0).max().unwrap_or(0),
+        directions,
+    }
+}
+
+fn direction(
+    name: &'static str,
+    rows: &[TraceRow],
+    sequential: &[bool],
+    op: Option<Op>,
+) -> Direction {
+    let is_of = |row: &TraceRow| op.is_none_or(|op| row.op == op);
+    let mine = || rows.iter().filter(|row| is_of(row));
+    let good = || mine().filter(|row| row.error == 0);
+    let span = |span: Span| Spread::of(good().filter_map(|row| Some(span.of(row)?.0)).collect());
+    let placed = || rows.iter().zip(sequential).filter(|(row, _)| is_of(row) && has_place(row));
+    let (places, follow) = (placed().count(), placed().filter(|(_, follows)| **follows).count());
+    let mut sizes = BTreeMap::new();
+    for row in good().filter(|row| row.length.0 > 0) {
+        *sizes.entry(row.length.0.next_power_of_two()).or_insert(0) += 1;
+    }
+    let requests = good().count() as u64;
+    let bytes = good().map(|row| row.length.0).sum();
+    Direction {
+        direction: name,
+        requests,
+        errors: mine().count() as u64 - requests,
+        bytes,
+        blocks: bytes / BLOCK.0,
+        sequential: (places > 0).then(|| follow as f64 / places as f64),
+        sizes: sizes.into_iter().collect(),
+        size: Spread::of(good().map(|row| row.length.0).filter(|bytes| *bytes > 0).collect()),
+        in_queue: span(Span::Queue),
+        in_device: span(Span::Device),
+        insert_to_complete: span(Span::Inserted),
+        latency: span(Span::All),
+    }
+}
+
+fn has_place(row: &TraceRow) -> bool {
+    row.op != Op::Flush && row.error == 0
+}
+
+/// Which requests begin where the one before them ended, in the order of their dispatches.
+fn sequential(rows: &[TraceRow], one_device: bool) -> Vec<bool> {
+    let moment = |row: &TraceRow| match row.dispatch {
+        Nanos::NEVER => row.submit,
+        dispatch => dispatch,
+    };
+    let mut order: Vec<usize> = (0..rows.len()).filter(|i| has_place(&rows[*i])).collect();
+    order.sort_by_key(|i| (moment(&rows[*i]), *i));
+    let mut ends = BTreeMap::new();
+    let mut found = vec![false; rows.len()];
+    for i in order {
+        let row = &rows[i];
+        let stream = (if one_device { 0 } else { row.job }, row.op as u8);
+        let end = row.offset.0.saturating_add(row.length.0);
+        found[i] = ends.insert(stream, end) == Some(row.offset.0);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! `assay trace show`: the tables and the page of an imported trace, or of a run's request log.
+
+use crate::cli::Common;
+use crate::output::{DONE, ENVIRONMENT, Failure, Outcome, data, json, talk};
+use assay_analysis::report::trace::{About, page};
+use assay_analysis::text::trace_tables;
+use assay_analysis::trace::summary;
+use assay_engine::measure::log;
+use assay_engine::run::write_text;
+use assay_spec::Nanos;
+use assay_spec::trace::{SCHEMA, TraceRecord, TraceRow};
+use std::path::{Path, PathBuf};
+
+/// Options of `assay trace show`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// The directory of an imported trace, or a request log (`runs/…/log/….parquet`)
+    #[arg(value_name = "DIR|FILE")]
+    subject: PathBuf,
+    /// Where to write the page [default: trace.html in DIR; of a FILE, none]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Only the requests of this process; in a run's log of this job, or drive
+    #[arg(long, value_name = "N")]
+    job: Option<u32>,
+    /// Only requests that ended after this time of the trace
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Only requests that ended by this time of the trace
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the verb.
+pub fn main(options: &Options) -> Outcome {
+    let from = moment("--from", options.from.as_deref(), Nanos::ZERO)?;
+    let until = moment("--until", options.until.as_deref(), Nanos::NEVER)?;
+    let (path, record) = subject(&options.subject)?;
+    let log::Log { mut rows, is_trace } = log::read(&path)?;
+    let jobs = rows.iter().map(|row| row.job).max().unwrap_or(0);
+    let wanted = |row: &TraceRow| {
+        options.job.is_none_or(|job| row.job == job)
+            && row.complete >= from
+            && row.complete <= until
+    };
+    rows.retain(wanted);
+    if rows.is_empty() {
+        let text = format!("{} has no such request", path.display());
+        return Err(Failure::usage(text, "leave out `--job`, `--from` or `--until`"));
+    }
+    let summary = summary(&rows, is_trace);
+    if options.common.json {
+        let record = record.as_ref();
+        json(&serde_json::json!({ "log": path, "trace": record, "summary": summary }));
+    } else {
+        data(&trace_tables(&summary));
+    }
+    let quiet = options.common.quiet;
+    if !is_trace && jobs > 0 && options.job.is_none() && !quiet {
+        talk(&format!("jobs (or drives) 0 to {jobs} together; `--job 0` shows one"));
+    }
+    let beside = record.as_ref().map(|_| options.subject.join("trace.html"));
+    if let Some(html) = options.html.clone().or(beside) {
+        write_text(&html, &page(&about(options, &path, record.as_ref()), &summary, &rows))?;
+        if !quiet {
+            talk(&format!("page: {}", html.display()));
+        }
+    }
+    Ok(DONE)
+}
+
+fn moment(option: &str, text: Option<&str>, otherwise: Nanos) -> Result<Nanos, Failure> {
+    let Some(text) = text else { return Ok(otherwise) };
+    text.parse().map_err(|_| {
+        let hint = format!("write a time such as `500ms` or `30s`, e.g. `{option} 30s`");
+        Failure::usage(format!("`{text}` is no time"), hint)
+    })
+}
+
+/// The log that is meant, and what is known of its trace.
+fn subject(subject: &Path) -> Result<(PathBuf, Option<TraceRecord>), Failure> {
+    let json = subject.join("trace.json");
+    if !subject.is_dir() {
+        return Ok((subject.to_owned(), None));
+    }
+    if !json.exists() {
+        return Err(no_trace(subject));
+    }
+    let unreadable = |e: std::io::Error| {
+        let text = format!("{} cannot be read: {e}", json.display());
+        let mut failure = Failure::usage(text, "check its permissions");
+        failure.code = ENVIRONMENT;
+        failure
+    };
+    let text = std::fs::read(&json).map_err(unreadable)?;
+    let value: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    let schema = value.as_ref().and_then(|v| v["schema"].as_u64());
+    if let Some(other) = schema.filter(|schema| *schema != u64::from(SCHEMA)) {
+        let text = format!("{} is of schema {other}, and only {SCHEMA} is known", json.display());
+        return Err(Failure::usage(text, "it says in `assay` which version wrote it"));
+    }
+    let record = serde_json::from_slice(&text).map_err(|e| {
+        let text = format!("{} is damaged: {e}", json.display());
+        Failure::usage(text, "import the trace again; or name the log in `log/` itself")
+    })?;
+    Ok((subject.join("log").join("trace.parquet"), Some(record)))
+}
+
+/// A directory of another kind may have logs that can be shown one by one.
+fn no_trace(directory: &Path) -> Failure {
+    let entries = std::fs::read_dir(directory.join("log")).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut logs: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == "parquet")).collect();
+    logs.sort();
+    // Those of drives are what a block trace is.
+    let drives = |path: &&PathBuf| path.to_string_lossy().contains("drive");
+    let hint = match logs.iter().find(drives).or(logs.first()) {
+        Some(log) => format!("name one of its {} logs, e.g. {}", logs.len(), log.display()),
+        None => "`assay trace import FILE` makes one".to_owned(),
+    };
+    Failure::usage(format!("{} holds no imported trace", directory.display()), hint)
+}
+
+fn about(options: &Options, path: &Path, record: Option<&TraceRecord>) -> About {
+    let mut notes = Vec::new();
+    let mut title = "Block trace".to_owned();
+    if let Some(record) = record {
+        title = format!("Block trace of {}", record.device);
+        let files = record.source.files.join(", ");
+        notes.push(format!("{} of {files}", record.source.format));
+        let told = record.unpaired.iter().map(|left| format!("{}: {}", left.what, left.count));
+        let told: Vec<String> = told.collect();
+        if !told.is_empty() {
+            notes.push(format!("Not in it: {}", told.join("; ")));
+        }
+    } else {
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        title = name.map_or(title, |name| format!("Requests of {name}"));
+    }
+    let range = [("from", &options.from), ("until", &options.until)];
+    let said = range.iter().filter_map(|(word, time)| Some(format!("{word} {}", time.as_ref()?)));
+    let mut said: Vec<String> = said.collect();
+    said.extend(options.job.map(|job| format!("job {job}")));
+    if !said.is_empty() {
+        notes.push(format!("Only {}", said.join(", ")));
+    }
+    About { title, notes }
+}
