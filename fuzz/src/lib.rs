@@ -11,6 +11,7 @@
 mod random;
 
 use assay_analysis::expr::Expr;
+use assay_engine::trace::{Input, follow};
 use assay_sim::{Accept, Drive, build};
 use assay_spec::array;
 use assay_spec::decode::Source;
@@ -124,5 +125,22 @@ fn imported(model: &str, specs: &str, seek: &str) {
     match disksim::import(model, specs, seek, "fuzz") {
         Ok(text) => device(text.as_bytes()),
         Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A block trace: records or text, whichever the bytes look like.
+pub fn trace(data: &[u8]) {
+    let (mut rows, mut bytes) = (0, 0);
+    let input = Input::of_bytes("fuzz", data.to_vec());
+    let read = follow(vec![input], None, &mut |row| {
+        assert!(row.submit <= row.complete, "{row:?}");
+        (rows, bytes) = (rows + 1, bytes + row.length.0);
+    });
+    match read {
+        Ok(record) => {
+            assert_eq!(record.requests.iter().map(|r| r.requests).sum::<u64>(), rows);
+            assert_eq!(record.requests.iter().map(|r| r.bytes.0).sum::<u64>(), bytes);
+        }
+        Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty()),
     }
 }

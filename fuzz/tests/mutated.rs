@@ -95,6 +95,23 @@ fn files_of_disksim() {
 }
 
 #[test]
+fn traces() {
+    let text = fs::read("tiny/trace.txt").unwrap();
+    // A read and a write, queued, sent and ended, as records of both byte orders.
+    let mut little = Vec::new();
+    let mut big = Vec::new();
+    for (time, action) in [1, 7, 8, 1 << 16, 7 << 16].into_iter().enumerate() {
+        let action = if action < 99 { action | 1 << 16 } else { action >> 16 | 2 << 16 };
+        let words = [0x6561_7407, 0, time as u32, 0, 64, 0, 4096, action, 4711, 8 << 20, 0, 0];
+        // Times and places have 64 bits: two words, the lower one first or last.
+        words.iter().for_each(|word: &u32| little.extend(word.to_le_bytes()));
+        let swapped = [0, 1, 3, 2, 5, 4, 6, 7, 8, 9, 10, 11].map(|i| words[i]);
+        swapped.iter().for_each(|word| big.extend(word.to_be_bytes()));
+    }
+    survives("trace", assay_fuzz::trace, &[text, little, big]);
+}
+
+#[test]
 fn drives() {
     let random = &mut Random(7);
     let mut bytes = |_| (0..random.below(900)).map(|_| random.below(256) as u8).collect();

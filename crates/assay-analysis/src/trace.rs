@@ -62,10 +62,10 @@ impl Span {
     }
 }
 
-/// Requests of one direction, or of all.
+/// Requests of one direction, or of two.
 #[derive(Clone, Debug, Serialize)]
 pub struct Direction {
-    /// `read`, `write`, `trim`, `flush`, or `all`.
+    /// `read`, `write`, `trim`, `flush`, or `both`, which is reads and writes.
     pub direction: &'static str,
     /// Those that ended without error.
     pub requests: u64,
@@ -111,18 +111,22 @@ pub struct Summary {
     pub from_ns: u64,
     /// See `from_ns`.
     pub to_ns: u64,
-    /// By direction, as far as there are requests, and last all together.
+    /// By direction, as far as there are requests, and last reads and writes together, if there are
+    /// both. Trims and flushes move nothing.
     pub directions: Vec<Direction>,
 }
 
 /// The numbers of some requests; of `one_device`, or each job's for itself.
 pub fn summary(rows: &[TraceRow], one_device: bool) -> Summary {
     let sequential = sequential(rows, one_device);
-    let of = |name, op: Option<Op>| direction(name, rows, &sequential, op);
+    let of = |name, ops: &[Op]| direction(name, rows, &sequential, ops);
     let there = |op: &Op| rows.iter().any(|row| row.op == *op);
     let mut directions: Vec<Direction> =
-        Op::ALL.into_iter().filter(there).map(|op| of(op.name(), Some(op))).collect();
-    directions.push(of("all", None));
+        Op::ALL.into_iter().filter(there).map(|op| of(op.name(), &[op])).collect();
+    let both = [Op::Read, Op::Write];
+    if both.iter().all(there) {
+        directions.push(of("both", &both));
+    }
     Summary {
         from_ns: rows.iter().map(|row| row.submit.0).min().unwrap_or(0),
         to_ns: rows.iter().map(|row| row.complete.0).max().unwrap_or(0),
@@ -130,13 +134,8 @@ pub fn summary(rows: &[TraceRow], one_device: bool) -> Summary {
     }
 }
 
-fn direction(
-    name: &'static str,
-    rows: &[TraceRow],
-    sequential: &[bool],
-    op: Option<Op>,
-) -> Direction {
-    let is_of = |row: &TraceRow| op.is_none_or(|op| row.op == op);
+fn direction(name: &'static str, rows: &[TraceRow], sequential: &[bool], ops: &[Op]) -> Direction {
+    let is_of = |row: &TraceRow| ops.contains(&row.op);
     let mine = || rows.iter().filter(|row| is_of(row));
     let good = || mine().filter(|row| row.error == 0);
     let span = |span: Span| Spread::of(good().filter_map(|row| Some(span.of(row)?.0)).collect());

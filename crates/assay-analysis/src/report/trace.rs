@@ -72,10 +72,10 @@ fn seconds(summary: &Summary) -> Axis<'static> {
     Axis { scale, label: axis::number, name: "seconds since the trace began" }
 }
 
-/// Directions that move data, as far as there are any.
-fn moving(summary: &Summary) -> Vec<Op> {
-    let there = |op: &Op| summary.directions.iter().any(|d| d.direction == op.name());
-    [Op::Read, Op::Write, Op::Trim].into_iter().filter(there).collect()
+/// Those of some directions that there are.
+fn there(summary: &Summary, ops: &[Op]) -> Vec<Op> {
+    let is_there = |op: &&Op| summary.directions.iter().any(|d| d.direction == op.name());
+    ops.iter().filter(is_there).copied().collect()
 }
 
 fn ink(op: Op) -> Ink {
@@ -94,7 +94,7 @@ fn legend(ops: &[Op]) -> String {
 }
 
 fn over_address(summary: &Summary, rows: &[TraceRow]) -> String {
-    let ops = moving(summary);
+    let ops = there(summary, &[Op::Read, Op::Write, Op::Trim]);
     let of = |op: Op| rows.iter().filter(move |row| row.op == op);
     let points = |op: Op| -> Vec<(f64, f64)> {
         of(op).map(|row| (row.complete.0 as f64 / 1e9, row.offset.0 as f64)).collect()
@@ -121,14 +121,15 @@ fn over_address(summary: &Summary, rows: &[TraceRow]) -> String {
 }
 
 fn over_time(summary: &Summary, rows: &[TraceRow]) -> String {
-    let (ops, end) = (moving(summary), summary.to_ns);
+    // What is trimmed is not moved.
+    let (ops, end) = (there(summary, &[Op::Read, Op::Write]), summary.to_ns);
     let named =
         |op: Op, points| Line { ink: ink(op), name: op.name().to_owned(), points, knots: false };
     let mut sums: Vec<Line> =
         ops.iter().map(|op| named(*op, cumulated(rows, |o| o == *op, end))).collect();
     if ops.len() > 1 {
-        let points = cumulated(rows, |_| true, end);
-        sums.push(Line { ink: Ink::Target(7), name: "all".to_owned(), points, knots: false });
+        let points = cumulated(rows, |op| ops.contains(&op), end);
+        sums.push(Line { ink: Ink::Target(7), name: "both".to_owned(), points, knots: false });
     }
     let rates: Vec<_> = ops.iter().map(|op| (*op, rates(rows, *op, end))).collect();
     let interval = rates.first().map_or(0.0, |(_, rates)| rates.interval);
@@ -172,10 +173,7 @@ fn rows_of<'a>(
             text: said,
         })
     };
-    // Two lines for the same requests would say nothing more.
-    let many = summary.directions.len() > 2;
-    let shown = summary.directions.iter().filter(|d| many || d.direction != "all");
-    shown.filter_map(row).collect()
+    summary.directions.iter().filter_map(row).collect()
 }
 
 fn chart(
@@ -202,9 +200,9 @@ fn boxes(summary: &Summary) -> String {
             out += &chart(&format!("box-{}", span.key()), words::meaning(span), axis, &rows);
         }
     }
-    out + "</div><p class=\"dim absent\">Boxes reach from the lower to the upper quartile, the line \
-           in them is the median, the ring the mean. Whiskers end at the last value within 1.5 \
-           boxes; the points are the smallest and the largest of all.</p>"
+    out + "</div><p class=\"dim absent\">Boxes reach from the lower to the upper quartile, the \
+           line in them is the median, the ring the mean. Whiskers end at the last value within \
+           1.5 boxes; the points are the smallest and the largest of all.</p>"
 }
 
 fn sizes(summary: &Summary) -> String {

@@ -2,9 +2,9 @@
 
 use super::Table;
 use crate::trace::{Direction, Span, Spread, Summary};
-use assay_spec::Bytes;
 use assay_spec::units::{human_size, human_time, three_digits};
-use std::collections::BTreeSet;
+use assay_spec::{Bytes, Op};
+use std::collections::BTreeMap;
 
 /// A table before it is laid out.
 pub struct TraceTable {
@@ -19,8 +19,8 @@ pub struct TraceTable {
 const COUNTS: &[&str] =
     &["direction", "requests", "blocks", "bytes", "mean size", "sequential", "errors"];
 const SPREAD: &[&str] =
-    &["direction", "requests", "min", "quartile", "median", "quartile", "max", "mean"];
-const SIZES: &[&str] = &["up to", "read", "write", "trim", "all", "share"];
+    &["direction", "requests", "min", "lower", "median", "upper", "max", "mean"];
+const SIZES: &[&str] = &["up to", "read", "write", "trim", "together", "share"];
 
 /// What a span is, in a line.
 pub fn meaning(span: Span) -> &'static str {
@@ -37,7 +37,8 @@ pub fn size(bytes: f64) -> String {
     match bytes {
         b if b < 1024.0 => format!("{} B", three_digits(b)),
         b if b < 1024.0 * 1024.0 => format!("{} KiB", three_digits(b / 1024.0)),
-        b => format!("{} MiB", three_digits(b / 1024.0 / 1024.0)),
+        b if b < (1 << 30) as f64 => format!("{} MiB", three_digits(b / (1 << 20) as f64)),
+        b => format!("{} GiB", three_digits(b / (1 << 30) as f64)),
     }
 }
 
@@ -67,7 +68,7 @@ fn counts(d: &Direction) -> Vec<String> {
         d.direction.to_owned(),
         d.requests.to_string(),
         d.blocks.to_string(),
-        human_size(Bytes(d.bytes)),
+        if d.bytes > 0 { human_size(Bytes(d.bytes)) } else { "0".to_owned() },
         d.size.map_or("–".to_owned(), |s| size(s.mean)),
         d.sequential.map_or("–".to_owned(), |share| format!("{:.1} %", 100.0 * share)),
         d.errors.to_string(),
@@ -82,23 +83,23 @@ fn numbers(name: &str, s: &Spread, text: fn(f64) -> String) -> Vec<String> {
 
 /// Requests by size, to the next power of two.
 fn sizes(summary: &Summary) -> Option<TraceTable> {
-    let all = summary.directions.last()?;
-    let of = |name: &str, bytes: u64| {
-        let found = summary.directions.iter().find(|d| d.direction == name);
-        let size = found.and_then(|d| d.sizes.iter().find(|(size, _)| *size == bytes));
-        size.map_or(0, |(_, count)| *count)
-    };
-    let total: u64 = all.sizes.iter().map(|(_, count)| count).sum();
-    let row = |bytes: u64| {
-        let count = of("all", bytes);
-        let mut row = vec![size(bytes as f64)];
-        row.extend(["read", "write", "trim"].map(|name| of(name, bytes).to_string()));
-        row.push(count.to_string());
-        row.push(format!("{:.1} %", 100.0 * count as f64 / total as f64));
+    const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
+    let mut counts: BTreeMap<u64, [u64; OPS.len()]> = BTreeMap::new();
+    for (place, op) in OPS.into_iter().enumerate() {
+        let found = summary.directions.iter().find(|d| d.direction == op.name());
+        for (bytes, count) in found.map_or(&[][..], |d| &d.sizes) {
+            counts.entry(*bytes).or_default()[place] += count;
+        }
+    }
+    let total: u64 = counts.values().flatten().sum();
+    let row = |(bytes, counts): (&u64, &[u64; OPS.len()])| {
+        let together: u64 = counts.iter().sum();
+        let mut row = vec![size(*bytes as f64)];
+        row.extend(counts.iter().chain([&together]).map(u64::to_string));
+        row.push(format!("{:.1} %", 100.0 * together as f64 / total as f64));
         row
     };
-    let known: BTreeSet<u64> = all.sizes.iter().map(|(bytes, _)| *bytes).collect();
-    let rows: Vec<Vec<String>> = known.into_iter().map(row).collect();
+    let rows: Vec<Vec<String>> = counts.iter().map(row).collect();
     let caption = "Requests by size, to the next power of two".to_owned();
     (!rows.is_empty()).then_some(TraceTable { caption, heading: SIZES, rows })
 }

@@ -33,7 +33,7 @@ pub fn main(options: &Options) -> Outcome {
     watch_for_interrupt();
     let directory = options.out.clone();
     let directory = directory.unwrap_or_else(|| default_directory("trace", &utc_now()));
-    let command = std::env::args().collect();
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let record = import(&Import { names: &options.files, device, command }, &directory)?;
     if options.common.json {
         json(&serde_json::json!({ "directory": directory, "trace": record }));
