@@ -179,14 +179,25 @@ fn rows_of<'a>(
 fn chart(
     id: &str,
     caption: &str,
-    (name, label): (&str, fn(f64) -> String),
+    (scale, label): (Scale, fn(f64) -> String),
     rows: &[BoxRow<'_>],
 ) -> String {
-    let ends = rows.iter().flat_map(|r| [r.spread.min, r.spread.max, r.spread.mean]);
-    let x = Axis { scale: Scale::log_over(ends), label, name };
+    let x = Axis { scale, label, name: "log scale" };
     let said: Vec<String> = rows.iter().map(|r| format!("{}: {}", r.name, r.text)).collect();
     let words = words_of(id, caption, said.join("; "));
     figure(caption, &svg::boxes(&words, x, rows), "")
+}
+
+fn ends(rows: &[BoxRow<'_>]) -> impl Iterator<Item = f64> {
+    rows.iter().flat_map(|r| [r.spread.min, r.spread.max, r.spread.mean])
+}
+
+/// From a power of two to another, as sizes are.
+fn doublings(rows: &[BoxRow<'_>]) -> Scale {
+    let (low, high) = ends(rows).fold((f64::INFINITY, 1.0_f64), |(l, h), v| (l.min(v), h.max(v)));
+    let power = |v: f64, round: fn(f64) -> f64| libm::pow(2.0, round(libm::log2(v)));
+    let low = power(low.max(1.0), libm::floor);
+    Scale::Doublings(low, power(high, libm::ceil).max(2.0 * low))
 }
 
 fn boxes(summary: &Summary) -> String {
@@ -196,7 +207,7 @@ fn boxes(summary: &Summary) -> String {
     for span in Span::ALL.into_iter().filter(|span| (*span == Span::All) != in_parts) {
         let rows = rows_of(summary, |d| d.span(span), human_time);
         if !rows.is_empty() {
-            let axis: (&str, fn(f64) -> String) = ("log scale", axis::time);
+            let axis = (Scale::log_over(ends(&rows)), axis::time as fn(f64) -> String);
             out += &chart(&format!("box-{}", span.key()), words::meaning(span), axis, &rows);
         }
     }
@@ -210,7 +221,7 @@ fn sizes(summary: &Summary) -> String {
     if rows.is_empty() {
         return "<p>No request has a size.</p>".to_owned();
     }
-    chart("box-size", "Size of requests", ("log scale", axis::binary_size), &rows)
+    chart("box-size", "Size of requests", (doublings(&rows), axis::binary_size), &rows)
 }
 
 fn numbers(summary: &Summary) -> String {
