@@ -3,6 +3,7 @@
 //! Ratios above 1 mean that the target has more of it than the reference: more bandwidth is better,
 //! more latency is worse. In words, a ratio counts only where its interval does: see [`Standing`].
 
+use crate::cost::Costs;
 use crate::load::Run;
 use crate::metric;
 use crate::stats::ratio::{Mean, of as ratio};
@@ -44,6 +45,21 @@ pub struct Row {
     pub distance: Option<Estimate>,
     /// The three ratios in a word.
     pub standing: Standing,
+    /// What both cost, if both prices are known, of the same dates and in one currency.
+    pub cost: Option<CostRatio>,
+}
+
+/// What a target costs beside a reference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostRatio {
+    /// Date and currency: `prices of 2008-11 in USD`.
+    pub prices: String,
+    /// Price of the target.
+    pub price: f64,
+    /// Price of the reference.
+    pub reference: f64,
+    /// Price per bandwidth of the target over that of the reference: below 1, it is the better buy.
+    pub per_mb_s: Estimate,
 }
 
 /// What the intervals of the ratios of bandwidth, median and 99th percentile say together.
@@ -96,13 +112,15 @@ impl Standing {
 /// Compares every target of a run with `reference`.
 pub fn table(run: &Run, reference: &str) -> Comparison {
     let mut c = Comparison::default();
+    let costs = Costs::of(run);
+    let costs = costs.as_ref().map(|c| (c, c));
     for (experiment, workload) in run.workloads() {
         let Some(base) = run.cell(Some(experiment), workload, reference) else {
             c.notes.push(format!("{workload}: `{reference}` has no cell"));
             continue;
         };
         for cell in run.cells_of(experiment, workload).filter(|cell| cell.target != reference) {
-            c.add(cell, base);
+            c.add(cell, base, costs);
         }
     }
     c
@@ -112,6 +130,15 @@ pub fn table(run: &Run, reference: &str) -> Comparison {
 /// workload and target in `base`; or, if the two have one target each, those.
 pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
     let mut c = Comparison::default();
+    let costs = Costs::of(run.1).zip(Costs::of(base.1));
+    let costs = costs.as_ref().map(|(a, b)| (a, b)).filter(|(a, b)| {
+        let alike = a.prices.comparable(&b.prices);
+        if !alike {
+            let (a, b) = (a.prices.dated(), b.prices.dated());
+            c.notes.push(format!("costs are not compared: {a} here and {b} in {}", base.0));
+        }
+        alike
+    });
     let alone = match (run.1.targets().as_slice(), base.1.targets().as_slice()) {
         ([_], [one]) => Some((*one).to_owned()),
         _ => None,
@@ -124,7 +151,7 @@ pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
                     let text = format!("{}: `{}` here and", cell.workload, cell.summary);
                     c.notes.push(format!("{text} `{}` in {}", found.summary, base.0));
                 }
-                c.add(cell, found);
+                c.add(cell, found, costs);
             }
             None => c.notes.push(format!("{} of {} is not in {}", cell.id, run.0, base.0)),
         }
@@ -135,12 +162,21 @@ pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
 }
 
 impl Comparison {
-    fn add(&mut self, cell: &CellRecord, base: &CellRecord) {
+    fn add(&mut self, cell: &CellRecord, base: &CellRecord, costs: Option<(&Costs, &Costs)>) {
         match cells(cell, base) {
-            Ok(row) => self.rows.push(row),
+            Ok(mut row) => {
+                row.cost = costs.and_then(|costs| cost_ratio(&row, costs));
+                self.rows.push(row);
+            }
             Err(e) => self.notes.push(format!("{}, {}: {e}", cell.workload, cell.target)),
         }
     }
+}
+
+fn cost_ratio(row: &Row, (of, base): (&Costs, &Costs)) -> Option<CostRatio> {
+    let (price, reference) = (of.target(&row.target)?.amount, base.target(&row.reference)?.amount);
+    let per_mb_s = crate::cost::per(price / reference, &row.bandwidth)?;
+    Some(CostRatio { prices: of.below(), price, reference, per_mb_s })
 }
 
 /// Compares two cells.
@@ -163,6 +199,7 @@ pub fn cells(cell: &CellRecord, base: &CellRecord) -> Result<Row, metric::Metric
         bandwidth,
         p50,
         p99,
+        cost: None,
     })
 }
 

@@ -1,7 +1,8 @@
 //! A run directory's two files, read and checked. Text in, values out: opening files is the
 //! caller's.
 
-use assay_spec::record::{CellRecord, CellsRecord, RunRecord, SCHEMA};
+use crate::cost::Prices;
+use assay_spec::record::{CellRecord, CellsRecord, RunRecord, SCHEMA, TargetRecord};
 
 /// A whole run: what was asked and what was measured.
 #[derive(Clone, Debug)]
@@ -33,6 +34,9 @@ pub enum LoadError {
         /// The schema found.
         found: u64,
     },
+    /// Prices that are none.
+    #[error("run.json has prices that cannot be used: {0}")]
+    Prices(String),
     /// A cell twice: the two files were mixed or edited.
     #[error("cells.json has the cell `{0}` twice")]
     Twice(String),
@@ -56,6 +60,9 @@ impl Run {
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(LoadError::Twice(pair[0].to_owned()));
+        }
+        if let Some(prices) = &record.prices {
+            Prices::of(prices).map_err(|e| LoadError::Prices(e.to_string()))?;
         }
         Ok(Run { record, cells: cells.cells })
     }
@@ -110,6 +117,12 @@ impl Run {
             }
         }
         seen
+    }
+
+    /// What a cell's target was: by its name, with or without that of its machine in front.
+    pub fn target(&self, name: &str) -> Option<&TargetRecord> {
+        let of = |name: &str| self.record.targets.iter().find(|t| t.name == name);
+        of(name).or_else(|| of(name.split_once('/')?.1))
     }
 
     /// The cells of one workload, in order.
@@ -198,6 +211,7 @@ pub(crate) mod sample {
             host: HostRecord::default(),
             intent: IntentRecord::default(),
             plan: Vec::new(),
+            prices: None,
         };
         super::Run { record, cells }
     }

@@ -1,11 +1,13 @@
 //! Plain text for terminals and tools: tables, the ledger, a comparison, CSV. No colours, no
 //! escapes.
 
+mod costs;
 mod csv;
 mod table;
 mod tables;
 pub(crate) mod trace;
 
+pub(crate) use costs::money;
 pub use csv::csv;
 pub use table::Table;
 pub(crate) use tables::note_lines;

@@ -146,6 +146,7 @@ fn run(made: &Made) -> Run {
         host: HostRecord { memory: made.memory, ..HostRecord::default() },
         intent: IntentRecord::default(),
         plan: Vec::new(),
+        prices: None,
     };
     Run { record, cells: vec![cell] }
 }

@@ -128,6 +128,7 @@ fn synthetic(repeats: usize) -> Run {
         },
         intent: IntentRecord::default(),
         plan: Vec::new(),
+        prices: None,
     };
     let run_json = serde_json::to_string(&record).unwrap();
     let cells_json = serde_json::to_string(&CellsRecord { schema: SCHEMA, cells }).unwrap();

@@ -12,8 +12,8 @@ use crate::plan::{PlanError, PlannedTarget, reopen_target};
 use assay_spec::Nanos;
 use assay_spec::experiment::{Experiment, HostVariant, WorkloadSpec};
 use assay_spec::record::{
-    CellPlan, CellRecord, CellsRecord, ExperimentRecord, HostRecord, IntentRecord, RunRecord,
-    SCHEMA,
+    CellPlan, CellRecord, CellsRecord, ExperimentRecord, HostRecord, IntentRecord, PricesRecord,
+    RunRecord, SCHEMA,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -61,6 +61,8 @@ pub struct Asked {
     /// Targets, as written, that every experiment measures; the others are measured by those that
     /// name them.
     pub everywhere: Vec<String>,
+    /// What the targets cost, if it is known.
+    pub prices: Option<PricesRecord>,
 }
 
 impl Run {
@@ -93,6 +95,7 @@ impl Run {
             host,
             intent: asked.intent,
             plan,
+            prices: asked.prices,
         };
         let begun = Instant::now();
         Run { record, experiments, targets, threads: available_threads(), begun }

@@ -23,8 +23,9 @@ pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Arrival, Expectation, WorkloadSpec};
 
 use crate::array::scale_linux;
+use crate::catalog::{PRICES, find};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
-use crate::diagnostic::{Diagnostic, Kind};
+use crate::diagnostic::{Diagnostic, Kind, closest};
 use crate::units::Nanos;
 use std::ops::Range;
 
@@ -39,6 +40,8 @@ pub struct Experiment {
     pub source: String,
     /// Targets, as written (`sim:ssd-m`, `null`, a path).
     pub targets: Vec<String>,
+    /// What the drives cost: a price list that comes with assay, or a file.
+    pub prices: Option<String>,
     /// Independent repeats of every cell.
     pub repeats: u32,
     /// How much smaller than written it is run; `targets` and `workloads` are already.
@@ -86,6 +89,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     let scale = decode_scale(top)?;
     let targets = top.strings("targets")?.into_iter().map(|(s, _)| scale_linux(&s, scale));
     let targets: Vec<String> = targets.collect();
+    let prices = decode_prices(top)?;
     let repeats = top.count("repeats", 1..1001, Some(1))?;
     let log = top.boolean("log", true)?;
     let hosts = host::decode_all(top)?;
@@ -119,6 +123,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         question,
         source,
         targets,
+        prices,
         repeats,
         scale,
         log,
@@ -127,6 +132,22 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         workloads,
         text,
     })
+}
+
+/// The name of a list that there is, or of a file.
+fn decode_prices(top: &mut Section<'_>) -> Decoded<Option<String>> {
+    let Some((name, span)) = top.optional_string("prices")? else { return Ok(None) };
+    if name.ends_with(".toml") || find(PRICES, &name).is_some() {
+        return Ok(Some(name));
+    }
+    let names: Vec<&str> = PRICES.iter().map(|b| b.name).collect();
+    let expected = format!("{}, or a file that ends in `.toml`", names.join(", "));
+    let e = top.error(Kind::UnknownValue, span, format!("no price list `{name}`"), expected);
+    let hint = closest(&name, &names).map_or_else(
+        || "docs/prices.md says what a list of one's own looks like".to_owned(),
+        |meant| format!("did you mean `{meant}`?"),
+    );
+    Err(with_hint(e, hint))
 }
 
 fn decode_scale(top: &mut Section<'_>) -> Decoded<Scale> {

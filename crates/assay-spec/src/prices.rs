@@ -25,6 +25,10 @@ pub struct PriceList {
     pub currency: String,
     /// The prices, each device once.
     pub prices: Vec<Price>,
+    /// Price of 10^9 bytes of memory.
+    pub memory_per_gb: Option<f64>,
+    /// Price of a kWh.
+    pub energy_per_kwh: Option<f64>,
 }
 
 /// What a drive costs.
@@ -38,6 +42,12 @@ pub struct Price {
     pub capacity: Bytes,
     /// Price of one, in the currency of the list.
     pub amount: f64,
+    /// Power while it works.
+    pub watts: Option<f64>,
+    /// Power while it waits.
+    pub idle_watts: Option<f64>,
+    /// Bytes that may be written to it before it is worn out, as its maker rates it.
+    pub endurance: Option<Bytes>,
 }
 
 impl Price {
@@ -45,6 +55,40 @@ impl Price {
     pub fn per_gb(&self) -> f64 {
         self.amount / (self.capacity.0 as f64 * 1e-9)
     }
+}
+
+/// A price as it is given by hand: `ssd-m=300USD`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GivenAmount {
+    /// A device of a list, a target's name, or a target as it was written.
+    pub device: String,
+    /// The price of one.
+    pub amount: f64,
+    /// In what; the currency of the list if not said.
+    pub currency: Option<String>,
+}
+
+impl std::str::FromStr for GivenAmount {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<GivenAmount, ()> {
+        let (device, price) = text.rsplit_once('=').ok_or(())?;
+        let (device, price) = (device.trim(), price.trim());
+        let digits = price.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(price.len());
+        let amount: f64 = price[..digits].parse().map_err(|_| ())?;
+        let currency = price[digits..].trim();
+        let fine = currency.is_empty() || is_currency(currency);
+        if device.is_empty() || !fine || amount <= 0.0 || amount > DEAREST {
+            return Err(());
+        }
+        let currency = (!currency.is_empty()).then(|| currency.to_owned());
+        Ok(GivenAmount { device: device.to_owned(), amount, currency })
+    }
+}
+
+/// Three capital letters, as ISO 4217 has them.
+fn is_currency(text: &str) -> bool {
+    text.len() == 3 && text.chars().all(|c| c.is_ascii_uppercase())
 }
 
 impl PriceList {
@@ -74,7 +118,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<PriceList> {
         return Err(with_hint(e, "a price is only worth something with the time it was asked"));
     }
     let (currency, currency_at) = top.string_at("currency")?;
-    if currency.len() != 3 || !currency.chars().all(|c| c.is_ascii_uppercase()) {
+    if !is_currency(&currency) {
         let message = format!("`{currency}` is not a currency");
         let e = top.error(Kind::UnknownValue, currency_at, message, "three capital letters");
         return Err(with_hint(e, "codes of ISO 4217: `USD`, `EUR`, `NOK`"));
@@ -93,11 +137,27 @@ fn decode(top: &mut Section<'_>) -> Decoded<PriceList> {
         let e = top.error(Kind::MissingKey, 0..0, "the list has no price", "");
         return Err(with_hint(e, "add a `[[price]]` section; see `prices/`"));
     }
-    Ok(PriceList { name, title, source, date, currency, prices })
+    let memory_per_gb = optional_price(top, "memory", "per_gb")?;
+    let energy_per_kwh = optional_price(top, "energy", "per_kwh")?;
+    Ok(PriceList { name, title, source, date, currency, prices, memory_per_gb, energy_per_kwh })
 }
 
+/// The only key of a section that need not be there.
+fn optional_price(
+    top: &mut Section<'_>,
+    section: &'static str,
+    key: &'static str,
+) -> Decoded<Option<f64>> {
+    let Some(mut s) = top.optional_section(section, section)? else { return Ok(None) };
+    let price = s.number(key, 1e-6, DEAREST, None)?;
+    s.finish()?;
+    Ok(Some(price))
+}
+
+/// More than any drive costs.
+const DEAREST: f64 = 1e9;
+
 fn decode_price(s: &mut Section<'_>) -> Decoded<Price> {
-    const DEAREST: f64 = 1e9;
     let device = name(s, "device")?;
     let title = s.string("title")?;
     let capacity = s.size("capacity")?;
@@ -123,7 +183,18 @@ fn decode_price(s: &mut Section<'_>) -> Decoded<Price> {
         true => s.number("amount", 0.01, DEAREST, None)?,
         false => s.number("per_gb", 0.0001, DEAREST, None)? * capacity.0 as f64 * 1e-9,
     };
-    Ok(Price { device, title, capacity, amount })
+    let mut watts = |key| match s.has(key) {
+        true => s.number(key, 0.0, 1e4, None).map(Some),
+        false => Ok(None),
+    };
+    let (watts, idle_watts) = (watts("watts")?, watts("idle_watts")?);
+    let endurance = s.optional_size("endurance")?;
+    if endurance == Some(Bytes::ZERO) {
+        let span = s.whole_span_of("endurance");
+        let e = s.error(Kind::OutOfRange, span, "a drive that wears out at once", "more than 0");
+        return Err(with_hint(e, "leave `endurance` out where it is not known, or no limit"));
+    }
+    Ok(Price { device, title, capacity, amount, watts, idle_watts, endurance })
 }
 
 fn name(s: &mut Section<'_>, key: &'static str) -> Decoded<String> {
@@ -170,6 +241,48 @@ mod tests {
         assert_eq!(list.of(&["b"]), None);
         let per_gb = PRICE.replace("amount = 100", "per_gb = 0.5");
         assert_eq!(parse(&format!("{LIST}{per_gb}")).expect("a list").prices[0].amount, 40.0);
+        assert_eq!((price.watts, price.idle_watts, price.endurance), (None, None, None));
+        assert_eq!((list.memory_per_gb, list.energy_per_kwh), (None, None));
+    }
+
+    #[test]
+    fn power_wear_memory_and_energy_are_part_of_a_list() {
+        let more = "watts = 3\nidle_watts = 0.06\nendurance = \"15TB\"\n\
+            [memory]\nper_gb = 2.5\n[energy]\nper_kwh = 0.25\n";
+        let list = parse(&format!("{LIST}{PRICE}{more}")).expect("a list");
+        let price = &list.prices[0];
+        let endurance = Some(Bytes(15_000_000_000_000));
+        assert_eq!(
+            (price.watts, price.idle_watts, price.endurance),
+            (Some(3.0), Some(0.06), endurance)
+        );
+        assert_eq!((list.memory_per_gb, list.energy_per_kwh), (Some(2.5), Some(0.25)));
+        for (from, to, message) in [
+            ("15TB", "0B", "a drive that wears out at once"),
+            ("per_gb = 2.5", "per_gb = 0", "`per_gb` = 0 is out of range"),
+            ("per_kwh", "kwh", "kwh"),
+        ] {
+            let error = parse(&format!("{LIST}{PRICE}{}", more.replace(from, to)));
+            let error = error.expect_err(message);
+            assert!(error.contains(message) && error.contains("hint: "), "{message}: {error}");
+        }
+    }
+
+    #[test]
+    fn prices_by_hand_name_a_device_an_amount_and_a_currency() {
+        let parse = |text: &str| text.parse::<GivenAmount>();
+        let given = |device: &str, amount, currency: Option<&str>| {
+            Ok(GivenAmount { device: device.into(), amount, currency: currency.map(Into::into) })
+        };
+        assert_eq!(parse("ssd-m=300USD"), given("ssd-m", 300.0, Some("USD")));
+        assert_eq!(parse("/dev/sdb = 139.99 EUR"), given("/dev/sdb", 139.99, Some("EUR")));
+        assert_eq!(parse("x=0.5"), given("x", 0.5, None));
+        // An equals sign of an array's own.
+        let array = "raid0(sim:ssd-m*2, chunk=64KiB)";
+        assert_eq!(parse(&format!("{array}=9USD")), given(array, 9.0, Some("USD")));
+        for wrong in ["ssd-m", "=3", "x=", "x=USD", "x=-3", "x=0", "x=nan", "x=3usd", "x=3US"] {
+            assert_eq!(parse(wrong), Err(()), "{wrong}");
+        }
     }
 
     #[test]

@@ -41,6 +41,43 @@ pub struct RunRecord {
     pub intent: IntentRecord,
     /// Every cell of the run, in order.
     pub plan: Vec<CellPlan>,
+    /// What the drives cost, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PricesRecord>,
+}
+
+/// What the drives of a run cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PricesRecord {
+    /// A price list.
+    pub list: Option<PriceListRecord>,
+    /// Prices that were given by hand and go before those of the list.
+    pub given: Vec<GivenPrice>,
+}
+
+/// A price list as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceListRecord {
+    /// File name for diagnostics.
+    pub file: String,
+    /// The whole file.
+    pub text: String,
+}
+
+/// A price that was given by hand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenPrice {
+    /// A device of a list, a target's name, or a target as it was written.
+    pub device: String,
+    /// The price of one.
+    pub amount: f64,
+    /// In what, e.g. `USD`.
+    pub currency: String,
+    /// The day it was given, `2026-11-21`.
+    pub date: String,
 }
 
 /// An experiment as run.
@@ -77,6 +114,23 @@ pub struct TargetRecord {
     pub virtual_time: bool,
     /// True if this run made the file, and so may write to it when it is resumed.
     pub created: bool,
+}
+
+impl TargetRecord {
+    /// What begins the line above each text in the `spec` of an array.
+    pub const MARK: &str = "#==== ";
+
+    /// The texts of an array's `spec` by their names: `sim:NAME`, `controller:NAME`.
+    pub fn texts(spec: &str) -> Vec<(String, String)> {
+        let mut found: Vec<(String, String)> = Vec::new();
+        for line in spec.split_inclusive('\n') {
+            match line.strip_prefix(Self::MARK) {
+                Some(name) => found.push((name.trim().to_owned(), String::new())),
+                None => found.last_mut().into_iter().for_each(|(_, text)| text.push_str(line)),
+            }
+        }
+        found
+    }
 }
 
 /// The machine of the run.

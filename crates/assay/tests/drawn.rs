@@ -210,6 +210,7 @@ fn answers(truth: &Truth, seed: u64) -> Vec<(String, String)> {
         started: String::new(),
         intent,
         everywhere: vec!["sim:drawn".into()],
+        prices: None,
     };
     let run = Run::new(asked, experiments, vec![target], HostRecord::default());
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

@@ -77,6 +77,9 @@ pub fn specs(run: &Run) -> String {
     for e in &run.record.experiments {
         out += &folded(&format!("Experiment {} ({})", e.name, e.file), &pre(&e.text));
     }
+    if let Some(list) = run.record.prices.as_ref().and_then(|p| p.list.as_ref()) {
+        out += &folded(&format!("Prices ({})", list.file), &pre(&list.text));
+    }
     for t in &run.record.targets {
         if let Some(spec) = &t.spec {
             out += &folded(&format!("Device spec {}", t.name), &pre(spec));

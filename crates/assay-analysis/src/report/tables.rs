@@ -2,10 +2,11 @@
 
 use super::escape;
 use crate::compare::{self, Comparison};
+use crate::cost::Costs;
 use crate::load::Run;
 use crate::metric;
 use crate::stats::{Basis, Estimate, drift};
-use crate::text::{count, plus_minus, time_unit};
+use crate::text::{count, money, plus_minus, time_unit};
 use assay_spec::record::{CellRecord, RepeatRecord};
 use assay_spec::steady::Window;
 use assay_spec::units::human_size;
@@ -66,17 +67,49 @@ const PERCENTILES: [&str; 8] = ["mean", "p50", "p90", "p99", "p99.9", "p99.99", 
 /// Every metric of every cell, a table for each workload.
 pub fn metrics(run: &Run) -> String {
     let mut out = String::new();
+    let costs = Costs::of(run);
     for (experiment, workload) in run.workloads() {
         let mut rows = Vec::new();
+        let costs = costs.as_ref().filter(|c| c.any(run.cells_of(experiment, workload)));
         for cell in run.cells_of(experiment, workload) {
-            rows.push(metric_row(cell));
+            let mut row = metric_row(cell);
+            costs.iter().for_each(|costs| row.extend(cost_columns(costs, cell)));
+            rows.push(row);
         }
         let mut heading = vec!["target", "MB/s", "IOPS"];
         heading.extend(PERCENTILES);
         heading.extend(["requests", "errors", "repeats"]);
+        let per = costs.map(|c| COST_COLUMNS.map(|what| format!("{}{what}", c.prices.currency)));
+        heading.extend(per.iter().flatten().map(String::as_str));
         out += &table(&format!("{experiment}: {workload}"), &heading, &rows);
+        out += &costs.map_or_else(String::new, below);
     }
     out
+}
+
+/// What the columns of cost have behind the currency.
+const COST_COLUMNS: [&str; 4] = ["", "/GB", "/(MB/s)", "/IOPS"];
+
+fn cost_columns(costs: &Costs, cell: &CellRecord) -> [String; 4] {
+    let none = || "–".to_owned();
+    let Some(cost) = costs.cell(cell) else { return [none(), none(), none(), none()] };
+    let rate = |e: &Option<Estimate>| {
+        e.as_ref().map_or_else(none, |e| with_uncertainty(&three_digits(e.value), e, 1.0))
+    };
+    let per_gb = cost.per_gb.map_or_else(none, three_digits);
+    [money(cost.price), per_gb, rate(&cost.per_mb_s), rate(&cost.per_iops)]
+}
+
+/// Date, currency and source of the prices, for below a table.
+pub(super) fn below(costs: &Costs) -> String {
+    let (below, sources) = (costs.below(), costs.prices.sources());
+    format!("<p class=\"dim\">{} ({}).</p>", escape(&capital(&below)), escape(&sources))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
 }
 
 fn metric_row(cell: &CellRecord) -> Vec<String> {
@@ -105,16 +138,27 @@ pub fn comparison(run: &Run) -> String {
     };
     let c = compare::table(run, reference);
     let rows: Vec<Vec<String>> = c.rows.iter().map(comparison_row).collect();
-    let heading =
-        ["workload", "target", "bandwidth ratio", "p50 ratio", "p99 ratio", "A", "KS", "in a word"];
+    let mut heading =
+        vec!["workload", "target", "bandwidth ratio", "p50 ratio", "p99 ratio", "A", "KS"];
+    heading.push("in a word");
+    let costs = Costs::of(run).filter(|_| c.rows.iter().any(|row| row.cost.is_some()));
+    let mut rows = rows;
+    if costs.is_some() {
+        heading.push("price per MB/s ratio");
+        for (row, of) in rows.iter_mut().zip(&c.rows) {
+            let text = |e: &Estimate| with_uncertainty(&three_digits(e.value), e, 1.0);
+            row.push(of.cost.as_ref().map_or_else(|| "–".into(), |cost| text(&cost.per_mb_s)));
+        }
+    }
     format!(
         "<p>Each target against <strong>{}</strong>. A ratio above 1 means the target has more. \
          A is \
          the probability that a request of the target is the faster of the two, ties half; KS is \
          the \
-         largest distance between the two distributions.</p>{}{}",
+         largest distance between the two distributions.</p>{}{}{}",
         escape(reference),
         table(&format!("against {reference}"), &heading, &rows),
+        costs.as_ref().map_or_else(String::new, below),
         notes(&c)
     )
 }

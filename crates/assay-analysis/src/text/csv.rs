@@ -1,5 +1,6 @@
 //! CSV (RFC 4180): one row for each cell and metric, in base units, with interval and basis.
 
+use crate::cost::Costs;
 use crate::load::Run;
 use crate::metric;
 use crate::stats::Estimate;
@@ -28,9 +29,10 @@ pub fn csv(run: &Run) -> String {
     let mut out = String::from(
         "experiment,workload,target,metric,unit,value,low,high,basis,repeats,requests\r\n",
     );
+    let costs = Costs::of(run);
     for cell in &run.cells {
         let n = metric::histogram(cell, None).count();
-        let mut row = |name: &str, unit: &str, e: &Estimate| {
+        let mut row = |name: &str, unit: &str, e: &Estimate, dated: &str| {
             let side = |v: Option<f64>| v.map(|v| v.to_string()).unwrap_or_default();
             let fields = [
                 cell.experiment.clone(),
@@ -41,7 +43,7 @@ pub fn csv(run: &Run) -> String {
                 e.value.to_string(),
                 side(e.interval.map(|i| i.0)),
                 side(e.interval.map(|i| i.1)),
-                e.basis.to_string(),
+                e.basis.to_string() + dated,
                 cell.repeats.len().to_string(),
                 n.to_string(),
             ];
@@ -50,7 +52,23 @@ pub fn csv(run: &Run) -> String {
         };
         for (name, unit) in names(cell) {
             if let Ok(e) = metric::estimate(cell, &name) {
-                row(&name, unit, &e);
+                row(&name, unit, &e, "");
+            }
+        }
+        let Some((costs, cost)) = costs.as_ref().and_then(|c| Some((c, c.cell(cell)?))) else {
+            continue;
+        };
+        let dated = costs.below();
+        let exact = |v: f64| Estimate::bare(v, "a price");
+        let rows = [
+            ("price", "", Some(exact(cost.price))),
+            ("price_per_gb", "/GB", cost.per_gb.map(exact)),
+            ("price_per_mb_s", "/(MB/s)", cost.per_mb_s),
+            ("price_per_iops", "/IOPS", cost.per_iops),
+        ];
+        for (name, per, e) in rows {
+            if let Some(e) = e {
+                row(name, &format!("{}{per}", cost.currency), &e, &format!("; {dated}"));
             }
         }
     }

@@ -1,8 +1,10 @@
 //! The tables for a terminal.
 
+use super::costs::money;
 use super::table::{Table, wrap};
 use super::{count, plus_minus, time_unit};
 use crate::compare::{Comparison, Row};
+use crate::cost::Costs;
 use crate::ledger::{LedgerVerdicts, ValueVerdict, plain};
 use crate::load::Run;
 use crate::metric;
@@ -16,6 +18,7 @@ use assay_spec::units::{human_time, three_digits};
 pub fn summary_table(run: &Run) -> String {
     let mut out = String::new();
     let several = run.record.experiments.len() > 1;
+    let costs = Costs::of(run);
     for (experiment, workload) in run.workloads() {
         let cells: Vec<&CellRecord> = run.cells_of(experiment, workload).collect();
         let summary = cells.iter().map(|c| c.summary.as_str()).find(|s| !s.is_empty());
@@ -27,7 +30,8 @@ pub fn summary_table(run: &Run) -> String {
         for cell in &cells {
             table.row(row(cell));
         }
-        for line in table.lines() {
+        let cost = costs.as_ref().map_or_else(Vec::new, |c| super::costs::lines(c, &cells));
+        for line in table.lines().into_iter().chain(cost) {
             out += &format!("  {line}\n");
         }
         out.push('\n');
@@ -87,7 +91,7 @@ fn range(e: &Estimate) -> String {
 }
 
 /// At most `limit` characters: the start and the end, where names of arrays differ.
-fn clip(text: &str, limit: usize) -> String {
+pub(super) fn clip(text: &str, limit: usize) -> String {
     let width = super::table::width(text);
     if width <= limit {
         return text.to_owned();
@@ -152,6 +156,7 @@ fn doubt_lines(run: &Run) -> Vec<String> {
 
 fn notes(run: &Run) -> String {
     let mut lines = note_lines(run);
+    lines.extend(Costs::of(run).map(|costs| format!("Prices: {}.", costs.prices.sources())));
     lines.extend(doubt_lines(run));
     let wrapped = lines.iter().flat_map(|n| wrap(n, 98));
     wrapped.map(|line| line + "\n").collect()
@@ -217,7 +222,7 @@ pub fn comparison(c: &Comparison) -> String {
         let heading = ["target", "bandwidth x", "p50 x", "p99 x", "A", "KS", ""];
         let mut table = Table::new(&heading, &[0, 6]);
         rows.iter().for_each(|row| table.row(comparison_row(row)));
-        for line in table.lines() {
+        for line in table.lines().into_iter().chain(comparison_costs(rows)) {
             out += &format!("  {line}\n");
         }
         out.push('\n');
@@ -232,6 +237,26 @@ pub fn comparison(c: &Comparison) -> String {
     out
 }
 
+/// What the rows of a block cost against their reference, with the prices' date.
+fn comparison_costs(rows: &[Row]) -> Vec<String> {
+    let priced = || rows.iter().filter_map(|row| Some((row, row.cost.as_ref()?)));
+    let Some((_, first)) = priced().next() else { return Vec::new() };
+    let heading = ["target", "price", "reference", "price x", "price per MB/s x"];
+    let mut table = Table::new(&heading, &[0]);
+    for (row, cost) in priced() {
+        table.row(vec![
+            clip(&labelled(row), 22),
+            money(cost.price),
+            money(cost.reference),
+            three_digits(cost.price / cost.reference),
+            ratio(&cost.per_mb_s),
+        ]);
+    }
+    let mut lines = table.lines();
+    lines.push(format!("({})", first.prices));
+    lines
+}
+
 /// What a row is compared with: another target, another run, or both.
 fn against(row: &Row) -> String {
     match &row.runs {
@@ -241,24 +266,31 @@ fn against(row: &Row) -> String {
     }
 }
 
-fn comparison_row(row: &Row) -> Vec<String> {
-    let label = match &row.runs {
+/// The target, and the run if there are two.
+fn labelled(row: &Row) -> String {
+    match &row.runs {
         Some((run, _)) => format!("{} ({run})", row.target),
         None => row.target.clone(),
-    };
-    let ratio = |e: &Estimate| match e.interval {
+    }
+}
+
+fn ratio(e: &Estimate) -> String {
+    match e.interval {
         Some((low, high)) if low == high => format!("{} =", three_digits(e.value)),
         Some((low, high)) => {
             format!("{} ({}..{})", three_digits(e.value), three_digits(low), three_digits(high))
         }
         None => format!("{} *", three_digits(e.value)),
-    };
+    }
+}
+
+fn comparison_row(row: &Row) -> Vec<String> {
     let shift = |e: &Option<Estimate>| {
         let text = e.as_ref().map(|e| format!("{}{:.2}", mark_of_share(e), e.value));
         text.unwrap_or_else(|| "-".into())
     };
     vec![
-        clip(&label, 22),
+        clip(&labelled(row), 22),
         ratio(&row.bandwidth),
         ratio(&row.p50),
         ratio(&row.p99),

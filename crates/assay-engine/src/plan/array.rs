@@ -17,9 +17,6 @@ use std::collections::BTreeSet;
 
 type Planned<T> = std::result::Result<T, PlanError>;
 
-/// What begins the line above each text of a saved array.
-const MARK: &str = "#==== ";
-
 /// Opens the array written as `written`; `saved` has the texts of the run it is from, if it is.
 pub(super) fn open(written: &str, saved: Option<&str>) -> Planned<PlannedTarget> {
     let spec = array::parse(written).map_err(PlanError::Spec)?;
@@ -62,18 +59,6 @@ fn title(spec: &ArraySpec) -> String {
     format!("{name} of {members}, {maker}{failed}")
 }
 
-/// The texts of a saved array by their names.
-fn sections(saved: &str) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    for line in saved.split_inclusive('\n') {
-        match line.strip_prefix(MARK) {
-            Some(name) => found.push((name.trim().to_owned(), String::new())),
-            None => found.last_mut().into_iter().for_each(|(_, text)| text.push_str(line)),
-        }
-    }
-    found
-}
-
 /// Switches the write caches of all members off.
 pub(crate) fn switch_caches_off(setup: &mut ArraySetup) {
     for member in &mut setup.members {
@@ -95,12 +80,15 @@ pub(super) struct Files {
 impl Files {
     /// From the texts of a saved run, if it is one.
     pub(super) fn new(saved: Option<&str>) -> Files {
-        Files { saved: saved.map(sections), used: Vec::new(), cards: BTreeSet::new() }
+        Files { saved: saved.map(TargetRecord::texts), used: Vec::new(), cards: BTreeSet::new() }
     }
 
     /// The texts that were used, as a run keeps them.
     pub(super) fn texts(&self) -> String {
-        self.used.iter().map(|(name, text)| format!("{MARK}{name}\n{text}")).collect()
+        self.used
+            .iter()
+            .map(|(name, text)| format!("{}{name}\n{text}", TargetRecord::MARK))
+            .collect()
     }
 
     pub(super) fn setup(&mut self, spec: &ArraySpec) -> Planned<ArraySetup> {

@@ -151,6 +151,7 @@ impl Baseline {
             started: String::new(),
             intent,
             everywhere: Vec::new(),
+            prices: None,
         };
         let mut run = Run::new(asked, experiments, opened, HostRecord::default());
         run.threads = self.threads;
@@ -207,5 +208,6 @@ fn empty() -> assay_spec::record::RunRecord {
         host: HostRecord::default(),
         intent: IntentRecord::default(),
         plan: Vec::new(),
+        prices: None,
     }
 }

@@ -1,5 +1,6 @@
 //! `assay compare`: the same work on several targets, or several saved runs, with effect sizes.
 
+use super::pricing::Pricing;
 use super::{Common, Running, report, run, saved};
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::load::Run;
@@ -21,6 +22,8 @@ pub struct Options {
     workload: Option<String>,
     #[command(flatten)]
     running: Running,
+    #[command(flatten)]
+    pricing: Pricing,
     #[command(flatten)]
     common: Common,
 }
@@ -59,8 +62,9 @@ fn compare_targets(options: Options) -> Outcome {
             ));
         }
     }
+    let targets = run::Targets { everywhere: options.subjects, ..run::Targets::default() };
     let (directory, run) =
-        run::execute(subject, Vec::new(), options.subjects, options.running, &options.common)?;
+        run::execute(subject, targets, options.running, &options.pricing, &options.common)?;
     let reference = run.targets[0].record.name.clone();
     let saved = saved::read(&directory)?;
     let comparison = compare::table(&saved, &reference);
@@ -73,6 +77,7 @@ fn compare_runs(options: Options) -> Outcome {
     let mut runs: Vec<(&str, Run)> = Vec::new();
     for directory in &options.subjects {
         let mut run = saved::read(&PathBuf::from(directory))?;
+        options.pricing.of_saved(&mut run.record)?;
         if let Some(name) = &options.workload {
             run.cells.retain(|c| c.workload == *name);
         }

@@ -5,6 +5,7 @@ mod compare;
 mod devices;
 mod explain;
 mod linux;
+mod pricing;
 mod report;
 mod resume;
 mod run;
@@ -113,6 +114,8 @@ const VALUES: &[(&str, &str)] = &[
     ("--out", "a directory for the run, e.g. `--out runs/mine`"),
     ("--write", "the path of the target that may be written to, e.g. `--write ./scratch.img`"),
     ("--destroy", "the serial number of the device; `assay devices --json` shows it"),
+    ("--prices", "a price list, e.g. `--prices cmu08` or `--prices mine.toml`"),
+    ("--price", "a drive, an amount and a currency, e.g. `--price ssd-m=300USD`"),
     ("--on", "targets with commas between, e.g. `--on sim:ssd-m,sim:ssd-l`"),
     ("--only", "targets with commas between, e.g. `--only sim:ssd-m,sim:ssd-l`"),
     ("--work", "a study or an experiment file, e.g. `--work quick`"),

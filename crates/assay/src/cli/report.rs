@@ -1,7 +1,9 @@
 //! `assay report`: the page and the tables of a run, again from its directory alone.
 
+use super::pricing::Pricing;
 use super::{Common, saved};
 use crate::output::{DONE, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
+use assay_analysis::cost::Costs;
 use assay_analysis::expr::{Expr, Value};
 use assay_analysis::ledger::{LedgerVerdicts, judge};
 use assay_analysis::load::Run;
@@ -22,40 +24,47 @@ pub struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    pricing: Pricing,
+    #[command(flatten)]
     common: Common,
 }
 
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
     let directory = saved::or_latest(options.directory)?;
+    let mut run = saved::read(&directory)?;
+    options.pricing.of_saved(&mut run.record)?;
     if options.csv {
-        data(&text::csv(&saved::read(&directory)?));
+        data(&text::csv(&run));
         return Ok(DONE);
     }
-    finish(&directory, &options.common, None)
+    show(&directory, &run, &options.common, None)
 }
 
 /// Analyses a run directory: writes its findings, ledger and page, prints its table.
 /// `print` replaces the table.
 pub fn finish(directory: &Path, common: &Common, print: Option<String>) -> Outcome {
-    let run = saved::read(directory)?;
-    let ledgers = ledgers_of(&run);
-    let findings = finding::findings(&run);
+    show(directory, &saved::read(directory)?, common, print)
+}
+
+fn show(directory: &Path, run: &Run, common: &Common, print: Option<String>) -> Outcome {
+    let ledgers = ledgers_of(run);
+    let findings = finding::findings(run);
     write_json(&directory.join("findings.json"), &findings)?;
     write_json(&directory.join("claims.json"), &ledgers)?;
-    write_text(&directory.join("cells.csv"), &text::csv(&run))?;
+    write_text(&directory.join("cells.csv"), &text::csv(run))?;
     let page = directory.join("report.html");
-    write_text(&page, &report::html(&run, &ledgers))?;
+    write_text(&page, &report::html(run, &ledgers))?;
     if common.json {
         json(&serde_json::json!({
             "directory": directory,
             "report": page,
-            "cells": metrics(&run),
+            "cells": metrics(run),
             "findings": findings,
             "ledgers": ledgers,
         }));
     } else {
-        data(&print.unwrap_or_else(|| text::summary_table(&run)));
+        data(&print.unwrap_or_else(|| text::summary_table(run)));
     }
     if !common.quiet {
         for ledger in &ledgers {
@@ -63,7 +72,7 @@ pub fn finish(directory: &Path, common: &Common, print: Option<String>) -> Outco
         }
         talk(&format!("report: {}", page.display()));
     }
-    let unmet = unmet_expectations(&run);
+    let unmet = unmet_expectations(run);
     unmet.iter().for_each(|text| talk(text));
     let unsteady = run.cells.iter().flat_map(|c| &c.repeats).filter_map(|r| r.steady.as_ref());
     Ok(match (unmet.is_empty(), unsteady.clone().all(|s| s.reached)) {
@@ -102,6 +111,7 @@ pub fn judged(bundled: &Bundled, run: Option<&Run>) -> Result<LedgerVerdicts, Fa
 fn metrics(run: &Run) -> Vec<serde_json::Value> {
     const USUAL: &[&str] =
         &["bandwidth", "iops", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max"];
+    let costs = Costs::of(run);
     let one = |cell: &assay_spec::record::CellRecord| {
         let mut values = serde_json::Map::new();
         for name in USUAL {
@@ -111,8 +121,9 @@ fn metrics(run: &Run) -> Vec<serde_json::Value> {
             };
             values.insert((*name).to_owned(), value);
         }
+        let cost = costs.as_ref().and_then(|c| c.cell(cell));
         serde_json::json!({ "id": cell.id, "summary": cell.summary, "skipped": cell.skipped,
-            "metrics": values })
+            "metrics": values, "cost": cost })
     };
     run.cells.iter().map(one).collect()
 }

@@ -1,5 +1,6 @@
 //! `assay run`: a study or an experiment file, on its targets or on others.
 
+use super::pricing::Pricing;
 use super::{Common, Running, report};
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome, talk};
@@ -14,7 +15,7 @@ use assay_spec::catalog::STUDIES;
 use assay_spec::decode::{Decoded, Source, with_hint};
 use assay_spec::diagnostic::{Kind, closest};
 use assay_spec::experiment::{Expectation, Experiment, SCALE_EXPECTED, WorkloadSpec};
-use assay_spec::record::{ExperimentRecord, IntentRecord};
+use assay_spec::record::{ExperimentRecord, IntentRecord, TargetRecord};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -39,6 +40,8 @@ pub struct Options {
     full: bool,
     #[command(flatten)]
     running: Running,
+    #[command(flatten)]
+    pricing: Pricing,
     #[command(flatten)]
     common: Common,
 }
@@ -68,7 +71,8 @@ pub fn main(options: Options) -> Outcome {
         [] => (own.collect(), listed(&options.on)),
         only => (Vec::new(), listed(only)),
     };
-    execute(subject, own, everywhere, options.running, &options.common)
+    let asked = Targets { own, everywhere };
+    execute(subject, asked, options.running, &options.pricing, &options.common)
         .and_then(|(directory, _)| report::finish(&directory, &options.common, None))
 }
 
@@ -92,13 +96,21 @@ fn rescale(subject: &mut Subject, text: &str) -> Result<(), Failure> {
     Err(Failure::usage("`--scale` has no effect: no experiment has a `scale`", hint))
 }
 
-/// Opens the targets and runs the subject on them, the experiments' `own` where they are named and
-/// the others in every experiment; returns the run directory.
+/// Targets as written.
+#[derive(Default)]
+pub struct Targets {
+    /// Those of the experiments, measured where they are named.
+    pub own: Vec<String>,
+    /// Those that every experiment measures.
+    pub everywhere: Vec<String>,
+}
+
+/// Opens the targets and runs the subject on them; returns the run directory.
 pub fn execute(
     subject: Subject,
-    own: Vec<String>,
-    everywhere: Vec<String>,
+    Targets { own, everywhere }: Targets,
     running: Running,
+    pricing: &Pricing,
     common: &Common,
 ) -> Result<(PathBuf, Run), Failure> {
     let begun = Instant::now();
@@ -124,6 +136,9 @@ pub fn execute(
     let targets = open_targets(&targets, &intent, writes)?;
     check_effect(&intent, &targets)?;
     let started = utc_now();
+    let records: Vec<TargetRecord> = targets.iter().map(|t| t.record.clone()).collect();
+    let experiments = subject.experiments.iter().map(|(e, _)| e);
+    let prices = pricing.of_run(&subject.study, experiments, &records, &started)?;
     let directory = running.out.unwrap_or_else(|| default_directory(&subject.study, &started));
     let asked = Asked {
         study: subject.study,
@@ -133,6 +148,7 @@ pub fn execute(
         started,
         intent,
         everywhere,
+        prices,
     };
     let mut run = Run::new(asked, subject.experiments, targets, this_host());
     // Making a file is part of it.

@@ -1,0 +1,46 @@
+//! Costs for a terminal: a block below the table of each workload, with the prices' date.
+
+use super::table::Table;
+use super::tables::clip;
+use crate::cost::{CellCost, Costs};
+use crate::stats::Estimate;
+use assay_spec::record::CellRecord;
+use assay_spec::units::three_digits;
+
+/// The costs of some cells of one workload, and the line that says when they were so; nothing where
+/// no price is known.
+pub(super) fn lines(costs: &Costs, cells: &[&CellRecord]) -> Vec<String> {
+    let of = |cell: &&CellRecord| Some((cell.target.clone(), costs.cell(cell)?));
+    let priced: Vec<(String, CellCost)> = cells.iter().filter_map(of).collect();
+    if priced.is_empty() {
+        return Vec::new();
+    }
+    let currency = &costs.prices.currency;
+    let per = |what: &str| format!("{currency}/{what}");
+    let heading = ["target", currency, &per("GB"), &per("(MB/s)"), "", &per("IOPS"), ""];
+    let mut table = Table::new(&heading, &[0, 4, 6]);
+    for (target, cost) in priced {
+        let [(bandwidth, b), (iops, i)] = [&cost.per_mb_s, &cost.per_iops].map(with_range);
+        let per_gb = cost.per_gb.map_or_else(|| "-".into(), three_digits);
+        table.row(vec![clip(&target, 20), money(cost.price), per_gb, bandwidth, b, iops, i]);
+    }
+    let mut lines = table.lines();
+    lines.extend(super::table::wrap(&format!("({})", costs.below()), 96));
+    lines
+}
+
+/// A price as it was asked: without digits that nobody gave.
+pub(crate) fn money(amount: f64) -> String {
+    if amount == libm::round(amount) { format!("{amount}") } else { format!("{amount:.2}") }
+}
+
+/// A price per rate and its interval, each for a column of its own.
+fn with_range(e: &Option<Estimate>) -> (String, String) {
+    let Some(e) = e else { return ("-".into(), String::new()) };
+    let range = match e.interval {
+        Some((low, high)) if low == high => "=".into(),
+        Some((low, high)) => format!("{}..{}", three_digits(low), three_digits(high)),
+        None => "*".into(),
+    };
+    (three_digits(e.value), range)
+}
