@@ -244,10 +244,25 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
         None => {}
     }
     if job.ground.array.is_some() {
-        run("mdadm", &["--stop", "--scan"])?;
+        stop_array()?;
     }
     Signal::Time.send()?;
     Ok(done)
+}
+
+/// Stops the array. A ring lets go of its files a little after its program has closed it; until
+/// then the file system on the array cannot be unmounted.
+fn stop_array() -> Result<()> {
+    const TRIES: u32 = 100;
+    for _ in 0..TRIES {
+        if run("mdadm", &["--stop", "--scan"]).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        // It may be unmounted, by the job or by the try before.
+        drop(run("umount", &[MOUNT]));
+    }
+    run("mdadm", &["--stop", "--scan"])
 }
 
 /// Runs a command to its end; returns its exit status, 128 and the signal if it was killed.
