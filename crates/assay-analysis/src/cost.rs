@@ -7,11 +7,13 @@
 //! (five-minute rule).
 
 mod cells;
+mod owned;
 mod quote;
 #[cfg(test)]
 mod tests;
 
 pub use cells::{CellCost, Costs};
+pub use owned::{Owned, OwnedCell, OwnedTarget, Supposed, owned};
 pub use quote::{Prices, PricesError, Quote};
 
 use crate::stats::Estimate;
@@ -27,6 +29,16 @@ pub fn per(amount: f64, rate: &Estimate) -> Option<Estimate> {
     let turned = |(low, high): (f64, f64)| (low > 0.0).then(|| (amount / high, amount / low));
     let interval = rate.interval.and_then(turned);
     Some(Estimate { value: amount / rate.value, interval, basis: rate.basis.clone() })
+}
+
+/// True if `printed`, to two decimals, can be `price` over a rate that was printed to two decimals
+/// as `rate`.
+pub fn follows(price: f64, rate: f64, printed: f64) -> bool {
+    const HALF: f64 = 0.005;
+    // What decimals cannot say exactly.
+    const SLACK: f64 = 1e-9;
+    let (low, high) = (price / (rate + HALF), price / (rate - HALF));
+    low <= printed + HALF + SLACK && printed - HALF - SLACK <= high
 }
 
 /// Inputs of the five-minute rule, for a memory in front of a device.

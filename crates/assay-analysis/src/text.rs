@@ -3,12 +3,14 @@
 
 mod costs;
 mod csv;
+mod owned;
 mod table;
 mod tables;
 pub(crate) mod trace;
 
 pub(crate) use costs::money;
 pub use csv::csv;
+pub use owned::owned;
 pub use table::Table;
 pub(crate) use tables::note_lines;
 pub use tables::{comparison, ledger_table, summary_table};

@@ -1,7 +1,7 @@
 //! What targets cost: the drives in them, by lists and by hand; and where it is shown.
 
 use assay_analysis::compare;
-use assay_analysis::cost::{Costs, Prices, Quote};
+use assay_analysis::cost::{Costs, Prices, Quote, Supposed, owned};
 use assay_analysis::load::Run;
 use assay_analysis::text;
 use assay_spec::catalog::{DEVICES, PRICES, find};
@@ -225,4 +225,90 @@ fn a_comparison_weighs_prices_of_one_date_only() {
     assert!(c.rows.iter().all(|r| r.cost.is_none()));
     let said = "costs are not compared: prices of 2008-11 in USD here and prices of 2008-10 in USD";
     assert!(c.notes.iter().any(|n| n.starts_with(said)), "{:?}", c.notes);
+}
+
+/// Two drives of 100 and 200 IOPS at 730 and 365 dollars, the second with power and endurance.
+fn owned_run() -> Run {
+    let text = "format = 1\nname = \"l\"\ntitle = \"L\"\nsource = \"s\"\ndate = \"2026-11\"\n\
+        currency = \"USD\"\n\
+        [[price]]\ndevice = \"ssd-m\"\ntitle = \"M\"\ncapacity = \"80GB\"\namount = 730\n\
+        [[price]]\ndevice = \"x25-m-g2\"\ntitle = \"G2\"\ncapacity = \"160GB\"\namount = 365\n\
+        watts = 3\nidle_watts = 1\nendurance = \"15TB\"\n";
+    let list = Some(PriceListRecord { file: "l.toml".into(), text: text.into() });
+    run(Some(PricesRecord { list, given: Vec::new() }))
+}
+
+const NOTHING_MORE: Supposed = Supposed {
+    years: 5.0,
+    busy: 1.0,
+    kwh_price: None,
+    pue: 1.0,
+    slot_price: 0.0,
+    writes_per_day: None,
+    wear: 1.0,
+    memory_per_gb: None,
+};
+
+fn near(got: Option<f64>, expected: f64) {
+    let got = got.expect("a number");
+    assert!((got - expected).abs() < 1e-9 * expected.abs().max(1.0), "{got} for {expected}");
+}
+
+#[test]
+fn ownership_without_more_is_the_price_and_break_even_follows_the_rates() {
+    let run = owned_run();
+    let costs = Costs::of(&run).unwrap();
+    let o = owned(&run, &costs, &NOTHING_MORE, "noop/ssd-m");
+    assert_eq!(o.targets.iter().map(|t| t.total).collect::<Vec<_>>(), [Some(730.0), Some(365.0)]);
+    assert!(o.targets.iter().all(|t| t.unknown.is_empty() && t.life_years.is_none()));
+    near(o.cells[0].total_per_iops, 7.3);
+    assert_eq!(o.cells[0].break_even_price, None, "the reference itself");
+    // Twice the rate is worth twice the price.
+    near(o.cells[1].break_even_price, 1460.0);
+    let back = owned(&run, &costs, &NOTHING_MORE, "x25-m-g2");
+    near(back.cells[0].break_even_price, 182.5);
+    assert_eq!(back.cells[0].five_minutes_s, None, "without the price of memory");
+}
+
+#[test]
+fn energy_and_wear_enter_where_they_are_known() {
+    let run = owned_run();
+    let costs = Costs::of(&run).unwrap();
+    let supposed = Supposed {
+        busy: 0.5,
+        kwh_price: Some(0.25),
+        pue: 1.5,
+        slot_price: 10.0,
+        writes_per_day: Some(10e9),
+        wear: 2.0,
+        ..NOTHING_MORE
+    };
+    let o = owned(&run, &costs, &supposed, "x25-m-g2");
+    assert_eq!(o.targets[0].unknown, ["watts", "idle_watts", "endurance"]);
+    assert_eq!((o.targets[0].total, o.cells[0].total_per_iops), (None, None));
+    let g2 = &o.targets[1];
+    // 15 TB at twice the wear and 3.65 TB a year: 2.05 years, so a third drive in the fifth year.
+    near(g2.life_years, 15.0 / 2.0 / 3.65);
+    near(g2.replacements, 2.0);
+    // 2 W x 8.76 kWh x 0.25 x 1.5 and 10 for room, five times.
+    near(g2.running, 5.0 * (2.0 * 8.76 * 0.25 * 1.5 + 10.0));
+    near(g2.total, 3.0 * 365.0 + g2.running.unwrap());
+    let text = text::owned(&o);
+    for said in ["unknown", "no watts, no idle_watts, no endurance in the price list", "2026-11"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
+fn the_five_minute_rule_is_asked_of_random_reads() {
+    let mut run = owned_run();
+    let costs = Costs::of(&run).unwrap();
+    let supposed = Supposed { memory_per_gb: Some(47.0), ..NOTHING_MORE };
+    let o = owned(&run, &costs, &supposed, "noop/ssd-m");
+    assert_eq!(o.cells[0].page, Some(4096.0));
+    // (10^6 / 4096 pages a MB / 100 a second) x (730 / 0.047 a MB).
+    let seconds = 1e6 / 4096.0 / 100.0 * 730.0 / 0.047;
+    assert!((o.cells[0].five_minutes_s.unwrap() - seconds).abs() < 1e-6);
+    run.cells[0].summary = "sequential read, 4KiB".into();
+    assert_eq!(owned(&run, &costs, &supposed, "noop/ssd-m").cells[0].five_minutes_s, None);
 }

@@ -1,10 +1,12 @@
 //! The prices that come with the program, and all of CMU's Table VI from its own inputs.
 
-use assay_analysis::{cost, stats::Estimate};
-use assay_spec::catalog::{self, DEVICES, LEDGERS, PRICES};
+use assay_analysis::cost;
+use assay_spec::array::{MemberSpec, MemberTarget, parse_linux};
+use assay_spec::catalog::{self, DEVICES, LEDGERS, PRICES, STUDIES};
 use assay_spec::claims::{ClaimKind, Ledger};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
+use assay_spec::experiment::Experiment;
 use assay_spec::prices::PriceList;
 
 fn list(name: &str) -> PriceList {
@@ -23,13 +25,6 @@ fn published(ledger: &Ledger, claim: &str, label: &str) -> f64 {
     value.and_then(|v| v.published).unwrap_or_else(|| panic!("no {label}"))
 }
 
-/// True if `printed`, to two decimals, can be price / x for an x that is printed to two decimals.
-fn follows(price: f64, x: f64, printed: f64) -> bool {
-    let per = |x: f64| cost::per(price, &Estimate::bare(x, "published")).unwrap().value;
-    let (low, high) = (per(x + 0.005), per(x - 0.005));
-    low <= printed + 0.005 + 1e-9 && printed - 0.005 - 1e-9 <= high
-}
-
 #[test]
 fn table_vi_follows_from_its_inputs_but_for_two_cells() {
     let (ledger, prices) = (ledger("cmu08"), list("cmu08"));
@@ -46,7 +41,7 @@ fn table_vi_follows_from_its_inputs_but_for_two_cells() {
             let label = format!("{}, {column}", price.title);
             let printed = published(&ledger, "C-06", &label);
             cells += 1;
-            if !follows(price.amount, x, printed) {
+            if !cost::follows(price.amount, x, printed) {
                 wrong.push((label, (printed * x).round()));
             }
         }
@@ -57,6 +52,38 @@ fn table_vi_follows_from_its_inputs_but_for_two_cells() {
     assert_eq!(wrong, expected.map(|(label, price)| (label.to_owned(), price)));
     let said = ledger.claims.iter().find(|c| c.id == "I-08").unwrap();
     assert_eq!(said.kind, ClaimKind::Contradiction);
+}
+
+/// The drives of a `linux(…)` target with their names.
+fn drives(written: &str) -> Vec<String> {
+    let name = |m: &MemberSpec| match &m.target {
+        MemberTarget::Drive(name) => name.clone(),
+        MemberTarget::Array(_) => panic!("{written}: an array in it"),
+    };
+    parse_linux(written).unwrap().drives().iter().map(name).collect()
+}
+
+#[test]
+fn each_array_is_what_the_price_of_the_ssd_before_it_buys() {
+    let studies = STUDIES.iter().flat_map(|s| s.experiments);
+    let bundled = studies.clone().find(|b| b.name == "disks-for-the-money").unwrap();
+    let experiment = Experiment::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
+    assert_eq!(experiment.prices.as_deref(), Some("cmu08"));
+    let prices = list("cmu08");
+    let price = |device: &str| prices.of(&[device]).unwrap().amount;
+    let disk = price("barracuda-7200-11");
+    let mut pairs = 0;
+    for pair in experiment.targets.chunks(2) {
+        let (ssd, array) = (drives(&pair[0]), drives(&pair[1]));
+        let [ssd] = ssd.as_slice() else { panic!("{}", pair[0]) };
+        assert!(array.iter().all(|d| d == "barracuda-7200-11"), "{}", pair[1]);
+        assert_eq!(array.len(), (price(ssd) / disk) as usize, "{ssd}");
+        let comment = format!("{}: {}", price(ssd), array.len());
+        assert!(bundled.text.contains(&comment), "the comment says `{comment}`");
+        pairs += 1;
+    }
+    let dearer = prices.prices.iter().filter(|p| p.per_gb() > 2.0).count();
+    assert_eq!(pairs, dearer, "every SSD of the list");
 }
 
 #[test]

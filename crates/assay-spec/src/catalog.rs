@@ -97,7 +97,10 @@ pub const STUDIES: &[Study] = &[
     Study {
         name: "cmu08",
         title: "Eight drives under ext3 (Polte, Simsa, Gibson, PDSW 2008)",
-        experiments: &[bundled!("iozone", "studies/cmu08/iozone.toml")],
+        experiments: &[
+            bundled!("iozone", "studies/cmu08/iozone.toml"),
+            bundled!("disks-for-the-money", "studies/cmu08/disks-for-the-money.toml"),
+        ],
         ledgers: &["cmu08"],
     },
     Study {

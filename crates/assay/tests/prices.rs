@@ -157,3 +157,68 @@ hint: did you mean `cmu08`?";
 hint: the path counts from where assay is started; docs/prices.md says how lists look";
     refused("prices = \"none.toml\"", &[], stderr);
 }
+
+#[test]
+fn cost_says_what_years_cost_and_what_it_left_out() {
+    let directory = directory("prices = \"mine.toml\"");
+    let output = run(directory.path(), &["--price", "ssd-l=30"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = assay(directory.path(), &["cost", "out", "--years", "3", "--memory-price", "4"]);
+    let table = text(&output.stdout);
+    for said in
+        ["EUR/IOPS, 3 years", "reference", "memory if used every", "Without energy", "2026-11"]
+    {
+        assert!(table.contains(said), "{said}: {table}");
+    }
+    let known = ["cost", "out", "--kwh-price", "0.3"];
+    let table = text(&assay(directory.path(), &known).stdout);
+    assert!(table.contains("unknown  no watts in the price list"), "{table}");
+    let json = ["cost", "out", "--json", "--against", "raid5-3x-ssd-l-perc-6i"];
+    let output = assay(directory.path(), &json);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["targets"][1]["total"], 90.0);
+    assert!(json["cells"][0]["break_even_price"].as_f64().expect("a price") > 0.0);
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["--against", "ssd-n"],
+            "error: no target `ssd-n` has a price\nhint: did you mean `ssd-m`?",
+        ),
+        (
+            &["--workload", "write"],
+            "error: out has no workload `write`\nhint: leave `--workload` out to see them all",
+        ),
+        (
+            &["--years", "0"],
+            "error: invalid value '0' for '--years <N>': a number from 0.1 to 100 is expected\n\
+             hint: write a number from 0.1 to 100, e.g. `--years 3`",
+        ),
+        (
+            &["--writes", "much"],
+            "error: invalid value 'much' for '--writes <SIZE>': a size such as `4KiB`, `256KiB`, \
+             `30GB` or `1GiB` is expected\nhint: write a size, e.g. `--writes 50GB`",
+        ),
+        (
+            &["--prices", "oslo09"],
+            "error: `--prices oslo09` has no effect: it has the drives of no target\n\
+             hint: `--price DEVICE=AMOUNT` gives single prices; docs/prices.md says how lists look",
+        ),
+    ];
+    for (arguments, stderr) in cases {
+        let output = assay(directory.path(), &[&["cost", "out"], arguments].concat());
+        assert_eq!(text(&output.stderr).trim_end(), stderr, "{arguments:?}");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn cost_of_a_run_without_prices_says_how_to_give_them() {
+    let directory = directory("");
+    run(directory.path(), &[]);
+    let output = assay(directory.path(), &["cost", "out"]);
+    let stderr = "error: the price of no target of out is known\n\
+        hint: `--price ssd-m=300USD` gives one, `--prices cmu08` or `--prices FILE.toml` a list";
+    assert_eq!(text(&output.stderr).trim_end(), stderr);
+    assert_eq!(output.status.code(), Some(2));
+    let output = assay(directory.path(), &["cost", "out", "--price", "ssd-m=300USD"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}

@@ -5,6 +5,7 @@ mod cmu08;
 mod describe;
 mod draw;
 mod mechanism;
+mod money;
 mod oslo09;
 mod published;
 mod sara10;
@@ -166,7 +167,7 @@ impl Shared {
                     let lines = distributions_of(c, part).into_iter().flat_map(|(_, lines)| lines);
                     latencies.extend(lines.flat_map(|l| l.points).map(|p| p.0));
                 }
-                Form::ByTarget { .. } | Form::OneByOne { .. } => {}
+                Form::ByTarget { .. } | Form::OneByOne { .. } | Form::Table { .. } => {}
             }
         }
         let highest = bars.iter().copied().fold(0.0, f64::max);
@@ -207,6 +208,10 @@ fn part_panels(c: &Context<'_>, part: &Part, shared: &Shared) -> Vec<Panel> {
         Form::ByWorkload { op, series } => by_workload(c, part, op, series, shared.latency),
         Form::ByTarget { series } => by_target(c, part, &series).into_iter().collect(),
         Form::OneByOne { series, log } => one_by_one(c, part, &series, log),
+        Form::Table { of, .. } => {
+            let panel = |body| Panel { target: None, title: part.title, body };
+            of(c).map(panel).into_iter().collect()
+        }
         Form::Sweep { .. } => {
             let Some(sweep) = part.form.sweep(c.sweeps) else { return Vec::new() };
             let lines = draw::sweep_lines(c, sweep);
@@ -282,8 +287,10 @@ fn why(run: &Run, sweeps: &[Sweep], figure: &Figure) -> String {
 /// Targets that have some cells of a figure's parts and not all.
 fn absent(c: &Context<'_>, figure: &Figure) -> String {
     let mut lines = Vec::new();
+    // A table has a dash there.
+    let charts = figure.parts.iter().filter(|p| !matches!(p.form, Form::Table { .. }));
     for (part, target) in
-        figure.parts.iter().flat_map(|part| c.run.targets().into_iter().map(move |t| (part, t)))
+        charts.flat_map(|part| c.run.targets().into_iter().map(move |t| (part, t)))
     {
         let cells = part.form.cells(c.sweeps).into_iter();
         let measured = |(e, w): &(&str, &str)| {

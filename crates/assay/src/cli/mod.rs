@@ -2,6 +2,7 @@
 
 mod claims;
 mod compare;
+mod cost;
 mod devices;
 mod explain;
 mod linux;
@@ -37,6 +38,8 @@ enum Verb {
     Compare(compare::Options),
     /// The ledger: what was published beside what was measured
     Claims(claims::Options),
+    /// What a run's targets cost over years, break-even prices, the five-minute rule
+    Cost(cost::Options),
     /// Write the page of a run again, or print its tables
     Report(report::Options),
     /// Go on with an interrupted run
@@ -98,6 +101,7 @@ pub fn run() -> Outcome {
         Verb::Devices(options) => devices::main(options),
         Verb::Compare(options) => compare::main(options),
         Verb::Claims(options) => claims::main(options),
+        Verb::Cost(options) => cost::main(options),
         Verb::Report(options) => report::main(options),
         Verb::Resume(options) => resume::main(options),
         Verb::Explain(options) => explain::main(options),
@@ -115,6 +119,15 @@ const VALUES: &[(&str, &str)] = &[
     ("--write", "the path of the target that may be written to, e.g. `--write ./scratch.img`"),
     ("--destroy", "the serial number of the device; `assay devices --json` shows it"),
     ("--prices", "a price list, e.g. `--prices cmu08` or `--prices mine.toml`"),
+    ("--years", "a number from 0.1 to 100, e.g. `--years 3`"),
+    ("--busy", "a share from 0 to 1, e.g. `--busy 0.2`"),
+    ("--kwh-price", "an amount without its currency, e.g. `--kwh-price 0.25`"),
+    ("--pue", "a number from 1 to 10, e.g. `--pue 1.4`"),
+    ("--slot-price", "an amount without its currency, e.g. `--slot-price 20`"),
+    ("--writes", "a size, e.g. `--writes 50GB`"),
+    ("--wear", "a number from 0.01 to 1000, e.g. `--wear 2.5`"),
+    ("--memory-price", "an amount without its currency, e.g. `--memory-price 3.5`"),
+    ("--against", "a target as tables name it, e.g. `--against ssd-m`"),
     ("--price", "a drive, an amount and a currency, e.g. `--price ssd-m=300USD`"),
     ("--on", "targets with commas between, e.g. `--on sim:ssd-m,sim:ssd-l`"),
     ("--only", "targets with commas between, e.g. `--only sim:ssd-m,sim:ssd-l`"),

@@ -1,6 +1,7 @@
 //! The tables of Polte, Simsa and Gibson, PDSW 2008.
 
-use super::describe::{Document, Figure, Form, Part, Quantity, Series, series};
+use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
+use super::money;
 
 /// The document.
 pub const DOCUMENT: Document = Document {
@@ -11,8 +12,51 @@ pub const DOCUMENT: Document = Document {
            lie near each other when they are written back, and arms move less far: random \
            accesses of disks come out faster than published. Of random reads a part is found in \
            memory, which takes no time here.",
-    figures: &[SEQUENTIAL_READS, SEQUENTIAL_WRITES, RANDOM_READS, RANDOM_WRITES],
+    figures: &[
+        INPUTS,
+        SEQUENTIAL_READS,
+        SEQUENTIAL_WRITES,
+        RANDOM_READS,
+        RANDOM_WRITES,
+        PRICES,
+        ADVERTISED,
+        FOR_THE_MONEY,
+    ],
 };
+
+const FOUR: &[Series] = &[RECORDS[0][0], RECORDS[1][0], RECORDS[2][0], RECORDS[3][0]];
+
+/// A table of `money`.
+macro_rules! money {
+    ($number:literal, $title:literal, $experiment:literal, $of:path, $series:expr) => {
+        figure(
+            $number,
+            $title,
+            $experiment,
+            &[Part { title: $title, form: Form::Table { of: $of, series: $series } }],
+        )
+    };
+}
+
+const INPUTS: Figure =
+    money!("Table I", "The drives and their prices", "iozone", money::inputs, FOUR);
+const PRICES: Figure =
+    money!("Table VI", "Price per what was measured", "iozone", money::measured, FOUR);
+const ADVERTISED: Figure =
+    money!("Table VII", "Price per what is advertised", "iozone", money::advertised, FOUR);
+const FOR_THE_MONEY: Figure = money!(
+    "Disks for the money",
+    "One SSD, or a RAID-0 of disks",
+    "disks-for-the-money",
+    money::disks_for_the_money,
+    &[
+        series("disks-for-the-money", "seq-rd", "", 0),
+        series("disks-for-the-money", "seq-wr", "", 0),
+        series("disks-for-the-money", "rnd-rd", "", 0),
+        series("disks-for-the-money", "rnd-rd-qd32", "", 0),
+        series("disks-for-the-money", "rnd-wr", "", 0),
+    ]
+);
 
 /// One operation with records of 4 to 64 KiB.
 macro_rules! records {

@@ -1,5 +1,6 @@
 //! What a figure is, as data: which cells, in which form. A document is a list of figures.
 
+use super::draw::Context;
 use crate::sweep::{self, Parameter, Sweep};
 use assay_spec::{Bytes, Op};
 
@@ -104,6 +105,13 @@ pub enum Form {
         /// Whether the axis of latencies is logarithmic.
         log: bool,
     },
+    /// A table of its own.
+    Table {
+        /// Makes it; `None` if the run has nothing for it.
+        of: fn(&Context<'_>) -> Option<String>,
+        /// The cells it is made of.
+        series: &'static [Series],
+    },
     /// Mean latency against a parameter of the workload: a line for each target.
     Sweep {
         /// The experiment.
@@ -122,9 +130,9 @@ impl Form {
     pub fn cells<'a>(&self, sweeps: &'a [Sweep]) -> Vec<(&'a str, &'a str)> {
         let of = |s: &Series| (s.experiment, s.workload);
         match self {
-            Form::Bars { series, .. } | Form::ByWorkload { series, .. } => {
-                series.iter().map(of).collect()
-            }
+            Form::Bars { series, .. }
+            | Form::ByWorkload { series, .. }
+            | Form::Table { series, .. } => series.iter().map(of).collect(),
             Form::ByTarget { series } | Form::OneByOne { series, .. } => vec![of(series)],
             Form::Sweep { .. } => {
                 let points = self.sweep(sweeps).map_or(&[][..], |s| &s.points);

@@ -1,0 +1,214 @@
+//! What the targets of a run cost over years, at what price each would be even with another, and
+//! which pages belong into memory before it.
+
+use super::{Costs, FiveMinutes, Ownership, life_years};
+use crate::load::Run;
+use crate::metric;
+use assay_spec::Op;
+use assay_spec::record::CellRecord;
+use serde::Serialize;
+
+/// What is supposed of the years.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Supposed {
+    /// Years of use.
+    pub years: f64,
+    /// Share of the time that a drive is busy, 0 to 1.
+    pub busy: f64,
+    /// Price of a kWh; `None`: energy is left out.
+    pub kwh_price: Option<f64>,
+    /// Energy of the building per energy of the machines.
+    pub pue: f64,
+    /// Share of slot, rack and machine, for each drive and year.
+    pub slot_price: f64,
+    /// Bytes written a day to a target; `None`: wear is left out.
+    pub writes_per_day: Option<f64>,
+    /// Write amplification of the work over that of the makers' ratings.
+    pub wear: f64,
+    /// Price of 10^9 bytes of memory; `None`: no five-minute rule.
+    pub memory_per_gb: Option<f64>,
+}
+
+/// A target over the years. What is `None` is not known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwnedTarget {
+    /// Its name.
+    pub target: String,
+    /// Its price.
+    pub price: f64,
+    /// Drives in it.
+    pub drives: usize,
+    /// Years until its drives are worn out; `None` also if wear is left out.
+    pub life_years: Option<f64>,
+    /// Times that its drives are replaced.
+    pub replacements: Option<f64>,
+    /// Energy and room over the years.
+    pub running: Option<f64>,
+    /// All of it over the years.
+    pub total: Option<f64>,
+    /// What must be known for what is not.
+    pub unknown: Vec<&'static str>,
+}
+
+/// A cell over the years.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwnedCell {
+    /// Its experiment.
+    pub experiment: String,
+    /// Its workload.
+    pub workload: String,
+    /// Its target.
+    pub target: String,
+    /// All of it over the years, for a request a second.
+    pub total_per_iops: Option<f64>,
+    /// The price of the target at which a MB/s of it costs over the years as much as of the
+    /// reference.
+    pub break_even_price: Option<f64>,
+    /// Of random reads: pages asked for more often than once in so many seconds belong into memory.
+    pub five_minutes_s: Option<f64>,
+    /// Size of those pages in bytes.
+    pub page: Option<f64>,
+}
+
+/// The answer of `assay cost`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Owned {
+    /// In what.
+    pub currency: String,
+    /// When the prices were asked.
+    pub dates: Vec<String>,
+    /// Who says so.
+    pub source: String,
+    /// What was supposed.
+    pub supposed: Supposed,
+    /// The target that break-even prices are against.
+    pub reference: String,
+    /// Targets with a price.
+    pub targets: Vec<OwnedTarget>,
+    /// Their cells.
+    pub cells: Vec<OwnedCell>,
+}
+
+/// Days of a year.
+const DAYS: f64 = 365.0;
+
+/// All targets with a price, those of `reference` first to be compared with.
+pub fn owned(run: &Run, costs: &Costs, supposed: &Supposed, reference: &str) -> Owned {
+    let priced: Vec<&str> =
+        run.targets().into_iter().filter(|t| costs.target(t).is_some()).collect();
+    let targets = priced.iter().filter_map(|t| target(costs, supposed, t)).collect();
+    let cells = run.cells.iter().filter(|c| priced.contains(&c.target.as_str()));
+    let cells = cells.filter_map(|c| cell(run, costs, supposed, reference, c)).collect();
+    Owned {
+        currency: costs.prices.currency.clone(),
+        dates: costs.prices.dates().into_iter().map(Into::into).collect(),
+        source: costs.prices.sources(),
+        supposed: *supposed,
+        reference: reference.to_owned(),
+        targets,
+        cells,
+    }
+}
+
+fn target(costs: &Costs, supposed: &Supposed, name: &str) -> Option<OwnedTarget> {
+    let quote = costs.target(name)?;
+    let ownership = ownership(costs, supposed, name);
+    let mut unknown = Vec::new();
+    if supposed.kwh_price.is_some() && quote.watts.is_none() {
+        unknown.push("watts");
+    }
+    if supposed.kwh_price.is_some() && supposed.busy < 1.0 && quote.idle_watts.is_none() {
+        unknown.push("idle_watts");
+    }
+    if supposed.writes_per_day.is_some() && quote.endurance.is_none() {
+        unknown.push("endurance");
+    }
+    let life = ownership.map(|o| o.life_years).filter(|life| life.is_finite());
+    Some(OwnedTarget {
+        target: name.to_owned(),
+        price: quote.amount,
+        drives: quote.drives,
+        life_years: life,
+        replacements: ownership.filter(|o| o.life_years.is_finite()).map(|o| o.replacements()),
+        running: ownership.map(|o| o.running()),
+        total: ownership.map(|o| o.total()),
+        unknown,
+    })
+}
+
+/// The whole target as so many drives at the mean price of one; `None` if something is not known.
+fn ownership(costs: &Costs, supposed: &Supposed, name: &str) -> Option<Ownership> {
+    let quote = costs.target(name)?;
+    let drives = quote.drives as f64;
+    let (active, idle) = match supposed.kwh_price {
+        None => (0.0, 0.0),
+        Some(_) if supposed.busy < 1.0 => (quote.watts?, quote.idle_watts?),
+        Some(_) => (quote.watts?, 0.0),
+    };
+    let life_years = match supposed.writes_per_day {
+        None => f64::INFINITY,
+        Some(bytes) => {
+            let per_year = bytes * DAYS * 1e-12;
+            life_years(quote.endurance? * 1e-12, 1.0, per_year, supposed.wear)
+        }
+    };
+    Some(Ownership {
+        drives,
+        price: quote.amount / drives,
+        years: supposed.years,
+        active_watts: active / drives,
+        idle_watts: idle / drives,
+        busy: supposed.busy,
+        kwh_price: supposed.kwh_price.unwrap_or(0.0),
+        pue: supposed.pue,
+        slot_price: supposed.slot_price,
+        life_years,
+    })
+}
+
+fn cell(
+    run: &Run,
+    costs: &Costs,
+    supposed: &Supposed,
+    reference: &str,
+    cell: &CellRecord,
+) -> Option<OwnedCell> {
+    let rate = |c: &CellRecord, name: &str| {
+        metric::estimate(c, name).ok().map(|e| e.value).filter(|v| *v > 0.0)
+    };
+    let (bandwidth, iops) = (rate(cell, "bandwidth")?, rate(cell, "iops")?);
+    let own = ownership(costs, supposed, &cell.target);
+    let even = || {
+        let base = run.cell(Some(&cell.experiment), &cell.workload, reference)?;
+        let share = bandwidth / rate(base, "bandwidth")?;
+        let theirs = ownership(costs, supposed, reference)?.total();
+        // Of one drive, to that of the target.
+        own?.break_even_price(theirs * share).map(|price| price * own.map_or(1.0, |o| o.drives))
+    };
+    let page = bandwidth / iops;
+    let minutes = || {
+        let rule = FiveMinutes {
+            pages_per_mb: 1e6 / page,
+            iops,
+            device_price: costs.target(&cell.target)?.amount,
+            memory_price: supposed.memory_per_gb? * 1e-3,
+        };
+        Some(rule.break_even().0 as f64 * 1e-9)
+    };
+    let minutes = is_random_read(cell).then(minutes).flatten();
+    Some(OwnedCell {
+        experiment: cell.experiment.clone(),
+        workload: cell.workload.clone(),
+        target: cell.target.clone(),
+        total_per_iops: own.map(|o| o.total() / iops),
+        break_even_price: even().filter(|_| cell.target != reference),
+        five_minutes_s: minutes,
+        page: minutes.map(|_| page),
+    })
+}
+
+/// Only reads, at random: what memory before the drive would save.
+fn is_random_read(cell: &CellRecord) -> bool {
+    let mut ops = cell.repeats.iter().flat_map(|r| &r.ops);
+    ops.all(|o| o.op == Op::Read) && cell.summary.starts_with("random read")
+}
