@@ -6,6 +6,9 @@
 //! `questions/rule.rs`. Not for published claims: those are the ledger's.
 
 mod questions;
+mod scaling;
+
+pub(crate) use scaling::{SCALING, of_others};
 
 use crate::compare::ratio_of;
 use crate::load::Run;
@@ -41,6 +44,7 @@ pub fn findings(run: &Run) -> Vec<Finding> {
     for (experiment, workload) in run.workloads() {
         all.extend(ranking(run, experiment, workload));
     }
+    all.extend(scaling::all(run));
     for target in asked(run) {
         all.extend(questions::answers(run, target));
     }

@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod drift;
+pub mod knee;
 pub mod order;
 pub mod period;
 pub mod proportion;

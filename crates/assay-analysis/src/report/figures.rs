@@ -17,7 +17,7 @@ use super::axis::Scale;
 use super::charts::style;
 use super::svg::{Ink, Line};
 use super::{escape, page};
-use crate::finding::Finding;
+use crate::finding::{Finding, SCALING};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
 use crate::sweep::{self, Sweep};
@@ -31,8 +31,10 @@ use published::Published;
 const DOCUMENTS: &[Document] =
     &[sigmetrics09::DOCUMENT, cmu08::DOCUMENT, sara10::DOCUMENT, oslo09::DOCUMENT];
 
-/// What the identifiers of findings that answer a question begin with.
-pub const ANSWERS: &str = "question/";
+/// True of findings that answer a figure's question and stand with it.
+pub fn is_answer(finding: &Finding) -> bool {
+    ["question/", SCALING].iter().any(|prefix| finding.id.starts_with(prefix))
+}
 
 /// All figures of the run's study; none if its document has no figures here.
 pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> Option<String> {
@@ -55,8 +57,7 @@ pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> O
     }
     // An answer to a question without a figure is still an answer.
     let placed = |f: &&Finding| shown.iter().any(|prefix| f.id.starts_with(prefix));
-    let rest: Vec<&Finding> =
-        findings.iter().filter(|f| f.id.starts_with(ANSWERS) && !placed(f)).collect();
+    let rest: Vec<&Finding> = findings.iter().filter(|f| is_answer(f) && !placed(f)).collect();
     if !rest.is_empty() {
         out += &format!("<h3>Other answers</h3>{}", page::items(rest.into_iter()));
     }
@@ -71,7 +72,7 @@ fn one(context: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
         crate::report::slug(figure.number),
         figure.number,
         escape(figure.title),
-        answer(run, findings, figure)
+        answer(context, findings, figure)
     );
     if panels.is_empty() {
         return out
@@ -89,7 +90,8 @@ fn one(context: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
 }
 
 /// The question of the experiment and what answers it.
-fn answer(run: &Run, findings: &[Finding], figure: &Figure) -> String {
+fn answer(c: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
+    let run = c.run;
     let mut out = String::new();
     let record = run.record.experiments.iter().find(|e| e.name == figure.experiment);
     let parsed =
@@ -100,9 +102,27 @@ fn answer(run: &Run, findings: &[Finding], figure: &Figure) -> String {
     let of = |f: &&Finding| figure.answers.is_some_and(|prefix| f.id.starts_with(prefix));
     let answers: Vec<&Finding> = findings.iter().filter(of).collect();
     if !answers.is_empty() {
-        out += &format!("<div class=\"answer\">{}</div>", page::items(answers.into_iter()));
+        let published = published_fits(c, &answers);
+        out +=
+            &format!("<div class=\"answer\">{}{published}</div>", page::items(answers.into_iter()));
     }
     if out.is_empty() { out } else { format!("<div class=\"question\">{out}</div>") }
+}
+
+/// Beside fits of a knee, the same fits of what was published of the same cells.
+fn published_fits(c: &Context<'_>, answers: &[&Finding]) -> String {
+    let rate = |cell: &assay_spec::record::CellRecord| {
+        let mut of = published::of_cell(c.published, &cell.workload, &cell.target);
+        of.find(|p| p.metric == "bandwidth").map(|p| p.value)
+    };
+    let fits = crate::finding::of_others(c.run, &rate);
+    let shown = fits.iter().filter(|(id, _)| answers.iter().any(|a| a.id == *id));
+    let line = |(id, text): &(String, String)| {
+        let cell = id.strip_prefix(SCALING).unwrap_or(id);
+        let text = format!("Of the published values, up to {cell}: {text}.");
+        format!("<p class=\"dim\">{}</p>", escape(&text))
+    };
+    shown.map(line).collect()
 }
 
 /// Panels in rows that belong together: of one target, where a target has several.

@@ -1,7 +1,7 @@
 //! The page: order of the sections, navigation, findings.
 
 use super::{charts, claims, escape, figures, specs, style, tables};
-use crate::finding::{DOUBTS, Finding, findings};
+use crate::finding::{DOUBTS, Finding, SCALING, findings};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
 
@@ -10,7 +10,7 @@ pub fn page(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
     let all = findings(run);
     let figures = figures::section(run, ledgers, &all);
     // Findings that answer a question stand with its figure.
-    let elsewhere = |f: &Finding| figures.is_some() && f.id.starts_with(figures::ANSWERS);
+    let elsewhere = |f: &Finding| figures.is_some() && figures::is_answer(f);
     let others: Vec<Finding> = all.into_iter().filter(|f| !elsewhere(f)).collect();
     let mut sections: Vec<(&str, &str, String)> = vec![
         ("findings", "Findings", finding_list(&others)),
@@ -77,7 +77,7 @@ fn finding_list(all: &[Finding]) -> String {
     if all.is_empty() {
         return "<p>Nothing stands out beyond its uncertainty.</p>".into();
     }
-    let across = |f: &&Finding| f.id.starts_with("ranking/");
+    let across = |f: &&Finding| ["ranking/", SCALING].iter().any(|p| f.id.starts_with(p));
     let doubtful = |f: &&Finding| f.id.starts_with(DOUBTS);
     let (doubts, sound): (Vec<&Finding>, Vec<&Finding>) = all.iter().partition(doubtful);
     let (between, within): (Vec<&Finding>, Vec<&Finding>) = sound.into_iter().partition(across);

@@ -17,18 +17,31 @@ const fn part(title: &'static str, among: &'static str, series: &'static [Series
     Part { title, form: Form::Bars { of: Quantity::BANDWIDTH, among, log: false, series } }
 }
 
+/// A figure with the fits that tell its knee.
+const fn answered(prefix: &'static str, of: Figure) -> Figure {
+    Figure { answers: Some(prefix), ..of }
+}
+
 const SCALING: &[Series] = &[series("scaling", "seq-rd", "", 0)];
 const CARD: &[Series] = &[series("hardware-raid", "seq-rd", "", 0)];
 const TITLE: &str = "one to five drives";
 
-const BTRFS: Figure =
-    figure("Figure 2", "RAID-0 under btrfs", "scaling", &[part(TITLE, "btrfs/", SCALING)]);
-const EXT4: Figure =
-    figure("Figure 5", "RAID-0 under ext4", "scaling", &[part(TITLE, "ext4/", SCALING)]);
-const NILFS2: Figure =
-    figure("Figure 6", "RAID-0 under nilfs2", "scaling", &[part(TITLE, "nilfs2/", SCALING)]);
-const XFS: Figure =
-    figure("Figure 7", "RAID-0 under xfs", "scaling", &[part(TITLE, "xfs/", SCALING)]);
+const BTRFS: Figure = answered(
+    "scaling/scaling/seq-rd@btrfs/",
+    figure("Figure 2", "RAID-0 under btrfs", "scaling", &[part(TITLE, "btrfs/", SCALING)]),
+);
+const EXT4: Figure = answered(
+    "scaling/scaling/seq-rd@ext4/",
+    figure("Figure 5", "RAID-0 under ext4", "scaling", &[part(TITLE, "ext4/", SCALING)]),
+);
+const NILFS2: Figure = answered(
+    "scaling/scaling/seq-rd@nilfs2/",
+    figure("Figure 6", "RAID-0 under nilfs2", "scaling", &[part(TITLE, "nilfs2/", SCALING)]),
+);
+const XFS: Figure = answered(
+    "scaling/scaling/seq-rd@xfs/",
+    figure("Figure 7", "RAID-0 under xfs", "scaling", &[part(TITLE, "xfs/", SCALING)]),
+);
 const LEVELS: Figure = figure(
     "Figure 3",
     "RAID levels",
@@ -47,11 +60,14 @@ const BLOCKS: Figure = figure(
     "block-size",
     &[part("by size of a block", "", &[series("block-size", "seq-rd", "", 0)])],
 );
-const CARDS: Figure = figure(
-    "Figure 10",
-    "Arrays of the kernel and of the cards",
-    "hardware-raid",
-    &[part("by who makes the array", "", CARD)],
+const CARDS: Figure = answered(
+    "scaling/hardware-raid/",
+    figure(
+        "Figure 10",
+        "Arrays of the kernel and of the cards",
+        "hardware-raid",
+        &[part("by who makes the array", "", CARD)],
+    ),
 );
 const COMBINED: Figure = figure(
     "Combining controllers",

@@ -1,0 +1,176 @@
+//! What drives share, how busy it was, and what would lift it.
+
+use crate::load::Run;
+use crate::metric;
+use crate::stats::knee::Knee;
+use assay_spec::array::{ArraySpec, MemberSpec, MemberTarget, parse, parse_linux};
+use assay_spec::decode::Source;
+use assay_spec::device::ControllerSpec;
+use assay_spec::linux::Ground;
+use assay_spec::record::{CellRecord, TargetRecord};
+use assay_spec::units::three_digits;
+
+/// Busy for this share of the time, a resource holds the cap: the rest is its start and its end.
+pub(super) const HOLDS: f64 = 0.95;
+
+/// From this share on it is nearly so.
+const NEARLY: f64 = 0.8;
+
+/// Something that requests pass.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Resource {
+    pub name: String,
+    pub kind: Kind,
+    /// Bytes a second that it can pass of the whole target, if they are declared.
+    pub rate: Option<f64>,
+    /// Share of the time that it was busy.
+    pub busy: Option<f64>,
+    /// Whether it told so itself; otherwise it is what passed over what it can.
+    pub told: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Card,
+    Machine,
+    Links,
+}
+
+impl Resource {
+    /// For the evidence.
+    pub(super) fn line(&self, most: usize) -> String {
+        let rate = self.rate.map_or_else(String::new, |rate| {
+            format!(" can pass {} MB/s of the whole,", three_digits(rate * 1e-6))
+        });
+        let told = if self.told { "told" } else { "reckoned" };
+        let busy = self.busy.map_or_else(
+            || " how busy is not known".to_owned(),
+            |busy| format!(" busy {} % of the time with {most} drives ({told})", percent(busy)),
+        );
+        format!("{}:{rate}{busy}", self.name)
+    }
+}
+
+fn percent(share: f64) -> String {
+    three_digits(100.0 * share)
+}
+
+/// What the drives of a cell's target share or hang on.
+pub(super) fn resources(run: &Run, cell: &CellRecord) -> Vec<Resource> {
+    let Some(target) = run.target(&cell.target) else { return Vec::new() };
+    let number = |name: &str| metric::estimate(cell, name).ok().map(|e| e.value);
+    let (Some(bandwidth), Some(elapsed)) = (number("bandwidth"), number("elapsed")) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    let words = cards(target);
+    for (index, (card, share)) in words.iter().enumerate() {
+        let rate = card_rate(target, card).map(|rate| rate / share);
+        let told = number(&format!("controller_{}_link_busy_s", index + 1));
+        let told = told.map(|seconds| seconds * 1e9 / elapsed);
+        let busy = told.or(rate.map(|rate| bandwidth / rate));
+        let (name, kind) = (format!("the card {card}"), Kind::Card);
+        all.push(Resource { name, kind, rate, busy, told: told.is_some() });
+    }
+    let linux = parse_linux(&target.written).ok().filter(|_| target.kind == "linux");
+    if let Some(copy) = linux.and_then(|l| l.settings.copy) {
+        let rate = copy.0 as f64;
+        let (busy, name) = (Some(bandwidth / rate), "the machine's copying".to_owned());
+        all.push(Resource { name, kind: Kind::Machine, rate: Some(rate), busy, told: false });
+    }
+    let links: Vec<f64> =
+        (1..).map_while(|i| number(&format!("member_{i}_link_busy_ns"))).collect();
+    if !links.is_empty() {
+        let busy = links.iter().sum::<f64>() / links.len() as f64 / elapsed;
+        let (name, kind) = ("the drives' own links".to_owned(), Kind::Links);
+        all.push(Resource { name, kind, rate: None, busy: Some(busy), told: true });
+    }
+    all
+}
+
+/// The cards of a target in the order of its words, each with the share of the drives on it.
+fn cards(target: &TargetRecord) -> Vec<(String, f64)> {
+    let members = |members: &[MemberSpec]| {
+        let mut found: Vec<(String, f64)> = Vec::new();
+        let share = 1.0 / members.len().max(1) as f64;
+        for card in members.iter().filter_map(|m| m.controller.as_ref()) {
+            match found.iter_mut().find(|(name, _)| name == card) {
+                Some((_, sum)) => *sum += share,
+                None => found.push((card.clone(), share)),
+            }
+        }
+        found
+    };
+    let array = |array: &ArraySpec| {
+        let front = array.controller.iter().map(|card| (card.clone(), 1.0));
+        front.chain(members(&array.members)).collect::<Vec<_>>()
+    };
+    match target.kind.as_str() {
+        "array" => parse(&target.written).map(|a| array(&a)).unwrap_or_default(),
+        "linux" => match parse_linux(&target.written).map(|l| l.ground) {
+            Ok(Ground::Array(md)) => members(&md.members),
+            Ok(Ground::RaidZ(drives)) => members(&drives),
+            Ok(Ground::Drive(member)) => match &member.target {
+                MemberTarget::Array(inner) => array(inner),
+                MemberTarget::Drive(_) => members(std::slice::from_ref(&member)),
+            },
+            Err(_) => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Bytes a second that a card passes, from its text in the run directory.
+fn card_rate(target: &TargetRecord, card: &str) -> Option<f64> {
+    let name = card.split('#').next().unwrap_or(card).trim();
+    let texts = TargetRecord::texts(target.spec.as_deref()?);
+    let (_, text) = texts.iter().find(|(key, _)| *key == format!("controller:{name}"))?;
+    let spec = ControllerSpec::parse(Source { file: name, text }).ok()?;
+    Some(spec.rate.0 as f64)
+}
+
+/// Which of them holds the cap, and what would lift it.
+pub(super) fn held(resources: &[Resource], knee: &Knee, most: usize) -> String {
+    let known = resources.iter().filter(|r| r.busy.is_some());
+    let busiest = known.max_by(|a, b| a.busy.unwrap_or(0.0).total_cmp(&b.busy.unwrap_or(0.0)));
+    let Some((first, busy)) = busiest.and_then(|r| Some((r, r.busy?))) else {
+        return "What holds it is not declared: nothing is known that the drives share".into();
+    };
+    let time = format!("busy {} % of the time with {most} drives", percent(busy.min(1.0)));
+    if busy < NEARLY {
+        return format!(
+            "Nothing that is known to be shared holds it: the busiest is {}, {time}. What asks \
+             does: the file system, read-ahead, the number of requests at a time",
+            first.name
+        );
+    }
+    let word = if busy < HOLDS { "nearly holds" } else { "holds" };
+    let rest = match busy < HOLDS {
+        true => "; in the rest of the time it is not asked",
+        false => "",
+    };
+    format!("{} {word} it, {time}{rest}. {}", capital(&first.name), lift(first, knee, most))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
+fn lift(held: &Resource, knee: &Knee, most: usize) -> String {
+    match held.kind {
+        Kind::Card => {
+            // What never grew says nothing of what a drive can add.
+            let each = if knee.each.2.is_finite() { knee.each.1 } else { f64::INFINITY };
+            let line = each * most as f64;
+            format!(
+                "A second such card for half of the drives would lift it, to {} MB/s with {most} \
+                 at most",
+                three_digits(line.min(2.0 * knee.cap.1) * 1e-6)
+            )
+        }
+        Kind::Machine => "A machine that takes what was read faster would lift it".into(),
+        Kind::Links => "Drives with a faster link would lift it".into(),
+    }
+}

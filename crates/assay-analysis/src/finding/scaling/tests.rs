@@ -1,0 +1,130 @@
+//! Groups and what is said of them, on cells made up for it.
+
+use super::*;
+use crate::load::sample;
+use assay_spec::Bytes;
+use assay_spec::catalog::{CONTROLLERS, find};
+use assay_spec::record::TargetRecord;
+
+/// A cell that delivers this many MB/s for a second; what its drives tell.
+fn cell(name: &str, rate: f64, told: &[(&str, f64)]) -> CellRecord {
+    let mut cell = sample::cell(&[&[1000]]);
+    cell.target = name.into();
+    cell.id = format!("e/w@{name}");
+    cell.repeats[0].ops[0].bytes = Bytes((rate * 1e6) as u64);
+    cell.repeats[0].device = told.iter().map(|(n, v)| ((*n).into(), *v)).collect();
+    cell
+}
+
+fn target(name: &str, written: &str) -> TargetRecord {
+    let card = find(CONTROLLERS, "perc-6i").expect("bundled").text;
+    TargetRecord {
+        written: written.into(),
+        name: name.into(),
+        title: String::new(),
+        kind: if written.starts_with("linux") { "linux" } else { "array" }.into(),
+        capacity: Bytes(1),
+        identity: Vec::new(),
+        spec: Some(format!("{}controller:perc-6i\n{card}", TargetRecord::MARK)),
+        virtual_time: true,
+        created: false,
+    }
+}
+
+/// What is written of one to so many drives under btrfs.
+fn linux(count: usize, more: &str) -> String {
+    match count {
+        1 => format!("linux(fs=btrfs, sim:x25-m-g2@perc-6i, name=a{more})"),
+        n => format!("linux(fs=btrfs, md-raid0(sim:x25-m-g2@perc-6i*{n}), name=b{n}{more})"),
+    }
+}
+
+/// A run of one to so many drives with these rates; what the card tells of the last.
+fn run(rates: &[f64], more: &str, busy: Option<f64>) -> Run {
+    let mut cells = Vec::new();
+    let mut targets = Vec::new();
+    for (index, rate) in rates.iter().enumerate() {
+        let name = format!("t{index}");
+        let told: Vec<(&str, f64)> =
+            busy.iter().map(|share| ("controller_1_link_busy_s", *share)).collect();
+        cells.push(cell(&name, *rate, &told));
+        targets.push(target(&name, &linux(index + 1, more)));
+    }
+    let mut run = sample::run(cells);
+    run.record.targets = targets;
+    run
+}
+
+fn only(run: &Run) -> Finding {
+    let mut found = all(run);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.remove(0)
+}
+
+#[test]
+fn the_card_holds_a_cap_that_keeps_it_busy() {
+    let f = only(&run(&[270.0, 540.0, 668.0, 670.0, 669.0], "", Some(0.998)));
+    assert_eq!(f.id, "scaling/e/w@t4");
+    let said = [
+        "btrfs, md-raid0 of x25-m-g2-at-perc-6i, w: each drive adds 27",
+        "up to the knee at 2.4",
+        "The card perc-6i holds it, busy 99.8 % of the time with 5 drives",
+        "A second such card for half of the drives would lift it, to 13",
+    ];
+    for words in said {
+        assert!(f.statement.contains(words), "{words}: {}", f.statement);
+    }
+    let line = "the card perc-6i: can pass 671 MB/s of the whole, busy 99.8 % of the time with 5 \
+                drives (told)";
+    assert!(f.evidence.iter().any(|e| e == line), "{:?}", f.evidence);
+    assert_eq!(f.confidence, Some(0.95));
+}
+
+#[test]
+fn a_cap_below_all_that_is_declared_is_held_by_what_asks() {
+    let f = only(&run(&[270.0, 400.0, 402.0, 399.0], "", Some(0.6)));
+    assert!(f.statement.contains("Nothing that is known to be shared holds it"), "{}", f.statement);
+    // Not told, it is reckoned from the card's rate.
+    let f = only(&run(&[270.0, 540.0, 600.0, 601.0], "", None));
+    assert!(
+        f.statement.contains("The card perc-6i nearly holds it, busy 89.6 %"),
+        "{}",
+        f.statement
+    );
+    // A machine that copies slower than the card is busier than the card.
+    let f = only(&run(&[270.0, 470.0, 469.0, 470.0], ", copy=470MB/s", Some(0.7)));
+    assert!(f.statement.contains("The machine's copying holds it, busy 100"), "{}", f.statement);
+    assert!(f.statement.contains("A machine that takes what was read faster"), "{}", f.statement);
+}
+
+#[test]
+fn no_knee_is_said_as_such() {
+    let f = only(&run(&[57.0, 114.0, 171.0, 228.0], "", Some(0.3)));
+    assert!(
+        f.statement.contains("no knee is seen: a cap, if there is one, is above 21"),
+        "{}",
+        f.statement
+    );
+    let f = only(&run(&[270.0, 160.0, 520.0], "", None));
+    assert!(f.statement.contains("where it bends is not determined"), "{}", f.statement);
+    assert_eq!(f.confidence, None);
+}
+
+#[test]
+fn only_what_differs_in_nothing_else_belongs_together() {
+    let mut mixed = run(&[270.0, 540.0, 668.0], "", None);
+    mixed.record.targets[1] = target("t1", &linux(2, ", memory=2GiB"));
+    assert!(all(&mixed).is_empty(), "another memory");
+    assert!(all(&run(&[270.0, 540.0], "", None)).is_empty(), "two numbers of drives");
+    let mut other = run(&[270.0, 540.0, 668.0], "", None);
+    other.record.targets[2] = target("t2", "linux(fs=btrfs, md-raid5(sim:x25-m-g2@perc-6i*3))");
+    assert!(all(&other).is_empty(), "another level");
+    // Arrays without Linux, and those that a card makes.
+    let mut cards = run(&[300.0, 450.0, 452.0], "", None);
+    for (index, t) in cards.record.targets.iter_mut().enumerate() {
+        *t =
+            target(&t.name.clone(), &format!("raid0(sim:ssd-m*{}, controller=perc-6i)", index + 2));
+    }
+    let f = only(&cards);
+    assert!(f.statement.starts_with("raid0 by perc-6i of ssd-m, w: "), "{}", f.statement);
+}
