@@ -202,3 +202,37 @@ measure = { requests = 200 }
     let slower = all[1].1 / all[0].1;
     assert!((slower - 5.3 / 6.4).abs() < 0.02, "{all:?}");
 }
+
+/// A ring lets go of its file late: the array below it must be stopped all the same, and alike each
+/// time.
+#[test]
+fn streams_on_a_file_system_over_an_array_are_measured_twice_alike() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let experiment = r#"
+format = 1
+name = "streams"
+question = "Are they measured?"
+log = false
+targets = ["linux(fs=ext3, md-raid0(sim:ssd-l*2), memory=256MiB, partition=256MiB)"]
+[[workload]]
+name = "rnd-rd"
+read_share = 1.0
+size = "4KiB"
+pattern = "random"
+range = "32MiB"
+queue_depth = 8
+measure = { requests = 500 }
+"#;
+    let once = || {
+        let rates = measured(directory.path(), experiment);
+        let cells = fs::read(directory.path().join("run/cells.json")).unwrap();
+        fs::remove_dir_all(directory.path().join("run")).unwrap();
+        (rates, cells)
+    };
+    let (first, second) = (once(), once());
+    assert!(first.0[0].1 > 1e6, "{:?}", first.0);
+    assert!(first.1 == second.1, "other cells the second time");
+}

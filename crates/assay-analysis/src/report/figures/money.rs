@@ -61,6 +61,11 @@ fn cents(v: f64) -> String {
     format!("{:.2}", libm::floor(v * 100.0 + 0.5 + 1e-9) / 100.0)
 }
 
+/// The costs of the run, if they can stand beside the paper's.
+fn in_dollars(c: &Context<'_>) -> Option<Costs> {
+    Costs::of(c.run).filter(|costs| costs.prices.currency == "USD")
+}
+
 /// Table I: capacity, price, price per capacity, access time and erase cycles.
 pub fn inputs(_: &Context<'_>) -> Option<String> {
     let printed = Printed::new()?;
@@ -86,7 +91,7 @@ pub fn inputs(_: &Context<'_>) -> Option<String> {
 /// Table VI: printed, from the paper's own inputs, and of this run.
 pub fn measured(c: &Context<'_>) -> Option<String> {
     let printed = Printed::new()?;
-    let costs = Costs::of(c.run);
+    let costs = in_dollars(c);
     let mut rows = Vec::new();
     let mut wrong = Vec::new();
     for (drive, target) in DRIVES {
@@ -155,7 +160,7 @@ fn with_interval(e: &Estimate) -> String {
 /// Table VII: what the makers advertise, and how much of it this run finds.
 pub fn advertised(c: &Context<'_>) -> Option<String> {
     let printed = Printed::new()?;
-    let costs = Costs::of(c.run);
+    let costs = in_dollars(c);
     let mut rows = Vec::new();
     for (drive, target) in &DRIVES[..DISKS.len()] {
         let mut row = vec![escape(drive)];
@@ -201,6 +206,7 @@ const BOUGHT: [(&str, &str, bool); 5] = [
 /// What each SSD gives beside the RAID-0 of disks that its price buys.
 pub fn disks_for_the_money(c: &Context<'_>) -> Option<String> {
     let costs = Costs::of(c.run)?;
+    let currency = &costs.prices.currency;
     let cost = |workload: &str, target: &str| -> Option<(CellCost, f64, f64)> {
         let cell = c.run.cell(Some("disks-for-the-money"), workload, target)?;
         let rate = |name| crate::metric::estimate(cell, name).ok().map(|e| e.value);
@@ -216,8 +222,8 @@ pub fn disks_for_the_money(c: &Context<'_>) -> Option<String> {
             };
             let rate = |of: &(CellCost, f64, f64)| if bytes { of.1 } else { of.2 };
             rows.push(vec![
-                format!("{}, {} USD", escape(drive), money(one.0.price)),
-                format!("{count} disks, {} USD", money(many.0.price)),
+                format!("{}, {} {currency}", escape(drive), money(one.0.price)),
+                format!("{count} disks, {} {currency}", money(many.0.price)),
                 name.to_owned(),
                 if bytes { "MB/s" } else { "IOPS" }.to_owned(),
                 three_digits(rate(&one)),
