@@ -128,7 +128,7 @@ pub struct ValueVerdict {
     pub deviation: Option<f64>,
     /// How it came out.
     pub verdict: Verdict,
-    /// Why it could not be measured; empty otherwise.
+    /// Why it could not be measured, or what of the set-up it gave; empty otherwise.
     pub why: String,
 }
 
@@ -141,6 +141,14 @@ pub struct PredicateVerdict {
     pub holds: Option<bool>,
     /// What failed or is missing; empty if it holds.
     pub why: String,
+}
+
+impl ClaimVerdict {
+    /// Of each number that was put in, what it gave.
+    pub fn put_in(&self) -> impl Iterator<Item = String> {
+        let known = self.values.iter().filter(|v| v.verdict == Verdict::Input && !v.why.is_empty());
+        known.map(|v| format!("`{}` was known before: {}.", v.label, v.why))
+    }
 }
 
 impl LedgerVerdicts {
@@ -254,6 +262,10 @@ fn value(v: &ClaimValue, find: Find<'_>) -> ValueVerdict {
         Ok(base) => {
             let reproduced = base / unit_size(&v.unit);
             verdict.reproduced = Some(reproduced);
+            if let Some(what) = &v.put_in {
+                verdict.why = format!("it gave {what}");
+                return verdict;
+            }
             verdict.verdict = match v.published {
                 None => Verdict::Predicted,
                 Some(published) => {
@@ -348,7 +360,10 @@ fn overall(
     }
     let judged = || values.iter().filter(|v| v.deviation.is_some() || v.published.is_some());
     let deviates = |v: &ValueVerdict| v.verdict == Verdict::Deviates;
-    let measured = || judged().filter(|v| v.reproduced.is_some() || deviates(v));
+    let measured = || {
+        let tells = |v: &&ValueVerdict| v.verdict != Verdict::Input;
+        judged().filter(tells).filter(|v| v.reproduced.is_some() || deviates(v))
+    };
     let off = measured().filter(|v| deviates(v)).count();
     let mut reasons = Vec::new();
     if off > 0 {
@@ -359,6 +374,9 @@ fn overall(
     }
     if !reasons.is_empty() {
         return (Verdict::Deviates, reasons.join("; "));
+    }
+    if predicate.is_none() && values.iter().all(|v| v.verdict == Verdict::Input) {
+        return (Verdict::Input, "all of its numbers gave something of the set-up".into());
     }
     if predicate.is_none() && measured().count() == 0 {
         return (Verdict::Predicted, "no published value at hand".into());

@@ -92,6 +92,8 @@ pub struct ClaimValue {
     pub unit: String,
     /// Relative tolerance, e.g. 0.15.
     pub tolerance: Option<f64>,
+    /// What of the set-up was chosen with this number known, so that it proves nothing.
+    pub put_in: Option<String>,
 }
 
 impl Ledger {
@@ -208,11 +210,17 @@ fn decode_value(s: &mut Section<'_>) -> Decoded<ClaimValue> {
         let e = s.error(Kind::Impossible, s.span_of("held_back"), "the value is published", "");
         return Err(with_hint(e, "remove `held_back` or `published`"));
     }
+    let put_in = s.optional_string("put_in")?;
+    if let Some((_, span)) = put_in.as_ref().filter(|_| !has_published) {
+        let e = s.error(Kind::Impossible, span.clone(), "no value is published that could be", "");
+        return Err(with_hint(e, "remove `put_in`, or give `published`"));
+    }
     Ok(ClaimValue {
         label,
         measure,
         published: has_published.then_some(published),
         unit,
         tolerance: has_tolerance.then_some(tolerance),
+        put_in: put_in.map(|(text, _)| text),
     })
 }

@@ -76,6 +76,20 @@ fn without_published_values_it_is_predicted() {
 }
 
 #[test]
+fn a_number_that_was_put_in_proves_nothing() {
+    let published = |value: f64| format!("published = {value:?}\nput_in = \"the length\"");
+    let row = verdict(&ledger("", &published(100.0)), 100_000);
+    assert_eq!((row.verdict, row.values[0].verdict), (Verdict::Input, Verdict::Input));
+    assert_eq!(row.values[0].why, "it gave the length");
+    assert_eq!((row.values[0].reproduced, row.values[0].deviation), (Some(100.0), None));
+    // Nor does it speak against the claim; the predicate is judged alone.
+    let holds = ledger(r#"predicate = "{w@t:max} < 1s""#, &published(5.0));
+    assert_eq!(verdict(&holds, 100_000).verdict, Verdict::Reproduced);
+    let fails = ledger(r#"predicate = "{w@t:max} > 1s""#, &published(100.0));
+    assert_eq!(verdict(&fails, 100_000).verdict, Verdict::Deviates);
+}
+
+#[test]
 fn a_predicate_that_does_not_parse_is_said_and_never_passes() {
     let l = ledger(r#"predicate = "{w@t:max} <""#, "published = 100.0");
     let row = verdict(&l, 100_000);

@@ -62,6 +62,9 @@ fn claim(c: &ClaimVerdict) -> String {
         let heading = ["value", "published", "reproduced", "deviation", "tolerance", "verdict"];
         out += &table(&format!("{}: published and reproduced", c.id), &heading, &rows);
     }
+    for text in c.put_in() {
+        out += &format!("<p class=\"dim\">{}</p>", escape(&text));
+    }
     if !c.notes.is_empty() {
         out += &format!("<p class=\"dim\">{}</p>", escape(&c.notes));
     }

@@ -194,6 +194,9 @@ pub fn ledger_table(verdicts: &LedgerVerdicts, width: usize) -> String {
                 out += &format!("       {line}\n");
             }
         }
+        for line in row.put_in().flat_map(|text| wrap(&text, width - 7)) {
+            out += &format!("       {line}\n");
+        }
         out.push('\n');
     }
     out += &format!("{}\n", verdicts.summary());

@@ -82,6 +82,7 @@ mod tests {
             published: Some(2.17),
             unit: "ms".into(),
             tolerance: None,
+            put_in: None,
         };
         let p = published(&value("{w@t:mean}")).unwrap();
         assert_eq!((p.workload.as_str(), p.target.as_str(), p.value), ("w", "t", 2.17e6));
