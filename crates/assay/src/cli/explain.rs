@@ -6,7 +6,7 @@ use assay_analysis::metric;
 use assay_engine::safety;
 use assay_spec::Kind;
 use assay_spec::catalog::LEDGERS;
-use assay_spec::claims::{Claim, Ledger};
+use assay_spec::claims::{Claim, Ledger, Number};
 use assay_spec::decode::Source;
 use assay_spec::diagnostic::closest;
 
@@ -273,6 +273,17 @@ fn of_claim(ledger: &Ledger, claim: &Claim) -> String {
         }
         if let Some(tolerance) = value.tolerance {
             text += &format!("; tolerance {:.0} %", tolerance * 100.0);
+        }
+        if let Some(what) = &value.put_in {
+            text += &format!("; was known before, and gave {what}");
+        }
+    }
+    if let Some(disproof) = &claim.disproof {
+        disproof.places.iter().for_each(|place| text += &format!("\n- {place}"));
+        if let Some(check) = &disproof.check {
+            let number = |n: &Number| format!("{} = {} {}", n.name, n.published, n.unit);
+            let numbers: Vec<String> = disproof.numbers.iter().map(number).collect();
+            text += &format!("\nWould have to hold: {check}, with {}", numbers.join(", "));
         }
     }
     for extra in [&claim.reason, &claim.notes].into_iter().filter(|t| !t.is_empty()) {
