@@ -158,3 +158,14 @@ fn a_list_of_targets_is_not_cut_within_an_array() {
     assert_eq!(cells.matches("\"skipped\":null").count(), 2);
     assert!(cells.contains("arrays/mixed@raid0-2x-drive-4KiB"), "{cells}");
 }
+
+#[test]
+fn a_name_that_is_taken_is_said() {
+    let place = place("noop");
+    fs::copy(place.path().join("drive.toml"), place.path().join("twin.toml")).expect("copied");
+    let both = "sim:drive.toml,sim:twin.toml";
+    let output = assay(place.path(), &["run", "arrays.toml", "--only", both, "--out", "out"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("is taken: sim:twin.toml is `") && said.contains(".2` here"), "{said}");
+}

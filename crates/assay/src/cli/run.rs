@@ -179,6 +179,12 @@ fn open_targets(
             target.record.name = format!("{base}.{number}");
             number += 1;
         }
+        if target.record.name != base {
+            // A claim or a finding that asks for the name gets the first one.
+            let hint =
+                if text.starts_with("linux(") { "\nhint: `name=` gives it its own" } else { "" };
+            talk(&format!("`{base}` is taken: {text} is `{}` here{hint}", target.record.name));
+        }
         targets.push(target);
     }
     Ok(targets)

@@ -101,7 +101,7 @@ fn an_interrupt_ends_the_guest() {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let (output, talk) = wait(child);
     assert_eq!(output.status.code(), Some(130), "{talk}");
-    assert!(processes(&directory).is_empty());
+    eventually("the kernel ends", || processes(&directory).is_empty());
 }
 
 #[test]
