@@ -11,6 +11,7 @@ mod figures;
 pub mod gantt;
 mod page;
 pub mod picture;
+mod skeleton;
 mod specs;
 mod style;
 mod svg;

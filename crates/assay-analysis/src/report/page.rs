@@ -1,5 +1,6 @@
 //! The page: order of the sections, navigation, findings.
 
+use super::skeleton::Skeleton;
 use super::{charts, claims, escape, figures, specs, style, tables};
 use crate::finding::{DOUBTS, Finding, SCALING, findings};
 use crate::ledger::LedgerVerdicts;
@@ -29,37 +30,23 @@ pub fn page(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
         sections.insert(0, ("figures", "Figures of the paper", figures));
         css += style::FIGURES;
     }
-    let title = escape(&run.record.title);
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"generator\" content=\"assay {}\"><title>{title}</title>\
-         <style>{css}</style></head>\n<body><a class=\"skip\" href=\"#main\">Skip to the \
-          findings</a>\n",
-        escape(&run.record.assay)
-    );
-    out += &header(run, &title);
-    out += "<nav aria-label=\"Sections\"><ul>";
-    for (id, name, _) in &sections {
-        out += &format!("<li><a href=\"#{id}\">{name}</a></li>");
-    }
-    out += "</ul></nav></header>\n<main id=\"main\">\n";
-    for (id, name, body) in &sections {
-        out += &format!(
-            "<section id=\"{id}\" aria-labelledby=\"h-{id}\"><h2 id=\"h-{id}\">{name}</h2>\
-             {body}</section>\n"
-        );
-    }
-    out += "</main>\n<footer>";
-    out += &format!(
+    let foot = format!(
         "Made by assay {} from the run of {}. Every number here is in the run directory.",
         escape(&run.record.assay),
         escape(&run.record.started)
     );
-    out + "</footer></body></html>\n"
+    let page = Skeleton {
+        title: &escape(&run.record.title),
+        version: &run.record.assay,
+        css: &css,
+        skip: "findings",
+        below: &below_title(run),
+        foot: &foot,
+    };
+    page.page(&sections)
 }
 
-fn header(run: &Run, title: &str) -> String {
+fn below_title(run: &Run) -> String {
     let r = &run.record;
     let repeats = run.cells.iter().map(|c| c.repeats.len()).max().unwrap_or(0);
     let line = format!(
@@ -70,7 +57,7 @@ fn header(run: &Run, title: &str) -> String {
         r.seed,
         r.started
     );
-    format!("<header><h1>{title}</h1><p class=\"dim\">{}</p>{}", escape(&line), tables::cards(run))
+    format!("<p class=\"dim\">{}</p>{}", escape(&line), tables::cards(run))
 }
 
 fn finding_list(all: &[Finding]) -> String {

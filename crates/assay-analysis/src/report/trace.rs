@@ -2,6 +2,7 @@
 
 use super::axis::{self, Scale};
 use super::charts::figure;
+use super::skeleton::Skeleton;
 use super::svg::{self, Axis, BoxRow, Ink, Line, Words};
 use super::{escape, style, tables};
 use crate::text::trace as words;
@@ -34,32 +35,16 @@ pub fn page(about: &About, summary: &Summary, rows: &[TraceRow]) -> String {
         ("sizes", "How long requests are", sizes(summary)),
         ("numbers", "Numbers", numbers(summary)),
     ];
-    let title = escape(&about.title);
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"generator\" content=\"assay {}\"><title>{title}</title>\
-         <style>{}{}{CSS}</style></head>\n<body><a class=\"skip\" href=\"#main\">Skip to the \
-         figures</a>\n<header><h1>{title}</h1>",
-        env!("CARGO_PKG_VERSION"),
-        style::CSS,
-        style::FIGURES
-    );
-    for note in &about.notes {
-        out += &format!("<p class=\"dim\">{}</p>", escape(note));
-    }
-    out += "<nav aria-label=\"Sections\"><ul>";
-    for (id, name, _) in &sections {
-        out += &format!("<li><a href=\"#{id}\">{name}</a></li>");
-    }
-    out += "</ul></nav></header>\n<main id=\"main\">\n";
-    for (id, name, body) in &sections {
-        out += &format!(
-            "<section id=\"{id}\" aria-labelledby=\"h-{id}\"><h2 id=\"h-{id}\">{name}</h2>\
-             {body}</section>\n"
-        );
-    }
-    out + "</main>\n<footer>Every number here is in the log.</footer></body></html>\n"
+    let below = about.notes.iter().map(|note| format!("<p class=\"dim\">{}</p>", escape(note)));
+    let page = Skeleton {
+        title: &escape(&about.title),
+        version: env!("CARGO_PKG_VERSION"),
+        css: &[style::CSS, style::FIGURES, CSS].concat(),
+        skip: "figures",
+        below: &below.collect::<String>(),
+        foot: "Every number here is in the log.",
+    };
+    page.page(&sections)
 }
 
 fn words_of(id: &str, title: &str, description: String) -> Words {
