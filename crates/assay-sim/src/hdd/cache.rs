@@ -21,6 +21,8 @@ pub(crate) struct Dirty {
     /// When the arm may set out for it, and when all its data is there.
     pub ready: Nanos,
     pub arrived: Nanos,
+    /// The use of the cache that began it.
+    pub came: u64,
 }
 
 /// The segments.
@@ -30,7 +32,7 @@ pub(crate) struct Cache {
     end: Vec<u64>,
     /// When it was last used, counted in uses; `HELD` while it may not be taken.
     used: Vec<u64>,
-    uses: u64,
+    pub uses: u64,
     /// Sectors of a segment.
     size: u64,
     /// Segments waiting to be written, the oldest in front.
@@ -219,7 +221,7 @@ impl Cache {
         self.forget(first, end);
         (self.first[slot], self.end[slot], self.used[slot]) = (first, end, HELD);
         self.uses += 1;
-        self.dirty.push_back(Dirty { slot, ready, arrived });
+        self.dirty.push_back(Dirty { slot, ready, arrived, came: self.uses });
     }
 
     /// Clean data of `first..end` is no longer true. A segment loses all it has, as firmware that

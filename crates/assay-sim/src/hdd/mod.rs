@@ -16,6 +16,7 @@ mod ahead;
 mod arm;
 mod cache;
 mod geometry;
+mod room;
 mod schedule;
 mod seek;
 mod serve;
@@ -49,7 +50,9 @@ pub(crate) struct Hdd {
     /// Commands that want the arm; `wishes[i]` is what the order sees of `waiting[i]`.
     waiting: Vec<Command>,
     wishes: Vec<Wish>,
-    flushes: VecDeque<(u32, Nanos)>,
+    /// Writes behind the one that waits for room in the cache, and when they may have it.
+    room: VecDeque<(Command, Nanos)>,
+    flushes: VecDeque<Flush>,
     ahead: Option<Ahead>,
     /// Data that the link will take when it has come off the platter.
     transfers: Vec<Transfer>,
@@ -64,6 +67,16 @@ pub(crate) struct Hdd {
     clock: Nanos,
     counts: Counts,
     observer: Option<Box<dyn Observer>>,
+}
+
+/// A flush waits for what the cache held when it came, and for nothing that comes later.
+#[derive(Clone, Copy, Debug)]
+struct Flush {
+    tag: u32,
+    number: u64,
+    ready: Nanos,
+    /// The last use of the cache that it covers.
+    until: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,6 +101,7 @@ impl Hdd {
             link_free: Nanos::ZERO,
             waiting: Vec::new(),
             wishes: Vec::new(),
+            room: VecDeque::new(),
             flushes: VecDeque::new(),
             ahead: None,
             transfers: Vec::new(),
@@ -103,7 +117,8 @@ impl Hdd {
     }
 
     fn in_flight(&self) -> usize {
-        self.done.len() + self.waiting.len() + self.flushes.len() + self.transfers.len()
+        let waiting = self.waiting.len() + self.room.len() + self.flushes.len();
+        self.done.len() + waiting + self.transfers.len()
     }
 
     fn complete(&mut self, at: Nanos, number: u64, tag: u32) {
@@ -113,7 +128,7 @@ impl Hdd {
 
     /// When the arm gets its next task, as far as that is known.
     fn next_task(&self) -> Option<Nanos> {
-        let flush = self.flushes.front().map(|(_, ready)| *ready);
+        let flush = self.flushes.front().map(|f| f.ready);
         let wish = if self.wishes.is_empty() { None } else { self.order.ready(&self.wishes) };
         let ready = match (flush, wish) {
             (Some(a), Some(b)) => a.min(b),
@@ -146,17 +161,18 @@ impl Hdd {
         if let Some(index) = self.transfers.iter().position(|t| t.at <= at) {
             let transfer = self.transfers.remove(index);
             self.deliver(transfer);
-        } else if self.flushes.front().is_some_and(|(_, ready)| *ready <= at) {
-            match self.cache.dirty.is_empty() {
+        } else if let Some(flush) = self.flushes.front().copied().filter(|f| f.ready <= at) {
+            match self.cache.dirty.front().is_none_or(|oldest| oldest.came > flush.until) {
                 true => {
-                    let (tag, _) = self.flushes.pop_front().expect("there is one");
-                    self.complete(at, self.submitted, tag);
+                    self.flushes.pop_front();
+                    self.complete(at, flush.number, flush.tag);
                 }
-                false => self.destage_nearest(at),
+                false => self.destage_nearest(at, flush.until),
             }
         } else if self.wishes.is_empty() {
-            self.destage_nearest(at);
-        } else {
+            self.destage_nearest(at, u64::MAX);
+        } else if !self.spare_the_arm(at) {
+            self.aim_for_room(at);
             let index = self.order.next(at, &self.arm, &self.wishes).expect("one is ready");
             self.serve(at, index);
         }
@@ -170,7 +186,12 @@ impl Hdd {
             Command { tag: request.tag, number, came: now, first, sectors, kind: Kind::Read };
         let overhead = self.overhead.of(request.op, self.last);
         match request.op {
-            Op::Flush => self.flushes.push_back((request.tag, now + self.command)),
+            Op::Flush => self.flushes.push_back(Flush {
+                tag: request.tag,
+                number,
+                ready: now + self.command,
+                until: self.cache.uses,
+            }),
             _ if sectors == 0 => self.complete(now + self.command, number, request.tag),
             Op::Read => self.read_arrives(now, command, overhead),
             Op::Write => self.write_arrives(now, now + self.command + overhead.1, command),
@@ -287,3 +308,7 @@ mod small;
 #[cfg(test)]
 #[path = "tests/disk.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tests/waiting.rs"]
+mod waiting;

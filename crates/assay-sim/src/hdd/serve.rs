@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Rest { have: u64, slot: usize, from: Nanos },
     /// The arm, to write.
     Write,
-    /// Room in the cache.
+    /// Room in the cache: the first of those that wait for it.
     Room,
 }
 
@@ -105,9 +105,14 @@ impl Hdd {
     }
 
     fn wait_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
-        let Command { number, came, kind, tag, first, .. } = command;
-        let write = matches!(kind, Kind::Write | Kind::Room);
+        let Command { came, tag, first, .. } = command;
         self.tell(Activity::Command, tag, Some(first), (came, ready));
+        self.wish_for_arm(command, ready, sector);
+    }
+
+    pub(super) fn wish_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
+        let Command { number, came, kind, .. } = command;
+        let write = matches!(kind, Kind::Write | Kind::Room);
         let place = self.arm.geometry.place(sector);
         self.wishes.push(Wish { number, came, ready, place, write });
         self.waiting.push(command);
@@ -115,19 +120,19 @@ impl Hdd {
 
     pub(super) fn write_arrives(&mut self, now: Nanos, ready: Nanos, command: Command) {
         self.follow(now);
-        let in_line = self.waiting.iter().any(|w| matches!(w.kind, Kind::Room));
         if !self.policy.spec.write_cache {
             self.wait_for_arm(Command { kind: Kind::Write, ..command }, ready, command.first);
-        } else if in_line || !self.admit(now, ready, &command) {
-            self.wait_for_arm(Command { kind: Kind::Room, ..command }, ready, command.first);
         } else {
             self.tell(Activity::Command, command.tag, Some(command.first), (now, ready));
+            if self.is_room_awaited() || !self.admit(now, ready, &command) {
+                self.wait_for_room(command, ready);
+            }
         }
     }
 
     /// Takes a write into the cache at `now`, if there is room for it; its data comes from `ready`
     /// on.
-    fn admit(&mut self, now: Nanos, ready: Nanos, command: &Command) -> bool {
+    pub(super) fn admit(&mut self, now: Nanos, ready: Nanos, command: &Command) -> bool {
         let (first, end) = (command.first, command.first + command.sectors);
         let joinable = self.cache.joinable(first, end);
         let clash = self.cache.dirty_in(first, end).is_some();
@@ -155,20 +160,13 @@ impl Hdd {
     pub(super) fn serve(&mut self, at: Nanos, index: usize) {
         let command = self.waiting[index];
         self.follow(at);
-        if matches!(command.kind, Kind::Room) && !self.admit(at, at, &command) {
-            let (first, end) = (command.first, command.first + command.sectors);
-            return match self.cache.dirty_in(first, end) {
-                Some(clash) => {
-                    let at = self.stop_reading(at);
-                    self.destage(at, clash);
-                }
-                None => self.destage_nearest(at),
-            };
+        if matches!(command.kind, Kind::Room) {
+            return self.make_room(at);
         }
         self.waiting.swap_remove(index);
         let wish = self.wishes.swap_remove(index);
         match command.kind {
-            Kind::Room => {}
+            Kind::Room => unreachable!("room was made for it"),
             Kind::Write => self.write_through(at, &wish, &command),
             Kind::Read => self.read(at, &wish, 0, None, &command),
             Kind::Rest { have, slot, from } => {
@@ -281,44 +279,59 @@ impl Hdd {
         self.complete(self.link_free + self.overhead.read_end, number, tag);
     }
 
-    /// The link takes a command's data out of segment `slot` from `at` on, or when it is there.
+    /// A read gets its data out of segment `slot`, from `at` on or when it is there.
     fn hand_over(&mut self, slot: usize, now: Nanos, at: Nanos, command: &Command) {
+        if !self.is_on_its_way(slot, now, at) {
+            self.tell(Activity::Command, command.tag, Some(command.first), (now, at));
+        }
+        self.give_out(slot, now, at, command);
+    }
+
+    fn is_on_its_way(&self, slot: usize, now: Nanos, at: Nanos) -> bool {
+        self.filled.0 == slot && self.filled.1 > now && self.filled.1 > at
+    }
+
+    /// The link takes a command's data out of segment `slot` from `at` on, or when it is there.
+    pub(super) fn give_out(&mut self, slot: usize, now: Nanos, at: Nanos, command: &Command) {
         let Command { sectors, number, tag, .. } = *command;
         let amount = self.per_sector * sectors;
-        if self.filled.0 == slot && self.filled.1 > now && self.filled.1 > at {
+        if self.is_on_its_way(slot, now, at) {
             let at = self.filled.1;
             self.transfers.push(Transfer { at, delivered: at + amount, sectors, number, tag });
             return;
         }
         let start = at.max(self.link_free);
         self.link_free = start + amount;
-        let first = Some(command.first);
-        self.tell(Activity::Command, tag, first, (now, at));
-        self.tell(Activity::CacheHit, tag, first, (start, self.link_free));
+        self.tell(Activity::CacheHit, tag, Some(command.first), (start, self.link_free));
         self.complete(self.link_free + self.overhead.read_end, number, tag);
     }
 
-    /// Writes the waiting segment that can be reached first.
-    pub(super) fn destage_nearest(&mut self, at: Nanos) {
-        let at = self.stop_reading(at);
+    /// Of what waits to be written and came to the cache by its use `until`, the segment that can
+    /// be reached first.
+    pub(super) fn nearest(&self, at: Nanos, until: u64) -> Option<usize> {
         let phase = self.arm.phase(at);
         let (mut best, mut bound) = (None, u32::MAX);
-        for (index, dirty) in self.cache.dirty.iter().enumerate() {
-            if index >= self.policy.spec.destage_window as usize {
-                break;
-            }
+        let window = self.policy.spec.destage_window as usize;
+        let due = self.cache.dirty.iter().enumerate().filter(|(_, dirty)| dirty.came <= until);
+        for (index, dirty) in due.take(window) {
             let place = self.arm.geometry.place(self.cache.range(dirty.slot).0);
             if let Some(time) = self.arm.positioning(phase, &place, true, bound) {
                 (best, bound) = (Some(index), time);
             }
         }
-        if let Some(index) = best {
+        best
+    }
+
+    /// Writes the waiting segment that can be reached first, of those that came by `until`.
+    pub(super) fn destage_nearest(&mut self, at: Nanos, until: u64) {
+        let at = self.stop_reading(at);
+        if let Some(index) = self.nearest(at, until) {
             self.destage(at, index);
         }
     }
 
-    fn destage(&mut self, at: Nanos, index: usize) {
-        let Dirty { slot, ready, arrived } = self.cache.dirty[index];
+    pub(super) fn destage(&mut self, at: Nanos, index: usize) {
+        let Dirty { slot, ready, arrived, .. } = self.cache.dirty[index];
         let (first, end) = self.cache.range(slot);
         let passed = self.put(at.max(ready), first, end - first, ready, arrived);
         self.tell_arm(Activity::Write, None, first);

@@ -6,10 +6,10 @@ use super::*;
 use assay_spec::device::DeviceKind;
 use proptest::prelude::*;
 
-const MS: u64 = 1_000_000;
-const US: u64 = 1_000;
+pub(super) const MS: u64 = 1_000_000;
+pub(super) const US: u64 = 1_000;
 
-fn drive(changes: &[(&str, &str)]) -> Hdd {
+pub(super) fn drive(changes: &[(&str, &str)]) -> Hdd {
     let spec = device(changes);
     match &spec.kind {
         DeviceKind::Hdd(hdd) => Hdd::new(hdd, spec.link, spec.capacity),
@@ -17,10 +17,11 @@ fn drive(changes: &[(&str, &str)]) -> Hdd {
     }
 }
 
-const CACHED: (&str, &str) = ("write_cache = { value = \"no\"", "write_cache = { value = \"yes\"");
-const DEPTH_8: (&str, &str) = ("queue_depth = { value = 1", "queue_depth = { value = 8");
+pub(super) const CACHED: (&str, &str) =
+    ("write_cache = { value = \"no\"", "write_cache = { value = \"yes\"");
+pub(super) const DEPTH_8: (&str, &str) = ("queue_depth = { value = 1", "queue_depth = { value = 8");
 
-fn request(op: Op, first: u64, sectors: u64, tag: u32) -> Request {
+pub(super) fn request(op: Op, first: u64, sectors: u64, tag: u32) -> Request {
     Request { tag, op, offset: Bytes(first * 512), length: Bytes(sectors * 512) }
 }
 
@@ -35,7 +36,7 @@ fn serve(disk: &mut Hdd, at: u64, op: Op, first: u64, sectors: u64) -> u64 {
     done[0].at.0
 }
 
-fn count(disk: &Hdd, name: &str) -> f64 {
+pub(super) fn count(disk: &Hdd, name: &str) -> f64 {
     disk.counters().into_iter().find(|(n, _)| n == name).expect("a counter").1
 }
 
