@@ -12,6 +12,7 @@ use crate::measure::log::LogWriter;
 use crate::plan::{LinuxSetup, switch_caches_off};
 use assay_linux::boot::{Boot, Outcome, boot};
 use assay_linux::clock::Schedule;
+use assay_linux::console::Console;
 use assay_linux::disks::{DiskSetup, Disks, TAGS_PER_PROCESS, Traced, Watch};
 use assay_linux::guest::{Job, Place};
 use assay_linux::machine::Limits;
@@ -23,6 +24,7 @@ use assay_spec::linux::Settings;
 use assay_spec::{Bytes, Op};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// One repeat of a cell, for a guest.
@@ -55,7 +57,6 @@ pub fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
 }
 
 /// How a guest's drives begin, and what it may use up.
-#[derive(Clone, Copy)]
 pub struct Start {
     /// Written once from start to end.
     pub filled: bool,
@@ -65,6 +66,12 @@ pub struct Start {
     pub watches_itself: bool,
     /// What it may use up.
     pub limits: Limits,
+    /// How its clock is kept.
+    pub schedule: Schedule,
+    /// Files with what is on the first drives; on the others are zeros.
+    pub images: Vec<PathBuf>,
+    /// Who talks to it.
+    pub console: Option<Console>,
 }
 
 /// A guest that has ended.
@@ -101,14 +108,14 @@ pub fn run_guest(
             None => settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)),
         },
         sector: Bytes(512),
-        schedule: Schedule::Shared,
+        schedule: start.schedule,
         limits: start.limits,
         watches_itself: start.watches_itself,
     };
     let seen = Rc::new(RefCell::new(Seen { count: [0; 4], bytes: [0; 4], time: [0; 4], log }));
     let watch = Rc::clone(&seen);
     let disks = drives(setup, &start, Box::new(move |traced| watch.borrow_mut().take(traced)))?;
-    let (outcome, mut machine) = boot(&guest, disks)?;
+    let (outcome, mut machine) = boot(&guest, disks, start.console)?;
     let models = machine.disks().models();
     let several = models.len() > 1;
     let mut drives = Vec::new();
@@ -200,6 +207,7 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
     }
     let filled = start.filled;
     let sizes: Vec<Bytes> = all.members.iter().map(|m| m.drive.capacity()).collect();
+    let is_flash: Vec<bool> = rotational(setup).into_iter().map(|turns| !turns).collect();
     let settings = &setup.spec.settings;
     let elevator = settings.historical();
     let hosted = |drive: Box<dyn Drive>| -> Box<dyn Drive> {
@@ -226,15 +234,18 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
     let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
         let capacity = if shared { least } else { *size };
         let capacity = settings.partition.map_or(capacity, |part| part.min(capacity));
-        let store = Store::in_memory(capacity).map_err(|e| {
-            let hint = "the contents of the drives are kept in memory: free some";
-            Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)
-        })?;
+        let store = match start.images.get(index) {
+            Some(image) => Store::in_file(image, capacity)?,
+            None => Store::in_memory(capacity).map_err(|e| {
+                let hint = "free some, or keep the contents in files: `--image`";
+                Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)
+            })?,
+        };
         Ok(DiskSetup {
             model: if shared { 0 } else { index },
             base: if shared { least * index as u64 } else { Bytes::ZERO },
             capacity,
-            discards: false,
+            discards: settings.discard && is_flash[index],
             store,
         })
     };

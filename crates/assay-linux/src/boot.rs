@@ -7,6 +7,7 @@
 //! *Invariant.* However this ends, the kernel's processes and the directory are gone after it.
 
 use crate::clock::Schedule;
+use crate::console::Console;
 use crate::disks::Disks;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, tool_path};
@@ -143,10 +144,15 @@ impl Drop for Processes {
 }
 
 /// Boots a guest and serves it until its end. `disks` come back with what they have counted.
+/// Somebody may talk to it by `console`, its last drive.
 ///
 /// # Errors
 /// If the guest cannot be booted, breaks off, or leaves no result.
-pub fn boot<'w>(boot: &Boot<'_>, mut disks: Disks<'w>) -> Result<(Outcome, Machine<'w>)> {
+pub fn boot<'w>(
+    boot: &Boot<'_>,
+    mut disks: Disks<'w>,
+    console: Option<Console>,
+) -> Result<(Outcome, Machine<'w>)> {
     let _core = Core::take();
     let directory = Directory::new()?;
     disks.set_watched(Nanos::ZERO, !boot.watches_itself);
@@ -154,16 +160,17 @@ pub fn boot<'w>(boot: &Boot<'_>, mut disks: Disks<'w>) -> Result<(Outcome, Machi
     let path = directory.path();
     let listen =
         |name: &str| UnixListener::bind(path.join(name)).map_err(|e| Error::system("a socket", e));
-    let count = disks.disks().len();
+    let count = disks.disks().len() + usize::from(console.is_some());
     let sockets = Sockets {
         clock: listen("tt")?,
         disks: (0..count).map(|i| listen(&format!("blk{i}"))).collect::<Result<_>>()?,
     };
     prepare(boot, path).map_err(|e| Error::system("the guest's directory", e))?;
-    let mut machine = Machine::new(disks, sockets, boot.sector, boot.schedule, boot.limits)?;
-    let console = File::create(path.join("console"));
-    let console = console.map_err(|e| Error::system("the guest's console", e))?;
-    let child = command(boot, path, count, &console)?.spawn();
+    let mut machine =
+        Machine::new(disks, console, sockets, boot.sector, boot.schedule, boot.limits)?;
+    let said = File::create(path.join("console"));
+    let said = said.map_err(|e| Error::system("the guest's console", e))?;
+    let child = command(boot, path, count, &said)?.spawn();
     let child = child.map_err(|e| Error::system("the kernel's process", e))?;
     let processes = Processes(child);
     let pid = Pid::from_raw(processes.0.id() as i32).expect("a process has a number");

@@ -189,6 +189,12 @@ impl<'w> Disks<'w> {
         Ok(())
     }
 
+    /// A request that no model answers ends at `now`.
+    pub(crate) fn end(&mut self, now: Nanos, disk: usize, ticket: Ticket, status: Status) {
+        self.clock = self.clock.max(now);
+        self.ended.push(Ended { disk, ticket, status });
+    }
+
     /// Hands a model what waits for it, as long as it has room.
     fn feed(&mut self, model: usize, now: Nanos) {
         while let Some(tag) = self.waiting[model].front().copied() {

@@ -47,6 +47,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "The guest lived longer, in its own time, than it may. Virtual time is cheap: what waits \
          for ever gets old quickly.",
     ),
+    (
+        "linux-image",
+        "The file given with `--image` cannot be the contents of that drive: it has another size, \
+         is no plain file, or another guest is using it. Nothing was written.",
+    ),
     ("linux-machine", "The kernel for virtual time runs on x86-64 Linux with /proc."),
     ("linux-no-cache", "The kernel lies in the user's cache directory, and there is none."),
     ("linux-no-ptrace", "User-Mode Linux runs the guest's processes by `ptrace`."),

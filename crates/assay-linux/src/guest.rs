@@ -5,6 +5,7 @@
 //! same names.
 
 mod ground;
+mod shell;
 
 use crate::boot::{JOB, RESULT};
 use crate::error::{Error, Result};
@@ -76,8 +77,19 @@ pub enum Task {
     /// A command and its words; what it says goes into `stdout` and `stderr` of the guest's
     /// directory, its exit status is the result.
     Command(Vec<String>),
+    /// A shell for somebody at a terminal, which is the guest's last drive.
+    Shell(Terminal),
     /// Something that the program that runs it knows.
     Own(String),
+}
+
+/// What a terminal is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Terminal {
+    /// As `TERM` names it.
+    pub kind: String,
+    /// Lines and letters a line.
+    pub size: (u16, u16),
 }
 
 /// Drives, array and file system.
@@ -235,6 +247,7 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     let place = ground::prepare(&job.ground)?;
     let done = match &job.task {
         Task::Command(words) => command(words)?,
+        Task::Shell(terminal) => shell::run(terminal, job.ground.rotational.len())?,
         Task::Own(task) => work(task, &place)?,
     };
     match &place.filesystem {
@@ -267,7 +280,6 @@ fn stop_array() -> Result<()> {
 
 /// Runs a command to its end; returns its exit status, 128 and the signal if it was killed.
 fn command(words: &[String]) -> Result<String> {
-    use std::os::unix::process::ExitStatusExt;
     let shared = Path::new(SHARED);
     let file = |name: &str| {
         fs::File::create(shared.join(name)).map_err(|e| Error::system("the command's output", e))
@@ -275,11 +287,18 @@ fn command(words: &[String]) -> Result<String> {
     let (program, rest) = words.split_first().expect("the command line wants one");
     let mut command = Command::new(program);
     command.args(rest).stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?);
-    let status = command.current_dir("/run").status().map_err(|e| {
-        let hint = "the guest has the programs of this machine, under the same paths";
-        Error::new("linux-command", format!("`{program}` cannot be run"), hint).caused_by(e)
-    })?;
-    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)).to_string())
+    let status = command.current_dir("/run").status().map_err(|e| no_program(program, e))?;
+    Ok(exit_status(status))
+}
+
+fn no_program(program: &str, e: std::io::Error) -> Error {
+    let hint = "the guest has the programs of this machine, under the same paths";
+    Error::new("linux-command", format!("`{program}` cannot be run"), hint).caused_by(e)
+}
+
+fn exit_status(status: std::process::ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)).to_string()
 }
 
 /// Runs a tool of the machine's to its end.

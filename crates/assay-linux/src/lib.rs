@@ -4,6 +4,7 @@
 
 pub mod boot;
 pub mod clock;
+pub mod console;
 pub mod disks;
 pub mod error;
 pub mod guest;

@@ -8,10 +8,12 @@
 //! the kernel waits and nothing will ever happen, or says nothing for longer than the watchdog
 //! allows, or lives longer than it may, it is ended and the reason said.
 
-use crate::clock::{FOREVER, KERNEL_ID, Kind, MESSAGE, Message, OWN_ID, Page, Schedule};
+mod talk;
+
+use crate::clock::{FOREVER, KERNEL_ID, Kind, Message, OWN_ID, Page, Schedule};
+use crate::console::{self, Console};
 use crate::disks::{Disks, Ended};
 use crate::error::{Error, Result};
-use crate::guest::Signal;
 use crate::vhost::message::{Ask, HEADER, Malformed, call};
 use crate::vhost::session::Session;
 use crate::wire::{self, Received};
@@ -23,6 +25,9 @@ use std::time::Duration;
 
 /// The date at which every guest boots: 1 January 2010.
 const DATE: u64 = 1_262_304_000_000_000_000;
+
+/// How long, in the guest's time, a key may go unheard.
+const UNHEARD: Nanos = Nanos::from_secs(1);
 
 /// What a machine may use up.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +44,7 @@ pub struct Limits {
 pub struct Sockets {
     /// The clock's.
     pub clock: UnixListener,
-    /// The drives', in order.
+    /// The drives', in order, and behind them the console's, if there is one.
     pub disks: Vec<UnixListener>,
 }
 
@@ -55,6 +60,7 @@ struct Link {
 /// A kernel's clock and drives.
 pub struct Machine<'w> {
     disks: Disks<'w>,
+    console: Option<Console>,
     links: Vec<Link>,
     listener: UnixListener,
     control: Option<UnixStream>,
@@ -62,6 +68,8 @@ pub struct Machine<'w> {
     is_shared: bool,
     now: Nanos,
     request: Option<Nanos>,
+    /// How far the kernel was last told that it may run freely.
+    freed: Nanos,
     is_waiting: bool,
     sequence: u32,
     limits: Limits,
@@ -80,23 +88,27 @@ enum Ready {
 }
 
 impl<'w> Machine<'w> {
-    /// Puts drives behind sockets. `sector` is the size of their blocks.
+    /// Puts drives behind sockets, and a console behind the last, if there is one. `sector` is the
+    /// size of their blocks.
     ///
     /// # Errors
     /// If the system has no memory files.
     pub fn new(
         disks: Disks<'w>,
+        console: Option<Console>,
         sockets: Sockets,
         sector: Bytes,
         schedule: Schedule,
         limits: Limits,
     ) -> Result<Self> {
         let session = |d: &crate::disks::DiskSetup| Session::new(d.capacity, sector, d.discards);
-        let sessions = disks.disks().iter().map(session);
+        let talk = console.iter().map(|_| Session::new(console::CAPACITY, sector, false));
+        let sessions = disks.disks().iter().map(session).chain(talk);
         let link = |(listener, session)| Link { listener, stream: None, backend: None, session };
         let links = sockets.disks.into_iter().zip(sessions).map(link).collect();
         Ok(Machine {
             disks,
+            console,
             links,
             listener: sockets.clock,
             control: None,
@@ -104,6 +116,7 @@ impl<'w> Machine<'w> {
             is_shared: false,
             now: Nanos::ZERO,
             request: None,
+            freed: Nanos::ZERO,
             is_waiting: false,
             sequence: 0,
             limits,
@@ -166,92 +179,6 @@ impl<'w> Machine<'w> {
         Ok(ready[wire::poll(&fds, &self.limits)?].0)
     }
 
-    /// Takes one message about the time.
-    fn control_message(&mut self) -> Result<()> {
-        let Some(message) = self.read_control()? else {
-            self.control = None;
-            return Ok(());
-        };
-        self.handle(message)
-    }
-
-    fn read_control(&mut self) -> Result<Option<Message>> {
-        let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
-        let mut bytes = [0; MESSAGE];
-        match control.read_exact(&mut bytes) {
-            Ok(()) => {}
-            Err(_) => return Ok(None),
-        }
-        Message::parse(&bytes).map(Some).ok_or_else(|| broken("a message about time of no kind"))
-    }
-
-    /// What a message of the kernel's clock means.
-    fn handle(&mut self, message: Message) -> Result<()> {
-        let mut time = 0;
-        match message.kind {
-            Kind::Start => return self.welcome(message),
-            Kind::Get => time = self.time()?.0,
-            Kind::GetDate => time = DATE,
-            Kind::Update => self.now = self.now.max(Nanos(message.time)),
-            Kind::Request => self.request = Some(Nanos(message.time)),
-            Kind::Wait => {
-                self.now = self.time()?;
-                self.is_waiting = true;
-                if self.is_shared {
-                    return Ok(());
-                }
-            }
-            Kind::Broadcast => {
-                let (signal, at) = Signal::parse(message.time);
-                self.now = self.time()?.max(at);
-                if signal != Signal::Time {
-                    self.disks.set_watched(self.now, signal == Signal::Watch);
-                }
-            }
-            Kind::Ack | Kind::Run | Kind::FreeUntil => {
-                return Err(broken("an answer to what was not asked"));
-            }
-        }
-        self.tell(Message { kind: Kind::Ack, sequence: message.sequence, time })
-    }
-
-    /// Answers the first message: with the page, and who is who on it.
-    fn welcome(&mut self, message: Message) -> Result<()> {
-        let time = u64::from(KERNEL_ID);
-        let ack = Message { kind: Kind::Ack, sequence: message.sequence, time };
-        let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
-        wire::send(control, &ack.bytes(), &[self.page.fd(), self.page.fd()])
-    }
-
-    fn tell(&mut self, message: Message) -> Result<()> {
-        let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
-        control.write_all(&message.bytes()).map_err(|e| Error::system("the kernel's clock", e))
-    }
-
-    /// Tells the kernel something and waits until it knows.
-    fn tell_and_wait(&mut self, kind: Kind, time: Nanos) -> Result<()> {
-        self.sequence = self.sequence.wrapping_add(1);
-        self.tell(Message { kind, sequence: self.sequence, time: time.0 })?;
-        loop {
-            let message = self.read_control()?.ok_or_else(|| broken("the clock is gone"))?;
-            if message.kind == Kind::Ack {
-                return Ok(());
-            }
-            self.handle(message)?;
-        }
-    }
-
-    /// What time it is in the guest.
-    fn time(&mut self) -> Result<Nanos> {
-        // The kernel takes the page up once, and then keeps to it.
-        self.is_shared = self.is_shared || self.page.is_used().map_err(clock)?;
-        if self.is_shared && !self.is_waiting {
-            // A peer that turns its clock back must not turn the drives' back.
-            self.now = self.now.max(self.page.now().map_err(clock)?);
-        }
-        Ok(self.now)
-    }
-
     /// The kernel waits: lets the drives work until it has something to do.
     fn go_on(&mut self) -> Result<()> {
         loop {
@@ -260,6 +187,7 @@ impl<'w> Machine<'w> {
                 false => self.request,
             };
             let wanted = wanted.filter(|at| *at < FOREVER);
+            self.listen(wanted)?;
             let event = self.disks.next_event();
             match (event, wanted) {
                 (Some(at), _) if wanted.is_none_or(|wanted| at <= wanted) => self.step(at)?,
@@ -270,6 +198,26 @@ impl<'w> Machine<'w> {
                 return Ok(());
             }
         }
+    }
+
+    /// The kernel waits: hands over what somebody has typed, and has time stand still while the
+    /// guest waits for that.
+    fn listen(&mut self, wanted: Option<Nanos>) -> Result<()> {
+        let Some(console) = &mut self.console else { return Ok(()) };
+        // A kernel that runs freely does not say how far it got: as far as it might, at most.
+        let now = self.now.max(self.freed.min(wanted.unwrap_or(FOREVER)));
+        let disk = self.links.len() - 1;
+        let memory = self.links[disk].session.memory();
+        while !console.hand_over(now, disk, memory, &mut self.disks)? && console.listens() {
+            let Some(source) = console.source() else { break };
+            // A person may take for ever.
+            let silence = if console.is_prompting() { Duration::MAX } else { Duration::ZERO };
+            if !wire::is_ready(source, &Limits { silence, ..self.limits })? {
+                break;
+            }
+            console.take_up();
+        }
+        Ok(())
     }
 
     /// The drives' next event happens.
@@ -322,16 +270,19 @@ impl<'w> Machine<'w> {
         }
     }
 
-    /// The kernel may run freely until then: a drive's next event, or the end of its life.
+    /// The kernel may run freely until then: a drive's next event, or the end of its life; with
+    /// somebody at a keyboard, not for long.
     fn free_until(&self) -> Nanos {
         let event = self.disks.next_event().unwrap_or(FOREVER);
-        event.min(self.limits.time)
+        let key = self.console.as_ref().map_or(FOREVER, |_| self.now + UNHEARD);
+        event.min(self.limits.time).min(key)
     }
 
     /// The kernel may run from `at` on, freely up to the next event of a drive.
     fn run(&mut self, at: Nanos) -> Result<()> {
         self.set_now(at)?;
         let free = self.free_until();
+        self.freed = free;
         self.request = None;
         if self.is_shared {
             self.page.set(free, at, KERNEL_ID).map_err(clock)?;
@@ -377,12 +328,17 @@ impl<'w> Machine<'w> {
         self.links[disk].session.look()?;
         while let Some((ticket, request)) = self.links[disk].session.take()? {
             let memory = self.links[disk].session.memory();
+            if let Some(console) = self.console.as_mut().filter(|_| disk + 1 == self.links.len()) {
+                console.request(now, disk, (ticket, request), memory, &mut self.disks)?;
+                continue;
+            }
             self.disks.submit(now, disk, ticket, &request, memory)?;
         }
         let free = self.free_until();
         if free == before || self.is_waiting {
             return Ok(());
         }
+        self.freed = free;
         match self.is_shared {
             true => self.page.set_free_until(free).map_err(clock),
             false => self.tell_and_wait(Kind::FreeUntil, free),

@@ -1,15 +1,20 @@
 //! What is on a modelled drive: its bytes.
 //!
-//! A sparse file in memory. Most of what benchmarks write is zeros, and
+//! A sparse file, in memory or on a disk. Most of what benchmarks write is zeros, and
 //! those take no room: a block of zeros is only written where something else was before.
 //!
 //! *Invariant.* What is read is what was written last, or zeros.
 
+use crate::error::{Error, Result};
 use assay_spec::Bytes;
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+use rustix::fs::{
+    FallocateFlags, FlockOperation, MemfdFlags, SeekFrom, fallocate, flock, ftruncate,
+    memfd_create, seek,
+};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Granularity of what is known to hold something.
 const BLOCK: u64 = 4096;
@@ -32,6 +37,59 @@ impl Store {
         ftruncate(&file, capacity.0)?;
         let holds = vec![0; capacity.0.div_ceil(BLOCK * 64) as usize];
         Ok(Store { file: File::from(file), holds })
+    }
+
+    /// What the file at `path` holds, which is made if there is none. It stays, and is locked until
+    /// the value is gone.
+    ///
+    /// # Errors
+    /// If there is another size of file, no plain one, or somebody else uses it.
+    pub fn in_file(path: &Path, capacity: Bytes) -> Result<Store> {
+        let name = path.display();
+        let refused = |e: io::Error| {
+            let hint = "name a file in a directory that you may write to";
+            Error::new("linux-image", format!("{name} cannot be used"), hint).caused_by(e)
+        };
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path).map_err(refused)?;
+        let metadata = file.metadata().map_err(refused)?;
+        if !metadata.is_file() {
+            let hint = "name a plain file, or one that does not exist yet";
+            return Err(Error::new("linux-image", format!("{name} is no plain file"), hint));
+        }
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            let message = format!("{name} is in use by another guest");
+            Error::new("linux-image", message, "wait for it, or work on a copy")
+        })?;
+        if metadata.len() == 0 {
+            file.set_len(capacity.0).map_err(refused)?;
+        } else if metadata.len() != capacity.0 {
+            let message = format!("{name} has {} bytes, the drive {}", metadata.len(), capacity.0);
+            let hint = "take the drive that it was made with, or a file that does not exist yet";
+            return Err(Error::new("linux-image", message, hint));
+        }
+        let mut store = Store { file, holds: vec![0; capacity.0.div_ceil(BLOCK * 64) as usize] };
+        store.find_data(capacity).map_err(refused)?;
+        Ok(store)
+    }
+
+    /// Notes which blocks of the file hold something.
+    fn find_data(&mut self, capacity: Bytes) -> io::Result<()> {
+        let mut at = 0;
+        while at < capacity.0 {
+            let data = match seek(&self.file, SeekFrom::Data(at)) {
+                Ok(data) => data,
+                Err(rustix::io::Errno::NXIO) => break,
+                Err(e) => return Err(e.into()),
+            };
+            let hole = seek(&self.file, SeekFrom::Hole(data))?;
+            for block in Self::blocks(Bytes(data), (hole - data) as usize) {
+                self.holds[(block / 64) as usize] |= 1 << (block % 64);
+            }
+            at = hole;
+        }
+        Ok(())
     }
 
     fn blocks(offset: Bytes, length: usize) -> std::ops::RangeInclusive<u64> {
@@ -101,6 +159,40 @@ mod tests {
         let zeros = vec![0; 1 << 20];
         (0..1024).for_each(|i| store.write(Bytes::MIB * i, &zeros).expect("written"));
         assert_eq!(store.file.metadata().expect("there").blocks(), 0);
+    }
+
+    #[test]
+    fn a_file_keeps_what_was_written_and_is_one_guests_alone() {
+        let directory = tempfile::tempdir().expect("made");
+        let path = directory.path().join("image");
+        let mut store = Store::in_file(&path, Bytes::MIB).expect("made");
+        store.write(Bytes(300_032), &[7; 1024]).expect("written");
+        store.write(Bytes(900_096), &[9; 512]).expect("written");
+        let taken = Store::in_file(&path, Bytes::MIB).expect_err("in use");
+        assert!(taken.message.contains("in use by another guest"), "{taken}");
+        drop(store);
+        let mut store = Store::in_file(&path, Bytes::MIB).expect("there");
+        let mut all = vec![1; 1 << 20];
+        store.read(Bytes::ZERO, &mut all).expect("read");
+        assert!(all[300_032..301_056].iter().all(|b| *b == 7));
+        assert_eq!(all.iter().map(|b| u64::from(*b)).sum::<u64>(), 7 * 1024 + 9 * 512);
+        store.write(Bytes(300_032), &[0; 1024]).expect("zeros over something");
+        drop(store);
+        let store = Store::in_file(&path, Bytes::MIB).expect("there");
+        store.read(Bytes::ZERO, &mut all).expect("read");
+        assert_eq!(all.iter().map(|b| u64::from(*b)).sum::<u64>(), 9 * 512);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_the_drives_is_left_alone() {
+        let directory = tempfile::tempdir().expect("made");
+        let path = directory.path().join("letter");
+        std::fs::write(&path, "not a drive").expect("written");
+        let refused = Store::in_file(&path, Bytes::MIB).expect_err("another size");
+        assert!(refused.message.contains("has 11 bytes, the drive 1048576"), "{refused}");
+        assert_eq!(std::fs::read(&path).expect("there"), b"not a drive");
+        let refused = Store::in_file(directory.path(), Bytes::MIB).expect_err("a directory");
+        assert_eq!(refused.id, "linux-image");
     }
 
     proptest! {

@@ -56,6 +56,16 @@ pub(crate) fn poll(fds: &[BorrowedFd<'_>], limits: &Limits) -> Result<usize> {
     }
 }
 
+/// Whether `fd` is ready, now or before `limits` say that it has been silent for too long.
+pub(crate) fn is_ready(fd: BorrowedFd<'_>, limits: &Limits) -> Result<bool> {
+    if limits.silence == Duration::ZERO {
+        let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+        let ready = event::poll(&mut polled, Some(&Timespec::default()));
+        return Ok(ready.is_ok_and(|count| count > 0));
+    }
+    poll(&[fd], limits).map(|_| true)
+}
+
 /// Sends bytes with two descriptors.
 pub(crate) fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>; 2]) -> Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

@@ -62,6 +62,8 @@ pub struct Settings {
     pub gap: Nanos,
     /// Bytes a second at which it takes what was read before it asks for more.
     pub copy: Option<Bytes>,
+    /// Whether drives of flash take discards.
+    pub discard: bool,
     /// More words for `mkfs`.
     pub mkfs: String,
     /// For `mount -o`.
@@ -80,6 +82,7 @@ impl Default for Settings {
             queue_depth: None,
             gap: Nanos::ZERO,
             copy: None,
+            discard: false,
             mkfs: String::new(),
             mount: String::new(),
         }

@@ -11,6 +11,7 @@ use crate::plan::LinuxSetup;
 use crate::run::publish;
 use crate::target::uring::{UringOptions, UringTarget};
 use assay_linux::boot::Outcome;
+use assay_linux::clock::Schedule;
 use assay_linux::guest::{self, ArrayGround, FilesystemGround, Job, Left, Place, SHARED, Signal};
 use assay_linux::machine::Limits;
 use assay_spec::array::Level;
@@ -50,6 +51,9 @@ impl Repeat<'_> {
             cached: self.workload.write_cache,
             watches_itself: true,
             limits: Limits { time: LIFE, silence: SILENCE, stop: crate::drive::is_interrupted },
+            schedule: Schedule::Shared,
+            images: Vec::new(),
+            console: None,
         };
         let guest = run_guest(setup, &job, start, self.drive_log()?)?;
         let mut record = self.gather(&guest.outcome)?;

@@ -14,6 +14,7 @@ mod suites;
 
 use command::{assay, temporary};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 /// Why there are no guests here, if there are none.
 fn no_guests() -> bool {
@@ -26,6 +27,14 @@ fn no_guests() -> bool {
     assert_eq!(output.status.code(), Some(3), "{text}");
     println!("skipped: {}", text.lines().next().unwrap_or_default());
     true
+}
+
+/// Runs `assay` in `dir` to its end, with `typed` as what is typed.
+fn assay_with(dir: &Path, arguments: &[&str], typed: &str) -> Output {
+    std::fs::write(dir.join("typed"), typed).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    let input = std::fs::File::open(dir.join("typed")).unwrap();
+    command.current_dir(dir).args(arguments).stdin(input).output().unwrap()
 }
 
 /// A small modelled drive of the tests.
@@ -105,4 +114,86 @@ requests = 1
     let seconds: f64 = seconds.and_then(|s| s.parse().ok()).unwrap_or_else(|| panic!("{said}"));
     // The guest reads its clock twice a request, and each time takes 128 ns.
     assert!((seconds / bare - 1.0).abs() < 1e-3, "{seconds} s in the guest, {bare} s bare");
+}
+
+#[test]
+fn a_shell_takes_its_commands_from_whoever_is_there() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let drive = drive();
+    let line = ["linux", "run", "--quiet", "--shell", "--drive", &drive, "--out", "out"];
+    let script = "echo $((6 * 7)) on $(tty)\n\
+                  dd if=/dev/vda of=/dev/null bs=4k count=10 iflag=direct\n\
+                  sleep 3600\nread -p 'name? ' name\nEve\n\
+                  echo hello $name at $(date +%T)\nexit 7\n";
+    let output = assay_with(directory.path(), &line, script);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{said}{talk}");
+    for expected in ["42 on /dev/pts/0", "10+0 records out", "hello Eve at 01:00:0"] {
+        assert!(said.contains(expected), "no {expected:?}: {said}{talk}");
+    }
+    // At its end a file says no more, and the shell ends as at a key.
+    let output = assay_with(directory.path(), &line, "false\necho no newline");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("no newline"), "{said}");
+}
+
+#[test]
+fn the_clock_by_messages_is_the_clock_in_memory() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let script = "mkfs.ext4 -q /dev/vda\nmount /dev/vda /run/mnt\n\
+                  for i in 1 2 3 4 5 6 7 8; do head -c 100000 /dev/zero > /run/mnt/$i; done\n\
+                  sync\numount /run/mnt\ncat /proc/uptime\n";
+    let run = |way| guest(directory.path(), 1, &["--clock", way], script, &[]);
+    let (shared, messages) = (run("shared"), run("messages"));
+    assert!(shared.1.len() > 1000, "the drives were asked something");
+    assert_eq!(shared, messages);
+}
+
+#[test]
+fn what_is_on_a_drive_stays_in_its_image() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let image = directory.path().join("image");
+    let options = ["--image", image.to_str().unwrap()];
+    let run = |script| guest(directory.path(), 2, &options, script, &[]).0;
+    run("mkfs.ext4 -q /dev/vda\nmount /dev/vda /run/mnt\necho kept > /run/mnt/it\numount /run/mnt");
+    let said =
+        run("mount -o ro /dev/vda /run/mnt\ncat /run/mnt/it\ndd if=/dev/vdb count=8 | tr -d '\\0'");
+    assert_eq!(said, "kept\n");
+    // Another drive is another size, and the file is as it was.
+    let before = std::fs::read(&image).unwrap();
+    let line = ["linux", "run", "--drive", "ssd-m", "--image", "image", "--out", "o", "--", "true"];
+    let refused = assay(directory.path(), &line);
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{text}");
+    assert!(text.contains("error[linux-image]"), "{text}");
+    assert!(before == std::fs::read(&image).unwrap());
+}
+
+#[test]
+fn discards_reach_drives_of_flash_that_take_them() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let script = "cat /sys/block/vda/queue/discard_max_bytes\nblkdiscard /dev/vda\n";
+    let (said, log) = guest(directory.path(), 1, &["--discard"], script, &[]);
+    assert_ne!(said.trim(), "0");
+    let (not, _) =
+        guest(directory.path(), 1, &[], script.split_inclusive('\n').next().unwrap(), &[]);
+    assert_eq!(not.trim(), "0");
+    std::fs::write(directory.path().join("log.parquet"), log).unwrap();
+    let shown = assay(directory.path(), &["trace", "show", "log.parquet"]);
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(text.contains("trim  "), "{text}{}", String::from_utf8_lossy(&shown.stderr));
 }

@@ -8,7 +8,7 @@ use crate::linux::{FILESYSTEMS, Ground, LinuxSpec, SCHEDULERS, Settings, is_linu
 use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::{Range, RangeInclusive};
 
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 12] = [
     "fs",
     "scheduler",
     "readahead",
@@ -18,6 +18,7 @@ const OPTIONS: [&str; 11] = [
     "queue_depth",
     "host",
     "copy",
+    "discard",
     "mkfs",
     "mount",
 ];
@@ -199,6 +200,9 @@ impl Reader<'_, '_> {
                     parser.error(Kind::BadUnit, &span, message, expected, hint)
                 })?;
                 self.settings.copy = Some(rate);
+            }
+            "discard" => {
+                self.settings.discard = self.one(&span, &["no", "yes"], "answer")? == "yes";
             }
             "mkfs" => self.settings.mkfs = self.words(&span)?,
             _ => self.settings.mount = self.words(&span)?,

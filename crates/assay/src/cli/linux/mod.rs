@@ -2,6 +2,7 @@
 
 mod build;
 mod run;
+mod shell;
 mod status;
 
 use crate::output::Outcome;

@@ -3,13 +3,15 @@
 //! The command's output and exit status are this program's. What the drives were asked stays in a
 //! run directory: `command.json` and `log/drives.parquet`.
 
+use super::shell::Lent;
 use crate::cli::run::{parse_size, watch_for_interrupt};
 use crate::output::{DONE, Failure, Outcome, talk};
-use assay_engine::guest::{Start, run_guest};
+use assay_engine::guest::{Guest, Start, run_guest};
 use assay_engine::machine::utc_now;
 use assay_engine::measure::log::LogWriter;
-use assay_engine::plan::open_drives;
+use assay_engine::plan::{LinuxSetup, open_drives};
 use assay_engine::run::write_json;
+use assay_linux::clock::Schedule;
 use assay_linux::guest::{Ground, Job, Left, Task};
 use assay_linux::machine::Limits;
 use assay_spec::experiment::ElevatorKind;
@@ -18,6 +20,9 @@ use assay_spec::{Bytes, Nanos};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// How a guest's clock may be kept.
+const WAYS: [&str; 2] = ["shared", "messages"];
 
 /// Options of `assay linux run`.
 #[derive(Debug, clap::Args)]
@@ -41,6 +46,20 @@ pub struct Options {
     /// End the guest when it has computed so long and its clock stood still
     #[arg(long, default_value = "120s", value_name = "TIME")]
     watchdog: String,
+    /// Drives of flash take discards
+    #[arg(long)]
+    discard: bool,
+    /// Keep what is on the first drive in this file, which is made if there is none; again for the
+    /// second …
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
+    /// How the guest's clock is kept: in shared memory, or by messages, as kernels before 6.12
+    /// need it; the same times, half as fast
+    #[arg(long, default_value = WAYS[0], value_name = "WAY", value_parser = WAYS)]
+    clock: String,
+    /// A shell for whoever sits here instead of a command; time stands still while it waits for one
+    #[arg(long, conflicts_with = "command")]
+    shell: bool,
     /// The drives have never been written
     #[arg(long)]
     fresh: bool,
@@ -51,7 +70,7 @@ pub struct Options {
     #[arg(long, short)]
     quiet: bool,
     /// The command and its words
-    #[arg(last = true, required = true)]
+    #[arg(last = true, required_unless_present = "shell")]
     command: Vec<String>,
 }
 
@@ -68,32 +87,7 @@ pub fn main(options: Options) -> Outcome {
     let started = utc_now();
     let name = format!("runs/linux-{}", started.replace([':', '-'], ""));
     let directory = options.out.clone().unwrap_or_else(|| PathBuf::from(name));
-    let log = directory.join("log");
-    let failed = |e: std::io::Error| {
-        let text = format!("{} cannot be made: {e}", log.display());
-        Failure::from(assay_engine::Error::environment(
-            "out-not-writable",
-            text,
-            "choose another `--out`",
-        ))
-    };
-    std::fs::create_dir_all(&log).map_err(failed)?;
-    let log = LogWriter::create(&log.join("drives.parquet"))?;
-    let job = Job {
-        ground: Ground {
-            rotational: assay_engine::guest::rotational(&setup),
-            scheduler: setup
-                .spec
-                .settings
-                .historical()
-                .is_none()
-                .then(|| options.scheduler.clone()),
-            ..Ground::default()
-        },
-        task: Task::Command(options.command.clone()),
-    };
-    let start = Start { filled: !options.fresh, cached: true, watches_itself: false, limits };
-    let guest = run_guest(&setup, &job, start, Some(log))?;
+    let guest = live(&options, &setup, limits, open_log(&directory.join("log"))?)?;
     let code = status(&guest.outcome.result)?;
     let directory_of = guest.outcome.directory.path();
     copy(&directory_of.join("stdout"), &mut std::io::stdout().lock());
@@ -119,6 +113,51 @@ pub fn main(options: Options) -> Outcome {
     Ok(code)
 }
 
+/// Where the requests of the drives go.
+fn open_log(directory: &Path) -> Result<LogWriter, Failure> {
+    std::fs::create_dir_all(directory).map_err(|e| {
+        let text = format!("{} cannot be made: {e}", directory.display());
+        let hint = "choose another `--out`";
+        assay_engine::Error::environment("out-not-writable", text, hint)
+    })?;
+    Ok(LogWriter::create(&directory.join("drives.parquet"))?)
+}
+
+/// A guest's life, with a command or somebody's shell.
+fn live(
+    options: &Options,
+    setup: &LinuxSetup,
+    limits: Limits,
+    log: LogWriter,
+) -> Result<Guest, Failure> {
+    let lent = options.shell.then(Lent::take).transpose()?;
+    let is_the_kernels = setup.spec.settings.historical().is_none();
+    let job = Job {
+        ground: Ground {
+            rotational: assay_engine::guest::rotational(setup),
+            scheduler: is_the_kernels.then(|| options.scheduler.clone()),
+            ..Ground::default()
+        },
+        task: match &lent {
+            Some(lent) => Task::Shell(lent.terminal()),
+            None => Task::Command(options.command.clone()),
+        },
+    };
+    let start = Start {
+        filled: !options.fresh,
+        cached: true,
+        watches_itself: false,
+        limits,
+        schedule: match options.clock == WAYS[0] {
+            true => Schedule::Shared,
+            false => Schedule::Messages,
+        },
+        images: options.image.clone(),
+        console: lent.as_ref().map(Lent::console).transpose()?,
+    };
+    Ok(run_guest(setup, &job, start, Some(log))?)
+}
+
 fn settings(options: &Options) -> Result<Settings, Failure> {
     let schedulers: Vec<&str> = SCHEDULERS.into_iter().chain(ElevatorKind::NAMES).collect();
     let found = schedulers.iter().find(|name| **name == options.scheduler);
@@ -132,7 +171,11 @@ fn settings(options: &Options) -> Result<Settings, Failure> {
         return Err(Failure::usage(text, "it takes 64MiB to 64GiB, e.g. `--memory 2GiB`"));
     }
     let gap = time("--host", &options.host)?;
-    Ok(Settings { scheduler, memory, gap, ..Settings::default() })
+    if options.image.len() > options.drive.len() {
+        let text = format!("{} images for {} drives", options.image.len(), options.drive.len());
+        return Err(Failure::usage(text, "give `--drive` for each `--image`, in the same order"));
+    }
+    Ok(Settings { scheduler, memory, gap, discard: options.discard, ..Settings::default() })
 }
 
 fn time(option: &str, text: &str) -> Result<Nanos, Failure> {

@@ -1,0 +1,163 @@
+//! A shell in the guest, for somebody at a terminal on the host.
+//!
+//! The shell has a terminal of its own here (`pty`). Two threads carry what is typed and what is
+//! said between it and the last drive, which is the host's terminal (`console`). When the shell
+//! waits for a command, or a program for keys, the host is told: time stands still until somebody
+//! types. Computing takes no time in the guest, so whatever had to follow on the last key has
+//! followed when the clock has moved at all.
+
+use super::{Terminal, exit_status, no_program};
+use crate::console::{CLOSE, INPUT, LOAD, OUTPUT, PROMPT};
+use crate::error::{Error, Result};
+use crate::vhost::block::SECTOR;
+use assay_spec::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::OFlags;
+use rustix::mount::{MountFlags, mount};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::process::{Child, Command};
+
+/// So long after the last sign of life the shell is looked at.
+const SETTLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// And again, when it was busy.
+const LATER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Runs a shell until it ends; `drives` stand before the terminal. Returns its exit status.
+pub(super) fn run(terminal: &Terminal, drives: usize) -> Result<String> {
+    let failed = |e: rustix::io::Errno| Error::system("a terminal in the guest", e.into());
+    super::make("/dev/pts")?;
+    let options = std::ffi::CString::new("mode=620,ptmxmode=666").expect("no zero in it");
+    mount("devpts", "/dev/pts", "devpts", MountFlags::empty(), options.as_c_str())
+        .map_err(failed)?;
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).map_err(failed)?;
+    grantpt(&master).and_then(|()| unlockpt(&master)).map_err(failed)?;
+    let name = ptsname(&master, Vec::new()).map_err(failed)?;
+    let (ws_row, ws_col) = terminal.size;
+    tcsetwinsize(&master, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 })
+        .map_err(failed)?;
+    let name = name.to_str().map_err(|_| failed(rustix::io::Errno::INVAL))?;
+    let slave = File::options().read(true).write(true).open(name);
+    let slave = slave.map_err(|e| Error::system("a terminal in the guest", e))?;
+    let line = Line::open(drives)?;
+    let shell = start(terminal, &slave)?;
+    drop(slave);
+    talk(&line, &master, shell)
+}
+
+/// Starts the shell on its terminal.
+fn start(terminal: &Terminal, slave: &File) -> Result<Child> {
+    let twin = || slave.try_clone().map_err(|e| Error::system("a terminal in the guest", e));
+    let mut last = None;
+    for words in [&["bash", "--noprofile", "--norc", "-i"][..], &["sh", "-i"]] {
+        let mut command = Command::new("setsid");
+        // `-c`: the terminal is the shell's own, so that keys that stop a program reach it.
+        command.arg("-c").args(words).current_dir("/run");
+        command.env("TERM", &terminal.kind).env("PS1", "\\t \\w# ").env("HOME", "/run");
+        command.stdin(twin()?).stdout(twin()?).stderr(twin()?);
+        if super::super::kernel::tool_path(words[0]).is_none() {
+            continue;
+        }
+        match command.spawn() {
+            Ok(child) => return Ok(child),
+            Err(e) => last = Some(e),
+        }
+    }
+    Err(no_program("sh", last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into())))
+}
+
+/// Carries what is typed and said until the shell has ended.
+fn talk(line: &Line, master: &OwnedFd, mut shell: Child) -> Result<String> {
+    let failed = |e| Error::system("a terminal in the guest", e);
+    let mut keys = File::from(master.try_clone().map_err(failed)?);
+    let mut said = File::from(master.try_clone().map_err(failed)?);
+    let typing = Line { device: line.device.try_clone().map_err(failed)? };
+    let typist = std::thread::spawn(move || {
+        while let Ok(text) = typing.read() {
+            if text.is_empty() || keys.write_all(&text).is_err() {
+                return;
+            }
+        }
+    });
+    let mut wait = SETTLED;
+    let mut bytes = [0; LOAD];
+    loop {
+        let mut polled = [PollFd::new(master, PollFlags::IN)];
+        let ready = poll(&mut polled, Some(&wait)).map_err(|e| failed(e.into()))?;
+        if ready > 0 {
+            // A terminal whose last user has gone cannot be read.
+            let Ok(count @ 1..) = said.read(&mut bytes) else { break };
+            line.write(OUTPUT, &bytes[..count])?;
+            wait = SETTLED;
+            continue;
+        }
+        if waits_for_keys(master, &shell) {
+            line.write(PROMPT, &[])?;
+        }
+        wait = LATER;
+    }
+    line.write(CLOSE, &[])?;
+    // Whatever became of it, nobody types any more.
+    let _ = typist.join();
+    shell.wait().map(exit_status).map_err(failed)
+}
+
+/// Whether nothing goes on in the foreground but the shell itself, or a program reads key by key.
+fn waits_for_keys(master: &OwnedFd, shell: &Child) -> bool {
+    let is_shell = tcgetpgrp(master).is_ok_and(|g| g.as_raw_nonzero().get() as u32 == shell.id());
+    let by_key = |modes: LocalModes| !modes.contains(LocalModes::ICANON);
+    is_shell || tcgetattr(master.as_fd()).is_ok_and(|t| by_key(t.local_modes))
+}
+
+/// The drive that is the host's terminal.
+struct Line {
+    device: File,
+}
+
+impl Line {
+    /// The drive behind `drives` others.
+    fn open(drives: usize) -> Result<Line> {
+        let name = format!("/dev/vd{}", char::from(b'a' + drives as u8));
+        let mut options = File::options();
+        options.read(true).write(true).custom_flags(OFlags::DIRECT.bits() as i32);
+        let device = options.open(&name).map_err(|e| Error::system(&name, e))?;
+        Ok(Line { device })
+    }
+
+    fn read(&self) -> std::io::Result<Vec<u8>> {
+        let mut buffer = Sector::default();
+        self.device.read_exact_at(buffer.bytes(), INPUT.0)?;
+        let bytes = buffer.bytes();
+        let length = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]));
+        Ok(bytes[2..2 + length.min(LOAD)].to_vec())
+    }
+
+    fn write(&self, at: Bytes, text: &[u8]) -> Result<()> {
+        let mut buffer = Sector::default();
+        let bytes = buffer.bytes();
+        bytes[..2].copy_from_slice(&(text.len() as u16).to_le_bytes());
+        bytes[2..2 + text.len()].copy_from_slice(text);
+        let written = self.device.write_all_at(bytes, at.0);
+        written.map_err(|e| Error::system("the terminal", e))
+    }
+}
+
+/// A sector where drives can get at it directly: at a multiple of its size.
+struct Sector(Vec<u8>);
+
+impl Default for Sector {
+    fn default() -> Sector {
+        Sector(vec![0; 2 * SECTOR as usize])
+    }
+}
+
+impl Sector {
+    fn bytes(&mut self) -> &mut [u8] {
+        let start = self.0.as_ptr().align_offset(SECTOR as usize);
+        &mut self.0[start..start + SECTOR as usize]
+    }
+}

@@ -1,0 +1,97 @@
+//! What the kernel and its clock say to each other.
+
+use super::{DATE, Machine, broken, clock};
+use crate::clock::{KERNEL_ID, Kind, MESSAGE, Message};
+use crate::error::{Error, Result};
+use crate::guest::Signal;
+use crate::wire;
+use assay_spec::Nanos;
+use std::io::{Read, Write};
+
+impl Machine<'_> {
+    /// Takes one message about the time.
+    pub(super) fn control_message(&mut self) -> Result<()> {
+        let Some(message) = self.read_control()? else {
+            self.control = None;
+            return Ok(());
+        };
+        self.handle(message)
+    }
+
+    fn read_control(&mut self) -> Result<Option<Message>> {
+        let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
+        let mut bytes = [0; MESSAGE];
+        match control.read_exact(&mut bytes) {
+            Ok(()) => {}
+            Err(_) => return Ok(None),
+        }
+        Message::parse(&bytes).map(Some).ok_or_else(|| broken("a message about time of no kind"))
+    }
+
+    /// What a message of the kernel's clock means.
+    fn handle(&mut self, message: Message) -> Result<()> {
+        let mut time = 0;
+        match message.kind {
+            Kind::Start => return self.welcome(message),
+            Kind::Get => time = self.time()?.0,
+            Kind::GetDate => time = DATE,
+            Kind::Update => self.now = self.now.max(Nanos(message.time)),
+            Kind::Request => self.request = Some(Nanos(message.time)),
+            Kind::Wait => {
+                self.now = self.time()?;
+                self.is_waiting = true;
+                if self.is_shared {
+                    return Ok(());
+                }
+            }
+            Kind::Broadcast => {
+                let (signal, at) = Signal::parse(message.time);
+                self.now = self.time()?.max(at);
+                if signal != Signal::Time {
+                    self.disks.set_watched(self.now, signal == Signal::Watch);
+                }
+            }
+            Kind::Ack | Kind::Run | Kind::FreeUntil => {
+                return Err(broken("an answer to what was not asked"));
+            }
+        }
+        self.tell(Message { kind: Kind::Ack, sequence: message.sequence, time })
+    }
+
+    /// Answers the first message: with the page, and who is who on it.
+    fn welcome(&mut self, message: Message) -> Result<()> {
+        let time = u64::from(KERNEL_ID);
+        let ack = Message { kind: Kind::Ack, sequence: message.sequence, time };
+        let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
+        wire::send(control, &ack.bytes(), &[self.page.fd(), self.page.fd()])
+    }
+
+    pub(super) fn tell(&mut self, message: Message) -> Result<()> {
+        let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
+        control.write_all(&message.bytes()).map_err(|e| Error::system("the kernel's clock", e))
+    }
+
+    /// Tells the kernel something and waits until it knows.
+    pub(super) fn tell_and_wait(&mut self, kind: Kind, time: Nanos) -> Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.tell(Message { kind, sequence: self.sequence, time: time.0 })?;
+        loop {
+            let message = self.read_control()?.ok_or_else(|| broken("the clock is gone"))?;
+            if message.kind == Kind::Ack {
+                return Ok(());
+            }
+            self.handle(message)?;
+        }
+    }
+
+    /// What time it is in the guest.
+    pub(super) fn time(&mut self) -> Result<Nanos> {
+        // The kernel takes the page up once, and then keeps to it.
+        self.is_shared = self.is_shared || self.page.is_used().map_err(clock)?;
+        if self.is_shared && !self.is_waiting {
+            // A peer that turns its clock back must not turn the drives' back.
+            self.now = self.now.max(self.page.now().map_err(clock)?);
+        }
+        Ok(self.now)
+    }
+}
