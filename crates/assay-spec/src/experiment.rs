@@ -14,7 +14,8 @@ mod tests;
 mod workload;
 
 pub use files::{
-    Between, Checkouts, Clients, FileWork, Operation, Order, Records, Sync, Tree, Walk,
+    Between, Checkouts, Clients, FileWork, History, Made, Operation, Order, Records, Sync, Tree,
+    Walk,
 };
 pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};
 pub use phase::{Amount, Phases, StartState, SteadyRule, Step};
@@ -69,6 +70,27 @@ impl Experiment {
         let table = toml::de::DeTable::parse(text).ok()?;
         let span = table.get_ref().get("scale")?.span();
         Some(format!("{}\"{scale}\"{}", &text[..span.start], &text[span.end..]))
+    }
+
+    /// The text of an experiment whose histories are those of the repository at `path`; `None` if it
+    /// has no checkouts.
+    pub fn with_repository(text: &str, path: &str) -> Option<String> {
+        let table = toml::de::DeTable::parse(text).ok()?;
+        let workloads = table.get_ref().get("workload")?.get_ref().as_array()?;
+        let mut changed = text.to_owned();
+        let path = toml::Value::from(path).to_string();
+        for workload in workloads.iter().rev() {
+            let Some(workload) = workload.get_ref().as_table() else { continue };
+            let kind = workload.get("file").filter(|kind| kind.get_ref().as_str() == Some("git"));
+            match (kind, workload.get("repository")) {
+                (Some(_), Some(other)) => changed.replace_range(other.span(), &path),
+                (Some(kind), None) => {
+                    changed.insert_str(kind.span().end, &format!("\nrepository = {path}"));
+                }
+                (None, _) => {}
+            }
+        }
+        (changed != text).then_some(changed)
     }
 
     /// What a cell's target is called in `targets`: without the name of its machine.

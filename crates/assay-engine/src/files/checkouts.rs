@@ -1,12 +1,15 @@
 //! Tags of a history, checked out one after the other by the real `git`.
 //!
 //! The history is made by `git fast-import`, so that it is one pack, as after a clone: a tree, and
-//! at each tag some files with other content. Each checkout is recorded as one operation.
+//! at each tag some files with other content. Or it is cloned from a repository of the user's. Each
+//! checkout is recorded as one operation.
+
+mod clone;
 
 use super::{Done, Meter, Stage, refused, tree};
 use crate::error::{Error, Result};
 use crate::generate::Random;
-use assay_spec::experiment::{Between, Checkouts};
+use assay_spec::experiment::{Between, Checkouts, History, Made};
 use assay_spec::{Bytes, Nanos, Op, seed};
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -19,9 +22,15 @@ impl Stage<'_> {
     pub(super) fn checkouts(&mut self, work: &Checkouts) -> Result<Done> {
         let root = self.ground.directory.join("history");
         fs::create_dir_all(&root).map_err(|e| refused("a directory", &e))?;
-        git(&root, &["init", "--quiet", "."])?;
-        let changed = import(&root, work, self.seed)?;
-        git(&root, &["checkout", "--quiet", "v1"])?;
+        let tags = match &work.history {
+            History::Made(made) => {
+                git(&root, &["init", "--quiet", "."])?;
+                let changed = import(&root, made, work.tags, self.seed)?;
+                (1..).zip(changed).map(|(i, bytes)| (format!("v{i}"), bytes)).collect()
+            }
+            History::Repository(path) => clone::tags(&root, Path::new(path), work.tags)?,
+        };
+        git(&root, &["checkout", "--quiet", &tags[0].0])?;
         self.forget(Between::Remount, &[])?;
         let over = AtomicBool::new(false);
         let log = self.ground.directory.join("log");
@@ -31,7 +40,7 @@ impl Stage<'_> {
             if work.background {
                 scope.spawn(|| background(&log, &over));
             }
-            let done = each_tag(&root, work, compute, &changed, &mut meter);
+            let done = each_tag(&root, &tags[1..], compute, &mut meter);
             over.store(true, Ordering::Relaxed);
             done
         });
@@ -39,20 +48,20 @@ impl Stage<'_> {
     }
 }
 
+/// Checks out each of `tags`, which writes so many bytes.
 fn each_tag(
     root: &Path,
-    work: &Checkouts,
+    tags: &[(String, u64)],
     compute: Nanos,
-    changed: &[u64],
     meter: &mut Meter<'_>,
 ) -> Result<()> {
-    for tag in 2..=work.tags {
+    for (tag, changed) in tags {
         if meter.is_over()? {
             break;
         }
-        git(root, &["checkout", "--quiet", &format!("v{tag}")])?;
+        git(root, &["checkout", "--quiet", tag])?;
         std::thread::sleep(Duration::from_nanos(compute.0));
-        meter.record(Op::Write, Bytes::ZERO, Bytes(changed[tag as usize - 1]));
+        meter.record(Op::Write, Bytes::ZERO, Bytes(*changed));
     }
     Ok(())
 }
@@ -108,7 +117,7 @@ fn no_git(e: &io::Error) -> Error {
 }
 
 /// Makes the history; returns how many bytes of the tree each tag changes.
-fn import(root: &Path, work: &Checkouts, seed: u64) -> Result<Vec<u64>> {
+fn import(root: &Path, made: &Made, tags: u32, seed: u64) -> Result<Vec<u64>> {
     let mut child = command(root)
         .args(["fast-import", "--quiet", "--date-format=raw", "--depth=5"])
         .stdin(Stdio::piped())
@@ -116,7 +125,7 @@ fn import(root: &Path, work: &Checkouts, seed: u64) -> Result<Vec<u64>> {
         .spawn()
         .map_err(|e| no_git(&e))?;
     let input = child.stdin.take().expect("it was asked for");
-    let wrote = history(&mut BufWriter::new(input), work, seed);
+    let wrote = history(&mut BufWriter::new(input), made, tags, seed);
     let status = child.wait().map_err(|e| refused("git fast-import", &e))?;
     match wrote {
         Ok(changed) if status.success() => Ok(changed),
@@ -130,22 +139,22 @@ fn import(root: &Path, work: &Checkouts, seed: u64) -> Result<Vec<u64>> {
 
 /// The versions of the files first, those of one file together, so that each is packed as what sets
 /// it apart from the one before; then the commits that name them.
-fn history(out: &mut impl Write, work: &Checkouts, seed: u64) -> io::Result<Vec<u64>> {
+fn history(out: &mut impl Write, made: &Made, tags: u32, seed: u64) -> io::Result<Vec<u64>> {
     let mut random = Random::new(seed);
-    let changes = changes(work, &mut random);
-    let mut versions: Vec<Vec<u32>> = vec![Vec::new(); work.tree.files as usize];
+    let changes = changes(made, tags, &mut random);
+    let mut versions: Vec<Vec<u32>> = vec![Vec::new(); made.tree.files as usize];
     for (tag, files) in (1..).zip(&changes) {
         files.iter().for_each(|file| versions[*file as usize].push(tag));
     }
     let mut changed = vec![0; changes.len()];
-    for (file, tags) in (0..).zip(&versions) {
-        let mut text = text(tree::length(&work.tree, &mut random), seed, file);
-        for tag in tags {
+    for (file, versions) in (0..).zip(&versions) {
+        let mut text = text(tree::length(&made.tree, &mut random), seed, file);
+        for tag in versions {
             if *tag > 1 {
                 edit(&mut text, &mut random);
             }
             changed[*tag as usize - 1] += text.len() as u64;
-            writeln!(out, "blob\nmark :{}\ndata {}", mark(work, *tag, file), text.len())?;
+            writeln!(out, "blob\nmark :{}\ndata {}", mark(made, tags, *tag, file), text.len())?;
             out.write_all(&text)?;
             writeln!(out)?;
         }
@@ -158,8 +167,8 @@ fn history(out: &mut impl Write, work: &Checkouts, seed: u64) -> io::Result<Vec<
             writeln!(out, "from :{}", tag - 1)?;
         }
         for file in files {
-            let name = tree::name(&work.tree, *file);
-            writeln!(out, "M 100644 :{} {}", mark(work, tag, *file), name.display())?;
+            let name = tree::name(&made.tree, *file);
+            writeln!(out, "M 100644 :{} {}", mark(made, tags, tag, *file), name.display())?;
         }
         writeln!(out, "reset refs/tags/v{tag}\nfrom :{tag}\n")?;
     }
@@ -169,17 +178,17 @@ fn history(out: &mut impl Write, work: &Checkouts, seed: u64) -> io::Result<Vec<
 }
 
 /// Number of a version of a file; the first are those of the commits.
-fn mark(work: &Checkouts, tag: u32, file: u32) -> u64 {
-    u64::from(tag) * u64::from(work.tree.files) + u64::from(file) + u64::from(work.tags) + 1
+fn mark(made: &Made, tags: u32, tag: u32, file: u32) -> u64 {
+    u64::from(tag) * u64::from(made.tree.files) + u64::from(file) + u64::from(tags) + 1
 }
 
 /// Which files change at each tag; at the first, all.
-fn changes(work: &Checkouts, random: &mut Random) -> Vec<Vec<u32>> {
-    let mut all = vec![(0..work.tree.files).collect()];
-    for tag in 2..=work.tags {
-        let merged = work.merge.filter(|(_, every)| tag % every == 2 % every);
-        let count = merged.map_or(work.changes, |(changes, _)| changes);
-        let draw = |_| random.below(u64::from(work.tree.files)) as u32;
+fn changes(made: &Made, tags: u32, random: &mut Random) -> Vec<Vec<u32>> {
+    let mut all = vec![(0..made.tree.files).collect()];
+    for tag in 2..=tags {
+        let merged = made.merge.filter(|(_, every)| tag % every == 2 % every);
+        let count = merged.map_or(made.changes, |(changes, _)| changes);
+        let draw = |_| random.below(u64::from(made.tree.files)) as u32;
         let mut files: Vec<u32> = (0..count).map(draw).collect();
         files.sort_unstable();
         files.dedup();
@@ -220,18 +229,17 @@ mod tests {
     fn after_a_release_more_files_change() {
         let tree = Tree { files: 1000, directories: 10, length: Bytes(100) };
         let merge = Some((300, 4));
-        let (compute, background) = (Nanos::ZERO, false);
-        let work = Checkouts { tree, tags: 9, changes: 10, merge, compute, background };
-        let changed = changes(&work, &mut Random::new(1));
+        let made = Made { tree, changes: 10, merge };
+        let changed = changes(&made, 9, &mut Random::new(1));
         assert_eq!((changed.len(), changed[0].len()), (9, 1000));
         let merged: Vec<usize> = (1..9).filter(|i| changed[*i].len() > 10).map(|i| i + 1).collect();
         assert_eq!(merged, [2, 6], "the first tag after the first, and every fourth from there");
         let marks =
             changed.iter().zip(1..).flat_map(|(files, tag)| files.iter().map(move |f| (tag, *f)));
-        let mut marks: Vec<u64> = marks.map(|(tag, file)| mark(&work, tag, file)).collect();
+        let mut marks: Vec<u64> = marks.map(|(tag, file)| mark(&made, 9, tag, file)).collect();
         let all = marks.len();
         marks.sort_unstable();
         marks.dedup();
-        assert!(marks.len() == all && marks[0] > u64::from(work.tags), "each version is itself");
+        assert!(marks.len() == all && marks[0] > 9, "each version is itself");
     }
 }

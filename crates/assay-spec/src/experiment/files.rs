@@ -141,18 +141,34 @@ pub enum Order {
 /// Tags of a history, checked out one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkouts {
-    /// The tree at the first tag.
-    pub tree: Tree,
-    /// Tags.
+    /// Of what.
+    pub history: History,
+    /// Tags; of a repository the last, as many as it has at most.
     pub tags: u32,
-    /// Files that change from tag to tag.
-    pub changes: u32,
-    /// At every so many-th tag so many change instead: (changes, every).
-    pub merge: Option<(u32, u32)>,
     /// What the processor needs for one: where it costs nothing, in a guest, it is waited for.
     pub compute: Nanos,
     /// Whether a log and source lines are written beside it, as on a system's own disk.
     pub background: bool,
+}
+
+/// A history of versions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum History {
+    /// Made for it.
+    Made(Made),
+    /// That of a git repository, by its path.
+    Repository(String),
+}
+
+/// A history that is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Made {
+    /// The tree at the first tag.
+    pub tree: Tree,
+    /// Files that change from tag to tag.
+    pub changes: u32,
+    /// At every so many-th tag so many change instead: (changes, every).
+    pub merge: Option<(u32, u32)>,
 }
 
 impl FileWork {
@@ -187,8 +203,11 @@ impl FileWork {
                 };
                 format!("read a tree of {} files in {order} order", w.tree.files)
             }
-            FileWork::Checkouts(c) => {
-                format!("git checkout of {} tags, {} files", c.tags, c.tree.files)
+            FileWork::Checkouts(Checkouts { history: History::Made(made), tags, .. }) => {
+                format!("git checkout of {tags} tags, {} files", made.tree.files)
+            }
+            FileWork::Checkouts(Checkouts { tags, .. }) => {
+                format!("git checkout of {tags} tags of a repository")
             }
         }
     }
@@ -198,7 +217,7 @@ const KINDS: [&str; 9] =
     ["write", "rewrite", "read", "reread", "random-read", "random-write", "clients", "walk", "git"];
 
 /// The keys of all kinds.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "size",
     "length",
     "sync",
@@ -216,6 +235,7 @@ const KEYS: [&str; 19] = [
     "changes",
     "merge_changes",
     "merge_every",
+    "repository",
     "compute",
     "background",
 ];
@@ -312,8 +332,24 @@ fn walk(s: &mut Section<'_>) -> Decoded<Walk> {
 }
 
 fn checkouts(s: &mut Section<'_>) -> Decoded<Checkouts> {
-    let tree = tree(s)?;
     let tags = s.count("tags", 2..10_001, None)?;
+    let history = match s.optional_string("repository")? {
+        Some((path, _)) => {
+            // The shape of what is made otherwise may stand there.
+            if s.has("files") {
+                made(s)?;
+            }
+            History::Repository(path)
+        }
+        None => History::Made(made(s)?),
+    };
+    let compute = s.pause("compute", Nanos::from_secs(60))?;
+    let background = s.boolean("background", false)?;
+    Ok(Checkouts { history, tags, compute, background })
+}
+
+fn made(s: &mut Section<'_>) -> Decoded<Made> {
+    let tree = tree(s)?;
     let changes = s.count("changes", 1..1_000_001, None)?;
     let merge = match s.has("merge_changes") {
         false => None,
@@ -322,7 +358,5 @@ fn checkouts(s: &mut Section<'_>) -> Decoded<Checkouts> {
             Some((changes, s.count("merge_every", 2..1001, None)?))
         }
     };
-    let compute = s.pause("compute", Nanos::from_secs(60))?;
-    let background = s.boolean("background", false)?;
-    Ok(Checkouts { tree, tags, changes, merge, compute, background })
+    Ok(Made { tree, changes, merge })
 }

@@ -4,7 +4,7 @@
 //! that what matters between them stays: how much of a file fits into memory. Records, rates,
 //! times, drives and cards stay as they are.
 
-use super::{Checkouts, Clients, FileWork, Records, Tree, Walk};
+use super::{Checkouts, Clients, FileWork, History, Made, Records, Tree, Walk};
 use crate::units::{Bytes, Nanos};
 use std::fmt;
 use std::str::FromStr;
@@ -62,13 +62,22 @@ impl Scale {
                 let large = if large == Bytes::ZERO { large } else { self.size(large, Bytes(1)) };
                 FileWork::Walk(Walk { tree, large, ..walk })
             }
-            FileWork::Checkouts(checkouts) => FileWork::Checkouts(Checkouts {
-                tree: self.tree(checkouts.tree),
-                changes: self.count(checkouts.changes),
-                compute: Nanos((checkouts.compute.0 as f64 * self.as_f64()) as u64),
-                merge: checkouts.merge.map(|(changes, every)| (self.count(changes), every)),
-                ..checkouts
-            }),
+            FileWork::Checkouts(Checkouts {
+                history: History::Made(made),
+                tags,
+                compute,
+                background,
+            }) => {
+                let history = History::Made(Made {
+                    tree: self.tree(made.tree),
+                    changes: self.count(made.changes),
+                    merge: made.merge.map(|(changes, every)| (self.count(changes), every)),
+                });
+                let compute = Nanos((compute.0 as f64 * self.as_f64()) as u64);
+                FileWork::Checkouts(Checkouts { history, tags, compute, background })
+            }
+            // Somebody's history is as large as it is.
+            FileWork::Checkouts(checkouts) => FileWork::Checkouts(checkouts),
         }
     }
 

@@ -189,3 +189,30 @@ fn the_cache_and_the_first_requests_have_defaults() {
     refused(of("first = 100001\n"), "`first` = 100001 is out of range", "`first = 100000`", 9);
     refused(of("write_cache = \"off\"\n"), "`write_cache` is a string", "= false`", 15);
 }
+
+#[test]
+fn a_repository_takes_the_place_of_what_is_made() {
+    let file = crate::catalog::STUDIES
+        .iter()
+        .flat_map(|study| study.experiments)
+        .find(|e| e.text.contains("file = \"git\""))
+        .expect("oslo09 checks out");
+    let checkouts = |text: &str| {
+        let experiment = Experiment::parse(Source { file: "test", text }).expect("decodes");
+        let works = experiment.workloads.into_iter().filter_map(|w| w.files);
+        let all = works.filter_map(|work| match work {
+            FileWork::Checkouts(checkouts) => Some(checkouts.history),
+            _ => None,
+        });
+        all.collect::<Vec<History>>()
+    };
+    assert!(checkouts(file.text).iter().all(|h| matches!(h, History::Made(_))));
+    for path in ["/a \"quoted\" one", "/another"] {
+        let once = Experiment::with_repository(file.text, path).expect("it has some");
+        let twice = Experiment::with_repository(&once, "/else").expect("it has some");
+        let taken = |path: &str| vec![History::Repository(path.to_owned()); checkouts(&once).len()];
+        assert_eq!((checkouts(&once), checkouts(&twice)), (taken(path), taken("/else")));
+    }
+    let quick = crate::catalog::STUDIES.iter().find(|s| s.name == "quick").expect("a study");
+    assert_eq!(Experiment::with_repository(quick.experiments[0].text, "/x"), None);
+}

@@ -35,6 +35,9 @@ pub struct Options {
     /// `scale` of its own; e.g. `1/4`
     #[arg(long, value_name = "F", conflicts_with = "full")]
     scale: Option<String>,
+    /// Check out the tags of this git repository where an experiment makes a history for itself
+    #[arg(long, value_name = "PATH")]
+    repo: Option<PathBuf>,
     /// The document's own size: `--scale 1`
     #[arg(long)]
     full: bool,
@@ -61,6 +64,9 @@ pub fn main(options: Options) -> Outcome {
     let mut subject = find_subject(&options.subject)?;
     if let Some(text) = options.scale.as_deref().or(options.full.then_some("1")) {
         rescale(&mut subject, text)?;
+    }
+    if let Some(path) = &options.repo {
+        take_repository(&mut subject, path)?;
     }
     let own = subject.experiments.iter().flat_map(|(e, _)| e.targets.clone());
     // Commas in parentheses belong to an array.
@@ -94,6 +100,28 @@ fn rescale(subject: &mut Subject, text: &str) -> Result<(), Failure> {
     }
     let hint = "an experiment of files says `scale = \"1/8\"` if it can be run smaller";
     Err(Failure::usage("`--scale` has no effect: no experiment has a `scale`", hint))
+}
+
+/// Has the experiments with checkouts take them from the repository at `path`.
+fn take_repository(subject: &mut Subject, path: &Path) -> Result<(), Failure> {
+    let text = format!("{} is no git repository", path.display());
+    let refused =
+        || Failure::usage(text, "name a directory with `.git` in it, or a bare repository");
+    let path = path.canonicalize().ok();
+    let path = path.filter(|p| p.join(".git").exists() || p.join("objects").is_dir());
+    let path = path.as_deref().and_then(Path::to_str).ok_or_else(refused)?;
+    let mut any = false;
+    for one in &mut subject.experiments {
+        if let Some(text) = Experiment::with_repository(&one.1.text, path) {
+            *one = load(&one.1.file, &text)?;
+            any = true;
+        }
+    }
+    if any {
+        return Ok(());
+    }
+    let hint = "`file = \"git\"` makes a workload of checkouts, as `assay run oslo09` has";
+    Err(Failure::usage("`--repo` has no effect: no experiment checks anything out", hint))
 }
 
 /// Targets as written.

@@ -1,0 +1,109 @@
+//! A history of the user's: a clone of their repository, and its last tags.
+
+use super::{command, no_git};
+use crate::error::{Error, Result};
+use crate::files::refused;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Clones the repository at `path` into `root`, as one pack; its last tags in the order in which
+/// they were made, and how many bytes of files each has that the one before it has not.
+pub(super) fn tags(root: &Path, path: &Path, most: u32) -> Result<Vec<(String, u64)>> {
+    // It may be somebody else's; that is asked of what a user has set, and of nothing else.
+    let config = root.with_extension("gitconfig");
+    fs::write(&config, "[safe]\n\tdirectory = *\n").map_err(|e| refused("git's settings", &e))?;
+    let mut clone = command(root);
+    clone.env("GIT_CONFIG_GLOBAL", &config).args(["clone", "--quiet", "--no-local"]);
+    said(clone.arg("--no-checkout").arg(path).arg("."))?;
+    let format = "--format=%(refname:short) %(objecttype) %(*objecttype)";
+    let mut list = command(root);
+    list.args(["for-each-ref", "--sort=creatordate", "--sort=refname", format, "refs/tags"]);
+    let list = said(&mut list)?;
+    let commits = list.lines().filter_map(|line| {
+        let (name, kinds) = line.split_once(' ')?;
+        kinds.split(' ').any(|kind| kind == "commit").then(|| name.to_owned())
+    });
+    let all: Vec<String> = commits.collect();
+    let last = &all[all.len().saturating_sub(most as usize)..];
+    if last.len() < 2 {
+        let message = format!("{} has {} tags", path.display(), last.len());
+        return Err(Error::usage(
+            "files-git",
+            message,
+            "checkouts go from tag to tag: two at least",
+        ));
+    }
+    let changed = changed(root, last)?;
+    let first = std::iter::once(0);
+    Ok(last.iter().cloned().zip(first.chain(changed)).collect())
+}
+
+/// Bytes of the files that each tag but the first has and the one before it has not.
+fn changed(root: &Path, tags: &[String]) -> Result<Vec<u64>> {
+    let (mut ids, mut counts) = (String::new(), Vec::new());
+    for pair in tags.windows(2) {
+        let mut differences = command(root);
+        differences.args(["diff-tree", "-r", "--no-renames", "--raw", "--no-abbrev"]).args(pair);
+        let before = ids.len();
+        for line in said(&mut differences)?.lines() {
+            // `:old-mode new-mode old-id new-id what`, a tabulator, and the path.
+            ids.extend(line.split(' ').nth(3));
+            ids.push('\n');
+        }
+        counts.push(ids[before..].lines().count());
+    }
+    let asked = root.with_extension("ids");
+    let file = fs::write(&asked, &ids).and_then(|()| File::open(&asked));
+    let file = file.map_err(|e| refused("a list of files", &e))?;
+    let mut sizes = command(root);
+    let sizes = said(sizes.args(["cat-file", "--batch-check=%(objectsize)"]).stdin(file))?;
+    // What has gone has no size, nor has what lies in another repository.
+    let mut sizes = sizes.lines().map(|line| line.parse::<u64>().unwrap_or(0));
+    Ok(counts.into_iter().map(|count| sizes.by_ref().take(count).sum()).collect())
+}
+
+/// What `git` says; it must end well.
+fn said(command: &mut Command) -> Result<String> {
+    let output = command.stderr(Stdio::piped()).output().map_err(|e| no_git(&e))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    let hint = "`--repo` wants a git repository; in a guest /tmp, /run and /dev are its own";
+    Err(Error::environment("files-git", format!("`git` failed: {}", why.trim()), hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::git;
+    use super::*;
+
+    #[test]
+    fn the_last_tags_and_what_changes_at_each() {
+        let directory = tempfile::tempdir().expect("made");
+        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+        fs::create_dir_all(&from).expect("made");
+        fs::create_dir_all(&to).expect("made");
+        git(&from, &["init", "--quiet", "."]).expect("a repository");
+        let refused = tags(&to, &from, 9).expect_err("no tags");
+        assert!(refused.message.contains("has 0 tags"), "{refused}");
+        fs::remove_dir_all(&to).expect("empty");
+        for (tag, length) in [("a", 10), ("b", 100), ("c", 1000)] {
+            fs::create_dir_all(&to).expect("made");
+            fs::write(from.join(tag), vec![b'x'; length]).expect("written");
+            fs::write(from.join("same"), "always").expect("written");
+            git(&from, &["add", "."]).expect("added");
+            git(&from, &["commit", "--quiet", "-m", tag]).expect("made");
+            // One of them with a word of its own.
+            let word: &[&str] = if tag == "b" { &["-m", "word"] } else { &[] };
+            git(&from, &[&["tag", tag], word].concat()).expect("tagged");
+        }
+        let found = tags(&to, &from, 2).expect("three");
+        assert_eq!(found, [("b".to_owned(), 0), ("c".to_owned(), 1000)]);
+        fs::remove_dir_all(&to).expect("there");
+        fs::create_dir_all(&to).expect("made");
+        let found = tags(&to, &from, 9).expect("three");
+        assert_eq!(found.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), [0, 100, 1000]);
+    }
+}
