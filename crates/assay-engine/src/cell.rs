@@ -231,8 +231,13 @@ impl Repeat<'_> {
         let drive = build(self.workload.phases.start == StartState::Filled);
         let elevator = if is_disk { host.elevator.hdd } else { host.elevator.ssd };
         let mut sim = SimTarget::new(Host::new(drive, host, elevator));
-        let mut record = self.run(&mut sim, |sim| sim.drive().mark())?;
+        let watched = self.directory.is_some();
+        let mut record = self.run(&mut sim, |sim| sim.begin_measure(watched))?;
         record.device = sim.drive().counters();
+        if let Some((directory, moments)) = self.directory.zip(sim.end_measure()) {
+            let name = format!("{}.drive.parquet", self.stem);
+            moments.write(&directory.join("series").join(name))?;
+        }
         Ok(record)
     }
 

@@ -77,6 +77,7 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
         Stream { generator: Generator::new(&plan.streams, spec.capacity, seed), depth };
     let (start, _) = stream.serve(&mut *drive, Nanos::ZERO, plan.skip);
     drive.mark();
+    drive.time_waits();
     let recorder = Recorder::new(spec);
     drive.observe(Box::new(recorder.clone()));
     let (_, mut requests) = stream.serve(&mut *drive, start, plan.requests);

@@ -7,7 +7,7 @@
 
 use crate::hdd::Hdd;
 use crate::nand::Observer;
-use crate::ssd;
+use crate::ssd::{self, Moment};
 use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
@@ -32,6 +32,13 @@ pub trait Drive {
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>);
     /// Numbers the drive tells of itself since the last call of `mark`; (name, value).
     fn counters(&self) -> Vec<(String, f64)>;
+    /// From now on flash drives time what requests wait for, and tell it.
+    fn time_waits(&mut self) {}
+    /// What each flash drive in it tells of the time `now`, to which everything has happened; of
+    /// one that has failed, nothing.
+    fn moments(&self, _now: Nanos) -> Vec<Option<Moment>> {
+        Vec::new()
+    }
     /// Starts counting afresh, at the start of a measured phase.
     fn mark(&mut self);
 
@@ -81,6 +88,12 @@ impl<D: Drive + ?Sized> Drive for Box<D> {
     }
     fn counters(&self) -> Vec<(String, f64)> {
         (**self).counters()
+    }
+    fn time_waits(&mut self) {
+        (**self).time_waits();
+    }
+    fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
+        (**self).moments(now)
     }
     fn mark(&mut self) {
         (**self).mark();

@@ -11,6 +11,7 @@
 use crate::drive::{Accept, Drive};
 use crate::elevator::{self, Elevator, Next, Queue, Waiting};
 use crate::nand::Observer;
+use crate::ssd::Moment;
 use assay_spec::experiment::{ElevatorKind, HostSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
@@ -208,6 +209,14 @@ impl<D: Drive> Drive for Host<D> {
 
     fn counters(&self) -> Vec<(String, f64)> {
         self.drive.counters()
+    }
+
+    fn time_waits(&mut self) {
+        self.drive.time_waits();
+    }
+
+    fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
+        self.drive.moments(now)
     }
 
     fn mark(&mut self) {

@@ -20,6 +20,7 @@ mod ftl;
 mod hdd;
 mod nand;
 mod ssd;
+mod waits;
 mod work;
 
 pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};
@@ -27,4 +28,5 @@ pub use closed::Closed;
 pub use drive::{Accept, Drive, build};
 pub use host::Host;
 pub use nand::{Asked, Cause, Checker, Observer, Operation, Step};
+pub use ssd::{Moment, Stall};
 pub use work::{Activity, Work};

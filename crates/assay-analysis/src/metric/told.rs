@@ -20,8 +20,29 @@ pub const NAMES: &[&str] = &[
     "wa_map",
     "wa_ahead",
     "free_blocks",
+    "erases",
     "erases_min",
+    "erases_q1",
+    "erases_median",
+    "erases_q3",
     "erases_max",
+    "erases_bin_width",
+    "stall_firmware",
+    "stall_firmware_ns",
+    "stall_link",
+    "stall_link_ns",
+    "stall_buffer",
+    "stall_buffer_ns",
+    "stall_buffer_collect",
+    "stall_buffer_collect_ns",
+    "stall_buffer_map",
+    "stall_buffer_map_ns",
+    "stall_map",
+    "stall_map_ns",
+    "stall_read_collect",
+    "stall_read_collect_ns",
+    "stall_write_collect",
+    "stall_write_collect_ns",
     "urgent_collections",
     "merges_switch",
     "merges_partial",
@@ -63,6 +84,11 @@ pub(super) fn is_told(name: &str) -> bool {
     if NAMES.contains(&name) || OF_FILES.contains(&name) {
         return true;
     }
+    // How many blocks lie in each part of the wear histogram.
+    let bin = name.strip_prefix("erases_bin_").and_then(|number| number.parse::<u8>().ok());
+    if bin.is_some_and(|bin| (1..=8).contains(&bin)) {
+        return true;
+    }
     // Of an array: `member_2_wa`, `member_1_member_2_wa`, `controller_1_link_busy_s`.
     let of = |kind: &str| {
         let (number, rest) = name.strip_prefix(kind)?.split_once('_')?;
@@ -82,7 +108,12 @@ mod tests {
         for name in ["wa", "member_12_wa", "member_1_member_2_logs", "controller_2_link_busy_s"] {
             assert!(is_told(name), "{name}");
         }
-        for name in ["", "w", "wa_", "member_0_wa", "member_wa", "member_1_", "controller_1_wa"] {
+        assert!(is_told("erases_bin_8") && is_told("member_3_erases_bin_1"));
+        let bad = ["erases_bin_0", "erases_bin_9", "erases_bin_", "erases_bin_x"];
+        for name in ["", "w", "wa_", "member_0_wa", "member_wa", "member_1_", "controller_1_wa"]
+            .into_iter()
+            .chain(bad)
+        {
             assert!(!is_told(name), "{name}");
         }
     }

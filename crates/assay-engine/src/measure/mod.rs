@@ -1,6 +1,7 @@
 //! Measuring: histogram, series, and the per-request log.
 
 pub mod log;
+pub mod moments;
 pub mod series;
 
 mod first;

@@ -11,15 +11,8 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-const SCHEMA: &str = "message interval {
-    required int64 start_ns;
-    required int64 requests;
-    required int64 bytes;
-    required int64 latency_sum_ns;
-    required int64 latency_max_ns;
-}";
-
-const FINE: Nanos = Nanos::from_millis(100);
+/// Length of an element of the fine series.
+pub const FINE: Nanos = Nanos::from_millis(100);
 const COARSE: usize = 10;
 
 /// Counts completions by the time they came.
@@ -76,6 +69,19 @@ impl Series {
 
 /// Writes a series as Parquet; the file appears when it is whole.
 pub fn write_series(path: &Path, series: &SeriesRecord) -> Result<()> {
+    let starts = (0..series.requests.len() as u64).map(|i| i * series.interval.0).collect();
+    let columns = [
+        ("start_ns", starts),
+        ("requests", series.requests.clone()),
+        ("bytes", series.bytes.clone()),
+        ("latency_sum_ns", series.latency_sum_ns.clone()),
+        ("latency_max_ns", series.latency_max_ns.clone()),
+    ];
+    write_columns(path, &columns)
+}
+
+/// Writes columns of equal length as Parquet; the file appears when it is whole.
+pub(super) fn write_columns(path: &Path, columns: &[(&str, Vec<u64>)]) -> Result<()> {
     let partial = path.with_extension("parquet.partial");
     let failed = |e: std::io::Error| {
         Error::environment(
@@ -86,19 +92,13 @@ pub fn write_series(path: &Path, series: &SeriesRecord) -> Result<()> {
         .caused_by(e)
     };
     let write = || -> parquet::errors::Result<File> {
-        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let fields = columns.iter().map(|(name, _)| format!("required int64 {name};"));
+        let schema = format!("message interval {{ {} }}", fields.collect::<String>());
         let file = File::create(&partial)?;
+        let schema = Arc::new(parse_message_type(&schema)?);
         let mut writer = SerializedFileWriter::new(file, schema, Arc::default())?;
         let mut group = writer.next_row_group()?;
-        let starts: Vec<u64> =
-            (0..series.requests.len() as u64).map(|i| i * series.interval.0).collect();
-        for values in [
-            &starts,
-            &series.requests,
-            &series.bytes,
-            &series.latency_sum_ns,
-            &series.latency_max_ns,
-        ] {
+        for (_, values) in columns {
             let values: Vec<i64> = values.iter().map(|v| *v as i64).collect();
             let mut column = group.next_column()?.expect("the schema has the column");
             column.typed::<Int64Type>().write_batch(&values, None, None)?;

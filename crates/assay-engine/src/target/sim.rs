@@ -1,6 +1,7 @@
 //! A modelled drive as a target: its clock is virtual and jumps from event to event.
 
 use super::{Submit, Target};
+use crate::measure::moments::Moments;
 use assay_sim::{Accept, Drive, Host};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
@@ -8,17 +9,47 @@ use assay_spec::{Bytes, Completion, Nanos, Request};
 pub struct SimTarget<D> {
     drive: Host<D>,
     now: Nanos,
+    /// What its drives tell over time, and when they are to be asked next: never, if nobody asks.
+    moments: Option<Moments>,
+    next_moment: Nanos,
 }
 
 impl<D: Drive> SimTarget<D> {
     /// Puts `drive` at time zero.
     pub fn new(drive: Host<D>) -> Self {
-        SimTarget { drive, now: Nanos::ZERO }
+        SimTarget { drive, now: Nanos::ZERO, moments: None, next_moment: Nanos::NEVER }
     }
 
     /// The drive, for its counters.
     pub fn drive(&mut self) -> &mut Host<D> {
         &mut self.drive
+    }
+
+    /// The measured phase begins; with `watched`, its flash drives are asked every so often.
+    pub fn begin_measure(&mut self, watched: bool) {
+        self.drive.mark();
+        self.drive.time_waits();
+        let drives = if watched { self.drive.moments(self.now).len() } else { 0 };
+        self.moments = Moments::begin(self.now, drives);
+        self.next_moment = self.moments.as_ref().map_or(Nanos::NEVER, Moments::end);
+    }
+
+    /// What they have told by now, if anything.
+    pub fn end_measure(&mut self) -> Option<Moments> {
+        let mut moments = self.moments.take()?;
+        self.next_moment = Nanos::NEVER;
+        if moments.is_begun(self.now) {
+            moments.take(&self.drive.moments(self.now));
+        }
+        Some(moments)
+    }
+
+    /// It is time to ask the drives.
+    #[cold]
+    fn ask(&mut self) {
+        let Some(moments) = &mut self.moments else { return };
+        moments.take(&self.drive.moments(self.next_moment));
+        self.next_moment = moments.end();
     }
 }
 
@@ -48,10 +79,67 @@ impl<D: Drive> Target for SimTarget<D> {
 
     fn poll(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         let before = completions.len();
-        let reached = self.drive.run(until, completions);
+        let mut reached = self.drive.run(until.min(self.next_moment), completions);
+        while completions.len() == before && reached >= self.next_moment && reached < until {
+            self.ask();
+            if until == Nanos::NEVER && self.drive.next_event().is_none() {
+                break;
+            }
+            reached = self.drive.run(until.min(self.next_moment), completions);
+        }
         let goes_on = completions.len() > before || until < Nanos::NEVER;
         assert!(goes_on, "waiting for ever with nothing in flight");
         self.now = self.now.max(reached);
         self.now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_spec::catalog::{DEVICES, find};
+    use assay_spec::decode::Source;
+    use assay_spec::device::DeviceSpec;
+    use assay_spec::experiment::{ElevatorKind, HostSpec};
+    use assay_spec::{Op, seed::mix};
+
+    /// Random writes, one after the other, with pauses; when each had ended, and what was told.
+    fn run(watched: bool) -> (Vec<Nanos>, Vec<(String, f64)>, Option<Moments>) {
+        let bundled = find(DEVICES, "ssd-m").unwrap();
+        let spec = DeviceSpec::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
+        let drive = assay_sim::build(&spec, false);
+        let mut sim =
+            SimTarget::new(Host::new(drive, HostSpec::default(), ElevatorKind::default()));
+        sim.begin_measure(watched);
+        let (mut ends, mut done) = (Vec::new(), Vec::new());
+        for index in 0..3000 {
+            let now = sim.now();
+            let pause = Nanos(mix(index) % 400_000);
+            sim.poll(now + pause, &mut done);
+            let (offset, length) = (Bytes(4096 * (mix(!index) % 1000)), Bytes(4096 * 9));
+            let now = sim.now();
+            sim.submit(now, Request { tag: 0, op: Op::Write, offset, length });
+            while done.is_empty() {
+                sim.poll(Nanos::NEVER, &mut done);
+            }
+            ends.extend(done.drain(..).map(|completion| completion.at));
+        }
+        let moments = sim.end_measure();
+        (ends, sim.drive().counters(), moments)
+    }
+
+    #[test]
+    fn asking_changes_nothing_and_what_is_told_adds_up() {
+        let (plain, watched) = (run(false), run(true));
+        assert_eq!((&plain.0, &plain.1), (&watched.0, &watched.1));
+        assert!(plain.2.is_none());
+        let moments = watched.2.expect("a flash drive");
+        let end = watched.0.last().expect("requests").0;
+        assert_eq!(moments.rows() as u64, end.div_ceil(100_000_000), "every tenth of a second");
+        for (name, total) in moments.totals() {
+            let told = watched.1.iter().find(|(n, _)| *n == name).expect("it is told").1;
+            assert_eq!(total as f64, told, "{name}");
+        }
+        assert!(moments.totals().any(|(name, total)| name == "stall_link_ns" && total > 0));
     }
 }

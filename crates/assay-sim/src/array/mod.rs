@@ -25,6 +25,7 @@ mod tests;
 pub use setup::{ArraySetup, MemberDrive, MemberSetup};
 
 use crate::drive::{Accept, Drive};
+use crate::ssd::Moment;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use controller::Controller;
 use job::{Job, Operation, Slab};
@@ -257,6 +258,16 @@ impl Drive for Array {
             all.extend(own.map(|(name, value)| (format!("member_{}_{name}", i + 1), value)));
         }
         all
+    }
+
+    fn time_waits(&mut self) {
+        self.ports.iter_mut().for_each(Port::time_waits);
+        let spares = self.spares.iter_mut().flat_map(|spares| &mut spares.drives);
+        spares.for_each(|drive| drive.time_waits());
+    }
+
+    fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
+        self.ports.iter().flat_map(|port| port.moments(now)).collect()
     }
 
     fn mark(&mut self) {

@@ -4,6 +4,7 @@
 //! the drive or waits, never both; every one lies inside the drive.
 
 use crate::drive::{Accept, Drive};
+use crate::ssd::Moment;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
 
@@ -126,10 +127,20 @@ impl Port {
         if self.dead { Vec::new() } else { self.drive.counters() }
     }
 
+    /// What each flash drive in it tells of `now`; those of a dead member nothing.
+    pub(crate) fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
+        let moments = self.drive.moments(now).into_iter();
+        moments.map(|moment| moment.filter(|_| !self.dead)).collect()
+    }
+
     /// Panics unless every invariant of the drive holds.
     pub(crate) fn check(&self) {
         self.drive.check();
         assert!(!self.dead || self.waiting.is_empty() && self.flying.is_empty());
+    }
+
+    pub(crate) fn time_waits(&mut self) {
+        self.drive.time_waits();
     }
 
     pub(crate) fn mark(&mut self) {

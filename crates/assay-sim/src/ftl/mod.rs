@@ -43,7 +43,11 @@ pub(crate) trait Ftl: Send {
     fn locate(&self, page: u32) -> Option<Spot>;
     /// Panics unless all invariants hold. Walks everything.
     fn check(&self);
-    /// Numbers it tells of itself.
+    /// How often each block has been erased.
+    fn erases(&self) -> &[u32];
+    /// Erased blocks that nothing is written to yet.
+    fn free_blocks(&self) -> u64;
+    /// Numbers it tells of itself beside.
     fn counters(&self) -> Vec<(String, f64)>;
     /// Starts counting afresh.
     fn mark(&mut self) {}

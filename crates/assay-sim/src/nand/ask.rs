@@ -2,7 +2,7 @@
 
 use super::observe::Asked;
 use super::ops::{Kind, NO_OP};
-use super::{Batch, Cause, NOBODY, Nand, Plane, Spot};
+use super::{BEHIND, Batch, Cause, NOBODY, Nand, Plane, Spot, page_of};
 
 impl Nand {
     /// Asks for a read; `token` is told when the data is in the controller. Returns its number, for
@@ -11,6 +11,7 @@ impl Nand {
     pub(crate) fn read(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
         self.counts.reads[cause as usize] += 1;
         self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
+        let token = self.marked(Kind::Read, spot.plane, cause, token);
         let index = self.pool.put(Kind::Read, cause, spot, token);
         self.ask(index, spot.plane);
         index
@@ -26,6 +27,7 @@ impl Nand {
     ) -> u32 {
         self.counts.reads[cause as usize] += 1;
         self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
+        let token = self.marked(Kind::Read, spot.plane, cause, token);
         let index = self.pool.put(Kind::Read, cause, spot, token);
         self.pool.get_mut(index).waits = others.len() as u16;
         self.ask(index, spot.plane);
@@ -70,6 +72,7 @@ impl Nand {
         reads: &[u32],
     ) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
+        let token = self.marked(Kind::Program, spot.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, spot, token);
         self.ask_program(index, spot, cause, reads);
         index
@@ -80,6 +83,7 @@ impl Nand {
     pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, others: &[u32]) {
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
         let index = self.pool.put(Kind::Program, cause, to, NOBODY);
+        self.count_collecting(to.plane, cause);
         self.ask_program(index, to, cause, others);
     }
 
@@ -94,6 +98,7 @@ impl Nand {
     /// Asks for a program that is loaded and then waits until it is released; returns its number.
     pub(crate) fn program_held(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
+        let token = self.marked(Kind::Program, spot.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, spot, token);
         self.pool.get_mut(index).held = true;
         self.ask_program(index, spot, cause, &[]);
@@ -153,6 +158,7 @@ impl Nand {
             }
         }
         let index = self.pool.put(Kind::Copy, cause, to, u64::from(from.page));
+        self.count_collecting(to.plane, cause);
         self.pool.get_mut(index).duration = duration;
         self.ask(index, to.plane);
     }
@@ -162,6 +168,7 @@ impl Nand {
         self.counts.erases[cause as usize] += 1;
         self.tell(cause, Asked::Erase { page: spot.page });
         let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
+        self.count_collecting(spot.plane, cause);
         self.ask(index, spot.plane);
     }
 
@@ -177,6 +184,33 @@ impl Nand {
             self.queue(erase, plane);
         }
         self.queue(index, plane);
+    }
+
+    /// An operation for `cause` is asked of `plane`: what collection has there is counted.
+    #[inline]
+    pub(super) fn count_collecting(&mut self, plane: u32, cause: Cause) {
+        self.planes[plane as usize].collecting += u32::from(cause.collects());
+    }
+
+    /// `token`, marked if it is the host's and collection is before it on `plane`.
+    #[inline]
+    fn marked(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64) -> u64 {
+        self.count_collecting(plane, cause);
+        match cause == Cause::Host && self.planes[plane as usize].collecting > 0 {
+            true => self.mark_behind(kind, token),
+            false => token,
+        }
+    }
+
+    #[inline(never)]
+    fn mark_behind(&mut self, kind: Kind, token: u64) -> u64 {
+        let (kind, alone) = match kind {
+            Kind::Read => (0, self.read + self.shift),
+            _ => (1, self.shift),
+        };
+        self.behind_open[kind] += 1;
+        self.behind[kind].begin(self.events.now() + alone);
+        token | BEHIND
     }
 
     #[inline]
@@ -195,5 +229,5 @@ impl Nand {
 
 /// The logical page that a token is about.
 fn subject(token: u64) -> Option<u32> {
-    (token != NOBODY).then_some(token as u32)
+    (token != NOBODY).then_some(page_of(token))
 }

@@ -2,7 +2,7 @@
 
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
-use super::{NOBODY, Nand, Notice};
+use super::{BEHIND, NOBODY, Nand, Notice};
 use crate::events::Queue;
 
 impl Nand {
@@ -52,11 +52,17 @@ impl Nand {
             let held = op.held;
             if token != NOBODY {
                 notices.push(Notice::Loaded(token));
+                if token & BEHIND != 0 {
+                    self.not_behind(1);
+                }
             }
             return if held { self.loaded_while_held(index) } else { self.confirm(plane) };
         }
         if token != NOBODY {
             notices.push(Notice::Read(token));
+            if token & BEHIND != 0 {
+                self.not_behind(0);
+            }
         }
         self.planes[plane as usize].register = NO_OP;
         self.move_sensed(plane);

@@ -47,6 +47,7 @@ impl Nand {
         }
         if let Some(index) = self.erases[plane as usize].pop_front() {
             self.erases_left -= 1;
+            self.count_collecting(plane, self.pool.get(index).cause);
             self.start(plane, index, Queue::Other, self.erase);
         }
     }
@@ -64,6 +65,7 @@ impl Nand {
         let at = waiting.iter().position(|index| self.pool.get(*index).spot.page == spot.page)?;
         self.erases_left -= 1;
         let index = self.erases[spot.plane as usize].remove(at)?;
+        self.count_collecting(spot.plane, self.pool.get(index).cause);
         debug_assert_eq!(self.pool.get(index).next, NO_OP, "it is in no queue");
         Some(index)
     }

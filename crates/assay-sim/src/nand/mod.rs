@@ -24,6 +24,7 @@ mod ops;
 pub use checker::Checker;
 
 use crate::events::{Events, Queue};
+use crate::waits::Waits;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 use geometry::Geometry;
@@ -53,6 +54,16 @@ pub(crate) enum Notice {
 /// Of a program's token: the data is safe only when it is in the cells.
 pub(crate) const IN_CELLS: u64 = 1 << 63;
 
+/// Of a token of the host: operations of collection were before it on its plane when it was asked
+/// for. Pages need one bit less.
+pub(crate) const BEHIND: u64 = 1 << 31;
+
+/// The logical page that a token is about.
+#[inline]
+pub(crate) fn page_of(token: u64) -> u32 {
+    (token & !BEHIND) as u32
+}
+
 /// Whom nobody tells.
 pub(crate) const NOBODY: u64 = u64::MAX;
 
@@ -65,6 +76,8 @@ struct Plane {
     register: u32,
     array: u32,
     channel: u32,
+    /// Operations of collection that wait here or are under way.
+    collecting: u32,
 }
 
 /// A cell array: what it does, or holds sensed because the register is not free.
@@ -120,6 +133,11 @@ pub(crate) struct Nand {
     pub counts: Counts,
     array_total: Nanos,
     channel_total: Nanos,
+    /// Reads and programs of the host that wait behind collection: until the page is in the
+    /// controller, or in its register, less what that takes alone.
+    behind: [Waits; 2],
+    /// How many do.
+    behind_open: [usize; 2],
     observer: Option<Box<dyn Observer>>,
 }
 
@@ -148,6 +166,7 @@ impl Nand {
             register: NO_OP,
             array: geometry.array(index) as u32,
             channel: geometry.channel(index) as u32,
+            collecting: 0,
         };
         let array = Array { op: NO_OP, joined: Vec::new(), waits: false, turn: 0 };
         let channel = || Channel { now: NO_OP, first: NO_OP, last: NO_OP };
@@ -172,6 +191,8 @@ impl Nand {
             counts: Counts::default(),
             array_total: Nanos::ZERO,
             channel_total: Nanos::ZERO,
+            behind: Default::default(),
+            behind_open: [0; 2],
             observer: None,
         }
     }
@@ -292,7 +313,11 @@ impl Nand {
     #[inline]
     fn end(&mut self, index: u32) {
         self.pending -= 1;
-        let mut waiting = self.pool.get(index).unblocks;
+        let op = self.pool.get(index);
+        let mut waiting = op.unblocks;
+        if op.cause.collects() {
+            self.planes[op.spot.plane as usize].collecting -= 1;
+        }
         self.pool.release(index);
         while waiting != NO_OP {
             let op = self.pool.get_mut(waiting);
@@ -308,8 +333,27 @@ impl Nand {
         (self.array_total, self.channel_total)
     }
 
+    /// Number and time of the host's waits behind collection until now: of reads, and of programs.
+    pub(crate) fn waited_behind(&self, now: Nanos) -> [(u64, Nanos); 2] {
+        [0, 1].map(|i| {
+            let waits = &self.behind[i];
+            (waits.count(), waits.total(now, self.behind_open[i]))
+        })
+    }
+
+    /// A wait behind collection has ended.
+    #[cold]
+    fn not_behind(&mut self, kind: usize) {
+        self.behind_open[kind] -= 1;
+        self.behind[kind].end(self.events.now());
+    }
+
     /// Starts counting afresh.
     pub(crate) fn mark(&mut self) {
+        let now = self.events.now();
+        for (waits, open) in self.behind.iter_mut().zip(self.behind_open) {
+            waits.mark(now, open);
+        }
         self.counts = Counts::default();
         (self.array_total, self.channel_total) = (Nanos::ZERO, Nanos::ZERO);
     }

@@ -24,6 +24,12 @@ pub enum Cause {
 impl Cause {
     /// How many there are.
     pub const COUNT: usize = 6;
+
+    /// Whether it is space or wear that makes the drive do it.
+    pub(crate) fn collects(self) -> bool {
+        matches!(self, Cause::Collect | Cause::Wear)
+    }
+
     /// All, with the words for them.
     pub const ALL: [(Cause, &str); Cause::COUNT] = [
         (Cause::Host, "host"),

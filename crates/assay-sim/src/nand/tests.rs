@@ -232,7 +232,7 @@ fn copy_back_and_erase_use_no_bus() {
     bed.nand.read(spot(0, 8), HOST, 1);
     bed.nand.read(spot(2, 0), HOST, 2);
     assert_eq!(bed.when(Read(2)), us(150));
-    assert_eq!(bed.when(Read(1)), us(2 * 950 + 3000 + 150));
+    assert_eq!(bed.when(Read(1 | BEHIND)), us(2 * 950 + 3000 + 150));
     let (collect, counts) = (Cause::Collect as usize, &bed.nand.counts);
     assert_eq!((counts.reads[collect], counts.programs[collect]), (2, 2));
     assert_eq!((counts.erases[collect], counts.reads[HOST as usize]), (1, 2));
@@ -268,4 +268,33 @@ fn a_block_is_erased_before_it_is_written() {
     assert_eq!(bed.when(Notice::Programmed(2, 0)), written);
     bed.until(Nanos::NEVER);
     assert_eq!(bed.nand.events.now(), written + us(3000));
+}
+
+#[test]
+fn who_waits_behind_collection_is_marked_and_timed() {
+    let mut bed = Bed::new(spec());
+    bed.nand.copy_back(spot(0, 0), spot(0, 1), Cause::Collect);
+    // Two reads behind it, one of its own plane and one of another, and one that is not the host's.
+    bed.nand.read(spot(0, 2), HOST, 1);
+    bed.nand.read(spot(0, 2), Cause::Partial, 2);
+    bed.nand.read(spot(1, 2), HOST, 3);
+    let copied = us(50 + 900);
+    let reads = bed.until(copied).waited_behind(copied)[0];
+    assert_eq!(reads, (1, us(950 - 150)), "less what it takes alone");
+    bed.until(copied + us(149));
+    let read = Notice::Read(1 | BEHIND);
+    assert!(!bed.seen.iter().any(|(notice, _)| *notice == read));
+    bed.until(copied + us(150));
+    assert!(bed.seen.contains(&(read, copied + us(150))), "{:?}", bed.seen);
+    assert!(bed.seen.iter().any(|(notice, _)| *notice == Notice::Read(3)), "its plane is free");
+    assert_eq!(bed.until(us(9_000)).waited_behind(us(9_000))[0], (1, copied));
+    // An erase is collection's, too; the plane is free of it when it has ended, not before.
+    bed.nand.erase(spot(0, 0), Cause::Wear);
+    bed.until(us(11_999)).program(spot(0, 4), HOST, 5);
+    bed.until(us(12_000)).program(spot(0, 5), HOST, 6);
+    bed.until(us(20_000));
+    let loaded = |notice| bed.seen.iter().find(|(n, _)| *n == notice).map(|(_, at)| *at);
+    assert_eq!(loaded(Notice::Loaded(5 | BEHIND)), Some(us(12_100)));
+    assert_eq!(loaded(Notice::Loaded(6)), Some(us(12_100 + 900 + 100)));
+    assert_eq!(bed.nand.waited_behind(us(20_000))[1], (1, us(1)));
 }

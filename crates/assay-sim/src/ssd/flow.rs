@@ -5,7 +5,7 @@ use super::readahead::Hit;
 use super::{FIRMWARE, LINK, Ssd, TIMER};
 use crate::events::Queue;
 use crate::ftl::Ftl;
-use crate::nand::{Cause, IN_CELLS, Notice};
+use crate::nand::{Cause, IN_CELLS, Notice, page_of};
 use assay_spec::{Bytes, Completion, Op, Request};
 use std::ops::Range;
 
@@ -67,6 +67,8 @@ impl<F: Ftl> Ssd<F> {
         self.firmware.push_back(number);
         if self.firmware.len() == 1 {
             self.nand.events.after(Queue::Firmware, FIRMWARE, self.command);
+        } else {
+            self.waits_for_firmware();
         }
     }
 
@@ -85,6 +87,7 @@ impl<F: Ftl> Ssd<F> {
         let Some(number) = self.firmware.pop_front() else { return };
         self.tell_command(number);
         if !self.firmware.is_empty() {
+            self.waited_for_firmware();
             self.nand.events.after(Queue::Firmware, FIRMWARE, self.command);
         }
         match self.requests[number as usize].request.op {
@@ -174,7 +177,7 @@ impl<F: Ftl> Ssd<F> {
     /// Sends for the pages of writes that there is room for, in order.
     fn send_for_writes(&mut self) {
         if self.saving > 0 && self.buffer.is_none() {
-            return;
+            return self.hold_back();
         }
         while let Some(number) = self.writes.front().copied() {
             let flight = &self.requests[number as usize];
@@ -194,10 +197,12 @@ impl<F: Ftl> Ssd<F> {
             for page in next..end {
                 if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
                     self.requests[number as usize].next = page;
+                    self.stall_for_slot();
                     // What waits for the rest of its stripe keeps a slot: it must not wait for
                     // ever.
                     return self.ftl.flush(&mut self.nand);
                 }
+                self.got_slot();
                 self.unprogrammed += 1;
                 self.transfer(Transfer { number, page });
             }
@@ -212,6 +217,7 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     pub(super) fn transfer(&mut self, transfer: Transfer) {
         if self.on_link.is_some() {
+            self.waits_for_link();
             return self.link.push_back(transfer);
         }
         self.begin_transfer(transfer);
@@ -242,6 +248,7 @@ impl<F: Ftl> Ssd<F> {
         let Some(done) = self.on_link.take() else { return };
         self.tell_transfer(done);
         if let Some(next) = self.link.pop_front() {
+            self.waited_for_link();
             self.begin_transfer(next);
         }
         let flight = &self.requests[done.number as usize];
@@ -297,7 +304,7 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     pub(super) fn noticed(&mut self, notice: Notice) {
         match notice {
-            Notice::Read(token) => self.page_read((token >> 32) as u32, token as u32),
+            Notice::Read(token) => self.page_read((token >> 32) as u32, page_of(token)),
             Notice::Loaded(token) => {
                 let number = (token >> 32) as u32;
                 if token & IN_CELLS == 0 && number < MAP {
@@ -312,13 +319,15 @@ impl<F: Ftl> Ssd<F> {
                     return self.send_for_writes();
                 }
                 self.unprogrammed -= 1;
+                self.frees_slot(token);
+                let page = page_of(token);
                 if let Some(buffer) = &mut self.buffer {
-                    buffer.release(plane, token as u32);
+                    buffer.release(plane, page);
                 }
                 if token & IN_CELLS != 0 && number != NO_REQUEST {
                     self.page_done(number);
                 }
-                while let Some(joined) = self.buffer.as_mut().and_then(|b| b.joined(token as u32)) {
+                while let Some(joined) = self.buffer.as_mut().and_then(|b| b.joined(page)) {
                     self.page_done(joined);
                 }
                 self.send_for_writes();

@@ -12,13 +12,15 @@ mod flow;
 mod observe;
 mod parked;
 mod readahead;
+mod stall;
+mod tell;
 
 use crate::drive::{Accept, Drive};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
 use crate::ftl::page::PageMap;
-use crate::nand::{Cause, Nand, Notice, Observer};
+use crate::nand::{Nand, Notice, Observer};
 use assay_spec::device::{BufferSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
@@ -26,6 +28,8 @@ pub(crate) use flow::MAP;
 use flow::{InFlight, Transfer};
 use parked::Parked;
 use readahead::ReadAhead;
+use stall::Stalls;
+pub use stall::{Moment, Stall};
 use std::collections::VecDeque;
 
 /// Event slots of what is not flash.
@@ -79,6 +83,9 @@ pub(crate) struct Ssd<F> {
     host_pages: u64,
     firmware_total: Nanos,
     link_total: Nanos,
+    stalls: Stalls,
+    /// Blocks erased before the last mark.
+    erased: u64,
 }
 
 /// Builds the drive of `spec`.
@@ -147,6 +154,8 @@ impl<F: Ftl> Ssd<F> {
             host_pages: 0,
             firmware_total: Nanos::ZERO,
             link_total: Nanos::ZERO,
+            stalls: Stalls::new(),
+            erased: 0,
         }
     }
 
@@ -237,37 +246,26 @@ impl<F: Ftl> Drive for Ssd<F> {
 
     fn check(&self) {
         self.ftl.check();
+        self.check_wear();
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
-        let counts = &self.nand.counts;
-        let sum = |per_cause: &[u64]| per_cause.iter().sum::<u64>() as f64;
-        let (array, channels) = self.nand.busy();
-        let mut counters: Vec<(String, f64)> = vec![
-            ("pages_read".to_owned(), sum(&counts.reads)),
-            ("pages_programmed".to_owned(), sum(&counts.programs)),
-            ("blocks_erased".to_owned(), sum(&counts.erases)),
-            ("array_busy_ns".to_owned(), array.0 as f64),
-            ("channel_busy_ns".to_owned(), channels.0 as f64),
-            ("link_busy_ns".to_owned(), self.link_total.0 as f64),
-            ("firmware_busy_ns".to_owned(), self.firmware_total.0 as f64),
-        ];
-        if self.host_pages > 0 {
-            let host = self.host_pages as f64;
-            counters.push(("wa".to_owned(), counts.programmed() as f64 / host));
-            for (cause, word) in Cause::ALL {
-                let programs = counts.programs[cause as usize];
-                if programs > 0 {
-                    counters.push((format!("wa_{word}"), programs as f64 / host));
-                }
-            }
-        }
-        counters.extend(self.ftl.counters());
-        counters
+        self.numbers()
+    }
+
+    fn time_waits(&mut self) {
+        self.stalls.are_timed = true;
+        self.mark_stalls();
+    }
+
+    fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
+        vec![Some(self.moment(now))]
     }
 
     fn mark(&mut self) {
+        self.erased += self.nand.counts.erases.iter().sum::<u64>();
         self.nand.mark();
+        self.mark_stalls();
         self.ftl.mark();
         (self.link_total, self.firmware_total) = (Nanos::ZERO, Nanos::ZERO);
         self.host_pages = 0;

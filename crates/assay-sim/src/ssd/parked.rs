@@ -31,6 +31,9 @@ impl Parked {
 
 impl<F: Ftl> Ssd<F> {
     pub(super) fn park(&mut self, parked: Parked) {
+        if !matches!(parked, Parked::Page(..)) {
+            self.waits_for_saving();
+        }
         self.parked.push_back(parked);
     }
 
@@ -52,12 +55,23 @@ impl<F: Ftl> Ssd<F> {
         true
     }
 
+    /// Pages in the buffer that wait.
+    pub(super) fn parked_pages(&self) -> u64 {
+        self.parked.iter().filter(|p| matches!(p, Parked::Page(..))).count() as u64
+    }
+
     /// The map is saved, if nothing is left of it: what waited goes on, until it is due again.
     #[cold]
     pub(super) fn unpark(&mut self) {
+        if self.saving == 0 {
+            self.map_is_saved();
+        }
         while self.saving == 0
             && let Some(parked) = self.parked.pop_front()
         {
+            if !matches!(parked, Parked::Page(..)) {
+                self.waited_for_saving();
+            }
             match parked {
                 Parked::Page(transfer, is_part) => {
                     self.tell_resumed(Some(transfer.page));

@@ -1,5 +1,7 @@
 //! What a host sees of a drive's buffer, its switch, and its saved map: to the nanosecond.
 
+mod stalls;
+
 use super::build;
 use crate::drive::Drive;
 use assay_spec::catalog::{DEVICES, find};
@@ -16,6 +18,14 @@ const PROGRAM: Nanos = Nanos(900_000);
 
 /// The drive `ssd-m` as this changes it, with programs that all take as long.
 fn drive(change: impl FnOnce(&mut DeviceSpec)) -> (Box<dyn Drive + Send>, Nanos) {
+    drive_that_is(true, change)
+}
+
+/// The same, with everything written once or nothing.
+fn drive_that_is(
+    filled: bool,
+    change: impl FnOnce(&mut DeviceSpec),
+) -> (Box<dyn Drive + Send>, Nanos) {
     let bundled = find(DEVICES, "ssd-m").unwrap();
     let source = Source { file: bundled.file, text: bundled.text };
     let mut device = DeviceSpec::parse(source).unwrap();
@@ -31,7 +41,9 @@ fn drive(change: impl FnOnce(&mut DeviceSpec)) -> (Box<dyn Drive + Send>, Nanos)
     change(&mut device);
     let transfer = Bytes(PAGE).time_at(device.link.rate);
     let ssd = *ssd_of(&mut device);
-    (build(&ssd, device.link, device.capacity, true), transfer)
+    let mut drive = build(&ssd, device.link, device.capacity, filled);
+    drive.time_waits();
+    (drive, transfer)
 }
 
 fn ssd_of(device: &mut DeviceSpec) -> &mut SsdSpec {

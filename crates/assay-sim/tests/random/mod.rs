@@ -5,7 +5,7 @@
 
 #![allow(dead_code)]
 
-use assay_sim::{Accept, Checker, Drive, build};
+use assay_sim::{Accept, Checker, Drive, Stall, build};
 use assay_spec::device::*;
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
@@ -232,13 +232,36 @@ fn run(
         let at = drive.next_event().expect("everything ends");
         drive.advance(at, &mut done);
     }
+    while let Some(at) = drive.next_event() {
+        drive.advance(at, &mut done);
+        now = at;
+    }
     drive.check();
+    check_told(drive, now);
     let in_order = done.windows(2).all(|pair| pair[0].at <= pair[1].at);
     assert!(in_order, "completions come in the order of time");
     let mut tags: Vec<u32> = done.iter().map(|c| c.tag).collect();
     tags.sort_unstable();
     assert!(tags.iter().copied().eq(0..requests.len() as u32), "every request ends once");
     done
+}
+
+/// A drive that has nothing more to do: nobody waits any longer, and the bins hold all blocks.
+fn check_told(drive: &dyn Drive, now: Nanos) {
+    let later = now + Nanos::from_secs(3);
+    assert_eq!(drive.moments(now), drive.moments(later), "a wait has not ended");
+    let moments = drive.moments(now);
+    let [Some(moment)] = moments[..] else { panic!("one drive: {moments:?}") };
+    let counters = drive.counters();
+    let told = |name: &str| counters.iter().find(|(n, _)| n == name).expect("it is told").1;
+    assert_eq!(told("free_blocks"), moment.free_blocks as f64);
+    for ((_, word), time) in Stall::ALL.iter().zip(moment.stalled) {
+        assert_eq!(told(&format!("stall_{word}_ns")), time.0 as f64);
+        assert!(time < later * 10_000, "{word} has waited {time}");
+    }
+    let bins = counters.iter().filter(|(name, _)| name.starts_with("erases_bin_"));
+    let bins = bins.filter(|(name, _)| !name.ends_with("width")).map(|(_, blocks)| *blocks);
+    assert!(bins.sum::<f64>() >= moment.free_blocks as f64);
 }
 
 /// Draws a drive and its work, and runs it under the checker, and again unobserved in other steps:
@@ -248,9 +271,13 @@ pub fn random_drive(mut d: Draw<'_>) {
     let DeviceKind::Ssd(ssd) = &spec.kind else { return };
     let requests = requests(&mut d, &spec);
     let mut drive = build(&spec, false);
+    drive.time_waits();
     drive.observe(Box::new(Checker::new(&ssd.nand, (spec.capacity.0 / ssd.nand.page.0) as u32)));
     let checked = run(&mut *drive, &requests, Nanos::ZERO, 40);
-    let strided = run(&mut *build(&spec, false), &requests, Nanos(d.below(300_000)), 1000);
+    let mut other = build(&spec, false);
+    other.time_waits();
+    let strided = run(&mut *other, &requests, Nanos(d.below(300_000)), 1000);
     let differs = checked.iter().zip(&strided).find(|(a, b)| a != b);
     assert_eq!(differs, None, "unobserved, and advanced otherwise");
+    assert_eq!(drive.counters(), other.counters(), "and told");
 }

@@ -5,7 +5,7 @@ use crate::load::Run;
 use crate::metric;
 use crate::report::escape;
 use assay_spec::record::CellRecord;
-use assay_spec::units::three_digits;
+use assay_spec::units::{human_time, three_digits};
 
 /// A list with a line for each target that tells anything of itself; empty if none does.
 pub fn lines(run: &Run, told: &[Series]) -> String {
@@ -41,6 +41,7 @@ fn words(cell: &CellRecord) -> Vec<String> {
     let mut all: Vec<String> = amplification(cell).into_iter().collect();
     all.extend(counts(cell));
     all.extend(busy(cell));
+    all.extend(stalls(cell));
     all
 }
 
@@ -96,6 +97,30 @@ fn busy(cell: &CellRecord) -> Vec<String> {
     all
 }
 
+/// What requests waited for, and for how long in all.
+const STALLS: [(&str, &str); 7] = [
+    ("stall_buffer_ns", "room in the buffer"),
+    ("stall_buffer_collect_ns", "room in the buffer behind collection"),
+    ("stall_buffer_map_ns", "room in the buffer behind the map"),
+    ("stall_map_ns", "the map"),
+    ("stall_read_collect_ns", "collection before reads"),
+    ("stall_write_collect_ns", "collection before writes"),
+    ("stall_firmware_ns", "the processor"),
+];
+
+/// The waits that make up a hundredth of the time or more, the longest first.
+fn stalls(cell: &CellRecord) -> Option<String> {
+    let elapsed = of(cell, "elapsed").filter(|v| *v > 0.0)?;
+    let long = |(name, word): &(&str, &'static str)| {
+        Some((of(cell, name).filter(|v| *v >= elapsed / 100.0)?, *word))
+    };
+    let mut all: Vec<(f64, &str)> = STALLS.iter().filter_map(long).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let said = all.iter().map(|(ns, word)| format!("{word} {}", human_time(*ns)));
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| format!("waits added up: {}", said.join(", ")))
+}
+
 /// Two significant digits are enough to see a bottleneck.
 fn brief(v: f64) -> String {
     match v {
@@ -123,6 +148,10 @@ mod tests {
             "write amplification 3.50 (the host 1.00, collecting and merging 2.50)",
             "12\u{a0}planes",
         ];
+        assert_eq!(words(&cell), expected);
+        let told = [("stall_map_ns", 9.0), ("stall_buffer_ns", 30.0), ("stall_firmware_ns", 250.0)];
+        cell.repeats[0].device = told.map(|(n, v)| (n.to_owned(), v)).to_vec();
+        let expected = ["waits added up: the processor 250 ns, room in the buffer 30.0 ns"];
         assert_eq!(words(&cell), expected);
         cell.repeats[0].device.clear();
         assert_eq!(words(&cell), [""; 0]);

@@ -54,6 +54,8 @@ pub(crate) struct Hybrid {
     in_a_row: u32,
     /// Where the last write ended.
     last_end: u32,
+    /// By block: how often it was erased.
+    erases: Vec<u32>,
     merges: [u64; 3],
 }
 
@@ -130,6 +132,7 @@ impl Hybrid {
             stream_after: spec.stream_after,
             in_a_row: 0,
             last_end: NONE,
+            erases: vec![0; (nand.planes() * nand.blocks_per_plane) as usize],
             merges: [0; 3],
         }
     }
@@ -144,6 +147,7 @@ impl Hybrid {
         for offset in 0..self.shape.width {
             let first = self.shape.spot(Place { superblock, offset }, block, 0);
             nand.erase(first, Cause::Collect);
+            self.erases[(first.page / self.shape.pages_per_block) as usize] += 1;
         }
         self.free[(superblock % self.shape.groups) as usize].push_back(block);
     }
@@ -405,7 +409,21 @@ impl Ftl for Hybrid {
             free.iter().for_each(|block| claim(group as u32, *block));
         }
         assert!(used.iter().flatten().all(|u| *u), "a superblock is lost");
+        let logs: usize = self.logs.iter().map(|log| log.blocks.len()).sum();
+        let data = self.data.iter().filter(|block| **block != NONE).count();
+        let in_use = (data + logs + usize::from(self.stream.is_some())) as u64;
+        let all = self.erases.len() as u64;
+        assert_eq!(self.free_blocks() + in_use * u64::from(self.shape.width), all, "free blocks");
         assert!(self.logs.len() <= self.log_limit, "more logs than there are");
+    }
+
+    fn erases(&self) -> &[u32] {
+        &self.erases
+    }
+
+    fn free_blocks(&self) -> u64 {
+        let superblocks: usize = self.free.iter().map(VecDeque::len).sum();
+        superblocks as u64 * u64::from(self.shape.width)
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

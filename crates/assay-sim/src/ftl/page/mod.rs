@@ -403,15 +403,16 @@ impl Ftl for PageMap {
         self.check_room();
     }
 
+    fn erases(&self) -> &[u32] {
+        &self.tables.blocks.erases
+    }
+
+    fn free_blocks(&self) -> u64 {
+        self.planes.iter().map(|p| p.free.len() as u64).sum()
+    }
+
     fn counters(&self) -> Vec<(String, f64)> {
-        let free: usize = self.planes.iter().map(|p| p.free.len()).sum();
-        let erases = || self.tables.blocks.erases.iter().copied();
-        vec![
-            ("free_blocks".to_owned(), free as f64),
-            ("erases_min".to_owned(), f64::from(erases().min().unwrap_or(0))),
-            ("erases_max".to_owned(), f64::from(erases().max().unwrap_or(0))),
-            ("urgent_collections".to_owned(), self.tables.urgent as f64),
-        ]
+        vec![("urgent_collections".to_owned(), self.tables.urgent as f64)]
     }
 
     fn mark(&mut self) {
@@ -436,6 +437,7 @@ impl PageMap {
     }
 
     fn check_planes(&self) {
+        let mut free = 0;
         for plane in &self.planes {
             let blocks = self.tables.blocks.range(plane.index);
             let mut states = vec!["closed"; blocks.len()];
@@ -449,8 +451,11 @@ impl PageMap {
             }
             for (block, state) in blocks.zip(states) {
                 self.check_block(block as u32, state, plane);
+                let is_open = [plane.host.block, plane.collect.block].contains(&(block as u32));
+                free += u64::from(self.tables.blocks.closed[block] == 0 && !is_open);
             }
         }
+        assert_eq!(self.free_blocks(), free, "blocks that are neither open nor closed");
     }
 
     fn check_block(&self, block: u32, state: &str, plane: &Plane) {

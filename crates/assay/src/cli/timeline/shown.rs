@@ -71,6 +71,7 @@ impl Shown<'_> {
             human_time(answered.0 as f64)
         )];
         notes.push(format!("Their time: {}", self.where_time_went()));
+        notes.extend(self.blocks());
         let later = (done - answered).0 as f64;
         if later > 0.0 {
             notes.push(format!(
@@ -80,6 +81,20 @@ impl Shown<'_> {
             ));
         }
         notes
+    }
+
+    /// What a flash drive tells of its blocks when all is done.
+    fn blocks(&self) -> Option<String> {
+        let told = |name: &str| {
+            let found = self.timeline.counters.iter().find(|(n, _)| n == name);
+            found.map(|(_, value)| *value)
+        };
+        let (free, least, most) = (told("free_blocks")?, told("erases_min")?, told("erases_max")?);
+        let (median, erased) = (told("erases_median")?, told("blocks_erased")?);
+        Some(format!(
+            "Then {free} blocks are free; {erased} were erased meanwhile, each {least} to {most} \
+             times so far, half of them {median} at most"
+        ))
     }
 
     /// The time of all requests by what it was spent on, in shares.

@@ -1,0 +1,207 @@
+//! How long requests wait inside a drive, by cause.
+
+use super::Ssd;
+use crate::ftl::Ftl;
+use crate::nand::BEHIND;
+use crate::waits::Waits;
+use assay_spec::Nanos;
+use std::array;
+
+/// Why a request waits, as far as the model can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stall {
+    /// A request, while the firmware is at work on an earlier one.
+    Firmware,
+    /// A page's share of a request, while the link has another.
+    Link,
+    /// The next page of the first write, while the buffer has no slot.
+    Buffer,
+    /// The same, where the slot that came free was a page's that had found collection before it on
+    /// its plane.
+    BufferCollect,
+    /// The same, where all slots were held by pages that wait for the map to be saved.
+    BufferMap,
+    /// A read or trim of what was written since the map began to be saved; without a buffer the
+    /// first write.
+    Map,
+    /// A page read for the host that found collection before it on its plane, beyond the time it
+    /// takes alone.
+    ReadCollect,
+    /// A page on its way to its register, likewise; only where the host waits for that.
+    WriteCollect,
+}
+
+impl Stall {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+    /// All, with the words for them.
+    pub const ALL: [(Stall, &str); Stall::COUNT] = [
+        (Stall::Firmware, "firmware"),
+        (Stall::Link, "link"),
+        (Stall::Buffer, "buffer"),
+        (Stall::BufferCollect, "buffer_collect"),
+        (Stall::BufferMap, "buffer_map"),
+        (Stall::Map, "map"),
+        (Stall::ReadCollect, "read_collect"),
+        (Stall::WriteCollect, "write_collect"),
+    ];
+}
+
+/// What a flash drive tells of one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Erased blocks that nothing is written to yet.
+    pub free_blocks: u64,
+    /// The time waited since the last mark, by [`Stall`].
+    pub stalled: [Nanos; Stall::COUNT],
+}
+
+/// The waits of a drive that its flash does not know of.
+#[derive(Clone, Debug)]
+pub(super) struct Stalls {
+    /// Whether anybody wants to know.
+    pub(super) are_timed: bool,
+    firmware: Waits,
+    link: Waits,
+    map: Waits,
+    /// Whether writes are held back because there is no buffer while the map is saved.
+    is_held_back: bool,
+    /// Since when the first write has no slot, [`Nanos::NEVER`] if it does not wait for one; and
+    /// whether it waits for the map.
+    no_slot: Nanos,
+    waits_for_map: bool,
+    /// Whether the last page that came into the cells had collection before it.
+    was_behind: bool,
+    /// Waits for a slot that have ended: the flash's, collection's, the map's; number and time.
+    slots: [(u64, Nanos); 3],
+}
+
+impl Stalls {
+    /// Nobody waits.
+    pub(super) fn new() -> Stalls {
+        Stalls {
+            are_timed: false,
+            firmware: Waits::default(),
+            link: Waits::default(),
+            map: Waits::default(),
+            is_held_back: false,
+            no_slot: Nanos::NEVER,
+            waits_for_map: false,
+            was_behind: false,
+            slots: Default::default(),
+        }
+    }
+}
+
+/// A wait begins or ends, if anybody wants to know.
+macro_rules! wait {
+    ($name:ident, $waits:ident, $happens:ident) => {
+        #[inline]
+        pub(super) fn $name(&mut self) {
+            if self.stalls.are_timed {
+                self.stalls.$waits.$happens(self.nand.events.now());
+            }
+        }
+    };
+}
+
+impl<F: Ftl> Ssd<F> {
+    wait!(waits_for_firmware, firmware, begin);
+    wait!(waited_for_firmware, firmware, end);
+    wait!(waits_for_link, link, begin);
+    wait!(waited_for_link, link, end);
+    wait!(waits_for_saving, map, begin);
+    wait!(waited_for_saving, map, end);
+
+    /// A page with this token has come into the cells.
+    #[inline]
+    pub(super) fn frees_slot(&mut self, token: u64) {
+        if self.stalls.are_timed {
+            self.stalls.was_behind = token & BEHIND != 0;
+        }
+    }
+
+    /// There is no slot for the next page to be sent for.
+    #[inline]
+    pub(super) fn stall_for_slot(&mut self) {
+        if !self.stalls.are_timed {
+            return;
+        }
+        self.stalls.no_slot = self.stalls.no_slot.min(self.nand.events.now());
+    }
+
+    /// There is one.
+    #[inline]
+    pub(super) fn got_slot(&mut self) {
+        if self.stalls.no_slot == Nanos::NEVER {
+            return;
+        }
+        let since = std::mem::replace(&mut self.stalls.no_slot, Nanos::NEVER);
+        let cause = match std::mem::take(&mut self.stalls.waits_for_map) {
+            true => 2,
+            false => usize::from(self.stalls.was_behind),
+        };
+        let (count, time) = &mut self.stalls.slots[cause];
+        *count += 1;
+        *time += self.nand.events.now() - since;
+    }
+
+    /// Without a buffer, what is written while the map is saved waits in front of the drive.
+    #[cold]
+    pub(super) fn hold_back(&mut self) {
+        if !self.stalls.is_held_back && !self.writes.is_empty() {
+            self.stalls.is_held_back = true;
+            self.waits_for_saving();
+        }
+    }
+
+    /// The map is saved: what was held back goes on, and whoever waits for a slot knows why.
+    #[cold]
+    pub(super) fn map_is_saved(&mut self) {
+        if std::mem::take(&mut self.stalls.is_held_back) {
+            self.waited_for_saving();
+        }
+        let all_wait = self.parked_pages() == self.unprogrammed;
+        self.stalls.waits_for_map |= all_wait && self.stalls.no_slot != Nanos::NEVER;
+    }
+
+    /// How many wait for the firmware, the link, and the map.
+    fn waiting(&self) -> [usize; 3] {
+        let map = self.parked.len() - self.parked_pages() as usize;
+        let held_back = usize::from(self.stalls.is_held_back);
+        [self.firmware.len().saturating_sub(1), self.link.len(), map + held_back]
+    }
+
+    /// Number and time of the waits of each cause until `now`.
+    pub(super) fn stalled(&self, now: Nanos) -> [(u64, Nanos); Stall::COUNT] {
+        let of = |waits: &Waits, open| (waits.count(), waits.total(now, open));
+        let [reads, writes] = self.nand.waited_behind(now);
+        let [firmware, link, map] = self.waiting();
+        let waits_for_flash = self.buffer.is_none() || !self.write_back;
+        let [flash, collect, saved] = self.stalls.slots;
+        array::from_fn(|cause| match Stall::ALL[cause].0 {
+            Stall::Firmware => of(&self.stalls.firmware, firmware),
+            Stall::Link => of(&self.stalls.link, link),
+            Stall::Buffer => flash,
+            Stall::BufferCollect => collect,
+            Stall::BufferMap => saved,
+            Stall::Map => of(&self.stalls.map, map),
+            Stall::ReadCollect => reads,
+            Stall::WriteCollect if waits_for_flash => writes,
+            Stall::WriteCollect => (0, Nanos::ZERO),
+        })
+    }
+
+    /// Starts counting afresh.
+    pub(super) fn mark_stalls(&mut self) {
+        let (now, open) = (self.nand.events.now(), self.waiting());
+        let stalls = &mut self.stalls;
+        let all = [&mut stalls.firmware, &mut stalls.link, &mut stalls.map];
+        all.into_iter().zip(open).for_each(|(waits, open)| waits.mark(now, open));
+        stalls.slots = Default::default();
+        if stalls.no_slot != Nanos::NEVER {
+            stalls.no_slot = now;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The numbers that a drive tells of itself.
+
+use super::Ssd;
+use super::stall::{Moment, Stall};
+use crate::ftl::Ftl;
+use crate::nand::Cause;
+use assay_spec::Nanos;
+
+/// Bins of the wear histogram, at most.
+const BINS: u32 = 8;
+
+impl<F: Ftl> Ssd<F> {
+    /// Everything counted since the last mark, and how worn the blocks are.
+    pub(super) fn numbers(&self) -> Vec<(String, f64)> {
+        let counts = &self.nand.counts;
+        let sum = |per_cause: &[u64]| per_cause.iter().sum::<u64>() as f64;
+        let (array, channels) = self.nand.busy();
+        let mut all: Vec<(String, f64)> = vec![
+            ("pages_read".to_owned(), sum(&counts.reads)),
+            ("pages_programmed".to_owned(), sum(&counts.programs)),
+            ("blocks_erased".to_owned(), sum(&counts.erases)),
+            ("array_busy_ns".to_owned(), array.0 as f64),
+            ("channel_busy_ns".to_owned(), channels.0 as f64),
+            ("link_busy_ns".to_owned(), self.link_total.0 as f64),
+            ("firmware_busy_ns".to_owned(), self.firmware_total.0 as f64),
+        ];
+        if self.host_pages > 0 {
+            let host = self.host_pages as f64;
+            all.push(("wa".to_owned(), counts.programmed() as f64 / host));
+            for (cause, word) in Cause::ALL {
+                let programs = counts.programs[cause as usize];
+                if programs > 0 {
+                    all.push((format!("wa_{word}"), programs as f64 / host));
+                }
+            }
+        }
+        all.push(("free_blocks".to_owned(), self.ftl.free_blocks() as f64));
+        all.extend(wear(self.ftl.erases()));
+        let stalled = self.stalled(self.nand.events.now());
+        let timed = Stall::ALL.iter().zip(stalled).filter(|_| self.stalls.are_timed);
+        for ((_, word), (count, time)) in timed {
+            all.push((format!("stall_{word}"), count as f64));
+            all.push((format!("stall_{word}_ns"), time.0 as f64));
+        }
+        all.extend(self.ftl.counters());
+        all
+    }
+
+    /// What it tells of `now`.
+    pub(super) fn moment(&self, now: Nanos) -> Moment {
+        let stalled = self.stalled(now).map(|(_, time)| time);
+        Moment { free_blocks: self.ftl.free_blocks(), stalled }
+    }
+
+    /// Panics unless every erase there was is one of some block.
+    pub(super) fn check_wear(&self) {
+        let of_blocks: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
+        let all = self.erased + self.nand.counts.erases.iter().sum::<u64>();
+        assert_eq!(of_blocks, all, "erases of all blocks");
+    }
+}
+
+/// How often each block has been erased since the drive was made: extremes, quartiles, the sum, and
+/// blocks in bins of equal width from the least worn one on.
+fn wear(erases: &[u32]) -> Vec<(String, f64)> {
+    let mut sorted = erases.to_vec();
+    sorted.sort_unstable();
+    // The nearest rank: the smallest number that so many quarters of the blocks do not exceed.
+    let quartile = |quarters: usize| sorted[(quarters * sorted.len()).div_ceil(4).max(1) - 1];
+    let (least, most) = (quartile(0), quartile(4));
+    let width = (most - least + 1).div_ceil(BINS);
+    let mut bins = vec![0_u32; ((most - least) / width + 1) as usize];
+    sorted.iter().for_each(|n| bins[((n - least) / width) as usize] += 1);
+    let mut all: Vec<(String, f64)> = vec![
+        ("erases".to_owned(), sorted.iter().map(|n| f64::from(*n)).sum()),
+        ("erases_min".to_owned(), f64::from(least)),
+        ("erases_q1".to_owned(), f64::from(quartile(1))),
+        ("erases_median".to_owned(), f64::from(quartile(2))),
+        ("erases_q3".to_owned(), f64::from(quartile(3))),
+        ("erases_max".to_owned(), f64::from(most)),
+        ("erases_bin_width".to_owned(), f64::from(width)),
+    ];
+    let bins = bins.into_iter().enumerate();
+    all.extend(bins.map(|(bin, blocks)| (format!("erases_bin_{}", bin + 1), f64::from(blocks))));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(erases: &[u32]) -> Vec<(String, u32)> {
+        wear(erases).into_iter().map(|(name, value)| (name, value as u32)).collect()
+    }
+
+    #[test]
+    fn a_histogram_by_hand() {
+        let all = told(&[7, 3, 3, 12, 5, 3, 4, 22]);
+        let of = |name: &str| all.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+        // Sorted 3 3 3 4 5 7 12 22: ranks 2, 4 and 6 of 8.
+        let named = ["erases_min", "erases_q1", "erases_median", "erases_q3", "erases_max"];
+        assert_eq!(named.map(of), [Some(3), Some(3), Some(4), Some(7), Some(22)]);
+        assert_eq!((of("erases"), of("erases_bin_width")), (Some(59), Some(3)));
+        // 3–5, 6–8, 9–11, 12–14, 15–17, 18–20, 21–23.
+        let bins: Vec<u32> = all.iter().skip(7).map(|(_, blocks)| *blocks).collect();
+        assert_eq!(bins, [5, 1, 0, 1, 0, 0, 1]);
+        let fresh = told(&[0; 9]);
+        assert_eq!(fresh.last(), Some(&("erases_bin_1".to_owned(), 9)));
+        assert_eq!(fresh.iter().filter(|(name, _)| name.starts_with("erases_bin_")).count(), 2);
+    }
+}
