@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// DRAM that acknowledges writes and hands them to the flash at once. A page keeps its slot until
-/// its data is in the cells.
+/// DRAM that acknowledges writes and hands them to the flash, at once unless `lazy.rs` keeps them.
+/// A page keeps its slot until its data is in the cells.
 pub(crate) struct WriteBuffer {
     free: usize,
     /// Per plane, in the order of writing: the pages on their way.
@@ -30,6 +30,11 @@ impl WriteBuffer {
         let has_room = self.free > 0;
         self.free -= usize::from(has_room);
         has_room
+    }
+
+    /// Slots that are free.
+    pub(crate) fn free(&self) -> usize {
+        self.free
     }
 
     /// The page that a slot was taken for goes to `plane`.

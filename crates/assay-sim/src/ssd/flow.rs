@@ -2,7 +2,7 @@
 
 use super::parked::Parked;
 use super::readahead::Hit;
-use super::{FIRMWARE, LINK, Ssd, TIMER};
+use super::{FIRMWARE, LINK, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::nand::{Cause, IN_CELLS, Notice, page_of};
@@ -133,7 +133,8 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     pub(super) fn fetch(&mut self, transfer: Transfer) {
         let Transfer { number, page } = transfer;
-        let is_there = self.is_buffered(page)
+        let is_there = self.reads_waiting(transfer)
+            || self.is_buffered(page)
             || !self.ftl.read(&mut self.nand, page, Cause::Host, token(number, page));
         if is_there {
             self.transfer(transfer);
@@ -150,7 +151,8 @@ impl<F: Ftl> Ssd<F> {
             return;
         }
         let missing = ahead.missing(from, self.logical);
-        if self.parked.iter().any(|p| p.is_in(&missing)) {
+        let waits = self.lazy.as_ref().is_some_and(|lazy| lazy.is_any_in(&missing));
+        if waits || self.parked.iter().any(|p| p.is_in(&missing)) {
             return;
         }
         for page in missing {
@@ -175,7 +177,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Sends for the pages of writes that there is room for, in order.
-    fn send_for_writes(&mut self) {
+    pub(super) fn send_for_writes(&mut self) {
         if self.saving > 0 && self.buffer.is_none() {
             return self.hold_back();
         }
@@ -186,6 +188,7 @@ impl<F: Ftl> Ssd<F> {
                 if self.saving > 0 {
                     return;
                 }
+                self.give_all();
                 self.ftl.flush(&mut self.nand);
                 if self.unprogrammed > 0 {
                     return;
@@ -195,6 +198,10 @@ impl<F: Ftl> Ssd<F> {
                 continue;
             }
             for page in next..end {
+                if self.replaces(page) {
+                    self.send_for(Transfer { number, page });
+                    continue;
+                }
                 if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
                     self.requests[number as usize].next = page;
                     self.stall_for_slot();
@@ -202,15 +209,20 @@ impl<F: Ftl> Ssd<F> {
                     // ever.
                     return self.ftl.flush(&mut self.nand);
                 }
-                self.got_slot();
                 self.unprogrammed += 1;
-                self.transfer(Transfer { number, page });
+                self.send_for(Transfer { number, page });
             }
             self.writes.pop_front();
             if empty {
                 self.complete(number);
             }
         }
+    }
+
+    #[inline]
+    fn send_for(&mut self, transfer: Transfer) {
+        self.got_slot();
+        self.transfer(transfer);
     }
 
     /// A page's share asks for the link.
@@ -262,6 +274,7 @@ impl<F: Ftl> Ssd<F> {
         let request = &self.requests[done.number as usize];
         let is_part = !request.whole && self.share(&request.request, done.page) < self.page;
         match self.saving > 0 && self.buffer.is_some() {
+            _ if self.lazy.is_some() => self.keep(done),
             true => {
                 // Written back, the request is answered, and its number may be another's by then.
                 let number = if self.write_back { NO_REQUEST } else { done.number };
@@ -278,7 +291,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn write(&mut self, transfer: Transfer) {
         let Transfer { number, page } = transfer;
         let run = match number {
-            NO_REQUEST => page..page + 1,
+            NO_REQUEST => self.run_of(page),
             _ => self.requests[number as usize].pages.clone(),
         };
         // Written back, the request is answered without the flash; only the slot waits for it.
@@ -374,24 +387,8 @@ impl<F: Ftl> Ssd<F> {
         let tag = self.requests[number as usize].request.tag;
         self.free.push(number);
         self.done.push(Completion { tag, at: self.nand.events.now(), error: 0 });
-        if let Some(after) = self.background_after.filter(|_| self.in_flight() == 0) {
-            self.nand.events.after(Queue::Timer, TIMER, after);
+        if let Some(after) = self.idle_after.filter(|_| self.in_flight() == 0) {
+            self.leave_alone(after);
         }
-    }
-
-    pub(super) fn trim(&mut self, number: u32) {
-        // Only pages covered as a whole lose their content.
-        let request = self.requests[number as usize].request;
-        let first = request.offset.0.div_ceil(self.page.0) as u32;
-        let end = (request.end().0 / self.page.0) as u32;
-        (first..end).for_each(|page| self.ftl.trim(page));
-    }
-
-    /// Nothing has been asked for a while: one piece of work for each idle plane, and again when
-    /// the flash has done it.
-    pub(super) fn work_in_background(&mut self) {
-        self.nand.events.cancel(Queue::Timer);
-        self.tell_resumed(None);
-        self.is_working = self.ftl.background(&mut self.nand) || !self.nand.is_idle();
     }
 }

@@ -9,6 +9,8 @@
 
 mod buffer;
 mod flow;
+mod idle;
+mod lazy;
 mod observe;
 mod parked;
 mod readahead;
@@ -21,11 +23,12 @@ use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
 use crate::ftl::page::PageMap;
 use crate::nand::{Nand, Notice, Observer};
-use assay_spec::device::{BufferSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
+use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
 pub(crate) use flow::MAP;
 use flow::{InFlight, Transfer};
+use lazy::Lazy;
 use parked::Parked;
 use readahead::ReadAhead;
 use stall::Stalls;
@@ -57,7 +60,12 @@ pub(crate) struct Ssd<F> {
     write_back: bool,
     /// A read is answered from it.
     reads_buffer: bool,
+    /// What waits in the buffer, if it keeps pages.
+    lazy: Option<Lazy>,
+    slots: u64,
     readahead: Option<ReadAhead>,
+    /// How long nothing must be asked for before something is done about it.
+    idle_after: Option<Nanos>,
     background_after: Option<Nanos>,
 
     /// Requests by number, and the numbers that are free.
@@ -111,7 +119,21 @@ pub(crate) fn build(
 impl<F: Ftl> Ssd<F> {
     fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity: Bytes) -> Ssd<F> {
         let page = spec.nand.page;
-        let slots = |size: Bytes| (size.0 / page.0).max(1) as usize;
+        let slots = match spec.buffer {
+            BufferSpec::Registers => 0,
+            BufferSpec::Dram { size, .. } => (size.0 / page.0).max(1) as usize,
+        };
+        let lazy = match spec.buffer {
+            BufferSpec::Dram { write_back: true, flush: FlushSpec::Lazy(lazy), .. } => {
+                Some(Lazy::new(lazy, page, slots))
+            }
+            _ => None,
+        };
+        let background_after = match spec.ftl {
+            FtlSpec::Page(map) => map.collection.background.map(|b| b.after),
+            FtlSpec::Hybrid(_) => None,
+        };
+        let idle = lazy.as_ref().and_then(Lazy::idle);
         Ssd {
             ftl,
             nand: Nand::new(&spec.nand, FLASH),
@@ -123,22 +145,17 @@ impl<F: Ftl> Ssd<F> {
             command: link.command,
             rate: link.rate,
             page_time: page.time_at(link.rate),
-            buffer: match spec.buffer {
-                BufferSpec::Registers => None,
-                BufferSpec::Dram { size, .. } => {
-                    Some(WriteBuffer::new(slots(size), spec.nand.planes()))
-                }
-            },
+            buffer: (slots > 0).then(|| WriteBuffer::new(slots, spec.nand.planes())),
+            lazy,
+            slots: slots as u64,
             write_back: matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. }),
             reads_buffer: matches!(
                 spec.buffer,
                 BufferSpec::Dram { reads: ReadBuffered::FromBuffer, .. }
             ),
             readahead: spec.readahead.map(|r| ReadAhead::new(r, page)),
-            background_after: match spec.ftl {
-                FtlSpec::Page(map) => map.collection.background.map(|b| b.after),
-                FtlSpec::Hybrid(_) => None,
-            },
+            idle_after: background_after.into_iter().chain(idle).min(),
+            background_after,
             requests: Vec::new(),
             free: Vec::new(),
             firmware: VecDeque::new(),
@@ -181,7 +198,7 @@ impl<F: Ftl> Ssd<F> {
         match queue {
             Queue::Firmware => self.decoded(),
             Queue::Link => self.transferred(),
-            Queue::Timer => self.work_in_background(),
+            Queue::Timer => self.is_left_alone(),
             _ => {
                 self.nand.happen(queue, slot, &mut self.notices);
                 // What a notice leads to is asked for, and gives no notice before its time.
@@ -247,6 +264,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     fn check(&self) {
         self.ftl.check();
         self.check_wear();
+        self.check_slots();
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

@@ -84,6 +84,16 @@ impl<F: Ftl> Ssd<F> {
                 }
             }
         }
+        self.give();
+    }
+
+    pub(super) fn trim(&mut self, number: u32) {
+        // Only pages covered as a whole lose their content.
+        let request = self.requests[number as usize].request;
+        let first = request.offset.0.div_ceil(self.page.0) as u32;
+        let end = (request.end().0 / self.page.0) as u32;
+        (first..end).for_each(|page| self.ftl.trim(page));
+        self.drop_waiting(first..end);
     }
 
     /// A page, or a part of one, that the host has sent is given to the flash.

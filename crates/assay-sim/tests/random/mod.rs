@@ -5,7 +5,8 @@
 
 #![allow(dead_code)]
 
-use assay_sim::{Accept, Checker, Drive, Stall, build};
+use assay_sim::{Accept, Activity, Asked, Cause, Checker, Drive, Observer, Operation};
+use assay_sim::{Stall, Work, build};
 use assay_spec::device::*;
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
@@ -102,6 +103,23 @@ fn page_map(d: &mut Draw<'_>) -> PageMapSpec {
     }
 }
 
+fn dram(d: &mut Draw<'_>, page: Bytes) -> BufferSpec {
+    let slots = 1 + d.below(40);
+    let high = 1 + d.below(slots);
+    let idle = Nanos(d.below(3_000_000));
+    let lazy =
+        LazySpec { high: page * high, low: page * d.below(high), idle: d.of(&[None, Some(idle)]) };
+    let flush = d.of(&[FlushSpec::AtOnce, FlushSpec::Lazy(lazy)]);
+    let reads = d.of(&[ReadBuffered::FromBuffer, ReadBuffered::AfterWriteBack]);
+    BufferSpec::Dram {
+        size: page * slots,
+        write_back: d.below(4) > 0,
+        // A buffer that keeps pages serves reads.
+        reads: if flush == FlushSpec::AtOnce { reads } else { ReadBuffered::FromBuffer },
+        flush,
+    }
+}
+
 /// A drive as full as its declaration may make it, or emptier.
 fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let nand = nand(d);
@@ -135,11 +153,7 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
     };
     let most = nand.pages() as u32 - reserved;
     let pages = most - d.of(&[0, 1, most / 9, most / 3]);
-    let dram = BufferSpec::Dram {
-        size: nand.page * (1 + d.below(40)),
-        write_back: d.below(4) > 0,
-        reads: d.of(&[ReadBuffered::FromBuffer, ReadBuffered::AfterWriteBack]),
-    };
+    let dram = dram(d, nand.page);
     let ahead = ReadAheadSpec {
         trigger: 2,
         window: nand.page * (1 + d.below(20)),
@@ -264,6 +278,70 @@ fn check_told(drive: &dyn Drive, now: Nanos) {
     assert!(bins.sum::<f64>() >= moment.free_blocks as f64);
 }
 
+/// A checker that knows, too, what the drive has of each page that its flash has not: a host that
+/// asks for it afterwards does not get it from the flash.
+struct Witness {
+    checker: Checker,
+    page: Bytes,
+    requests: Vec<Request>,
+    /// By page: how often it has come as a whole, and how often it had when it was last programmed.
+    come: Vec<u64>,
+    programmed: Vec<u64>,
+    /// Request and page of reads under way, and how often the page had come before.
+    reads: Vec<(u32, u64, u64)>,
+}
+
+impl Witness {
+    fn new(checker: Checker, spec: &DeviceSpec, page: Bytes, requests: Vec<Request>) -> Witness {
+        let none = vec![0; (spec.capacity.0 / page.0) as usize];
+        let (come, programmed, reads) = (none.clone(), none, Vec::new());
+        Witness { checker, page, requests, come, programmed, reads }
+    }
+}
+
+impl Observer for Witness {
+    fn asked(&mut self, cause: Cause, asked: &Asked) {
+        match *asked {
+            Asked::Read { subject: Some(page), .. } if cause == Cause::Host => {
+                let readers = self.reads.iter().filter(|(_, of, _)| *of == u64::from(page));
+                let wanted = readers.map(|(.., before)| *before).min().unwrap_or(0);
+                let there = self.programmed[page as usize];
+                assert!(there >= wanted, "an old page {page} is read for the host");
+            }
+            Asked::Program { subject: Some(page), .. } => {
+                if let Some(programmed) = self.programmed.get_mut(page as usize) {
+                    *programmed = self.come[page as usize];
+                }
+            }
+            _ => {}
+        }
+        self.checker.asked(cause, asked);
+    }
+
+    fn operation(&mut self, operation: &Operation) {
+        self.checker.operation(operation);
+    }
+
+    fn work(&mut self, work: &Work) {
+        let (Some(tag), Some(first)) = (work.tag, work.first) else { return };
+        let request = self.requests[tag as usize];
+        match work.activity {
+            Activity::Command if request.op == Op::Read => {
+                let pages = first..request.end().0.div_ceil(self.page.0);
+                let come = |page: u64| (tag, page, self.come[page as usize]);
+                self.reads.extend(pages.map(come));
+            }
+            Activity::ToHost => self.reads.retain(|(t, page, _)| (*t, *page) != (tag, first)),
+            Activity::FromHost => {
+                let start = self.page * first;
+                let is_whole = request.offset <= start && start + self.page <= request.end();
+                self.come[first as usize] += u64::from(is_whole);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Draws a drive and its work, and runs it under the checker, and again unobserved in other steps:
 /// both must give the same completions.
 pub fn random_drive(mut d: Draw<'_>) {
@@ -272,7 +350,10 @@ pub fn random_drive(mut d: Draw<'_>) {
     let requests = requests(&mut d, &spec);
     let mut drive = build(&spec, false);
     drive.time_waits();
-    drive.observe(Box::new(Checker::new(&ssd.nand, (spec.capacity.0 / ssd.nand.page.0) as u32)));
+    let pages = (spec.capacity.0 / ssd.nand.page.0) as u32;
+    let checker = Checker::new(&ssd.nand, pages);
+    let tags = requests.iter().map(|(_, request)| *request).collect();
+    drive.observe(Box::new(Witness::new(checker, &spec, ssd.nand.page, tags)));
     let checked = run(&mut *drive, &requests, Nanos::ZERO, 40);
     let mut other = build(&spec, false);
     other.time_waits();

@@ -5,7 +5,7 @@ use super::ftl::FtlSpec;
 use super::nand::NandSpec;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// A solid-state drive: flash, translation layer, buffer, read-ahead.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,30 @@ pub enum BufferSpec {
         write_back: bool,
         /// What a read of a page in it gets.
         reads: ReadBuffered,
+        /// When pages are given to the flash.
+        flush: FlushSpec,
     },
+}
+
+/// When written pages are given to the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushSpec {
+    /// As they come.
+    AtOnce,
+    /// When it must be; what is written again before replaces them. With the write cache switched
+    /// off it is at once.
+    Lazy(LazySpec),
+}
+
+/// How long pages wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LazySpec {
+    /// When so much waits, the oldest pages are given to the flash,
+    pub high: Bytes,
+    /// until no more than this waits.
+    pub low: Bytes,
+    /// All are when nothing has been asked for so long.
+    pub idle: Option<Nanos>,
 }
 
 /// What a read gets of a page that is still in the buffer.
@@ -77,7 +100,8 @@ pub(super) fn decode(
     let mut buffer = top.section("buffer", "buffer")?;
     let buffer_spec = match values.choice(&mut buffer, "buffer", "kind", &["registers", "dram"])? {
         0 => {
-            buffer.goes_with(&["size", "reads"], "kind `dram`");
+            buffer.goes_with(&["size", "reads", "flush"], "kind `dram`");
+            buffer.goes_with(&OF_LAZY, "flush `lazy`");
             BufferSpec::Registers
         }
         _ => {
@@ -87,7 +111,8 @@ pub(super) fn decode(
                 0 => ReadBuffered::FromBuffer,
                 _ => ReadBuffered::AfterWriteBack,
             };
-            BufferSpec::Dram { size, write_back: true, reads }
+            let flush = decode_flush(&mut buffer, values, size, reads)?;
+            BufferSpec::Dram { size, write_back: true, reads, flush }
         }
     };
     buffer.finish()?;
@@ -109,6 +134,42 @@ pub(super) fn decode(
     let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead };
     check(top, &spec, capacity)?;
     Ok(spec)
+}
+
+/// Keys of a buffer that keeps pages.
+const OF_LAZY: [&str; 3] = ["high", "low", "idle"];
+
+fn decode_flush(
+    buffer: &mut Section<'_>,
+    values: &mut Values,
+    size: Bytes,
+    reads: ReadBuffered,
+) -> Decoded<FlushSpec> {
+    if values.choice_or(buffer, "buffer", "flush", &["at-once", "lazy"], 0)? == 0 {
+        buffer.goes_with(&OF_LAZY, "flush `lazy`");
+        return Ok(FlushSpec::AtOnce);
+    }
+    let high = values.size(buffer, "buffer", "high")?;
+    let low = values.size(buffer, "buffer", "low")?;
+    let time =
+        |values: &mut Values, s: &mut Section<'_>, key| values.time(s, "buffer", key).map(Some);
+    let idle = values.optional(buffer, "idle", None, time)?;
+    let impossible = |key, message: String, hint: &str| {
+        Err(with_hint(buffer.error(Kind::Impossible, buffer.key_span_of(key), message, ""), hint))
+    };
+    if high > size {
+        let message = format!("{high} never wait in a buffer of {size}");
+        return impossible("high", message, "lower `high`, or raise `size`");
+    }
+    if low >= high {
+        let message = format!("with {low} left over, a buffer that holds {high} is not relieved");
+        return impossible("low", message, "lower `low`: it must be below `high`");
+    }
+    if reads == ReadBuffered::AfterWriteBack {
+        let message = "a buffer that serves no reads cannot keep what may be read".to_owned();
+        return impossible("flush", message, "leave out `reads`, or take `flush` `at-once`");
+    }
+    Ok(FlushSpec::Lazy(LazySpec { high, low, idle }))
 }
 
 /// What is fine alone and impossible together.
@@ -187,4 +248,56 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
     let e = top.error(Kind::Impossible, top.span_of("ftl"), message, "");
     let hint = "raise `nand.blocks_per_plane`, or lower `capacity` or what the layer reserves";
     Err(with_hint(e, hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Source;
+    use crate::device::{DeviceKind, DeviceSpec};
+
+    /// The buffer of a bundled drive of 1 MiB, with more keys.
+    fn buffer(lines: &str) -> Result<BufferSpec, String> {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+        let text = bundled.expect("in the catalogue").text;
+        let text = text.replace("[buffer]\n", &format!("[buffer]\n{lines}"));
+        let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+        match spec.map_err(|e| e.to_string())?.kind {
+            DeviceKind::Ssd(ssd) => Ok(ssd.buffer),
+            DeviceKind::Hdd(_) => Err("not an SSD".into()),
+        }
+    }
+
+    fn lines(keys: &[(&str, &str)]) -> String {
+        let line = |(key, value): &(&str, &str)| {
+            format!("{key} = {{ value = \"{value}\", assumed = \"a test\" }}\n")
+        };
+        keys.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_lazy_buffer_has_its_marks() {
+        let flush = |keys: &[(&str, &str)]| match buffer(&lines(keys)) {
+            Ok(BufferSpec::Dram { flush, .. }) => Ok(flush),
+            Ok(BufferSpec::Registers) => Err("no buffer".to_owned()),
+            Err(e) => Err(e),
+        };
+        assert_eq!(flush(&[]), Ok(FlushSpec::AtOnce));
+        let (lazy, high, low) = (("flush", "lazy"), ("high", "512KiB"), ("low", "64KiB"));
+        let marks = LazySpec { high: Bytes(512 << 10), low: Bytes(64 << 10), idle: None };
+        assert_eq!(flush(&[lazy, high, low]), Ok(FlushSpec::Lazy(marks)));
+        let idle = Some(Nanos::from_millis(30));
+        let expected = FlushSpec::Lazy(LazySpec { idle, ..marks });
+        assert_eq!(flush(&[lazy, high, low, ("idle", "30ms")]), Ok(expected));
+        for (keys, said) in [
+            (&[high][..], "flush `lazy`"),
+            (&[lazy, high], "low"),
+            (&[lazy, ("high", "2MiB"), low], "never wait in a buffer of 1MiB"),
+            (&[lazy, high, ("low", "512KiB")], "is not relieved"),
+            (&[lazy, high, low, ("reads", "after-write-back")], "serves no reads"),
+        ] {
+            let error = flush(keys).expect_err(said);
+            assert!(error.contains(said) && error.contains("drive.toml"), "{error}");
+        }
+    }
 }
