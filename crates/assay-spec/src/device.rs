@@ -23,7 +23,9 @@ pub use hdd::{
     CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, SkewSpec, ZoneSpec,
 };
 pub use nand::{NandSpec, PlaneMode};
-pub use ssd::{BufferSpec, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec};
+pub use ssd::{
+    BufferSpec, Direction, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec,
+};
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Kind, closest};

@@ -122,7 +122,7 @@ impl<F: Ftl> Ssd<F> {
             }
         }
         if streaming {
-            self.read_ahead(pages.end);
+            self.read_ahead();
         }
         if empty {
             self.complete(number);
@@ -141,21 +141,23 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    fn read_ahead(&mut self, from: u32) {
+    fn read_ahead(&mut self) {
         let Some(ahead) = &mut self.readahead else { return };
         let follows = |page: u32| {
             let spots = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
             spots.is_some_and(|(before, spot)| self.nand.geometry.follows(before, spot))
         };
-        if !ahead.may_go_on(from, self.logical, follows) {
+        if !ahead.may_go_on(self.logical, follows) {
             return;
         }
-        let missing = ahead.missing(from, self.logical);
+        let (missing, is_backward) = ahead.missing(self.logical);
         let waits = self.lazy.as_ref().is_some_and(|lazy| lazy.is_any_in(&missing));
         if waits || self.parked.iter().any(|p| p.is_in(&missing)) {
             return;
         }
-        for page in missing {
+        for offset in 0..missing.end - missing.start {
+            let back = missing.end.wrapping_sub(offset + 1);
+            let page = if is_backward { back } else { missing.start + offset };
             let is_there = self.ftl.locate(page).is_none();
             let token = token(AHEAD | ahead.put(page, is_there), page);
             self.ftl.read(&mut self.nand, page, Cause::Ahead, token);

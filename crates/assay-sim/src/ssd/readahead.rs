@@ -1,29 +1,68 @@
-//! Read-ahead: pages fetched before they are asked for, for one sequential stream.
+//! Read-ahead: pages fetched before they are asked for, for one sequential stream or several.
 
 use assay_spec::Bytes;
-use assay_spec::device::{Reach, ReadAheadSpec};
+use assay_spec::device::{Direction, Reach, ReadAheadSpec};
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// After `trigger` requests in sequence, a window of pages is kept on its way. A write into the
-/// window, and a request elsewhere, throw it away.
+/// window, and a request that belongs to no stream, throw one away: that of the stream that has
+/// not been read for longest.
 pub(crate) struct ReadAhead {
     trigger: u32,
     window: u32,
-    /// Where the stream goes on, and for how many requests it has gone.
-    next: u32,
-    run: u32,
-    /// The first page of the window; whether each page from there on has arrived.
-    front: u32,
-    there: VecDeque<bool>,
+    reach: Reach,
+    direction: Direction,
+    /// The one read last stands last.
+    streams: Vec<Stream>,
     /// Counts windows: what arrives for one that was thrown away is not wanted.
-    epoch: u32,
+    epochs: u32,
     /// (epoch, page, request): requests that wait for pages on their way.
     awaited: Vec<(u32, u32, u32)>,
-    reach: Reach,
-    /// With [`Reach::Contiguous`]: every page before this one, from where the stream is, lies on
-    /// flash behind the one before it.
-    in_one_piece: u32,
+    /// What was fetched for the pages of the last request, if its stream goes backwards.
+    asked: Vec<(u32, bool)>,
+}
+
+/// Requests in sequence.
+#[derive(Clone, Debug)]
+struct Stream {
+    /// The pages of the last request, and for how many requests it has gone.
+    last: Range<u32>,
+    run: u32,
+    is_backward: bool,
+    /// The first page of the window, or going backwards the one behind its first; whether each page
+    /// from there on has arrived.
+    front: u32,
+    there: VecDeque<bool>,
+    epoch: u32,
+    /// With [`Reach::Contiguous`]: every page between this one and where the stream is lies on
+    /// flash behind the one before it. `None` if that is not known of any.
+    in_one_piece: Option<u32>,
+}
+
+impl Stream {
+    /// The place of `page` in the window, if it is there.
+    fn index(&self, page: u32) -> Option<usize> {
+        let index = match self.is_backward {
+            true => self.front.checked_sub(page + 1)?,
+            false => page.checked_sub(self.front)?,
+        };
+        Some(index as usize).filter(|index| *index < self.there.len())
+    }
+
+    fn goes_on_with(&self, pages: &Range<u32>) -> bool {
+        match self.is_backward {
+            true => pages.end == self.last.start,
+            false => pages.start == self.last.end,
+        }
+    }
+
+    fn forget(&mut self, epochs: &mut u32) {
+        self.there.clear();
+        self.in_one_piece = None;
+        *epochs = (*epochs + 1) & !(1 << 31);
+        self.epoch = *epochs;
+    }
 }
 
 /// What read-ahead has of a page that is asked for.
@@ -37,85 +76,141 @@ pub(crate) enum Hit {
 
 impl ReadAhead {
     pub(crate) fn new(spec: ReadAheadSpec, page: Bytes) -> Self {
+        let stream = |index| Stream {
+            last: u32::MAX..u32::MAX,
+            run: 0,
+            is_backward: false,
+            front: 0,
+            there: VecDeque::new(),
+            epoch: index,
+            in_one_piece: None,
+        };
         ReadAhead {
             trigger: spec.trigger,
             window: (spec.window.0 / page.0).clamp(1, 1 << 20) as u32,
-            next: u32::MAX,
-            run: 0,
-            front: 0,
-            there: VecDeque::new(),
-            epoch: 0,
-            awaited: Vec::new(),
             reach: spec.reach,
-            in_one_piece: 0,
+            direction: spec.direction,
+            streams: (0..spec.streams).map(stream).collect(),
+            epochs: spec.streams - 1,
+            awaited: Vec::new(),
+            asked: Vec::new(),
         }
     }
 
-    /// Notes a read request; true if the stream is sequential for long enough.
+    /// Notes a read request; true if its stream is sequential for long enough.
     pub(crate) fn note(&mut self, pages: &Range<u32>) -> bool {
-        if pages.start == self.next {
-            self.run += 1;
+        let place = self.place(pages);
+        let last = self.streams.len() - 1;
+        self.streams[place..].rotate_left(1);
+        let stream = &mut self.streams[last];
+        let turns = stream.run == 1 && !stream.is_backward && !stream.goes_on_with(pages);
+        let may_turn = self.direction == Direction::Both && pages.end == stream.last.start;
+        if turns && may_turn {
+            (stream.is_backward, stream.run) = (true, 2);
+        } else if stream.goes_on_with(pages) {
+            stream.run += 1;
         } else {
-            self.run = 1;
-            self.forget();
+            (stream.is_backward, stream.run) = (false, 1);
+            stream.forget(&mut self.epochs);
         }
-        self.next = pages.end;
-        self.run >= self.trigger
+        stream.last = pages.clone();
+        self.asked.clear();
+        if stream.is_backward {
+            // All of them are asked for now, though the lowest comes first.
+            while stream.front > pages.start
+                && let Some(there) = stream.there.pop_front()
+            {
+                stream.front -= 1;
+                self.asked.push((stream.front, there));
+            }
+        }
+        self.streams[last].run >= self.trigger
     }
 
-    fn forget(&mut self) {
-        self.there.clear();
-        self.in_one_piece = 0;
-        self.epoch = (self.epoch + 1) & !(1 << 31);
+    /// The stream that a request belongs to, or the one that it replaces.
+    fn place(&self, pages: &Range<u32>) -> usize {
+        let goes_on = self.streams.iter().position(|s| s.goes_on_with(pages));
+        let turns = |s: &Stream| s.run == 1 && !s.is_backward && pages.end == s.last.start;
+        let both = self.direction == Direction::Both;
+        goes_on.or_else(|| self.streams.iter().position(|s| both && turns(s))).unwrap_or(0)
     }
 
     /// What there is of `page` for `request`; it and what lies before it are given up.
     pub(crate) fn take(&mut self, page: u32, request: u32) -> Hit {
-        let Some(index) = page.checked_sub(self.front) else { return Hit::Miss };
-        let Some(there) = self.there.get(index as usize).copied() else { return Hit::Miss };
-        self.there.drain(..=index as usize);
-        self.front = page + 1;
+        let Some((there, epoch)) = self.take_out(page) else { return Hit::Miss };
         if there {
             return Hit::There;
         }
-        self.awaited.push((self.epoch, page, request));
+        self.awaited.push((epoch, page, request));
         Hit::OnItsWay
     }
 
-    /// Whether the window from `from` on may be fetched; `follows` tells of a page whether it lies
-    /// on flash behind the one before it.
-    pub(crate) fn may_go_on(
-        &mut self,
-        from: u32,
-        logical: u32,
-        follows: impl Fn(u32) -> bool,
-    ) -> bool {
-        if self.reach == Reach::Logical {
-            return true;
+    /// Whether `page` has arrived, and in which window.
+    fn take_out(&mut self, page: u32) -> Option<(bool, u32)> {
+        if let Some(index) = self.asked.iter().position(|(asked, _)| *asked == page) {
+            return Some((self.asked.swap_remove(index).1, self.streams.last()?.epoch));
         }
-        let end = from.saturating_add(self.window).min(logical);
-        self.in_one_piece = self.in_one_piece.max(from);
-        while self.in_one_piece < end && follows(self.in_one_piece) {
-            self.in_one_piece += 1;
-        }
-        self.in_one_piece >= end
+        let holds = |s: &&mut Stream| s.index(page).is_some();
+        let stream = self.streams.iter_mut().rev().find(holds)?;
+        let index = stream.index(page)?;
+        let there = stream.there[index];
+        stream.there.drain(..=index);
+        stream.front = if stream.is_backward { page } else { page + 1 };
+        Some((there, stream.epoch))
     }
 
-    /// The pages to fetch so that the window from `from` on is on its way, up to the drive's end.
-    pub(crate) fn missing(&mut self, from: u32, logical: u32) -> Range<u32> {
-        if self.there.is_empty() {
-            self.front = from;
+    /// Whether the window from the last request on may be fetched; `follows` tells of a page
+    /// whether it lies on flash behind the one before it.
+    pub(crate) fn may_go_on(&mut self, logical: u32, follows: impl Fn(u32) -> bool) -> bool {
+        let Some(stream) = self.streams.last_mut().filter(|_| self.reach == Reach::Contiguous)
+        else {
+            return true;
+        };
+        if stream.is_backward {
+            let (from, end) = (stream.last.start, stream.last.start.saturating_sub(self.window));
+            let mut known = stream.in_one_piece.map_or(from, |known| known.min(from));
+            while known > end && follows(known) {
+                known -= 1;
+            }
+            stream.in_one_piece = Some(known);
+            return known <= end;
         }
-        let have = self.front + self.there.len() as u32;
-        have..from.saturating_add(self.window).min(logical).max(have)
+        let from = stream.last.end;
+        let end = from.saturating_add(self.window).min(logical);
+        let mut known = stream.in_one_piece.map_or(from, |known| known.max(from));
+        while known < end && follows(known) {
+            known += 1;
+        }
+        stream.in_one_piece = Some(known);
+        known >= end
+    }
+
+    /// The pages to fetch so that the window from the last request on is on its way, up to the
+    /// drive's end; and whether the highest comes first.
+    pub(crate) fn missing(&mut self, logical: u32) -> (Range<u32>, bool) {
+        let window = self.window;
+        let Some(stream) = self.streams.last_mut() else { return (0..0, false) };
+        let count = stream.there.len() as u32;
+        if stream.is_backward {
+            let from = stream.last.start;
+            stream.front = if count == 0 { from } else { stream.front };
+            let have = stream.front - count;
+            return (from.saturating_sub(window).min(have)..have, true);
+        }
+        let from = stream.last.end;
+        stream.front = if count == 0 { from } else { stream.front };
+        let have = stream.front + count;
+        (have..from.saturating_add(window).min(logical).max(have), false)
     }
 
     /// A page of `missing` was asked for, or is there at once; returns the epoch to name when it
     /// arrives.
     pub(crate) fn put(&mut self, page: u32, is_there: bool) -> u32 {
-        assert_eq!(page, self.front + self.there.len() as u32, "read-ahead has a gap");
-        self.there.push_back(is_there);
-        self.epoch
+        let stream = self.streams.last_mut().expect("there is a stream");
+        stream.there.push_back(is_there);
+        let index = stream.there.len() - 1;
+        assert_eq!(stream.index(page), Some(index), "read-ahead has a gap");
+        stream.epoch
     }
 
     /// A page has arrived; the request that waits for it, if one does.
@@ -124,18 +219,16 @@ impl ReadAhead {
         if let Some(index) = waits {
             return Some(self.awaited.swap_remove(index).2);
         }
-        let index = page.checked_sub(self.front).filter(|_| epoch == self.epoch)?;
-        if let Some(there) = self.there.get_mut(index as usize) {
-            *there = true;
-        }
+        let stream = self.streams.iter_mut().find(|s| s.epoch == epoch)?;
+        let index = stream.index(page)?;
+        stream.there[index] = true;
         None
     }
 
     /// What was fetched of a page is stale when it is written.
     pub(crate) fn written(&mut self, page: u32) {
-        let index = page.checked_sub(self.front);
-        if index.is_some_and(|i| (i as usize) < self.there.len()) {
-            self.forget();
+        for stream in self.streams.iter_mut().filter(|s| s.index(page).is_some()) {
+            stream.forget(&mut self.epochs);
         }
     }
 }
@@ -144,8 +237,13 @@ impl ReadAhead {
 mod tests {
     use super::*;
 
-    const SPEC: ReadAheadSpec =
-        ReadAheadSpec { trigger: 3, window: Bytes(4 * 4096), reach: Reach::Logical };
+    const SPEC: ReadAheadSpec = ReadAheadSpec {
+        trigger: 3,
+        window: Bytes(4 * 4096),
+        reach: Reach::Logical,
+        streams: 1,
+        direction: Direction::Forward,
+    };
 
     fn ahead() -> ReadAhead {
         ReadAhead::new(SPEC, Bytes(4096))
@@ -155,8 +253,12 @@ mod tests {
     fn read(a: &mut ReadAhead, page: u32) -> (Hit, Range<u32>, u32) {
         let streaming = a.note(&(page..page + 1));
         let hit = a.take(page, 7);
-        let missing = if streaming { a.missing(page + 1, 100) } else { 0..0 };
-        let epoch = missing.clone().map(|p| a.put(p, false)).last().unwrap_or(a.epoch);
+        let (missing, is_backward) = if streaming { a.missing(100) } else { (0..0, false) };
+        let mut pages: Vec<u32> = missing.clone().collect();
+        if is_backward {
+            pages.reverse();
+        }
+        let epoch = pages.into_iter().map(|p| a.put(p, false)).last().unwrap_or(a.epochs);
         (hit, missing, epoch)
     }
 
@@ -194,7 +296,10 @@ mod tests {
         let spec = ReadAheadSpec { reach: Reach::Contiguous, ..SPEC };
         let mut a = ReadAhead::new(spec, Bytes(4096));
         // Page 20 lies elsewhere: whatever would reach it is left alone.
-        let may = |a: &mut ReadAhead, from| a.may_go_on(from, 100, |page| page != 20);
+        let may = |a: &mut ReadAhead, from: u32| {
+            a.note(&(from - 1..from));
+            a.may_go_on(100, |page| page != 20)
+        };
         assert!(may(&mut a, 16), "16 to 19 are one piece");
         assert!(!may(&mut a, 17) && !may(&mut a, 20));
         assert!(may(&mut a, 21), "behind the break");
@@ -206,5 +311,90 @@ mod tests {
         let mut a = ahead();
         let last = (95..98).map(|p| read(&mut a, p).1).last();
         assert_eq!(last, Some(98..100));
+    }
+
+    #[test]
+    fn as_many_streams_as_there_are_run_side_by_side() {
+        let reads = |streams, places: &[u32]| -> Vec<Hit> {
+            let mut a = ReadAhead::new(ReadAheadSpec { streams, ..SPEC }, Bytes(4096));
+            // Everything arrives at once.
+            let mut one = |page| {
+                let (hit, missing, epoch) = read(&mut a, page);
+                missing.for_each(|page| assert_eq!(a.arrived(page, epoch), None));
+                hit
+            };
+            (0..5).flat_map(|step| places.iter().map(move |p| p + step)).map(&mut one).collect()
+        };
+        let hits = |streams, places: &[u32]| {
+            reads(streams, places).iter().filter(|hit| **hit == Hit::There).count()
+        };
+        // Of five reads of a stream the fourth and the fifth.
+        assert_eq!([hits(1, &[10]), hits(1, &[10, 50])], [2, 0]);
+        assert_eq!([hits(2, &[10, 50]), hits(2, &[10, 50, 80])], [4, 0]);
+        assert_eq!(hits(3, &[10, 50, 80]), 6);
+    }
+
+    #[test]
+    fn the_stream_that_was_not_read_for_longest_is_replaced() {
+        let mut a = ReadAhead::new(ReadAheadSpec { streams: 2, ..SPEC }, Bytes(4096));
+        for page in [10, 11, 12, 50, 51, 52, 13] {
+            read(&mut a, page);
+        }
+        // Something else takes the place of the one at 50, and a write that of no one.
+        assert_eq!(read(&mut a, 90).0, Hit::Miss);
+        assert_eq!(read(&mut a, 53).0, Hit::Miss);
+        let mut a = ReadAhead::new(ReadAheadSpec { streams: 2, ..SPEC }, Bytes(4096));
+        for page in [10, 11, 12, 50, 51, 52, 13] {
+            read(&mut a, page);
+        }
+        a.written(54);
+        assert_eq!((read(&mut a, 14).0, read(&mut a, 53).0), (Hit::OnItsWay, Hit::Miss));
+    }
+
+    #[test]
+    fn a_stream_may_go_backwards() {
+        let both = ReadAheadSpec { direction: Direction::Both, ..SPEC };
+        let mut a = ReadAhead::new(both, Bytes(4096));
+        assert_eq!((read(&mut a, 30).1, read(&mut a, 29).1), (0..0, 0..0));
+        let (hit, missing, epoch) = read(&mut a, 28);
+        assert_eq!((hit, missing), (Hit::Miss, 24..28), "the third request");
+        assert_eq!(a.arrived(27, epoch), None);
+        assert_eq!(read(&mut a, 27).0, Hit::There);
+        assert_eq!(read(&mut a, 26).0, Hit::OnItsWay);
+        assert_eq!(a.arrived(26, epoch), Some(7));
+        // Two pages at once, of which the lower comes first.
+        a.arrived(24, epoch);
+        assert!(a.note(&(24..26)));
+        assert_eq!((a.take(24, 8), a.take(25, 8)), (Hit::There, Hit::OnItsWay));
+        assert_eq!(a.missing(100), (20..22, true), "22 and 23 are on their way");
+        // It ends at the drive's beginning, and a read forwards is another stream.
+        let mut a = ReadAhead::new(both, Bytes(4096));
+        let last = [4, 3, 2].map(|page| read(&mut a, page).1);
+        assert_eq!(last[2], 0..2);
+        assert_eq!(read(&mut a, 3).1, 0..0);
+        // Without being asked for, nothing goes backwards.
+        let mut a = ahead();
+        let forward = [30, 29, 28, 27].map(|page| read(&mut a, page).1);
+        assert_eq!(forward, [0..0, 0..0, 0..0, 0..0]);
+    }
+
+    #[test]
+    fn backwards_too_a_window_must_lie_in_one_piece_if_it_must() {
+        let spec = ReadAheadSpec {
+            reach: Reach::Contiguous,
+            direction: Direction::Both,
+            trigger: 2,
+            ..SPEC
+        };
+        let mut a = ReadAhead::new(spec, Bytes(4096));
+        a.note(&(31..32));
+        // Page 20 does not lie behind 19: the two are never fetched together.
+        let mut may = |from: u32| {
+            a.note(&(from..from + 1));
+            a.may_go_on(100, |page| page != 20)
+        };
+        let may: Vec<u32> = (0..31).rev().filter(|from| may(*from)).collect();
+        let expected: Vec<u32> = (0..31).rev().filter(|from| !(20..24).contains(from)).collect();
+        assert_eq!(may, expected);
     }
 }

@@ -1,5 +1,6 @@
 //! What a host sees of a drive's buffer, its switch, and its saved map: to the nanosecond.
 
+mod ahead;
 mod lazy;
 mod stalls;
 

@@ -158,6 +158,8 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
         trigger: 2,
         window: nand.page * (1 + d.below(20)),
         reach: d.of(&[Reach::Logical, Reach::Contiguous]),
+        streams: d.of(&[1, 1, 2, 3]),
+        direction: d.of(&[Direction::Forward, Direction::Both]),
     };
     DeviceSpec {
         name: "random".into(),
@@ -186,19 +188,23 @@ fn requests(d: &mut Draw<'_>, spec: &DeviceSpec) -> Vec<(Nanos, Request)> {
     let mut next = 0;
     let most = d.of(&[1, 8, 64]);
     let gaps = d.of(&[0, 100_000, 20_000_000]);
+    let back = d.below(3) == 0;
     let draw = |index| {
         if index > 0 && d.is_empty() {
             return None;
         }
         let op = d.of(&[Op::Read, Op::Read, Op::Write, Op::Write, Op::Write, Op::Trim, Op::Flush]);
         let op = if d.below(4) > 0 && matches!(op, Op::Trim | Op::Flush) { Op::Write } else { op };
-        let start = match d.below(4) {
+        let choice = d.below(4);
+        let start = match choice {
             0 => next,
             1 => d.below(hot),
             _ => d.below(sectors),
         };
         let length = (1 + d.below(most)).min(sectors - start);
-        next = (start + length) % sectors;
+        // Some go down: each ends where the one before it begins.
+        let start = if back && choice == 0 { start - start.min(length) } else { start };
+        next = if back { start } else { (start + length) % sectors };
         let (offset, length) = match op {
             Op::Flush => (Bytes::ZERO, Bytes::ZERO),
             _ => (Bytes(start * 512), Bytes(length * 512)),

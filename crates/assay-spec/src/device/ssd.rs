@@ -79,6 +79,15 @@ pub enum Reach {
     Contiguous,
 }
 
+/// Which way streams go that are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Upwards only.
+    Forward,
+    /// Either way.
+    Both,
+}
+
 /// Sequential read-ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadAheadSpec {
@@ -88,6 +97,10 @@ pub struct ReadAheadSpec {
     pub window: Bytes,
     /// Which pages.
     pub reach: Reach,
+    /// Streams it follows at a time.
+    pub streams: u32,
+    /// Which way they may go.
+    pub direction: Direction,
 }
 
 pub(super) fn decode(
@@ -126,7 +139,16 @@ pub(super) fn decode(
                 0 => Reach::Logical,
                 _ => Reach::Contiguous,
             };
-            let spec = ReadAheadSpec { trigger, window, reach };
+            let count = |values: &mut Values, s: &mut Section<'_>, key| {
+                values.count(s, "readahead", key, 1..65)
+            };
+            let streams = values.optional(&mut s, "streams", 1, count)?;
+            let words = ["forward", "both"];
+            let direction = match values.choice_or(&mut s, "readahead", "direction", &words, 0)? {
+                0 => Direction::Forward,
+                _ => Direction::Both,
+            };
+            let spec = ReadAheadSpec { trigger, window, reach, streams, direction };
             s.finish()?;
             Some(spec)
         }
