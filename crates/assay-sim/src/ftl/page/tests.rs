@@ -1,7 +1,7 @@
 //! Random work on small drives, and each policy where it matters.
 
 use super::*;
-use crate::nand::NOBODY;
+use crate::nand::{NOBODY, Notice};
 use assay_spec::device::PlaneMode;
 use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Pace};
 use assay_spec::device::{VictimSpec, WearSpec};
@@ -313,4 +313,88 @@ fn the_last_free_block_and_what_is_open_without_one_are_the_collectors() {
     assert_eq!(room(&plane), [true; 3], "it is there for what is left");
     plane.free.take();
     assert_eq!(room(&plane), [true, false, false], "half a block is all there is");
+}
+
+/// One plane that saves its map after every sixteen pages, collects whole blocks with fewer than
+/// five free, and has just run down to four: eight pages were written again and again, so that what
+/// it may empty holds nothing.
+fn run_down() -> (PageMap, Nand) {
+    let nand_spec = NandSpec { channels: 1, dies_per_channel: 1, ..nand() };
+    let collection = CollectionSpec {
+        reserve_blocks: 5,
+        pace: Pace::WholeBlock,
+        frontiers: Frontiers::One,
+        ..greedy().collection
+    };
+    let save_map_every = Some(Bytes(16 * 4096));
+    let spec = PageMapSpec { collection, save_map_every, ..greedy() };
+    let (mut map, mut nand) =
+        (PageMap::new(&nand_spec, spec, 50, 0, false), Nand::new(&nand_spec, 0));
+    for page in (0..8).cycle() {
+        write(&mut map, &mut nand, page);
+        settle(&mut nand);
+        if map.planes[0].free.len() == 4 {
+            break;
+        }
+    }
+    assert_eq!(nand.counts.erases, [0; Cause::COUNT]);
+    (map, nand)
+}
+
+/// How long it takes until a page for `cause` is in the cells.
+fn time_to_put(map: &mut PageMap, nand: &mut Nand, page: u32, cause: Cause) -> Nanos {
+    let begin = nand.events.now();
+    map.put(nand, page, cause, 77);
+    let mut notices = Vec::new();
+    while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
+        nand.happen(queue, slot, &mut notices);
+        if notices.iter().any(|notice| matches!(notice, Notice::Programmed(..))) {
+            return nand.events.now() - begin;
+        }
+    }
+    panic!("it is programmed");
+}
+
+#[test]
+fn a_page_of_the_map_takes_from_the_reserve_down_to_the_collectors_block() {
+    let at_once = Nanos(100_000 + 900);
+    let (mut map, mut nand) = run_down();
+    // The host's page waits for the erase of an emptied block.
+    let waits = Nanos(3000) + at_once;
+    assert_eq!(time_to_put(&mut map, &mut nand, 9, Cause::Host), waits);
+
+    let (mut map, mut nand) = run_down();
+    let first = 50;
+    let mut erased = Vec::new();
+    for _ in 0..40 {
+        let free = map.planes[0].free.len();
+        let took = time_to_put(&mut map, &mut nand, first, Cause::Map);
+        settle(&mut nand);
+        match took == at_once {
+            true => assert!(free >= 2, "with {free} free blocks it must collect"),
+            false => erased.push((free, took)),
+        }
+        map.check();
+    }
+    // It is the last free block that makes it collect, before the page: not the reserve.
+    assert!(erased.iter().all(|collected| *collected == (1, waits)), "{erased:?}");
+    assert!(erased.len() > 1, "in the time of five blocks");
+    // The host's next page, which finds as many free, collects up to two, and one each from there.
+    let free = map.planes[0].free.len();
+    assert!(free < 5);
+    assert_eq!(time_to_put(&mut map, &mut nand, 9, Cause::Host), waits);
+    assert_eq!(map.planes[0].free.len(), free + 1);
+}
+
+#[test]
+fn the_map_is_saved_with_the_page_that_makes_it_due() {
+    let (mut map, mut nand) = run_down();
+    for page in 0..48 {
+        write(&mut map, &mut nand, page % 8);
+        let due = map.save_map(&mut nand);
+        settle(&mut nand);
+        assert_eq!(due, u32::from(page % 16 == 15), "page {page}");
+    }
+    assert_eq!(nand.counts.programs[Cause::Map as usize], 3, "all entries are in one page");
+    map.check();
 }
