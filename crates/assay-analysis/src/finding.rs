@@ -5,9 +5,11 @@
 //! stricter than a test at 5 %. The answers to the seven questions have a rule of their own,
 //! `questions/rule.rs`. Not for published claims: those are the ledger's.
 
+pub(crate) mod factors;
 mod questions;
 mod scaling;
 
+pub(crate) use factors::FACTORS;
 pub(crate) use scaling::{SCALING, of_others};
 
 use crate::compare::ratio_of;
@@ -39,8 +41,10 @@ pub struct Finding {
 }
 
 /// Everything the run shows, in the order of its workloads and then its targets.
-pub fn findings(run: &Run) -> Vec<Finding> {
-    let mut all = Vec::new();
+pub fn findings(whole: &Run) -> Vec<Finding> {
+    let mut all = factors::findings(whole);
+    // Of factors, single cells say little: they are looked at together.
+    let run = &*crate::factors::without(whole);
     for (experiment, workload) in run.workloads() {
         all.extend(ranking(run, experiment, workload));
     }
@@ -52,7 +56,7 @@ pub fn findings(run: &Run) -> Vec<Finding> {
         all.extend(contrasts(run, target));
         all.extend(variability(run, target));
     }
-    all.extend(doubts(run));
+    all.extend(doubts(whole, run));
     all
 }
 
@@ -60,7 +64,7 @@ pub fn findings(run: &Run) -> Vec<Finding> {
 pub(crate) const DOUBTS: &str = "sound/";
 
 /// What is wrong with the cells: reasons not to trust their numbers.
-fn doubts(run: &Run) -> Vec<Finding> {
+fn doubts(whole: &Run, run: &Run) -> Vec<Finding> {
     let samples = |id: &str| {
         let cells: Vec<&CellRecord> = run.cells.iter().filter(|c| c.id == id).collect();
         requests(&cells)
@@ -74,7 +78,10 @@ fn doubts(run: &Run) -> Vec<Finding> {
         confidence: None,
         reproduce: command(run),
     };
-    soundness::verdicts(run).into_iter().map(one).collect()
+    let single = |v: &soundness::Verdict| run.cells.iter().any(|c| c.id == v.cell);
+    let (single, together) = soundness::verdicts(whole).into_iter().partition(single);
+    let single: Vec<soundness::Verdict> = single;
+    single.into_iter().map(one).chain(factors::doubts(whole, together)).collect()
 }
 
 /// Targets that have a cell or were to have one, each once.

@@ -9,6 +9,7 @@
 pub mod compare;
 pub mod cost;
 pub mod expr;
+mod factors;
 pub mod finding;
 pub mod ledger;
 pub mod load;

@@ -7,6 +7,7 @@
 mod axis;
 mod charts;
 mod claims;
+mod factors;
 mod figures;
 pub mod gantt;
 mod page;

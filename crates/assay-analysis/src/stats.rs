@@ -5,7 +5,9 @@
 
 pub mod batch;
 pub mod drift;
+pub mod effects;
 pub mod knee;
+pub mod least;
 pub mod order;
 pub mod period;
 pub mod proportion;
@@ -39,6 +41,8 @@ pub enum Basis {
     Batches(u64),
     /// Wilson's score interval for a share of this many requests of one repeat.
     Proportion(u64),
+    /// Student t of a least-squares fit over this many cells.
+    LeastSquares(u64),
     /// No interval, for this reason.
     None(String),
 }
@@ -79,6 +83,7 @@ impl std::fmt::Display for Basis {
             Basis::OrderStatistics(n) => write!(f, "order statistics of {n} requests"),
             Basis::Batches(n) => write!(f, "{n} batch means of one repeat"),
             Basis::Proportion(n) => write!(f, "Wilson interval of {n} requests"),
+            Basis::LeastSquares(n) => write!(f, "least squares over {n} cells"),
             Basis::None(reason) => write!(f, "no interval: {reason}"),
         }
     }

@@ -3,6 +3,7 @@
 
 mod costs;
 mod csv;
+mod factors;
 mod owned;
 mod table;
 mod tables;

@@ -33,6 +33,11 @@ impl Budget {
         Budget { end, begun: Instant::now(), phases: 0, given, limit }
     }
 
+    /// True if there is one and nothing of it is left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
+
     /// The longest that one of the `left` phases may take.
     pub(crate) fn limit(&mut self, left: u32) -> Option<Nanos> {
         let rest = self.end?.saturating_duration_since(Instant::now());
@@ -61,6 +66,9 @@ mod tests {
     fn what_is_left_is_shared_and_never_less_than_the_shortest() {
         let now = Instant::now();
         assert_eq!(Budget::new(None, now).limit(7), None);
+        assert!(!Budget::new(None, now).is_over());
+        assert!(!Budget::new(Some(Nanos::from_secs(103)), now).is_over());
+        assert!(Budget::new(Some(Nanos::from_secs(1)), now).is_over(), "kept for the page");
         let mut budget = Budget::new(Some(Nanos::from_secs(103)), now);
         let each = budget.limit(10).expect("a budget").as_secs_f64();
         assert!((9.3..=9.5).contains(&each), "95 % of 100 s for ten: {each}");

@@ -112,6 +112,7 @@ pub const STUDIES: &[Study] = &[
             bundled!("raid-levels", "studies/sara10/raid-levels.toml"),
             bundled!("block-size", "studies/sara10/block-size.toml"),
             bundled!("combined", "studies/sara10/combined.toml"),
+            bundled!("factorial", "studies/sara10/factorial.toml"),
         ],
         ledgers: &["sara10"],
     },

@@ -3,6 +3,7 @@
 //! An experiment is a set of workloads, each run on each target: one cell per pair. `docs/spec.md`
 //! lists every key; `examples/` has a commented file for each feature.
 
+mod factors;
 mod family;
 mod files;
 mod host;
@@ -13,6 +14,7 @@ mod stream;
 mod tests;
 mod workload;
 
+pub use factors::{Factor, Factors, Level as FactorLevel, Point};
 pub use files::{
     Between, Checkouts, Clients, FileWork, History, Made, Operation, Order, Records, Sync, Tree,
     Walk,
@@ -39,8 +41,10 @@ pub struct Experiment {
     pub question: String,
     /// Where the set-up comes from; empty if it is the author's own.
     pub source: String,
-    /// Targets, as written (`sim:ssd-m`, `null`, a path).
+    /// Targets, as written (`sim:ssd-m`, `null`, a path); with factors also those of one at a time.
     pub targets: Vec<String>,
+    /// What is varied in a target.
+    pub factors: Option<Factors>,
     /// What the drives cost: a price list that comes with assay, or a file.
     pub prices: Option<String>,
     /// Independent repeats of every cell.
@@ -93,6 +97,14 @@ impl Experiment {
         (changed != text).then_some(changed)
     }
 
+    /// Has all combinations of its factors measured, not one factor at a time.
+    pub fn factorial(&mut self) {
+        let Some(factors) = &self.factors else { return };
+        let few = factors.one_at_a_time();
+        self.targets.retain(|t| !few.iter().any(|p| p.target.as_ref() == Ok(t)));
+        self.targets.extend(factors.all().into_iter().filter_map(|p| p.target.ok()));
+    }
+
     /// What a cell's target is called in `targets`: without the name of its machine.
     pub fn without_host<'t>(&self, target: &'t str) -> &'t str {
         let names = self.hosts.iter().filter_map(|host| host.name.as_deref());
@@ -110,7 +122,11 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     let source = top.optional_string("source")?.map(|(s, _)| s).unwrap_or_default();
     let scale = decode_scale(top)?;
     let targets = top.strings("targets")?.into_iter().map(|(s, _)| scale_linux(&s, scale));
-    let targets: Vec<String> = targets.collect();
+    let mut targets: Vec<String> = targets.collect();
+    let factors = factors::decode(top, scale)?;
+    if let Some(factors) = &factors {
+        targets.extend(factors.one_at_a_time().into_iter().filter_map(|p| p.target.ok()));
+    }
     let prices = decode_prices(top)?;
     let repeats = top.count("repeats", 1..1001, Some(1))?;
     let log = top.boolean("log", true)?;
@@ -145,6 +161,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         question,
         source,
         targets,
+        factors,
         prices,
         repeats,
         scale,

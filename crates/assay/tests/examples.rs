@@ -27,6 +27,7 @@ const EXAMPLES: &[&str] = &[
     "elevator",
     "endings",
     "expectations",
+    "factors",
     "files",
     "first",
     "host",

@@ -1,14 +1,19 @@
 //! The page: order of the sections, navigation, findings.
 
 use super::skeleton::Skeleton;
-use super::{charts, claims, escape, figures, specs, style, tables};
-use crate::finding::{DOUBTS, Finding, SCALING, findings};
+use super::{charts, claims, escape, factors, figures, specs, style, tables};
+use crate::finding::{DOUBTS, FACTORS, Finding, SCALING, findings};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
 
 /// The whole page.
-pub fn page(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
-    let all = findings(run);
+pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
+    let all = findings(whole);
+    // A bar and a row for each combination of factors would be thousands.
+    let run = &*crate::factors::without(whole);
+    let (crossed, all): (Vec<Finding>, Vec<Finding>) =
+        all.into_iter().partition(|f| f.id.starts_with(FACTORS));
+    let factors = factors::section(whole, &crossed);
     let figures = figures::section(run, ledgers, &all);
     // Findings that answer a question stand with its figure.
     let elsewhere = |f: &Finding| figures.is_some() && figures::is_answer(f);
@@ -25,6 +30,9 @@ pub fn page(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
         ("warnings", "Warnings", specs::warnings(run)),
         ("setting", "Machine, command and specs", specs::setting(run) + &specs::specs(run)),
     ];
+    if let Some(factors) = factors {
+        sections.insert(0, ("factors", "Factors", factors));
+    }
     let mut css = style::CSS.to_owned();
     if let Some(figures) = figures {
         sections.insert(0, ("figures", "Figures of the paper", figures));
@@ -40,7 +48,7 @@ pub fn page(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
         version: &run.record.assay,
         css: &css,
         skip: "findings",
-        below: &below_title(run),
+        below: &below_title(whole),
         foot: &foot,
     };
     page.page(&sections)

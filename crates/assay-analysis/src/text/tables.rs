@@ -15,7 +15,8 @@ use assay_spec::units::{human_time, three_digits};
 
 /// The run as a table: a block for each workload, a row for each target, at most 100 columns for
 /// target names of up to 16 characters.
-pub fn summary_table(run: &Run) -> String {
+pub fn summary_table(whole: &Run) -> String {
+    let run = &*crate::factors::without(whole);
     let mut out = String::new();
     let several = run.record.experiments.len() > 1;
     let costs = Costs::of(run);
@@ -36,6 +37,7 @@ pub fn summary_table(run: &Run) -> String {
         }
         out.push('\n');
     }
+    out += &super::factors::lines(whole);
     out += &notes(run);
     out
 }

@@ -1,6 +1,6 @@
 //! `assay resume`: goes on with an interrupted run; ends with the files an undisturbed run leaves.
 
-use super::run::{load, pointing_to_resume, watch_for_interrupt};
+use super::run::{load, pointing_to_resume, tell_what_is_left, watch_for_interrupt};
 use super::{Common, report, saved};
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome};
@@ -26,6 +26,7 @@ pub fn main(options: Options) -> Outcome {
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);
     let ended = run.go_on(&options.directory, saved.cells, &progress);
     progress.clear();
-    ended.map_err(|e| pointing_to_resume(&options.directory, e))?;
+    let cells = ended.map_err(|e| pointing_to_resume(&options.directory, e))?;
+    tell_what_is_left(&options.directory, &run, cells.len(), &options.common);
     report::finish(&options.directory, &options.common, None)
 }

@@ -1,13 +1,14 @@
 //! `assay run`: a study or an experiment file, on its targets or on others.
 
 use super::pricing::Pricing;
+use super::targets::{check_effect, names, open_targets};
 use super::{Common, Running, report};
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome, talk};
 use assay_analysis::expr::Expr;
 use assay_analysis::metric;
 use assay_engine::machine::{this_host, utc_now};
-use assay_engine::plan::{PlannedTarget, open_target};
+use assay_engine::plan::PlannedTarget;
 use assay_engine::run::{Asked, Run};
 use assay_engine::{Error, ErrorKind};
 use assay_spec::array::split_targets;
@@ -41,6 +42,9 @@ pub struct Options {
     /// The document's own size: `--scale 1`
     #[arg(long)]
     full: bool,
+    /// All combinations of an experiment's `[factors]`, not one factor at a time
+    #[arg(long)]
+    factorial: bool,
     #[command(flatten)]
     running: Running,
     #[command(flatten)]
@@ -67,6 +71,9 @@ pub fn main(options: Options) -> Outcome {
     }
     if let Some(path) = &options.repo {
         take_repository(&mut subject, path)?;
+    }
+    if options.factorial {
+        all_combinations(&mut subject, !options.only.is_empty())?;
     }
     let own = subject.experiments.iter().flat_map(|(e, _)| e.targets.clone());
     // Commas in parentheses belong to an array.
@@ -124,6 +131,23 @@ fn take_repository(subject: &mut Subject, path: &Path) -> Result<(), Failure> {
     Err(Failure::usage("`--repo` has no effect: no experiment checks anything out", hint))
 }
 
+/// Has the experiments that have factors measure all combinations.
+fn all_combinations(subject: &mut Subject, replaced: bool) -> Result<(), Failure> {
+    let varied = subject.experiments.iter_mut().filter(|(e, _)| e.factors.is_some());
+    let count = varied.map(|(e, _)| e.factorial()).count();
+    if count > 0 && !replaced {
+        return Ok(());
+    }
+    let (why, hint) = match replaced {
+        true => ("`--only` replaces all targets", "leave one of the two out"),
+        false => (
+            "no experiment has `[factors]`",
+            "`assay run sara10 --factorial` has; docs/spec.md says how to declare them",
+        ),
+    };
+    Err(Failure::usage(format!("`--factorial` has no effect: {why}"), hint))
+}
+
 /// Targets as written.
 #[derive(Default)]
 pub struct Targets {
@@ -161,7 +185,8 @@ pub fn execute(
     let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
     let writes = workloads.any(WorkloadSpec::writes);
     watch_for_interrupt();
-    let targets = open_targets(&targets, &intent, writes)?;
+    let experiments = subject.experiments.iter().map(|(e, _)| e);
+    let targets = open_targets(&targets, &intent, writes, &names(experiments))?;
     check_effect(&intent, &targets)?;
     let started = utc_now();
     let records: Vec<TargetRecord> = targets.iter().map(|t| t.record.clone()).collect();
@@ -188,69 +213,20 @@ pub fn execute(
     let progress = Progress::new(run.record.plan.len(), common.quiet);
     let ended = run.start(&directory, &progress);
     progress.clear();
-    ended.map_err(|e| pointing_to_resume(&directory, e))?;
+    let cells = ended.map_err(|e| pointing_to_resume(&directory, e))?;
+    tell_what_is_left(&directory, &run, cells.len(), common);
     Ok((directory, run))
 }
 
-/// Opens every target with what may be done to it; two of one name get numbers.
-fn open_targets(
-    written: &[String],
-    intent: &IntentRecord,
-    writes: bool,
-) -> Result<Vec<PlannedTarget>, Failure> {
-    let mut targets: Vec<PlannedTarget> = Vec::new();
-    for text in written {
-        let mut target = open_target(text, intent, writes)?;
-        let base = target.record.name.clone();
-        let mut number = 2;
-        while targets.iter().any(|t| t.record.name == target.record.name) {
-            target.record.name = format!("{base}.{number}");
-            number += 1;
-        }
-        if target.record.name != base {
-            // A claim or a finding that asks for the name gets the first one.
-            let hint =
-                if text.starts_with("linux(") { "\nhint: `name=` gives it its own" } else { "" };
-            talk(&format!("`{base}` is taken: {text} is `{}` here{hint}", target.record.name));
-        }
-        targets.push(target);
-    }
-    Ok(targets)
-}
-
-/// Refuses permissions and sizes that no target takes: whoever gave them meant something else.
-fn check_effect(intent: &IntentRecord, targets: &[PlannedTarget]) -> Result<(), Failure> {
-    let real =
-        || targets.iter().filter(|t| matches!(t.record.kind.as_str(), "file" | "block device"));
-    let devices = || real().filter(|t| t.record.kind == "block device");
-    let files = || real().filter(|t| t.record.kind == "file");
-    let refuse = |text: String, hint: &str| Err(Failure::usage(text, hint));
-    if let Some(path) = intent.write.as_ref().filter(|_| real().next().is_none()) {
-        let text = format!("`--write {path}` has no effect: no target is a file or a device");
-        return refuse(text, "modelled drives are written to without it; or add `--on PATH`");
-    }
-    if let Some(serial) = intent.destroy.as_ref().filter(|_| devices().next().is_none()) {
-        let text = format!("`--destroy {serial}` has no effect: no target is a block device");
-        return refuse(text, "leave it out: files that assay made need no `--destroy`");
-    }
-    let Some(size) = intent.size else { return Ok(()) };
-    // A file's size is rounded down to whole pages.
-    let rounded = |t: &PlannedTarget| t.record.capacity.0 == size.0 / 4096 * 4096;
-    if files().any(|t| t.record.created || rounded(t)) {
-        return Ok(());
-    }
-    match files().next() {
-        None => refuse(
-            format!("`--size {size}` has no effect: no target is a file"),
-            "it is the size of a file that assay makes, with `--on NAME`",
-        ),
-        Some(file) => refuse(
-            format!(
-                "`--size {size}` has no effect: {} exists, with {}",
-                file.record.written, file.record.capacity
-            ),
-            "leave it out, or name a file that does not exist",
-        ),
+/// Says what the budget was too small for.
+pub(super) fn tell_what_is_left(directory: &Path, run: &Run, done: usize, common: &Common) {
+    let left = run.record.plan.len() - done;
+    if left > 0 && !common.quiet {
+        talk(&format!(
+            "the budget is over and {left} cells are left: `assay resume {}` measures for as long \
+             again",
+            directory.display()
+        ));
     }
 }
 

@@ -1,0 +1,225 @@
+//! Experiments that vary factors: their cells by levels, what could not be, and the rest of the
+//! run.
+//!
+//! The cells of a factorial are too many for a row or a bar each. Tables, charts and findings of
+//! single cells are of [`without`] them; what they say together is in `finding/factors.rs` and
+//! shown by `text/factors.rs` and `report/factors.rs`.
+
+use crate::load::Run;
+use crate::metric;
+use crate::stats::Estimate;
+use crate::stats::effects::{self, Effects, Point};
+use assay_spec::decode::Source;
+use assay_spec::experiment::{Experiment, Factors};
+use assay_spec::record::CellRecord;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A workload of an experiment over the combinations of its factors.
+pub(crate) struct Crossed<'r> {
+    /// Its name.
+    pub experiment: String,
+    /// The workload.
+    pub workload: &'r str,
+    /// The machine before the targets' names, with its `/`; mostly none.
+    pub host: String,
+    /// What is varied.
+    pub factors: Factors,
+    /// Whether all combinations were asked for, or one factor at a time.
+    pub is_full: bool,
+    /// What was measured, best first.
+    pub measured: Vec<Measured<'r>>,
+    /// Combinations that can be, of all.
+    pub possible: (usize, usize),
+    /// Combinations planned.
+    pub planned: usize,
+    /// Why some cannot be, and how many, the most first.
+    pub impossible: Vec<(String, usize)>,
+    /// Why some were not measured, and how many, the most first.
+    pub unmeasured: Vec<(String, usize)>,
+}
+
+/// A combination and its cell.
+pub(crate) struct Measured<'r> {
+    pub levels: Vec<usize>,
+    pub cell: &'r CellRecord,
+    /// Bytes a second.
+    pub rate: Estimate,
+}
+
+impl Crossed<'_> {
+    /// Levels of each factor.
+    pub fn counts(&self) -> Vec<usize> {
+        self.factors.factors.iter().map(|f| f.levels.len()).collect()
+    }
+
+    /// Rates in MB/s.
+    pub fn points(&self) -> Vec<Point> {
+        self.measured.iter().map(|m| (m.levels.clone(), m.rate.value * 1e-6)).collect()
+    }
+
+    /// What the factors do.
+    pub fn effects(&self) -> Option<Effects> {
+        effects::analyse(&self.counts(), &self.points())
+    }
+
+    /// Of the strongest pair, the rates in MB/s at all its levels.
+    pub fn table(&self, of: (usize, usize)) -> Vec<Vec<Option<f64>>> {
+        effects::table(&self.counts(), &self.points(), of)
+    }
+
+    /// `EXPERIMENT/WORKLOAD`, with the machine behind `@`.
+    pub fn id(&self) -> String {
+        let at = self.host.trim_end_matches('/');
+        let at = if at.is_empty() { String::new() } else { format!("@{at}") };
+        format!("{}/{}{at}", self.experiment, self.workload)
+    }
+
+    /// Of each factor and level the cells and the mean in MB/s: over all levels of the others, or
+    /// with one factor at a time what was measured with all others as in the base.
+    pub fn levels(&self, effects: &Effects) -> Vec<Vec<(usize, Option<Estimate>)>> {
+        if self.is_full {
+            return effects.mains.iter().map(|m| m.levels.clone()).collect();
+        }
+        let alone = |factor: usize, level: usize| {
+            let mut levels = self.factors.base.clone();
+            levels[factor] = level;
+            let found = self.measured.iter().find(|m| m.levels == levels);
+            (usize::from(found.is_some()), found.map(|m| m.rate.scaled(1e-6)))
+        };
+        let of = |(factor, count)| (0..count).map(|level| alone(factor, level)).collect();
+        self.counts().into_iter().enumerate().map(of).collect()
+    }
+
+    /// The base point, if it was measured.
+    pub fn base(&self) -> Option<&Measured<'_>> {
+        self.measured.iter().find(|m| m.levels == self.factors.base)
+    }
+}
+
+/// The experiments of a run that have factors.
+fn declared(run: &Run) -> Vec<(Experiment, Factors)> {
+    let read = |e: &assay_spec::record::ExperimentRecord| {
+        // Most have none, and decoding is not free.
+        let experiment = e
+            .text
+            .contains("[factors")
+            .then(|| Experiment::parse(Source { file: &e.file, text: &e.text }).ok());
+        let experiment = experiment.flatten()?;
+        let factors = experiment.factors.clone()?;
+        Some((experiment, factors))
+    };
+    run.record.experiments.iter().filter_map(read).collect()
+}
+
+/// Of each target its name, by what was written.
+fn names(run: &Run) -> BTreeMap<&str, &str> {
+    run.record.targets.iter().map(|t| (t.written.as_str(), t.name.as_str())).collect()
+}
+
+/// Every workload over factors.
+pub(crate) fn all(run: &Run) -> Vec<Crossed<'_>> {
+    let mut found = Vec::new();
+    for (experiment, factors) in declared(run) {
+        for workload in &experiment.workloads {
+            let Some((_, workload)) = run
+                .record
+                .plan
+                .iter()
+                .map(|p| (&p.experiment, &p.workload))
+                .find(|(e, w)| **e == experiment.name && **w == workload.name)
+            else {
+                continue;
+            };
+            for host in &experiment.hosts {
+                found.push(crossed(run, &experiment.name, workload, &host.target(""), &factors));
+            }
+        }
+    }
+    found
+}
+
+fn crossed<'r>(
+    run: &'r Run,
+    experiment: &str,
+    workload: &'r str,
+    host: &str,
+    factors: &Factors,
+) -> Crossed<'r> {
+    let (names, of) = (names(run), |e: &str, w: &str| e == experiment && w == workload);
+    let cells = run.cells.iter().filter(|c| of(&c.experiment, &c.workload));
+    let cells: BTreeMap<&str, &CellRecord> = cells.map(|c| (c.target.as_str(), c)).collect();
+    let planned = run.record.plan.iter().filter(|p| of(&p.experiment, &p.workload));
+    let planned: BTreeSet<&str> = planned.map(|p| p.target.as_str()).collect();
+    let few: BTreeSet<Vec<usize>> = factors.one_at_a_time().into_iter().map(|p| p.levels).collect();
+    let (mut impossible, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
+    let mut crossed = Crossed {
+        experiment: experiment.to_owned(),
+        workload,
+        host: host.to_owned(),
+        factors: factors.clone(),
+        is_full: false,
+        measured: Vec::new(),
+        possible: (0, 0),
+        planned: 0,
+        impossible: Vec::new(),
+        unmeasured: Vec::new(),
+    };
+    for point in factors.all() {
+        crossed.possible.1 += 1;
+        let written = match point.target {
+            Ok(written) => written,
+            Err(why) => {
+                *impossible.entry(why).or_insert(0) += 1;
+                continue;
+            }
+        };
+        crossed.possible.0 += 1;
+        let name = names.get(written.as_str()).map(|name| format!("{host}{name}"));
+        let Some(name) = name.filter(|name| planned.contains(name.as_str())) else { continue };
+        crossed.planned += 1;
+        crossed.is_full |= !few.contains(&point.levels);
+        match cells.get(name.as_str()).map(|cell| (*cell, metric::estimate(cell, "bandwidth"))) {
+            Some((cell, Ok(rate))) => {
+                crossed.measured.push(Measured { levels: point.levels, cell, rate });
+            }
+            Some((_, Err(e))) => *unmeasured.entry(e.to_string()).or_insert(0) += 1,
+            None => *unmeasured.entry("not yet measured".to_owned()).or_insert(0) += 1,
+        }
+    }
+    crossed.measured.sort_by(|a, b| b.rate.value.total_cmp(&a.rate.value));
+    crossed.impossible = most_first(impossible);
+    crossed.unmeasured = most_first(unmeasured);
+    crossed
+}
+
+fn most_first(counts: BTreeMap<String, usize>) -> Vec<(String, usize)> {
+    let mut all: Vec<(String, usize)> = counts.into_iter().collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    all
+}
+
+/// The run without the cells and targets of factors; itself if it has none.
+pub(crate) fn without(run: &Run) -> Cow<'_, Run> {
+    let mut varied: BTreeSet<String> = BTreeSet::new();
+    let mut experiments: BTreeSet<String> = BTreeSet::new();
+    let names = names(run);
+    for (experiment, factors) in declared(run) {
+        let written = factors.all().into_iter().filter_map(|p| p.target.ok());
+        let own: Vec<&str> = written.filter_map(|w| names.get(w.as_str()).copied()).collect();
+        for host in &experiment.hosts {
+            varied.extend(own.iter().map(|name| host.target(name)));
+        }
+        varied.extend(own.into_iter().map(str::to_owned));
+        experiments.insert(experiment.name);
+    }
+    if experiments.is_empty() {
+        return Cow::Borrowed(run);
+    }
+    let is_own = |e: &str, t: &str| experiments.contains(e) && varied.contains(t);
+    let cells = run.cells.iter().filter(|c| !is_own(&c.experiment, &c.target)).cloned().collect();
+    let mut record = run.record.clone();
+    record.plan.retain(|p| !is_own(&p.experiment, &p.target));
+    record.targets.retain(|t| !varied.contains(&t.name));
+    Cow::Owned(Run { record, cells })
+}

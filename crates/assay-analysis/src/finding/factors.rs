@@ -1,0 +1,264 @@
+//! What combinations of factors show: the best of them, what each factor does, and which pairs do
+//! something together.
+
+use super::{DOUBTS, Finding, command, requests};
+use crate::factors::{Crossed, all};
+use crate::load::Run;
+use crate::soundness::Verdict;
+use crate::stats::effects::{Effects, Pair};
+use crate::text::rate;
+use assay_spec::record::CellRecord;
+use assay_spec::units::three_digits;
+
+/// How the ids of these findings begin.
+pub(crate) const FACTORS: &str = "factors/";
+
+/// Combinations that are listed as evidence.
+const BEST: usize = 10;
+
+/// A pair whose share is below this is not worth a word.
+const PAIR: f64 = 0.01;
+
+/// Two for each workload over factors.
+pub(super) fn findings(run: &Run) -> Vec<Finding> {
+    let of = |crossed: Crossed<'_>| [ranking(run, &crossed), effects(run, &crossed)];
+    all(run).into_iter().flat_map(of).flatten().collect()
+}
+
+fn finding(run: &Run, crossed: &Crossed<'_>, id: &str, statement: String) -> Finding {
+    let cells: Vec<&CellRecord> = crossed.measured.iter().map(|m| m.cell).collect();
+    Finding {
+        id: format!("{FACTORS}{id}/{}", crossed.id()),
+        statement,
+        evidence: Vec::new(),
+        threshold: String::new(),
+        samples: requests(&cells),
+        confidence: None,
+        reproduce: command(run),
+    }
+}
+
+fn ranking(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
+    let (best, last) = (crossed.measured.first()?, crossed.measured.last()?);
+    if crossed.measured.len() < 2 {
+        return None;
+    }
+    let name = |levels: &[usize]| crossed.factors.name(levels);
+    let alike = crossed.measured.iter().skip(1).filter(|m| !super::separate(&best.rate, &m.rate));
+    let alike = match (alike.count(), best.rate.interval) {
+        (0, Some(_)) => "; no other's interval reaches its own".to_owned(),
+        (n, Some(_)) => format!("; the intervals of {n} others reach its own"),
+        (_, None) => String::new(),
+    };
+    let statement = format!(
+        "{}: of {}, {} is the fastest: {}, {} times the slowest, {}{alike}",
+        super::short(best.cell),
+        counted(crossed),
+        name(&best.levels),
+        rate(&best.rate),
+        three_digits(best.rate.value / last.rate.value),
+        name(&last.levels),
+    );
+    let line = |m: &crate::factors::Measured<'_>| format!("{}: {}", name(&m.levels), rate(&m.rate));
+    let mut evidence: Vec<String> = crossed.measured.iter().take(BEST).map(line).collect();
+    if crossed.measured.len() > BEST {
+        evidence.push(format!("last, {}", line(last)));
+    }
+    evidence.extend(left_out(crossed));
+    let threshold = "95 % intervals of the bandwidth do not overlap".into();
+    Some(Finding { evidence, threshold, ..finding(run, crossed, "ranking", statement) })
+}
+
+/// How many were measured of how many.
+pub(crate) fn counted(crossed: &Crossed<'_>) -> String {
+    let measured = crossed.measured.len();
+    let all = if crossed.is_full { "" } else { ", one factor at a time around the base" };
+    let of = match measured == crossed.planned {
+        true => format!("{measured} combinations"),
+        false => format!("{measured} combinations measured of {}", crossed.planned),
+    };
+    format!("{of}{all}")
+}
+
+/// What is not among them, and why.
+pub(crate) fn left_out(crossed: &Crossed<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (possible, product) = crossed.possible;
+    let because = |reasons: &[(String, usize)]| {
+        let each: Vec<String> = reasons.iter().map(|(why, n)| format!("{n}: {why}")).collect();
+        each.join("; ")
+    };
+    if !crossed.impossible.is_empty() {
+        let n = product - possible;
+        let why = because(&crossed.impossible);
+        lines.push(format!("{n} of the {product} combinations cannot be ({why})"));
+    }
+    if !crossed.unmeasured.is_empty() {
+        let n: usize = crossed.unmeasured.iter().map(|(_, n)| n).sum();
+        lines.push(format!("{n} have no result ({})", because(&crossed.unmeasured)));
+    }
+    if !crossed.is_full && possible > crossed.planned {
+        let words = "`--factorial` measures all of them, and shows what pairs do together";
+        lines.push(format!("{possible} combinations can be: {words}"));
+    }
+    lines
+}
+
+fn effects(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
+    let effects = crossed.effects()?;
+    let what = super::short(crossed.measured.first()?.cell);
+    let said = match crossed.is_full {
+        true => statement(crossed, &effects)?,
+        false => around(crossed)?,
+    };
+    let threshold = match crossed.is_full {
+        true => format!(
+            "eta squared of type II; means of least squares with 95 % intervals; a pair is named \
+             from {} % of the variance on, if chance gives as much less than 5 % of the time",
+            100.0 * PAIR
+        ),
+        false => "the range over the levels of a factor, all others as in the base".into(),
+    };
+    let evidence = evidence(crossed, &effects);
+    Some(Finding {
+        evidence,
+        threshold,
+        ..finding(run, crossed, "effects", format!("{what}: {said}"))
+    })
+}
+
+/// The factors by their share, the largest first.
+pub(crate) fn by_share(effects: &Effects) -> Vec<(usize, f64)> {
+    let shares = effects.mains.iter().enumerate();
+    let mut all: Vec<(usize, f64)> = shares.filter_map(|(i, m)| Some((i, m.share?))).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all
+}
+
+/// Whether a pair is worth a word.
+pub(crate) fn matters(pair: &Pair) -> bool {
+    pair.share >= PAIR && pair.probability.is_none_or(|p| p < 0.05)
+}
+
+/// A share for people.
+pub(crate) fn percent(share: f64) -> String {
+    match 100.0 * share {
+        p if p < 0.05 => "0 %".into(),
+        p => format!("{} %", three_digits(p)),
+    }
+}
+
+fn statement(crossed: &Crossed<'_>, effects: &Effects) -> Option<String> {
+    let name = |factor: usize| crossed.factors.factors[factor].name.as_str();
+    let shares = by_share(effects);
+    let ((first, most), rest) = shares.split_first()?;
+    let others: Vec<String> =
+        rest.iter().map(|(f, share)| format!("{} {}", name(*f), percent(*share))).collect();
+    let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+    let pairs: Vec<String> = effects
+        .pairs
+        .iter()
+        .filter(|p| matters(p))
+        .map(|p| format!("{} with {} ({})", name(p.of.0), name(p.of.1), percent(p.share)))
+        .collect();
+    let pairs = match pairs.as_slice() {
+        [] => "no two factors do much together that each does not do alone".to_owned(),
+        pairs => format!("what two do together matters for {}", pairs.join(", ")),
+    };
+    Some(format!(
+        "{} decides most, {} of the variance{others}. {}",
+        name(*first),
+        percent(*most),
+        capital(&pairs)
+    ))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
+/// One factor at a time: the range of each, the largest first.
+fn around(crossed: &Crossed<'_>) -> Option<String> {
+    let base = crossed.base()?;
+    let mut ranges: Vec<(f64, String)> = Vec::new();
+    for (index, factor) in crossed.factors.factors.iter().enumerate() {
+        let differs = |levels: &[usize]| {
+            let pairs = levels.iter().zip(&base.levels).enumerate();
+            pairs.filter(|(_, (a, b))| a != b).all(|(i, _)| i == index)
+        };
+        let own = crossed.measured.iter().filter(|m| differs(&m.levels));
+        let rates: Vec<f64> = own.map(|m| m.rate.value * 1e-6).collect();
+        let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = rates.iter().copied().fold(0.0, f64::max);
+        if rates.len() > 1 {
+            let text = format!("{} {} to {}", factor.name, three_digits(low), three_digits(high));
+            ranges.push((high / low, text));
+        }
+    }
+    ranges.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let texts: Vec<String> = ranges.into_iter().map(|(_, text)| text).collect();
+    Some(format!(
+        "around {} ({}), each factor by itself takes it, in MB/s: {}",
+        crossed.factors.name(&base.levels),
+        rate(&base.rate),
+        texts.join(", ")
+    ))
+}
+
+fn evidence(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (factor, levels) in crossed.factors.factors.iter().zip(crossed.levels(effects)) {
+        for (level, (cells, mean)) in factor.levels.iter().zip(levels) {
+            let mean = mean.as_ref().map(|e| rate(&e.scaled(1e6)));
+            let none = if cells > 0 { "cannot be told from other factors" } else { "no result" };
+            let mean = mean.unwrap_or_else(|| none.to_owned());
+            let cells = if crossed.is_full { format!(", {cells} cells") } else { String::new() };
+            lines.push(format!("{} {}: {mean}{cells}", factor.name, level.name));
+        }
+    }
+    if crossed.is_full {
+        let name = |factor: usize| crossed.factors.factors[factor].name.as_str();
+        lines.extend(effects.pairs.iter().map(|p| {
+            let (a, b) = (name(p.of.0), name(p.of.1));
+            format!("{a} with {b}: {} of the variance", percent(p.share))
+        }));
+        lines.push(format!(
+            "main effects leave {} of the variance, those and all pairs {}",
+            percent(effects.beyond_additive),
+            percent(effects.beyond_pairs)
+        ));
+    }
+    lines
+}
+
+/// What is wrong with cells of factors: one for each check, not one for each cell.
+pub(super) fn doubts(run: &Run, verdicts: Vec<Verdict>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for crossed in all(run) {
+        let own = |v: &&Verdict| crossed.measured.iter().any(|m| m.cell.id == v.cell);
+        let mut rest: Vec<&Verdict> = verdicts.iter().filter(own).collect();
+        while let Some(first) = rest.first().copied() {
+            let (same, others): (Vec<&Verdict>, Vec<&Verdict>) =
+                rest.into_iter().partition(|v| v.check == first.check);
+            rest = others;
+            let (n, of) = (same.len(), crossed.measured.len());
+            let statement = format!(
+                "{}: {n} of {of} combinations, as {}: {}",
+                crossed.id(),
+                first.cell,
+                first.statement
+            );
+            let mut evidence: Vec<String> = first.evidence.clone();
+            evidence.push(format!("hint: {}", first.hint));
+            found.push(Finding {
+                id: format!("{DOUBTS}{}/{}", first.check, crossed.id()),
+                evidence,
+                threshold: first.threshold.clone(),
+                ..finding(run, &crossed, "", statement)
+            });
+        }
+    }
+    found
+}

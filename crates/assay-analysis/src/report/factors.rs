@@ -1,0 +1,141 @@
+//! Factors on the page: what is found, a bar for each level, the pairs, the best combinations.
+
+use super::axis::{self, Scale};
+use super::charts::figure;
+use super::svg::{self, Axis, Bar, Words};
+use super::tables::table;
+use super::{escape, page, slug};
+use crate::factors::{Crossed, all};
+use crate::finding::Finding;
+use crate::finding::factors::{by_share, left_out, matters, percent};
+use crate::load::Run;
+use crate::stats::effects::Effects;
+use crate::text::plus_minus;
+use assay_spec::units::three_digits;
+
+/// Rows of the ranking from its top, and from its end.
+const BEST: usize = 20;
+const LAST: usize = 5;
+
+/// Every workload over factors; none if there is none.
+pub(super) fn section(run: &Run, findings: &[Finding]) -> Option<String> {
+    let parts: Vec<String> = all(run).iter().map(|c| one(c, findings)).collect();
+    (!parts.is_empty()).then(|| parts.concat())
+}
+
+fn one(crossed: &Crossed<'_>, findings: &[Finding]) -> String {
+    let of = |f: &&Finding| f.id.ends_with(&format!("/{}", crossed.id()));
+    let mut out = format!("<h3>{}</h3>", escape(&crossed.id()));
+    out += &page::items(findings.iter().filter(of));
+    let paragraphs = left_out(crossed);
+    let paragraph = |line: &String| format!("<p class=\"dim\">{}.</p>", escape(line));
+    out += &paragraphs.iter().map(paragraph).collect::<String>();
+    if let Some(effects) = crossed.effects() {
+        out += &mains(crossed, &effects);
+        if crossed.is_full {
+            out += &pairs(crossed, &effects);
+        }
+    }
+    out + &ranking(crossed)
+}
+
+/// Factors, the one with the largest share first if that is known.
+fn order(crossed: &Crossed<'_>, effects: &Effects) -> Vec<usize> {
+    match crossed.is_full {
+        true => by_share(effects).into_iter().map(|(factor, _)| factor).collect(),
+        false => (0..crossed.factors.factors.len()).collect(),
+    }
+}
+
+fn mains(crossed: &Crossed<'_>, effects: &Effects) -> String {
+    let (mut bars, levels) = (Vec::new(), crossed.levels(effects));
+    for (style, factor) in order(crossed, effects).into_iter().enumerate() {
+        let named = &crossed.factors.factors[factor];
+        for (level, (cells, mean)) in named.levels.iter().zip(&levels[factor]) {
+            let Some(mean) = mean else { continue };
+            let cells = if crossed.is_full { format!(", {cells} cells") } else { String::new() };
+            bars.push(Bar {
+                style,
+                name: format!("{} {}", named.name, level.name),
+                value: mean.value,
+                interval: mean.interval,
+                text: format!("{} MB/s{cells}", plus_minus(mean)),
+                pale: false,
+                published: None,
+            });
+        }
+    }
+    if bars.is_empty() {
+        return String::new();
+    }
+    let list: Vec<String> = bars.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
+    let words = Words {
+        id: format!("factors-{}", slug(&crossed.id())),
+        title: "Mean of each level".into(),
+        description: list.join(", "),
+    };
+    let highest = bars.iter().map(|b| b.interval.map_or(b.value, |(_, high)| high));
+    let scale = Scale::from_zero(highest.fold(0.0, f64::max));
+    let x = Axis { scale, label: axis::number, name: "MB/s" };
+    let caption = match crossed.is_full {
+        true => {
+            "Mean of each level over all levels of the others (least squares on the cells that \
+             exist), with the 95 % interval"
+        }
+        false => "Each level by itself, all other factors as in the base",
+    };
+    figure(caption, &svg::bars(&words, x, &bars), "")
+}
+
+fn pairs(crossed: &Crossed<'_>, effects: &Effects) -> String {
+    let factors = &crossed.factors.factors;
+    let alone = by_share(effects).into_iter().map(|(factor, share)| {
+        vec![escape(&factors[factor].name), escape(&percent(share)), String::new()]
+    });
+    let chance = |p: Option<f64>| match p {
+        None => "–".to_owned(),
+        Some(p) if p < 0.001 => "&lt; 0.001".to_owned(),
+        Some(p) => three_digits(p),
+    };
+    let together = effects.pairs.iter().map(|p| {
+        let name = format!("{} with {}", factors[p.of.0].name, factors[p.of.1].name);
+        vec![escape(&name), escape(&percent(p.share)), chance(p.probability)]
+    });
+    let left =
+        vec!["three and more".to_owned(), escape(&percent(effects.beyond_pairs)), String::new()];
+    let rows: Vec<Vec<String>> = alone.chain(together).chain([left]).collect();
+    let heading = ["factor or pair", "share of the variance (eta²)", "by chance (F test)"];
+    let mut out = table("What explains the differences", &heading, &rows);
+    let Some(strongest) = effects.pairs.first().filter(|p| matters(p)) else { return out };
+    let (a, b) = (&factors[strongest.of.0], &factors[strongest.of.1]);
+    let corner = format!("{} \\ {}", a.name, b.name);
+    let mut heading = vec![corner.as_str()];
+    heading.extend(b.levels.iter().map(|l| l.name.as_str()));
+    let rates = crossed.table(strongest.of);
+    let row = |(level, rates): (&assay_spec::experiment::FactorLevel, &Vec<Option<f64>>)| {
+        let rates = rates.iter().map(|r| r.map_or_else(|| "–".into(), three_digits));
+        [escape(&level.name)].into_iter().chain(rates).collect::<Vec<String>>()
+    };
+    let rows: Vec<Vec<String>> = a.levels.iter().zip(&rates).map(row).collect();
+    let caption = format!("The strongest pair, {} with {}: mean MB/s", a.name, b.name);
+    out += &table(&caption, &heading, &rows);
+    out
+}
+
+fn ranking(crossed: &Crossed<'_>) -> String {
+    let mut heading = vec!["place"];
+    heading.extend(crossed.factors.factors.iter().map(|f| f.name.as_str()));
+    heading.push("MB/s");
+    let count = crossed.measured.len();
+    let row = |place: usize| {
+        let m = &crossed.measured[place];
+        let levels = crossed.factors.factors.iter().zip(&m.levels);
+        let mut row = vec![(place + 1).to_string()];
+        row.extend(levels.map(|(f, l)| escape(&f.levels[*l].name)));
+        row.push(escape(&plus_minus(&m.rate.scaled(1e-6))));
+        row
+    };
+    let last = (count.saturating_sub(LAST)).max(BEST)..count;
+    let rows: Vec<Vec<String>> = (0..count.min(BEST)).chain(last).map(row).collect();
+    table("The best combinations, and the last", &heading, &rows)
+}

@@ -1,0 +1,245 @@
+//! `[factors]` as it is written.
+
+use super::{COMBINATIONS_MAX, Factor, Factors, Impossible, Level};
+use crate::decode::{Decoded, Section, Value, number_of, with_hint};
+use crate::diagnostic::{Kind, closest, one_of};
+use crate::experiment::Scale;
+use std::ops::Range;
+use toml::de::DeValue;
+
+/// Reads `[factors]`, if it is there.
+pub fn decode(top: &mut Section<'_>, scale: Scale) -> Decoded<Option<Factors>> {
+    let Some(mut section) = top.optional_section("factors", "factors")? else { return Ok(None) };
+    let (template, template_span) = section.string_at("target")?;
+    let factors = read_levels(section.section("levels", "factors.levels")?)?;
+    check_product(&section, &factors)?;
+    check_places(&section, &template, template_span, &factors)?;
+    let base_span = section.span_of("base");
+    let base = read_base(section.section("base", "factors.base")?, &factors)?;
+    let mut impossible = Vec::new();
+    for rule in section.sections("impossible", "factors.impossible")? {
+        impossible.push(read_rule(rule, &factors)?);
+    }
+    let read = Factors { template, factors, base, impossible, scale };
+    if let Err(why) = read.target(&read.base) {
+        let message = format!("the base point is impossible: {why}");
+        let e = section.error(Kind::Impossible, base_span, message, "levels that go together");
+        return Err(with_hint(e, "everything else is varied around it: choose another"));
+    }
+    section.finish()?;
+    Ok(Some(read))
+}
+
+/// Each factor with its levels, in the order in which they are written.
+fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
+    let mut keys = section.free_keys();
+    keys.sort_by_key(|key| section.key_span_of(key).start);
+    let mut factors = Vec::new();
+    for name in keys {
+        let span = section.key_span_of(&name);
+        if !is_name(&name) {
+            return Err(bad_name(&section, span, &name));
+        }
+        let value = section.take_free(&name).expect("it is one of the keys");
+        let levels = match value.get_ref() {
+            DeValue::Array(items) => {
+                items.iter().map(|item| listed(&section, item)).collect::<Decoded<Vec<_>>>()?
+            }
+            DeValue::Table(_) => named(&section, &name, &value)?,
+            _ => {
+                let message = format!("the levels of `{name}` are no list");
+                let e = section.error(Kind::WrongType, value.span(), message, "a list");
+                return Err(with_hint(e, format!("e.g. `{name} = [\"a\", \"b\"]`")));
+            }
+        };
+        check_levels(&section, &name, value.span(), &levels)?;
+        factors.push(Factor { name, levels });
+    }
+    if factors.is_empty() {
+        let e = section.error(Kind::MissingKey, section.span(), "no factor", "at least one");
+        return Err(with_hint(e, "a factor is a list of levels, e.g. `drives = [2, 3, 5]`"));
+    }
+    Ok(factors)
+}
+
+/// A level that is its own name.
+fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<Level> {
+    let number = number_of(item.get_ref()).map(|n| n.to_string());
+    let Some(text) = number.or_else(|| item.get_ref().as_str().map(str::to_owned)) else {
+        let e = section.error(Kind::WrongType, item.span(), "no level", "a text or a number");
+        return Err(with_hint(e, "e.g. `[\"64KiB\", \"256KiB\"]` or `[2, 3, 5]`"));
+    };
+    if !is_name(&text) {
+        return Err(bad_name(section, item.span(), &text));
+    }
+    Ok(Level { name: text.clone(), text })
+}
+
+/// Levels with names: `{ "1k" = "1024", "4k" = "4096" }`.
+fn named(section: &Section<'_>, factor: &str, value: &Value<'_>) -> Decoded<Vec<Level>> {
+    let DeValue::Table(table) = value.get_ref() else { return Ok(Vec::new()) };
+    let mut all: Vec<_> = table.iter().collect();
+    all.sort_by_key(|(key, _)| key.span().start);
+    let one = |(key, text): (&toml::Spanned<std::borrow::Cow<'_, str>>, &Value<'_>)| {
+        let name = key.get_ref().to_string();
+        if !is_name(&name) {
+            return Err(bad_name(section, key.span(), &name));
+        }
+        match text.get_ref().as_str() {
+            Some(text) => Ok(Level { name, text: text.to_owned() }),
+            None => {
+                let message = format!("the level `{name}` of `{factor}` is no text");
+                let e = section.error(Kind::WrongType, text.span(), message, "a text");
+                Err(with_hint(e, "it is what comes into the target in the factor's place"))
+            }
+        }
+    };
+    all.into_iter().map(one).collect()
+}
+
+fn check_levels(
+    section: &Section<'_>,
+    factor: &str,
+    span: Range<usize>,
+    levels: &[Level],
+) -> Decoded<()> {
+    if levels.len() < 2 {
+        let message = format!("`{factor}` is not varied");
+        let e = section.error(Kind::OutOfRange, span, message, "two levels or more");
+        return Err(with_hint(e, "write what never changes into `target` itself"));
+    }
+    let twice = |(i, level): &(usize, &Level)| levels[..*i].iter().any(|l| l.name == level.name);
+    if let Some((_, level)) = levels.iter().enumerate().find(twice) {
+        let message = format!("`{factor}` has the level `{}` twice", level.name);
+        let e = section.error(Kind::Impossible, span, message, "each level once");
+        return Err(with_hint(e, "remove one of the two"));
+    }
+    Ok(())
+}
+
+fn check_product(section: &Section<'_>, factors: &[Factor]) -> Decoded<()> {
+    let all = factors.iter().try_fold(1_usize, |n, f| n.checked_mul(f.levels.len()));
+    if all.is_some_and(|n| n <= COMBINATIONS_MAX) {
+        return Ok(());
+    }
+    let span = section.key_span_of("levels");
+    let expected = format!("at most {COMBINATIONS_MAX} combinations");
+    let e = section.error(Kind::OutOfRange, span, "the levels make too many", expected);
+    Err(with_hint(e, "every level of a factor is combined with every one of the others"))
+}
+
+/// Every factor has a place, and every place a factor.
+fn check_places(
+    section: &Section<'_>,
+    template: &str,
+    span: Range<usize>,
+    factors: &[Factor],
+) -> Decoded<()> {
+    let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
+    let levels = factors.iter().flat_map(|f| &f.levels).map(|l| l.text.as_str());
+    let mut unknown = levels.chain([template]).flat_map(places);
+    if let Some(place) = unknown.find(|place| !names.contains(place)) {
+        let message = format!("`{{{place}}}` is no factor");
+        let e = section.error(Kind::UnknownValue, span, message, one_of(&names));
+        return Err(match closest(place, &names) {
+            Some(meant) => with_hint(e, format!("did you mean `{{{meant}}}`?")),
+            None => with_hint(e, "factors are the keys of `[factors.levels]`"),
+        });
+    }
+    let has = |text: &str, name: &str| places(text).any(|place| place == name);
+    let somewhere = |name: &&str| {
+        has(template, name) || factors.iter().flat_map(|f| &f.levels).any(|l| has(&l.text, name))
+    };
+    let Some(lost) = names.iter().find(|name| !somewhere(name)) else { return Ok(()) };
+    let message = format!("the factor `{lost}` has no place in the target");
+    let e = section.error(Kind::Impossible, span, message, format!("`{{{lost}}}` in it"));
+    Err(with_hint(e, "a level comes where its factor's name stands in braces"))
+}
+
+/// What stands in braces.
+fn places(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
+}
+
+fn read_base(mut section: Section<'_>, factors: &[Factor]) -> Decoded<Vec<usize>> {
+    let mut base = Vec::new();
+    for factor in factors {
+        let Some(value) = section.take_free(&factor.name) else {
+            let message = format!("the base point has no `{}`", factor.name);
+            let e = section.error(Kind::MissingKey, section.span(), message, "a level of each");
+            let level = factor.levels.first().map_or("", |l| &l.name);
+            return Err(with_hint(e, format!("e.g. `{} = \"{level}\"`", factor.name)));
+        };
+        base.push(level_of(&section, factor, &value)?);
+    }
+    no_other(&section, factors)?;
+    Ok(base)
+}
+
+/// Complains of a key that is no factor.
+fn no_other(section: &Section<'_>, factors: &[Factor]) -> Decoded<()> {
+    let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
+    let Some(key) = section.free_keys().into_iter().next() else { return Ok(()) };
+    let message = format!("`{key}` is no factor");
+    let e = section.error(Kind::UnknownKey, section.key_span_of(&key), message, one_of(&names));
+    Err(match closest(&key, &names) {
+        Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
+        None => with_hint(e, "factors are the keys of `[factors.levels]`"),
+    })
+}
+
+fn read_rule(mut section: Section<'_>, factors: &[Factor]) -> Decoded<Impossible> {
+    let because = section.string("because")?;
+    let mut conditions = section.section("when", "factors.impossible.when")?;
+    let mut when = Vec::new();
+    for (index, factor) in factors.iter().enumerate() {
+        let Some(value) = conditions.take_free(&factor.name) else { continue };
+        let levels = match value.get_ref() {
+            DeValue::Array(items) => {
+                items.iter().map(|item| level_of(&conditions, factor, item)).collect()
+            }
+            _ => level_of(&conditions, factor, &value).map(|level| vec![level]),
+        };
+        when.push((index, levels?));
+    }
+    no_other(&conditions, factors)?;
+    if when.is_empty() {
+        let e = section.error(Kind::MissingKey, conditions.span(), "no condition", "a factor");
+        return Err(with_hint(e, "e.g. `when = { level = \"raid5\", drives = 2 }`"));
+    }
+    section.finish()?;
+    Ok(Impossible { when, because })
+}
+
+/// The number of the level that is named.
+fn level_of(section: &Section<'_>, factor: &Factor, value: &Value<'_>) -> Decoded<usize> {
+    let number = number_of(value.get_ref()).map(|n| n.to_string());
+    let name = number.or_else(|| value.get_ref().as_str().map(str::to_owned)).unwrap_or_default();
+    if let Some(index) = factor.levels.iter().position(|level| level.name == name) {
+        return Ok(index);
+    }
+    let names: Vec<&str> = factor.levels.iter().map(|l| l.name.as_str()).collect();
+    let message = format!("`{}` has no level `{name}`", factor.name);
+    let e = section.error(Kind::UnknownValue, value.span(), message, one_of(&names));
+    Err(match closest(&name, &names) {
+        Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
+        None => with_hint(e, "levels are named as in `[factors.levels]`"),
+    })
+}
+
+/// Levels are parts of the names of cells and files.
+fn is_name(text: &str) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    !text.is_empty() && text.len() <= 32 && text.chars().all(fine)
+}
+
+fn bad_name(
+    section: &Section<'_>,
+    span: Range<usize>,
+    name: &str,
+) -> Box<crate::diagnostic::Diagnostic> {
+    let expected = "letters, digits, `.`, `_` and `-`, at most 32 of them";
+    let message = format!("`{name}` cannot be a factor's or a level's name");
+    let e = section.error(Kind::UnknownValue, span, message, expected);
+    with_hint(e, "levels with other texts are a table: `{ small = \"chunk=4KiB\" }`")
+}

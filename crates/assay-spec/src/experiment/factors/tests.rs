@@ -1,0 +1,108 @@
+//! Combinations that are made, and those that cannot be.
+
+use crate::decode::{Decoded, Source};
+use crate::experiment::Experiment;
+
+const REST: &str = "[[workload]]\nname = \"w\"\nread_share = 1.0\nsize = \"4KiB\"\n\
+                    pattern = \"random\"\nmeasure = { requests = 10 }\n";
+const ARRAYS: &str = r#"
+[factors]
+target = "{level}(sim:{drive}*{drives}{chunk})"
+base = { drive = "ssd-m", level = "raid0", drives = 3, chunk = "64k" }
+[factors.levels]
+level = ["raid0", "raid1", "raid5"]
+drive = ["ssd-m", "ssd-l"]
+drives = [2, 3]
+chunk = { "64k" = "", "128k" = ", chunk=128KiB" }
+[[factors.impossible]]
+when = { drive = "ssd-l", drives = [2, 3], chunk = "128k" }
+because = "nobody sells it"
+"#;
+
+fn parse(factors: &str) -> Decoded<Experiment> {
+    let text = format!("format = 1\nname = \"e\"\nquestion = \"?\"\n{factors}\n{REST}");
+    Experiment::parse(Source { file: "e.toml", text: &text })
+}
+
+#[test]
+fn one_factor_at_a_time_around_the_base_or_all() {
+    let mut experiment = parse(ARRAYS).expect("right");
+    let expected = [
+        "raid0(sim:ssd-m*3)",
+        "raid1(sim:ssd-m*3)",
+        "raid5(sim:ssd-m*3)",
+        "raid0(sim:ssd-l*3)",
+        "raid0(sim:ssd-m*2)",
+        "raid0(sim:ssd-m*3, chunk=128KiB)",
+    ];
+    assert_eq!(experiment.targets, expected);
+    let factors = experiment.factors.clone().expect("declared");
+    let all = factors.all();
+    assert_eq!(all.len(), 3 * 2 * 2 * 2);
+    let why = |text: &str| all.iter().filter(|p| p.target == Err(text.to_owned())).count();
+    // Six with both; of the other drive, two of a raid1 and one of a raid5.
+    assert_eq!(why("nobody sells it"), 6);
+    assert_eq!(why("a raid1 has no chunks"), 2);
+    assert_eq!(why("a raid5 of 2 members"), 3);
+    experiment.factorial();
+    assert_eq!(experiment.targets.len(), 24 - 6 - 2 - 3);
+    assert_eq!(factors.name(&all[23].levels), "raid5/ssd-l/3/128k");
+}
+
+#[test]
+fn levels_may_have_places_and_equal_targets_are_one() {
+    let lines = r#"
+[factors]
+target = "linux({fs}, sim:x25-m-g2, memory=6GiB, readahead={ahead})"
+base = { fs = "ext4", block = "4k", ahead = "1MiB" }
+[factors.levels]
+fs = { ext4 = "fs=ext4, mkfs=\"-b {block}\"", btrfs = "fs=btrfs" }
+block = { "4k" = "4096", "1k" = "1024" }
+ahead = ["128KiB", "1MiB"]
+"#;
+    let text = format!("scale = \"1/8\"\n{lines}");
+    let experiment = parse(&text).expect("right");
+    let base = "linux(fs=ext4, mkfs=\"-b 4096\", sim:x25-m-g2, memory=768MiB, readahead=1MiB)";
+    assert_eq!(experiment.targets[0], base);
+    let all = experiment.factors.expect("declared").all();
+    let same = all.iter().filter(|p| p.target.is_err()).map(|p| p.levels.clone());
+    assert_eq!(same.collect::<Vec<_>>(), [[1, 1, 0], [1, 1, 1]], "btrfs has no place for blocks");
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    let with = |from: &str, to: &str| {
+        assert!(ARRAYS.contains(from), "{from}");
+        parse(&ARRAYS.replacen(from, to, 1)).map(|_| ()).expect_err(to)
+    };
+    let cases = [
+        ("{drives}{chunk}", "{drivess}{chunk}", "`{drivess}` is no factor", "`{drives}`?"),
+        ("{drives}{chunk}", "{drives}", "`chunk` has no place", "in braces"),
+        ("drives = 3, ", "", "the base point has no `drives`", "`drives = \"2\"`"),
+        ("drives = 3, ", "drives = 4000, ", "`drives` has no level `4000`", "as in"),
+        ("base = {", "base = { drivess = 2,", "`drivess` is no factor", "`drives`?"),
+        ("drives = [2, 3]\n", "drives = [3]\n", "`drives` is not varied", "into `target`"),
+        ("drives = [2, 3]\n", "drives = [2, 3, 2]\n", "the level `2` twice", "one of the two"),
+        ("drives = [2, 3]\n", "drives = 3\n", "of `drives` are no list", "`drives = ["),
+        ("drives = [2, 3]\n", "drives = [2, \"a b\"]\n", "`a b` cannot be", "a table"),
+        ("drives = [2, 3]\n", "drives = [2, true]\n", "no level", "e.g."),
+        ("because", "becuase", "has no `because`", "`becuase` is there"),
+        ("level = \"raid0\"", "level = \"raid4x\"", "has no level `raid4x`", ""),
+        ("\"raid0\", drives = 3", "\"raid5\", drives = 2", "base point is impossible", "choose"),
+        ("drive = \"ssd-l\", drives", "drve = \"ssd-l\", drives", "`drve` is no factor", "drive"),
+        ("target = ", "targt = ", "has no `target`", "`targt` is there"),
+    ];
+    for (from, to, message, hint) in cases {
+        let e = with(from, to);
+        assert!(e.message.contains(message), "{to}: {}", e.message);
+        assert!(e.hint.contains(hint), "{to}: {}: {}", e.message, e.hint);
+        assert!(e.place.is_some(), "{to}");
+    }
+    let many: Vec<String> = (0..150).map(|n| n.to_string()).collect();
+    let many = format!("[{}]", many.join(", "));
+    let text = format!(
+        "[factors]\ntarget = \"raid0(sim:{{a}}*{{b}})\"\nbase = {{ a = 1, b = 1 }}\n\
+         [factors.levels]\na = {many}\nb = {many}\n"
+    );
+    assert!(parse(&text).expect_err("22500").message.contains("too many"));
+}

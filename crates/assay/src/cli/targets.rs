@@ -1,0 +1,88 @@
+//! The targets of a run: opened, named, and what was allowed of them.
+
+use crate::output::{Failure, talk};
+use assay_engine::plan::{PlannedTarget, open_target};
+use assay_spec::experiment::Experiment;
+use assay_spec::record::IntentRecord;
+use std::collections::BTreeMap;
+
+/// What the combinations of factors are called, by what is written: `btrfs/raid0/5`.
+pub(super) fn names<'e>(
+    experiments: impl Iterator<Item = &'e Experiment>,
+) -> BTreeMap<String, String> {
+    let factors = experiments.filter_map(|e| e.factors.as_ref());
+    let of = |f: &'e assay_spec::experiment::Factors| {
+        let points = f.all().into_iter();
+        points.filter_map(|point| Some((point.target.ok()?, f.name(&point.levels))))
+    };
+    factors.flat_map(of).collect()
+}
+
+/// Opens every target with what may be done to it; two of one name get numbers.
+pub(super) fn open_targets(
+    written: &[String],
+    intent: &IntentRecord,
+    writes: bool,
+    names: &BTreeMap<String, String>,
+) -> Result<Vec<PlannedTarget>, Failure> {
+    let mut targets: Vec<PlannedTarget> = Vec::new();
+    for text in written {
+        let mut target = open_target(text, intent, writes)?;
+        if let Some(name) = names.get(text) {
+            target.record.name.clone_from(name);
+        }
+        let base = target.record.name.clone();
+        let mut number = 2;
+        while targets.iter().any(|t| t.record.name == target.record.name) {
+            target.record.name = format!("{base}.{number}");
+            number += 1;
+        }
+        if target.record.name != base {
+            // A claim or a finding that asks for the name gets the first one.
+            let hint =
+                if text.starts_with("linux(") { "\nhint: `name=` gives it its own" } else { "" };
+            talk(&format!("`{base}` is taken: {text} is `{}` here{hint}", target.record.name));
+        }
+        targets.push(target);
+    }
+    Ok(targets)
+}
+
+/// Refuses permissions and sizes that no target takes: whoever gave them meant something else.
+pub(super) fn check_effect(
+    intent: &IntentRecord,
+    targets: &[PlannedTarget],
+) -> Result<(), Failure> {
+    let real =
+        || targets.iter().filter(|t| matches!(t.record.kind.as_str(), "file" | "block device"));
+    let devices = || real().filter(|t| t.record.kind == "block device");
+    let files = || real().filter(|t| t.record.kind == "file");
+    let refuse = |text: String, hint: &str| Err(Failure::usage(text, hint));
+    if let Some(path) = intent.write.as_ref().filter(|_| real().next().is_none()) {
+        let text = format!("`--write {path}` has no effect: no target is a file or a device");
+        return refuse(text, "modelled drives are written to without it; or add `--on PATH`");
+    }
+    if let Some(serial) = intent.destroy.as_ref().filter(|_| devices().next().is_none()) {
+        let text = format!("`--destroy {serial}` has no effect: no target is a block device");
+        return refuse(text, "leave it out: files that assay made need no `--destroy`");
+    }
+    let Some(size) = intent.size else { return Ok(()) };
+    // A file's size is rounded down to whole pages.
+    let rounded = |t: &PlannedTarget| t.record.capacity.0 == size.0 / 4096 * 4096;
+    if files().any(|t| t.record.created || rounded(t)) {
+        return Ok(());
+    }
+    match files().next() {
+        None => refuse(
+            format!("`--size {size}` has no effect: no target is a file"),
+            "it is the size of a file that assay makes, with `--on NAME`",
+        ),
+        Some(file) => refuse(
+            format!(
+                "`--size {size}` has no effect: {} exists, with {}",
+                file.record.written, file.record.capacity
+            ),
+            "leave it out, or name a file that does not exist",
+        ),
+    }
+}
