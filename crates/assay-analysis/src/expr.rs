@@ -110,6 +110,8 @@ enum Function {
     Median,
     Sqrt,
     Log10,
+    Knee,
+    Cap,
 }
 
 /// Functions: name, fewest and most arguments.
@@ -121,7 +123,16 @@ const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("median", Function::Median, 1, 64),
     ("sqrt", Function::Sqrt, 1, 1),
     ("log10", Function::Log10, 1, 1),
+    ("knee", Function::Knee, 6, 64),
+    ("cap", Function::Cap, 6, 64),
 ];
+
+impl Function {
+    /// True if the arguments are pairs: a number of parts and the rate with so many.
+    const fn takes_pairs(self) -> bool {
+        matches!(self, Function::Knee | Function::Cap)
+    }
+}
 
 /// One operand of the outermost `and`, judged by itself.
 #[derive(Clone, Debug)]

@@ -81,7 +81,15 @@ fn call(f: Function, values: &[f64]) -> f64 {
         Function::Max => fold(f64::max),
         Function::Spread => fold(f64::max) / fold(f64::min),
         Function::Median => crate::stats::median(values).unwrap_or(f64::NAN),
+        Function::Knee => bend(values).0,
+        Function::Cap => bend(values).1,
     }
+}
+
+/// Knee and cap of a fit of min(n·b, cap) to pairs of n and a rate.
+fn bend(values: &[f64]) -> (f64, f64) {
+    let points: Vec<(f64, f64)> = values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    crate::stats::knee::fit(&points).map_or((f64::NAN, f64::NAN), |knee| knee.bend())
 }
 
 fn number(n: &Node, look_up: LookUp<'_>) -> Result<f64, EvalError> {

@@ -237,6 +237,11 @@ impl Parser {
             let message = format!("`{name}` takes {fewest} to {most} arguments");
             return Err(ExprError { position: start, end, message, hint: String::new() });
         }
+        if function.takes_pairs() && arguments.len() % 2 == 1 {
+            let message = format!("`{name}` takes pairs, and the last has no rate");
+            let hint = format!("write e.g. `{name}(1, 100MB/s, 2, 190MB/s, 3, 200MB/s)`");
+            return Err(ExprError { position: start, end, message, hint });
+        }
         Ok(Node { start, end, kind: NodeKind::Call(*function, arguments) })
     }
 }

@@ -35,10 +35,13 @@ fn numbers_units_and_binding() {
         ("min(3, 1, 2) + max(3, 1, 2) + abs(-4) + log10(100)", 10.0),
         ("100 / ({w@t:bandwidth} / 1MB/s)", 50.0),
         ("1_000", 1000.0),
+        ("knee(1, 57, 2, 114, 3, 171)", f64::INFINITY),
+        ("cap(2, 5, 1, 5, 3, 5)", 5.0),
     ];
     for (text, expected) in cases {
         let Value::Number(got) = value(text) else { panic!("{text}") };
-        assert!((got - expected).abs() < 1e-9 * expected.abs(), "{text} = {got}");
+        let near = (got - expected).abs() < 1e-9 * expected.abs();
+        assert!(near || got == expected, "{text} = {got}");
     }
 }
 
@@ -54,6 +57,10 @@ fn truths_and_bare_metrics() {
         "client-min == 7",
         "p50-1us < p50",
         "1 != 2",
+        "abs(cap(1, 100MB/s, 2, 200MB/s, 4, 200MB/s) / 200MB/s - 1) < 0.1%",
+        "abs(knee(2, 200, 1, 100, 5, 250, 4, 250) - 2.5) < 0.01",
+        "not (knee(1, 5, 2, 9, 2, 9) < 9) and not (knee(1, 5, 2, 9, 2, 9) >= 9)",
+        "not (knee(1, 100, 2, 60, 3, 190) < 9)",
     ];
     for text in yes {
         assert_eq!(value(text), Value::Truth(true), "{text}");
@@ -74,6 +81,8 @@ fn errors_say_where() {
     assert_eq!(at("p50 < 1"), 0);
     assert_eq!(at("1 ; 2"), 2);
     assert_eq!(at("abs(1, 2)"), 0);
+    assert_eq!(at("1 + knee(1, 2, 3, 4)"), 4);
+    assert_eq!(at("knee(1, 2, 3, 4, 5, 6, 7)"), 0);
     assert_eq!(at(""), 0);
     let apart = Expr::parse_expectation("p99 < 1 ms").unwrap_err();
     assert_eq!((apart.position, apart.hint.contains("`1ms`")), (8, true), "{apart}");

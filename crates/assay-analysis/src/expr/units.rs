@@ -113,6 +113,9 @@ fn of_call(
     function: Function,
     nodes: &[Node],
 ) -> Result<Option<Dimension>, ExprError> {
+    if function.takes_pairs() {
+        return of_pairs(e, whole, function, nodes);
+    }
     let mut common = number(e, &nodes[0])?;
     for pair in nodes.windows(2) {
         common = alike(e, whole, [&pair[0], &pair[1]])?.or(common);
@@ -123,7 +126,34 @@ fn of_call(
         Function::Sqrt => common
             .filter(|d| d.time % 2 == 0 && d.bytes % 2 == 0)
             .map(|d| Dimension { time: d.time / 2, bytes: d.bytes / 2 }),
+        // Of pairs, see above.
+        Function::Knee | Function::Cap => None,
     })
+}
+
+/// Plain numbers and, each behind one, rates of one unit.
+fn of_pairs(
+    e: &Expr,
+    whole: &Node,
+    function: Function,
+    nodes: &[Node],
+) -> Result<Option<Dimension>, ExprError> {
+    let mut common = number(e, &nodes[1])?;
+    for (index, pair) in nodes.chunks_exact(2).enumerate() {
+        let count = &pair[0];
+        if number(e, count)?.is_some_and(|d| d != Dimension::PLAIN) {
+            let message = format!("`{}` is no number of parts", e.slice(count));
+            return Err(error(
+                count,
+                message,
+                "a number, and behind it the rate with so many".into(),
+            ));
+        }
+        if index > 0 {
+            common = alike(e, whole, [&nodes[1], &pair[1]])?.or(common);
+        }
+    }
+    Ok(if function == Function::Cap { common } else { Some(Dimension::PLAIN) })
 }
 
 fn number(e: &Expr, n: &Node) -> Result<Option<Dimension>, ExprError> {
@@ -263,6 +293,8 @@ mod tests {
             "spread(p50, p99) < 3",
             "max(p50, p99) < 1s",
             "sqrt(p50 * p99) < 1ms",
+            "knee(1, bandwidth, 2, 90MB/s, 3, 95MB/s) < 2.5",
+            "cap(1, bandwidth, 2, 90MB/s, 3, 95MB/s) < 100MB/s",
         ];
         for text in fine {
             Expr::parse_expectation(text).unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -282,6 +314,9 @@ mod tests {
             ("errors < 1ms", 0, "`1ms` is a time, and `errors` is a plain number", "`1ms`"),
             ("p99 - 1 < 2ms", 6, "`1` has no unit", "`p99 - 1ms`"),
             ("errors == 0 and p99 < 1", 22, "`1` has no unit", "`p99 < 1ms`"),
+            ("knee(1, p50, 2, 1ms, 3, 4) < 2", 24, "and `4` has no unit", "4ms"),
+            ("knee(1ms, p50, 2, 1ms, 3, 1ms) < 2", 5, "`1ms` is no number of parts", "behind it"),
+            ("cap(1, p50, 2, 1ms, 3, 1ms) < 2", 30, "`2` has no unit", "< 2ms`"),
             ("max(p50, 3) < 1ms", 9, "`3` has no unit", "`max(p50, 3ms)`"),
             ("p99", 0, "`p99` is a number, not a comparison", "`p99 < 1ms`"),
             ("errors", 0, "`errors` is a number", "`errors < 1`"),

@@ -47,6 +47,18 @@ pub struct Knee {
     pub residual: f64,
 }
 
+impl Knee {
+    /// The knee and the cap as far as the points tell: infinite where no bend is seen, no number
+    /// where the points allow both a line and a constant.
+    pub fn bend(&self) -> (f64, f64) {
+        match self.shape {
+            Shape::Linear { .. } => (f64::INFINITY, f64::INFINITY),
+            Shape::Undetermined => (f64::NAN, f64::NAN),
+            Shape::Flat | Shape::Knee => (self.knee.1, self.cap.1),
+        }
+    }
+}
+
 /// Fits (parts, rate); `None` below three different numbers of parts, or if a rate is not positive.
 pub fn fit(points: &[(f64, f64)]) -> Option<Knee> {
     let mut counts: Vec<f64> = points.iter().map(|p| p.0).collect();
@@ -57,13 +69,15 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Knee> {
     if counts.len() < 3 || !usable {
         return None;
     }
-    let step = libm::log(last / first) / PLACES as f64;
-    let place = |i: usize| first * libm::exp(step * i as f64);
+    let logs: Vec<(f64, f64)> =
+        points.iter().map(|(n, x)| (libm::log(*n), libm::log(*x))).collect();
+    let (start, end) = (libm::log(first), libm::log(last));
+    let place = |i: usize| start + (end - start) * i as f64 / PLACES as f64;
     let profile: Vec<(f64, f64, f64)> = (0..=PLACES)
         .map(|i| {
-            let knee = if i == PLACES { last } else { place(i) };
-            let (each, squares) = at(points, knee);
-            (knee, each, squares)
+            let knee = if i == PLACES { end } else { place(i) };
+            let (each, squares) = at(&logs, knee);
+            (libm::exp(knee), each, squares)
         })
         .collect();
     let best = profile.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
@@ -74,11 +88,11 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Knee> {
     Some(intervals(points.len() as f64, &profile, best, allowed))
 }
 
-/// The best ln b for a knee, and the sum of squares.
-fn at(points: &[(f64, f64)], knee: f64) -> (f64, f64) {
-    let rest: Vec<f64> = points.iter().map(|(n, x)| libm::log(x / n.min(knee))).collect();
-    let each = rest.iter().sum::<f64>() / rest.len() as f64;
-    (each, rest.iter().map(|r| (r - each) * (r - each)).sum())
+/// The best ln b for the logarithm of a knee, and the sum of squares; all in logarithms.
+fn at(logs: &[(f64, f64)], knee: f64) -> (f64, f64) {
+    let rest = || logs.iter().map(|(n, x)| x - n.min(knee));
+    let each = rest().sum::<f64>() / logs.len() as f64;
+    (each, rest().map(|r| (r - each) * (r - each)).sum())
 }
 
 /// The ends of everything within the allowed sum of squares.
@@ -149,6 +163,17 @@ mod tests {
         let sara = of(&[267.0, 505.0, 634.0, 671.0, 657.0]);
         assert_eq!(sara.shape, Shape::Knee);
         assert!(inside(sara.knee, 2.5) && inside(sara.cap, 654.0), "{sara:?}");
+    }
+
+    #[test]
+    fn where_no_bend_is_seen_it_is_nowhere() {
+        let bent = |rates: &[f64]| of(rates).bend();
+        let (knee, cap) = bent(&[100.0, 200.0, 250.0, 250.0, 250.0]);
+        assert!((knee - 2.5).abs() < 0.01 && (cap - 250.0).abs() < 1.0, "{knee} {cap}");
+        assert_eq!(bent(&[57.0, 114.0, 171.0]), (f64::INFINITY, f64::INFINITY));
+        let (knee, cap) = bent(&[100.0, 60.0, 190.0]);
+        assert!(knee.is_nan() && cap.is_nan(), "not determined");
+        assert!((bent(&[100.0, 100.0, 100.0]).0 - 1.0).abs() < 1e-9);
     }
 
     #[test]
