@@ -186,6 +186,17 @@ pub fn estimate(cell: &CellRecord, name: &str) -> Result<Estimate, MetricError> 
     }
 }
 
+/// The sample standard deviation of a metric over the repeats of a cell, and how many they are;
+/// `None` with one repeat, and of what is not their mean.
+pub fn deviation(cell: &CellRecord, name: &str) -> Option<(f64, u64)> {
+    let pooled = matches!(
+        measure(direction(name).1),
+        Some(Measure::Quantile(_) | Measure::First(_) | Measure::Min | Measure::Max)
+    );
+    let several = cell.repeats.len() > 1 && !pooled;
+    several.then(|| estimate(cell, name).ok()?.deviation()).flatten()
+}
+
 /// A number the target tells of itself.
 fn told(cell: &CellRecord, name: &str) -> Result<Estimate, MetricError> {
     let of = |r: &RepeatRecord| r.device.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
@@ -386,6 +397,8 @@ mod tests {
         assert!((get("mean").value - 200.0).abs() < 1e-9);
         assert_eq!(get("mean").basis, Basis::Repeats(3));
         // Means 200, 210, 190: s = 10, t(2) = 4.3027, half = 24.84.
+        assert_eq!(deviation(&cell, "mean").map(|(sd, n)| (sd.round(), n)), Some((10.0, 3)));
+        assert_eq!(deviation(&cell, "p50"), None, "that of all requests together");
         assert!((get("mean").half_width().unwrap() - 24.8414).abs() < 1e-3);
         assert_eq!((get("min").value, get("max").value), (90.0, 310.0));
         assert_eq!(get("requests").value, 9.0);

@@ -64,6 +64,19 @@ impl Estimate {
         self.interval.map(|(low, high)| (high - low) / 2.0)
     }
 
+    /// Of a mean of repeats, their sample standard deviation and how many they were.
+    pub fn deviation(&self) -> Option<(f64, u64)> {
+        match (&self.basis, self.interval) {
+            (Basis::Identical(n), _) => Some((0.0, *n)),
+            // The lower end may have been cut at 0.
+            (Basis::Repeats(n), Some((_, high))) => {
+                let count = *n as f64;
+                Some(((high - self.value) * count.sqrt() / student::t95(count - 1.0), *n))
+            }
+            _ => None,
+        }
+    }
+
     /// The same number in another unit: value and interval times `factor` (positive).
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Estimate {
@@ -121,6 +134,16 @@ pub fn median(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mean_of_repeats_gives_back_their_deviation() {
+        let values = [3.1, 2.9, 3.3, 3.0, 3.2];
+        let (sd, n) = student::of_repeats(&values).unwrap().deviation().unwrap();
+        assert_eq!(n, 5);
+        assert!((sd * sd - variance(&values).unwrap()).abs() < 1e-12, "{sd}");
+        assert_eq!(Estimate::identical(4.0, 3).deviation(), Some((0.0, 3)));
+        assert_eq!(Estimate::bare(4.0, "one").deviation(), None);
+    }
 
     #[test]
     fn moments_and_median_of_nothing_one_and_some() {

@@ -49,6 +49,8 @@ pub struct Experiment {
     pub prices: Option<String>,
     /// Independent repeats of every cell.
     pub repeats: u32,
+    /// As many as its document had, if that is more than by default is bearable.
+    pub repeats_full: u32,
     /// How much smaller than written it is run; `targets` and `workloads` are already.
     pub scale: Scale,
     /// Whether a per-request log is kept.
@@ -97,6 +99,25 @@ impl Experiment {
         (changed != text).then_some(changed)
     }
 
+    /// The text of an experiment with so many repeats.
+    pub fn repeated(text: &str, repeats: u32) -> String {
+        let table = toml::de::DeTable::parse(text).ok();
+        let place = |key: &str| Some(table.as_ref()?.get_ref().get(key)?.span());
+        // With as many as the document had, there is nothing more to say.
+        let mut cut = text.to_owned();
+        if let Some(span) = place("repeats_full") {
+            let line = cut[..span.start].rfind('\n').map_or(0, |i| i + 1);
+            cut.replace_range(line..span.end, "");
+            return Experiment::repeated(&cut, repeats);
+        }
+        match (place("repeats"), place("format")) {
+            (Some(span), _) => cut.replace_range(span, &repeats.to_string()),
+            (None, Some(span)) => cut.insert_str(span.end, &format!("\nrepeats = {repeats}")),
+            (None, None) => {}
+        }
+        cut
+    }
+
     /// Has all combinations of its factors measured, not one factor at a time.
     pub fn factorial(&mut self) {
         let Some(factors) = &self.factors else { return };
@@ -129,6 +150,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     }
     let prices = decode_prices(top)?;
     let repeats = top.count("repeats", 1..1001, Some(1))?;
+    let repeats_full = top.count("repeats_full", repeats..1001, Some(repeats))?;
     let log = top.boolean("log", true)?;
     let hosts = host::decode_all(top)?;
     let wall_clock = match top.optional_section("wall-clock", "wall-clock")? {
@@ -164,6 +186,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         factors,
         prices,
         repeats,
+        repeats_full,
         scale,
         log,
         hosts,

@@ -1367,6 +1367,11 @@ fn a_wrong_command_line_is_answered_with_a_right_one() {
             "hint: write a whole number from 1 to 1024, e.g. `--threads 4`",
         ),
         (
+            &["run", "quick", "--repeats", "0"],
+            "error: invalid value '0' for '--repeats <N>': 0 is not in 1..=1000",
+            "hint: write a whole number from 1 to 1000, e.g. `--repeats 5`",
+        ),
+        (
             &["run"],
             "error: the following required arguments were not provided: <SUBJECT>",
             "hint: name a study or an experiment file: `assay run quick`",

@@ -117,7 +117,14 @@ fn metric_row(cell: &CellRecord) -> Vec<String> {
     let rate = |name: &str, factor: f64, text: fn(&Estimate) -> String| {
         metric::estimate(cell, name).map_or_else(
             |e| escape(&e.to_string()),
-            |e| with_uncertainty(&text(&e.scaled(factor)), &e, factor),
+            |e| {
+                let spread = metric::deviation(cell, name).filter(|(sd, _)| *sd > 0.0);
+                let sd = |(sd, n): (f64, u64)| {
+                    format!("<small>sd {} of {n}</small>", three_digits(sd * factor))
+                };
+                with_uncertainty(&text(&e.scaled(factor)), &e, factor)
+                    + &spread.map_or_else(String::new, sd)
+            },
         )
     };
     row.push(rate("bandwidth", 1e-6, |e| three_digits(e.value)));

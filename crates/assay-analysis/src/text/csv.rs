@@ -27,7 +27,7 @@ const METRICS: &[(&str, &str)] = &[
 /// The whole run as CSV.
 pub fn csv(run: &Run) -> String {
     let mut out = String::from(
-        "experiment,workload,target,metric,unit,value,low,high,basis,repeats,requests\r\n",
+        "experiment,workload,target,metric,unit,value,low,high,basis,repeats,requests,sd\r\n",
     );
     let costs = Costs::of(run);
     for cell in &run.cells {
@@ -46,6 +46,7 @@ pub fn csv(run: &Run) -> String {
                 e.basis.to_string() + dated,
                 cell.repeats.len().to_string(),
                 n.to_string(),
+                side(metric::deviation(cell, name).map(|(sd, _)| sd)),
             ];
             out += &fields.map(|f| quoted(&f)).join(",");
             out += "\r\n";

@@ -216,3 +216,16 @@ fn a_repository_takes_the_place_of_what_is_made() {
     let quick = crate::catalog::STUDIES.iter().find(|s| s.name == "quick").expect("a study");
     assert_eq!(Experiment::with_repository(quick.experiments[0].text, "/x"), None);
 }
+
+#[test]
+fn repeats_are_as_written_or_as_asked_for() {
+    let text = |lines: &str| format!("{HEAD}{lines}[[workload]]\nname = \"w\"\n{BODY}{MEASURE}");
+    let of = |text: &str| parse(text).map(|e| (e.repeats, e.repeats_full));
+    assert_eq!(of(&text("")).unwrap(), (1, 1));
+    assert_eq!(of(&text("repeats = 2\nrepeats_full = 5\n")).unwrap(), (2, 5));
+    refused(of(&text("repeats = 3\nrepeats_full = 2\n")), "`repeats_full` = 2 is out of", "3", 16);
+    for lines in ["", "repeats = 2\n", "repeats_full = 5 # five\n", "repeats_full=9\nrepeats=2\n"] {
+        let more = Experiment::repeated(&text(lines), 7);
+        assert_eq!(of(&more).unwrap(), (7, 7), "{more}");
+    }
+}

@@ -115,6 +115,7 @@ pub fn run() -> Outcome {
 const VALUES: &[(&str, &str)] = &[
     ("--seed", "a whole number from 0 to 18446744073709551615, e.g. `--seed 7`"),
     ("--threads", "a whole number from 1 to 1024, e.g. `--threads 4`"),
+    ("--repeats", "a whole number from 1 to 1000, e.g. `--repeats 5`"),
     ("--size", "a size such as `4KiB`, `30GB` or `1GiB`, e.g. `--size 1GiB`"),
     ("--out", "a directory for the run, e.g. `--out runs/mine`"),
     ("--write", "the path of the target that may be written to, e.g. `--write ./scratch.img`"),

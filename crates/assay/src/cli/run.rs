@@ -39,9 +39,13 @@ pub struct Options {
     /// Check out the tags of this git repository where an experiment makes a history for itself
     #[arg(long, value_name = "PATH")]
     repo: Option<PathBuf>,
-    /// The document's own size: `--scale 1`
+    /// The document's own size, `--scale 1`, and its repeats
     #[arg(long)]
     full: bool,
+    /// Repeats of every cell, each with its own seed; 1 to 1000
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: Option<u32>,
     /// All combinations of an experiment's `[factors]`, not one factor at a time
     #[arg(long)]
     factorial: bool,
@@ -72,6 +76,7 @@ pub fn main(options: Options) -> Outcome {
     if let Some(path) = &options.repo {
         take_repository(&mut subject, path)?;
     }
+    repeat(&mut subject, options.repeats, options.full)?;
     if options.factorial {
         all_combinations(&mut subject, !options.only.is_empty())?;
     }
@@ -102,7 +107,9 @@ fn rescale(subject: &mut Subject, text: &str) -> Result<(), Failure> {
             any = true;
         }
     }
-    if any {
+    // `--full` may be about repeats.
+    let repeats = |(e, _): &(Experiment, ExperimentRecord)| e.repeats_full > e.repeats;
+    if any || (text == "1" && subject.experiments.iter().any(repeats)) {
         return Ok(());
     }
     let hint = "an experiment of files says `scale = \"1/8\"` if it can be run smaller";
@@ -129,6 +136,18 @@ fn take_repository(subject: &mut Subject, path: &Path) -> Result<(), Failure> {
     }
     let hint = "`file = \"git\"` makes a workload of checkouts, as `assay run oslo09` has";
     Err(Failure::usage("`--repo` has no effect: no experiment checks anything out", hint))
+}
+
+/// Has every experiment repeat its cells so often, or with `full` as often as its document did.
+fn repeat(subject: &mut Subject, repeats: Option<u32>, full: bool) -> Result<(), Failure> {
+    for one in &mut subject.experiments {
+        let as_written = one.0.repeats;
+        let wanted = repeats.unwrap_or(if full { one.0.repeats_full } else { as_written });
+        if wanted != as_written {
+            *one = load(&one.1.file, &Experiment::repeated(&one.1.text, wanted))?;
+        }
+    }
+    Ok(())
 }
 
 /// Has the experiments that have factors measure all combinations.

@@ -8,6 +8,7 @@ use crate::report::axis::{self, Scale};
 use crate::report::charts::style;
 use crate::report::escape;
 use crate::report::svg::{self, Axis, Bar, Ink, Line, Mark, Words};
+use crate::stats::Estimate;
 use crate::sweep::{Parameter, Point, Sweep};
 use assay_spec::histogram::midpoint;
 use assay_spec::record::CellRecord;
@@ -82,6 +83,8 @@ fn bar(
 ) -> Option<Bar> {
     let Quantity { metric, per, unit } = quantity;
     let e = metric::estimate(cell, metric).ok()?.scaled(1.0 / per);
+    let deviation = metric::deviation(cell, metric).map(|(sd, n)| (sd / per, n));
+    let e = spread(&e, deviation);
     let of = of_cell(c.published, s.workload, &cell.target);
     let published = of.filter(|p| p.metric == metric).map(|p| p.value / per).next();
     let said = |v: f64| format!(", published {}", assay_spec::units::three_digits(v));
@@ -94,13 +97,25 @@ fn bar(
         name,
         value: e.value,
         interval: e.interval,
-        text: crate::text::plus_minus(&e).replace(" =", "")
-            + " "
-            + unit
-            + &published.map_or(String::new(), said),
+        text: value(&e, deviation, unit) + &published.map_or(String::new(), said),
         pale,
         published,
     })
+}
+
+/// With repeats one standard deviation either way, as documents draw it; else the interval.
+fn spread(e: &Estimate, deviation: Option<(f64, u64)>) -> Estimate {
+    let interval = deviation.map(|(sd, _)| (e.value - sd, e.value + sd)).or(e.interval);
+    Estimate { interval, ..e.clone() }
+}
+
+/// What a bar stands for: `46.2 ± 0.3 MB/s (sd of 5)`.
+fn value(e: &Estimate, deviation: Option<(f64, u64)>, unit: &str) -> String {
+    let value = crate::text::plus_minus(e).replace(" =", "");
+    match deviation {
+        Some((sd, n)) if sd > 0.0 => format!("{value} {unit} (sd of {n})"),
+        _ => format!("{value} {unit}"),
+    }
 }
 
 /// Bars on a scale that the panels of the figure share.
