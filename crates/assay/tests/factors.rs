@@ -80,6 +80,8 @@ fn one_factor_at_a_time_unless_all_are_asked_for() {
     let short = finding(&all, "sound/too-short/factors/seq-rd").unwrap();
     assert!(short["statement"].as_str().unwrap().contains("20 of 20 combinations"));
     assert!(!page.contains("Device spec raid0/"), "no spec for each combination");
+    assert!(!page.contains("id=\"latency\"") && !page.contains("class=\"card\""), "and no card");
+    assert!(page.contains("20 cells of 20 planned"));
 }
 
 #[test]

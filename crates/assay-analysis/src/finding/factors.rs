@@ -162,6 +162,9 @@ fn statement(crossed: &Crossed<'_>, effects: &Effects) -> Option<String> {
         .map(|p| format!("{} with {} ({})", name(p.of.0), name(p.of.1), percent(p.share)))
         .collect();
     let pairs = match pairs.as_slice() {
+        [] if effects.pairs.is_empty() => {
+            "the cells are too few to tell what two do together".to_owned()
+        }
         [] => "no two factors do much together that each does not do alone".to_owned(),
         pairs => format!("what two do together matters for {}", pairs.join(", ")),
     };
@@ -224,11 +227,12 @@ fn evidence(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
             let (a, b) = (name(p.of.0), name(p.of.1));
             format!("{a} with {b}: {} of the variance", percent(p.share))
         }));
-        lines.push(format!(
-            "main effects leave {} of the variance, those and all pairs {}",
-            percent(effects.beyond_additive),
-            percent(effects.beyond_pairs)
-        ));
+        let mut left =
+            format!("main effects leave {} of the variance", percent(effects.beyond_additive));
+        if !effects.pairs.is_empty() {
+            left += &format!(", those and all pairs {}", percent(effects.beyond_pairs));
+        }
+        lines.push(left);
     }
     lines
 }

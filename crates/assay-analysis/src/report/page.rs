@@ -30,6 +30,10 @@ pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
         ("warnings", "Warnings", specs::warnings(run)),
         ("setting", "Machine, command and specs", specs::setting(run) + &specs::specs(run)),
     ];
+    if run.cells.is_empty() && factors.is_some() {
+        let of_single = ["bandwidth", "latency", "time", "metrics", "comparison"];
+        sections.retain(|(id, ..)| !of_single.contains(id));
+    }
     if let Some(factors) = factors {
         sections.insert(0, ("factors", "Factors", factors));
     }
@@ -48,7 +52,7 @@ pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
         version: &run.record.assay,
         css: &css,
         skip: "findings",
-        below: &below_title(whole),
+        below: &(below_title(whole) + &tables::cards(run)),
         foot: &foot,
     };
     page.page(&sections)
@@ -65,7 +69,7 @@ fn below_title(run: &Run) -> String {
         r.seed,
         r.started
     );
-    format!("<p class=\"dim\">{}</p>{}", escape(&line), tables::cards(run))
+    format!("<p class=\"dim\">{}</p>", escape(&line))
 }
 
 fn finding_list(all: &[Finding]) -> String {
