@@ -101,8 +101,11 @@ fn pairs(crossed: &Crossed<'_>, effects: &Effects) -> String {
         let name = format!("{} with {}", factors[p.of.0].name, factors[p.of.1].name);
         vec![escape(&name), escape(&percent(p.share)), chance(p.probability)]
     });
-    let left =
-        vec!["three and more".to_owned(), escape(&percent(effects.beyond_pairs)), String::new()];
+    let (what, share) = match effects.pairs.is_empty() {
+        true => ("two and more (too few cells to tell)", effects.beyond_additive),
+        false => ("three and more", effects.beyond_pairs),
+    };
+    let left = vec![what.to_owned(), escape(&percent(share)), String::new()];
     let rows: Vec<Vec<String>> = alone.chain(together).chain([left]).collect();
     let heading = ["factor or pair", "share of the variance (eta²)", "by chance (F test)"];
     let mut out = table("What explains the differences", &heading, &rows);
@@ -138,4 +141,77 @@ fn ranking(crossed: &Crossed<'_>) -> String {
     let last = (count.saturating_sub(LAST)).max(BEST)..count;
     let rows: Vec<Vec<String>> = (0..count.min(BEST)).chain(last).map(row).collect();
     table("The best combinations, and the last", &heading, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_spec::record::{CellPlan, ExperimentRecord, TargetRecord};
+
+    const TEXT: &str = "format = 1\nname = \"e\"\nquestion = \"?\"\n[factors]\n\
+        target = \"raid0(sim:{drive}*{drives}, chunk={chunk})\"\n\
+        base = { drive = \"ssd-m\", drives = 2, chunk = \"64KiB\" }\n[factors.levels]\n\
+        drive = [\"ssd-m\", \"ssd-l\"]\ndrives = [2, 3]\nchunk = [\"64KiB\", \"16KiB\"]\n\
+        [[workload]]\nname = \"w\"\nread_share = 1.0\nsize = \"4KiB\"\npattern = \"random\"\n\
+        measure = { requests = 10 }\n";
+
+    /// A run of all combinations of which those with so many requests were measured.
+    fn run(requests: &[Option<u64>; 8]) -> Run {
+        let mut run = crate::load::sample::run(Vec::new());
+        let record = |text: &str| ExperimentRecord {
+            name: "e".into(),
+            file: "e.toml".into(),
+            text: text.into(),
+        };
+        run.record.experiments.push(record(TEXT));
+        let parsed = assay_spec::experiment::Experiment::parse(assay_spec::decode::Source {
+            file: "e.toml",
+            text: TEXT,
+        });
+        let factors = parsed.unwrap().factors.unwrap();
+        for (point, requests) in factors.all().into_iter().zip(requests) {
+            let name = factors.name(&point.levels);
+            let id = format!("e/w@{name}");
+            run.record.targets.push(TargetRecord {
+                written: point.target.unwrap(),
+                name: name.clone(),
+                title: String::new(),
+                kind: "array".into(),
+                capacity: assay_spec::Bytes(1),
+                identity: Vec::new(),
+                spec: None,
+                virtual_time: true,
+                created: false,
+            });
+            let (experiment, workload) = ("e".to_owned(), "w".to_owned());
+            let target = name.clone();
+            run.record.plan.push(CellPlan { id: id.clone(), experiment, workload, target });
+            if let Some(requests) = requests {
+                let latencies = vec![100; *requests as usize];
+                let cell = crate::load::sample::cell(&[&latencies]);
+                run.cells.push(assay_spec::record::CellRecord { id, target: name, ..cell });
+            }
+        }
+        run
+    }
+
+    fn shown(requests: &[Option<u64>; 8]) -> String {
+        let run = run(requests);
+        section(&run, &crate::finding::findings(&run)).expect("it has factors")
+    }
+
+    #[test]
+    fn pairs_are_told_apart_if_there_are_cells_enough() {
+        // More of the first drive alone does more: drive with drives.
+        let all = [400, 400, 800, 801, 100, 101, 120, 120].map(Some);
+        let page = shown(&all);
+        assert!(page.contains("The strongest pair, drive with drives: mean MB/s"), "{page}");
+        assert!(page.contains("What two do together matters for drive with drives ("), "{page}");
+        assert!(page.contains("three and more") && !page.contains("cannot be"));
+        let few = [Some(400), Some(400), None, Some(801), Some(100), None, None, None];
+        let page = shown(&few);
+        assert!(page.contains("The cells are too few to tell what two do together"), "{page}");
+        assert!(page.contains("two and more (too few cells to tell)"), "{page}");
+        assert!(page.contains("4 have no result (4: not yet measured)"), "{page}");
+    }
 }
