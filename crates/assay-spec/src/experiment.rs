@@ -78,8 +78,8 @@ impl Experiment {
         Some(format!("{}\"{scale}\"{}", &text[..span.start], &text[span.end..]))
     }
 
-    /// The text of an experiment whose histories are those of the repository at `path`; `None` if it
-    /// has no checkouts.
+    /// The text of an experiment whose histories are those of the repository at `path`; `None` if
+    /// it has no checkouts.
     pub fn with_repository(text: &str, path: &str) -> Option<String> {
         let table = toml::de::DeTable::parse(text).ok()?;
         let workloads = table.get_ref().get("workload")?.get_ref().as_array()?;
