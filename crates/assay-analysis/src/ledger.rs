@@ -99,6 +99,9 @@ pub struct ClaimVerdict {
     pub reason: String,
     /// What the reader should know.
     pub notes: String,
+    /// Of what deviates: why the modelled drives do, as far as that was found.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub found: String,
     /// Its numbers.
     pub values: Vec<ValueVerdict>,
     /// Its predicate.
@@ -217,6 +220,7 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, offered: Offered<'_>) -> ClaimV
         verdict,
         reason,
         notes: claim.notes.clone(),
+        found: if verdict == Verdict::Deviates { claim.found.clone() } else { String::new() },
         values,
         predicate,
         places: claim.disproof.as_ref().map_or(Vec::new(), |d| d.places.clone()),

@@ -38,6 +38,8 @@ pub struct Claim {
     pub predicate: Option<String>,
     /// What the reader should know.
     pub notes: String,
+    /// Why the modelled drives deviate, as far as that was found.
+    pub found: String,
     /// Its numbers.
     pub values: Vec<ClaimValue>,
     /// What disproves it, for contradictions.
@@ -147,6 +149,10 @@ fn decode_claim(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Claim> {
         reason: text(s.optional_string("reason")?).unwrap_or_default(),
         predicate: text(s.optional_string("predicate")?),
         notes: text(s.optional_string("notes")?).unwrap_or_default(),
+        found: match kind {
+            ClaimKind::Measured => text(s.optional_string("found")?).unwrap_or_default(),
+            _ => String::new(),
+        },
         values,
         disproof,
     };

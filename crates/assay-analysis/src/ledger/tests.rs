@@ -90,6 +90,17 @@ fn a_number_that_was_put_in_proves_nothing() {
 }
 
 #[test]
+fn why_it_deviates_is_told_of_what_does() {
+    let found = |limit: &str| {
+        let lines = format!("found = \"the drive is slow\"\npredicate = \"{{w@t:max}} < {limit}\"");
+        let row = verdict(&ledger(&lines, "published = 100.0"), 100_000);
+        (row.verdict, row.found)
+    };
+    assert_eq!(found("1us"), (Verdict::Deviates, "the drive is slow".to_owned()));
+    assert_eq!(found("1s"), (Verdict::Reproduced, String::new()));
+}
+
+#[test]
 fn a_predicate_that_does_not_parse_is_said_and_never_passes() {
     let l = ledger(r#"predicate = "{w@t:max} <""#, "published = 100.0");
     let row = verdict(&l, 100_000);

@@ -57,6 +57,9 @@ fn claim(c: &ClaimVerdict) -> String {
     for p in c.check.iter().chain(&c.predicate).filter(|p| p.holds == Some(false)) {
         out += &format!("<p class=\"dim\">Fails: <code>{}</code></p>", escape(&p.why));
     }
+    if !c.found.is_empty() {
+        out += &format!("<p class=\"dim\">Found: {}</p>", escape(&c.found));
+    }
     let rows: Vec<Vec<String>> = c.values.iter().map(value).collect();
     if !rows.is_empty() {
         let heading = ["value", "published", "reproduced", "deviation", "tolerance", "verdict"];

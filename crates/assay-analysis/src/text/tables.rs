@@ -187,6 +187,9 @@ pub fn ledger_table(verdicts: &LedgerVerdicts, width: usize) -> String {
         for p in row.check.iter().chain(&row.predicate).filter(|p| p.holds == Some(false)) {
             indented(&format!("fails: {}", p.why), 7);
         }
+        if !row.found.is_empty() {
+            indented(&format!("found: {}", row.found), 7);
+        }
         let shown = row.values.iter().filter(|v| v.reproduced.is_some() || v.published.is_some());
         let mut table =
             Table::new(&["", "published", "reproduced", "", "deviation", "verdict"], &[0, 3, 5]);
