@@ -120,11 +120,6 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
         if let Some(reason) = &cell.skipped {
             add(format!("{at}: not measured: {reason}."));
         }
-        for name in ["bandwidth", "mean", "p50", "p99", "p99.9"] {
-            if let Ok(Estimate { interval: None, basis, .. }) = metric::estimate(cell, name) {
-                add(format!("{at} {name}: {basis}."));
-            }
-        }
         if let Some(e) = metric::estimate(cell, "errors").ok().filter(|e| e.value > 0.0) {
             add(format!("{at}: {} requests ended with an error.", e.value));
         }
@@ -135,7 +130,38 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
             repeat.warnings.iter().for_each(|w| add(format!("{at}: {w}")));
         }
     }
+    notes.extend(without_interval(run));
     notes
+}
+
+/// The first cells with numbers that have no interval, and why; how many more there are.
+fn without_interval(run: &Run) -> Vec<String> {
+    const SHOWN: usize = 4;
+    let mut lines: Vec<String> = Vec::new();
+    let mut more = 0;
+    for cell in &run.cells {
+        let mut named: Vec<(String, Vec<&str>)> = Vec::new();
+        for name in ["bandwidth", "mean", "p50", "p99", "p99.9"] {
+            if let Ok(Estimate { interval: None, basis, .. }) = metric::estimate(cell, name) {
+                let why = basis.to_string();
+                match named.iter_mut().find(|(other, _)| *other == why) {
+                    Some((_, names)) => names.push(name),
+                    None => named.push((why, vec![name])),
+                }
+            }
+        }
+        for (why, names) in named {
+            let names = names.join(", ");
+            match lines.len() < SHOWN {
+                true => lines.push(format!("{}@{} {names}: {why}.", cell.workload, cell.target)),
+                false => more += 1,
+            }
+        }
+    }
+    if more > 0 {
+        lines.push(format!("The same of {more} others; `assay report --csv` says of each why."));
+    }
+    lines
 }
 
 /// What is wrong with the cells: of each check the first few, and once what to do.
