@@ -220,6 +220,7 @@ pub(crate) fn without(run: &Run) -> Cow<'_, Run> {
     let cells = run.cells.iter().filter(|c| !is_own(&c.experiment, &c.target)).cloned().collect();
     let mut record = run.record.clone();
     record.plan.retain(|p| !is_own(&p.experiment, &p.target));
-    record.targets.retain(|t| !varied.contains(&t.name));
+    let plain: BTreeSet<&str> = record.plan.iter().map(|p| p.target.as_str()).collect();
+    record.targets.retain(|t| !varied.contains(&t.name) || plain.contains(t.name.as_str()));
     Cow::Owned(Run { record, cells })
 }

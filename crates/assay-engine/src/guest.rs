@@ -97,6 +97,8 @@ pub fn run_guest(
         Error::environment("linux-system", message, "start it by its full path").caused_by(e)
     })?;
     let settings = &setup.spec.settings;
+    // The kernel has one depth for all its drives, and a terminal's read is always on its way.
+    let least = if start.console.is_some() { 2 } else { 1 };
     let guest = Boot {
         kernel: &setup.kernel,
         program: &program,
@@ -105,7 +107,7 @@ pub fn run_guest(
         queue_depth: match settings.historical() {
             // The kernel's `nr_requests` of the time, for the elevator to choose from.
             Some(_) => 128,
-            None => settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)),
+            None => settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)).max(least),
         },
         sector: Bytes(512),
         schedule: start.schedule,

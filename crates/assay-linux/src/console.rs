@@ -54,6 +54,8 @@ pub struct Console {
     reader: Option<(Ticket, Vec<Piece>)>,
     /// The guest waits for somebody.
     is_prompting: bool,
+    /// Or for nobody any more.
+    is_closed: bool,
 }
 
 impl Console {
@@ -70,6 +72,7 @@ impl Console {
             ends: 0,
             reader: None,
             is_prompting: false,
+            is_closed: false,
         }
     }
 
@@ -110,11 +113,15 @@ impl Console {
             |pieces: &[Piece]| pieces.iter().map(|p| u64::from(p.length)).sum::<u64>() == SECTOR;
         let status = match request.ask {
             Ask::Read(pieces) if request.offset == INPUT && is_one_sector(&pieces) => {
-                if self.reader.is_none() {
-                    self.reader = Some((ticket, pieces));
+                if self.reader.is_some() {
+                    disks.end(now, disk, ticket, Status::Failed);
                     return Ok(());
                 }
-                Status::Failed
+                self.reader = Some((ticket, pieces));
+                if self.is_closed {
+                    self.answer(now, disk, &[], memory, disks)?;
+                }
+                return Ok(());
             }
             // The kernel looks for partitions: there are none.
             Ask::Read(pieces) => {
@@ -132,6 +139,7 @@ impl Console {
                 Status::Fine
             }
             Ask::Write(_) if request.offset == CLOSE => {
+                self.is_closed = true;
                 self.answer(now, disk, &[], memory, disks)?;
                 Status::Fine
             }

@@ -211,8 +211,10 @@ impl<'w> Machine<'w> {
         while !console.hand_over(now, disk, memory, &mut self.disks)? && console.listens() {
             let Some(source) = console.source() else { break };
             // A person may take for ever.
+            let Some(control) = &self.control else { break };
             let silence = if console.is_prompting() { Duration::MAX } else { Duration::ZERO };
-            if !wire::is_ready(source, &Limits { silence, ..self.limits })? {
+            // A kernel that waits says nothing: if it does, it has ended.
+            if !wire::is_ready(control.as_fd(), source, &Limits { silence, ..self.limits })? {
                 break;
             }
             console.take_up();

@@ -133,10 +133,28 @@ impl Store {
     /// What the system says.
     pub fn clear(&mut self, offset: Bytes, length: Bytes) -> io::Result<()> {
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        fallocate(&self.file, hole, offset.0, length.0)?;
+        match fallocate(&self.file, hole, offset.0, length.0) {
+            Err(rustix::io::Errno::OPNOTSUPP) => return self.clear_by_writing(offset, length),
+            other => other?,
+        }
         let inner = offset.0.div_ceil(BLOCK)..(offset.0 + length.0) / BLOCK;
         for block in inner {
             self.holds[(block / 64) as usize] &= !(1 << (block % 64));
+        }
+        Ok(())
+    }
+
+    /// Zeros where something else may be, on file systems without holes.
+    fn clear_by_writing(&mut self, offset: Bytes, length: Bytes) -> io::Result<()> {
+        const PIECE: u64 = 1 << 20;
+        let end = offset.0 + length.0;
+        let mut at = offset.0;
+        while at < end {
+            let piece = PIECE.min(end - at);
+            if self.may_hold(Bytes(at), piece as usize) {
+                self.file.write_all_at(&vec![0; piece as usize], at)?;
+            }
+            at += piece;
         }
         Ok(())
     }
@@ -209,7 +227,11 @@ mod tests {
                 let offset = Bytes(start);
                 match what {
                     3 => {
-                        store.clear(offset, Bytes(length)).expect("cleared");
+                        match start % 1024 {
+                            0 => store.clear(offset, Bytes(length)),
+                            _ => store.clear_by_writing(offset, Bytes(length)),
+                        }
+                        .expect("cleared");
                         shadow[part.clone()].fill(0);
                     }
                     byte => {

@@ -56,14 +56,15 @@ pub(crate) fn poll(fds: &[BorrowedFd<'_>], limits: &Limits) -> Result<usize> {
     }
 }
 
-/// Whether `fd` is ready, now or before `limits` say that it has been silent for too long.
-pub(crate) fn is_ready(fd: BorrowedFd<'_>, limits: &Limits) -> Result<bool> {
+/// Whether `fd` is ready, now or before `limits` say that it has been silent for too long; false if
+/// `other` is ready first.
+pub(crate) fn is_ready(other: BorrowedFd<'_>, fd: BorrowedFd<'_>, limits: &Limits) -> Result<bool> {
     if limits.silence == Duration::ZERO {
         let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
         let ready = event::poll(&mut polled, Some(&Timespec::default()));
         return Ok(ready.is_ok_and(|count| count > 0));
     }
-    poll(&[fd], limits).map(|_| true)
+    Ok(poll(&[other, fd], limits)? == 1)
 }
 
 /// Sends bytes with two descriptors.

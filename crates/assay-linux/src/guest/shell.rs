@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 use rustix::mount::{MountFlags, mount};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::process::{Child, Command};
@@ -83,6 +83,18 @@ fn talk(line: &Line, master: &OwnedFd, mut shell: Child) -> Result<String> {
             }
         }
     });
+    let ended = listen(line, master, &mut said, &mut shell);
+    line.write(CLOSE, &[])?;
+    // Whatever became of it, nobody types any more.
+    let _ = typist.join();
+    ended?;
+    shell.wait().map(exit_status).map_err(failed)
+}
+
+/// Passes on what is said, until the shell has ended: what it has left running may have its
+/// terminal for ever.
+fn listen(line: &Line, master: &OwnedFd, said: &mut File, shell: &mut Child) -> Result<()> {
+    let failed = |e| Error::system("a terminal in the guest", e);
     let mut wait = SETTLED;
     let mut bytes = [0; LOAD];
     loop {
@@ -90,27 +102,45 @@ fn talk(line: &Line, master: &OwnedFd, mut shell: Child) -> Result<String> {
         let ready = poll(&mut polled, Some(&wait)).map_err(|e| failed(e.into()))?;
         if ready > 0 {
             // A terminal whose last user has gone cannot be read.
-            let Ok(count @ 1..) = said.read(&mut bytes) else { break };
+            let Ok(count @ 1..) = said.read(&mut bytes) else { return Ok(()) };
             line.write(OUTPUT, &bytes[..count])?;
             wait = SETTLED;
             continue;
         }
-        if waits_for_keys(master, &shell) {
+        if shell.try_wait().map_err(failed)?.is_some() {
+            return Ok(());
+        }
+        if waits_for_keys(master, shell) {
             line.write(PROMPT, &[])?;
         }
         wait = LATER;
     }
-    line.write(CLOSE, &[])?;
-    // Whatever became of it, nobody types any more.
-    let _ = typist.join();
-    shell.wait().map(exit_status).map_err(failed)
 }
 
-/// Whether nothing goes on in the foreground but the shell itself, or a program reads key by key.
+/// Whether a program reads key by key, as shells do for a command; or the shell is in the
+/// foreground, sleeps, and has started nothing that it could wait for.
 fn waits_for_keys(master: &OwnedFd, shell: &Child) -> bool {
-    let is_shell = tcgetpgrp(master).is_ok_and(|g| g.as_raw_nonzero().get() as u32 == shell.id());
     let by_key = |modes: LocalModes| !modes.contains(LocalModes::ICANON);
-    is_shell || tcgetattr(master.as_fd()).is_ok_and(|t| by_key(t.local_modes))
+    if tcgetattr(master.as_fd()).is_ok_and(|t| by_key(t.local_modes)) {
+        return true;
+    }
+    let is_shell = tcgetpgrp(master).is_ok_and(|g| g.as_raw_nonzero().get() as u32 == shell.id());
+    let sleeps = |(state, _): (char, u32)| state == 'S';
+    is_shell && process(&shell.id().to_string()).is_some_and(sleeps) && !has_children(shell)
+}
+
+fn has_children(shell: &Child) -> bool {
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|e| e.file_name());
+    let parents = names.filter_map(|name| process(name.to_str()?)).map(|(_, parent)| parent);
+    parents.into_iter().any(|parent| parent == shell.id())
+}
+
+/// State and parent of a process.
+fn process(number: &str) -> Option<(char, u32)> {
+    let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    // Its name, in parentheses, may have any letters in it.
+    let mut words = text.rsplit_once(')')?.1.split_whitespace();
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
 /// The drive that is the host's terminal.

@@ -48,7 +48,7 @@ impl Hdd {
             self.waiting.swap_remove(index);
             self.wishes.swap_remove(index);
             if let Some((next, ready)) = self.room.pop_front() {
-                self.wish_for_arm(next, ready, next.first);
+                self.wish_for_arm(next, ready.max(at), next.first);
             }
         }
         any

@@ -104,19 +104,35 @@ impl Factors {
         names.collect::<Vec<_>>().join("/")
     }
 
+    /// Combinations with the same target are one: that nearest to the base, so that the few and all
+    /// have the same.
     fn points(&self, all: Vec<Vec<usize>>) -> Vec<Point> {
-        let mut seen: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let mut point = |levels: Vec<usize>| {
-            let mut target = self.target(&levels);
-            if let Ok(text) = &target {
-                match seen.get(text) {
-                    Some(_) => target = Err("the same target as another combination".into()),
-                    None => drop(seen.insert(text.clone(), levels.clone())),
-                }
+        let targets: Vec<Result<String, String>> = all.iter().map(|l| self.target(l)).collect();
+        let mut nearest: BTreeMap<&str, (usize, &Vec<usize>)> = BTreeMap::new();
+        for (levels, target) in all.iter().zip(&targets) {
+            if let Ok(text) = target {
+                let rank = (self.steps(levels), levels);
+                let best = nearest.entry(text).or_insert(rank);
+                *best = rank.min(*best);
             }
+        }
+        let keeps = |levels: &Vec<usize>, text: &String| nearest[text.as_str()].1 == levels;
+        let same = || "the same target as another combination".to_owned();
+        let kept: Vec<bool> = all
+            .iter()
+            .zip(&targets)
+            .map(|(levels, target)| target.as_ref().is_ok_and(|text| keeps(levels, text)))
+            .collect();
+        let points = all.into_iter().zip(targets).zip(kept).map(|((levels, target), kept)| {
+            let target = target.and_then(|text| if kept { Ok(text) } else { Err(same()) });
             Point { levels, target }
-        };
-        all.into_iter().map(&mut point).collect()
+        });
+        points.collect()
+    }
+
+    /// How many factors are at another level than in the base.
+    fn steps(&self, levels: &[usize]) -> usize {
+        levels.iter().zip(&self.base).filter(|(level, base)| level != base).count()
     }
 
     /// The target of these levels.

@@ -334,7 +334,12 @@ fn walk(s: &mut Section<'_>) -> Decoded<Walk> {
 fn checkouts(s: &mut Section<'_>) -> Decoded<Checkouts> {
     let tags = s.count("tags", 2..10_001, None)?;
     let history = match s.optional_string("repository")? {
-        Some((path, _)) => {
+        Some((path, span)) => {
+            if !path.starts_with('/') {
+                let message = format!("`{path}` is no absolute path");
+                let e = s.error(Kind::OutOfRange, span, message, "a path that begins with `/`");
+                return Err(with_hint(e, "`assay run FILE --repo PATH` takes any path"));
+            }
             // The shape of what is made otherwise may stand there.
             if s.has("files") {
                 made(s)?;

@@ -363,6 +363,19 @@ pub(super) fn watch_for_interrupt() {
     unsafe { libc::signal(libc::SIGINT, handler as libc::sighandler_t) };
 }
 
+/// Whatever ends the program by its own leave ends the cell in progress, as often as it comes: a
+/// terminal that was lent must be given back.
+pub(super) fn watch_for_every_end() {
+    extern "C" fn on_end(_signal: libc::c_int) {
+        assay_engine::drive::interrupt();
+    }
+    let handler = on_end as extern "C" fn(libc::c_int);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+    }
+}
+
 /// The error with the way to go on, if there is something to go on with.
 pub fn pointing_to_resume(directory: &Path, mut error: Error) -> Error {
     if ["run-exists", "run-busy"].contains(&error.id) || !directory.join("run.json").exists() {

@@ -122,19 +122,28 @@ fn a_shell_takes_its_commands_from_whoever_is_there() {
         return;
     }
     let directory = temporary();
-    let drive = drive();
-    let line = ["linux", "run", "--quiet", "--shell", "--drive", &drive, "--out", "out"];
+    // What it waits for, and what it leaves running, is not waited for by a key.
     let script = "echo $((6 * 7)) on $(tty)\n\
                   dd if=/dev/vda of=/dev/null bs=4k count=10 iflag=direct\n\
                   sleep 3600\nread -p 'name? ' name\nEve\n\
-                  echo hello $name at $(date +%T)\nexit 7\n";
-    let output = assay_with(directory.path(), &line, script);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(7), "{said}{talk}");
-    for expected in ["42 on /dev/pts/0", "10+0 records out", "hello Eve at 01:00:0"] {
-        assert!(said.contains(expected), "no {expected:?}: {said}{talk}");
+                  echo hello $name at $(date +%T)\n\
+                  sleep 60 & wait\necho waited until $(date +%T)\n\
+                  sleep 1000000000 &\nexit 7\n";
+    // The second holds one request at a time.
+    let fixture = drive();
+    for drive in [fixture.as_str(), "ssd-l"] {
+        let line = ["linux", "run", "--quiet", "--shell", "--drive", drive, "--out", "out"];
+        let output = assay_with(directory.path(), &line, script);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "{said}{talk}");
+        let expected =
+            ["42 on /dev/pts/0", "10+0 records out", "hello Eve at 01:00:0", "until 01:01:0"];
+        for expected in expected {
+            assert!(said.contains(expected), "no {expected:?}: {said}{talk}");
+        }
     }
+    let line = ["linux", "run", "--quiet", "--shell", "--drive", &fixture, "--out", "out"];
     // At its end a file says no more, and the shell ends as at a key.
     let output = assay_with(directory.path(), &line, "false\necho no newline");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -18,7 +18,9 @@ pub(super) fn tags(root: &Path, path: &Path, most: u32) -> Result<Vec<(String, u
     said(clone.arg("--no-checkout").arg(path).arg("."))?;
     let format = "--format=%(refname:short) %(objecttype) %(*objecttype)";
     let mut list = command(root);
-    list.args(["for-each-ref", "--sort=creatordate", "--sort=refname", format, "refs/tags"]);
+    // The last key is the first that counts.
+    list.args(["for-each-ref", "--sort=version:refname", "--sort=creatordate"]);
+    list.args([format, "refs/tags"]);
     let list = said(&mut list)?;
     let commits = list.lines().filter_map(|line| {
         let (name, kinds) = line.split_once(' ')?;
@@ -89,18 +91,21 @@ mod tests {
         let refused = tags(&to, &from, 9).expect_err("no tags");
         assert!(refused.message.contains("has 0 tags"), "{refused}");
         fs::remove_dir_all(&to).expect("empty");
-        for (tag, length) in [("a", 10), ("b", 100), ("c", 1000)] {
+        for (second, tag, length) in [(1, "v1.9", 10), (2, "v1.10", 100), (3, "v1.1", 1000)] {
             fs::create_dir_all(&to).expect("made");
             fs::write(from.join(tag), vec![b'x'; length]).expect("written");
             fs::write(from.join("same"), "always").expect("written");
             git(&from, &["add", "."]).expect("added");
-            git(&from, &["commit", "--quiet", "-m", tag]).expect("made");
-            // One of them with a word of its own.
-            let word: &[&str] = if tag == "b" { &["-m", "word"] } else { &[] };
-            git(&from, &[&["tag", tag], word].concat()).expect("tagged");
+            // One of the tags has a word of its own.
+            let word: &[&str] = if second == 2 { &["-m", "word"] } else { &[] };
+            for words in [&["commit", "--quiet", "-m", tag], &[&["tag", tag], word].concat()[..]] {
+                let mut command = command(&from);
+                command.env("GIT_COMMITTER_DATE", format!("{} +0000", 1_262_304_000 + second));
+                said(command.args(words)).expect("done");
+            }
         }
         let found = tags(&to, &from, 2).expect("three");
-        assert_eq!(found, [("b".to_owned(), 0), ("c".to_owned(), 1000)]);
+        assert_eq!(found, [("v1.10".to_owned(), 0), ("v1.1".to_owned(), 1000)]);
         fs::remove_dir_all(&to).expect("there");
         fs::create_dir_all(&to).expect("made");
         let found = tags(&to, &from, 9).expect("three");

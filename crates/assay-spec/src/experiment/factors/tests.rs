@@ -106,3 +106,30 @@ fn mistakes_are_pointed_at() {
     );
     assert!(parse(&text).expect_err("22500").message.contains("too many"));
 }
+
+/// Of combinations with one target the few and all keep the same, or a run of the few would look
+/// like a part of all.
+#[test]
+fn equal_targets_are_that_nearest_to_the_base() {
+    for base in ["chunk = \"64k\", more = \"chunk\"", "chunk = \"64k\", more = \"none\""] {
+        let lines = format!(
+            r#"
+[factors]
+target = "raid0(sim:ssd-m*2{{more}})"
+base = {{ {base} }}
+[factors.levels]
+chunk = {{ "16k" = "16KiB", "64k" = "64KiB" }}
+more = {{ chunk = ", chunk={{chunk}}", none = "" }}
+"#
+        );
+        let factors = parse(&lines).expect("right").factors.expect("declared");
+        let kept = |points: Vec<super::Point>| -> Vec<Vec<usize>> {
+            points.into_iter().filter(|p| p.target.is_ok()).map(|p| p.levels).collect()
+        };
+        let (few, all) = (kept(factors.one_at_a_time()), kept(factors.all()));
+        assert!(few.contains(&factors.base), "{base}");
+        let near = all.iter().filter(|levels| factors.steps(levels) <= 1);
+        assert!(near.clone().all(|levels| few.contains(levels)), "{few:?} {all:?}");
+        assert_eq!(near.count(), few.len());
+    }
+}

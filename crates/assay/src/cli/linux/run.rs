@@ -4,7 +4,7 @@
 //! run directory: `command.json` and `log/drives.parquet`.
 
 use super::shell::Lent;
-use crate::cli::run::{parse_size, watch_for_interrupt};
+use crate::cli::run::{parse_size, watch_for_every_end, watch_for_interrupt};
 use crate::output::{DONE, Failure, Outcome, talk};
 use assay_engine::guest::{Guest, Start, run_guest};
 use assay_engine::machine::utc_now;
@@ -82,7 +82,10 @@ pub fn main(options: Options) -> Outcome {
         silence: Duration::from_nanos(time("--watchdog", &options.watchdog)?.0),
         stop: assay_engine::drive::is_interrupted,
     };
-    watch_for_interrupt();
+    match options.shell {
+        true => watch_for_every_end(),
+        false => watch_for_interrupt(),
+    }
     let setup = open_drives(&options.drive, settings)?;
     let started = utc_now();
     let name = format!("runs/linux-{}", started.replace([':', '-'], ""));
