@@ -220,8 +220,8 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
         // hands on what they can work on, and keeps the choice.
         let deepest = settings.queue_depth.unwrap_or_else(|| depth(&setup.drives));
         let queue_depth = elevator.is_some().then_some(deepest);
-        let Settings { gap, copy, .. } = *settings;
-        let spec = HostSpec { gap, copy, queue_depth, ..HostSpec::default() };
+        let Settings { gap, copy, prepare, .. } = *settings;
+        let spec = HostSpec { gap, copy, prepare, queue_depth, ..HostSpec::default() };
         let mut host = Host::new(drive, spec, elevator.unwrap_or_default());
         host.set_processes(TAGS_PER_PROCESS);
         Box::new(host)

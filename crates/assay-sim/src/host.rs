@@ -2,7 +2,8 @@
 //!
 //! Requests wait in an elevator until the drive may have another, and each dispatch comes no
 //! earlier than `gap` after the last completion: interrupt, completion and dispatch cost the
-//! processor that much. With `copy`, what was read is taken at that rate before the next dispatch.
+//! processor that much. With `copy`, what was read is taken at that rate before the next dispatch,
+//! and with `prepare` what is written is made ready for it.
 //! One host per machine of a document, the same for all drives.
 //!
 //! *Invariants.* Every request ends once, at the time its dispatch ends; at most `queue_depth`
@@ -21,6 +22,7 @@ pub struct Host<D> {
     drive: D,
     gap: Nanos,
     copy: Option<Bytes>,
+    prepare: Option<Bytes>,
     depth: usize,
     elevator: Box<dyn Elevator + Send>,
     queue: Queue,
@@ -49,6 +51,7 @@ impl<D: Drive> Host<D> {
             drive,
             gap: spec.gap,
             copy: spec.copy,
+            prepare: spec.prepare,
             depth: spec.queue_depth.map_or(usize::MAX, |d| d as usize),
             elevator: elevator::build(elevator),
             queue: Queue::default(),
@@ -83,6 +86,10 @@ impl<D: Drive> Host<D> {
                 return;
             }
             self.in_flight += 1;
+            if let Some(rate) = self.prepare.filter(|_| op == Op::Write) {
+                // The next one is made ready while this one is with the drive.
+                self.ready = now + length.time_at(rate);
+            }
         }
     }
 
@@ -145,7 +152,7 @@ impl<D: Drive> Host<D> {
         if has_ended {
             let read = self.complete(completions);
             let copying = self.copy.map_or(Nanos::ZERO, |rate| read.time_at(rate));
-            self.ready = self.clock + self.gap + copying;
+            self.ready = self.ready.max(self.clock + self.gap + copying);
         }
         if has_ended || dispatch.is_some() {
             self.dispatch(self.clock);

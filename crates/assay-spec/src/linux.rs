@@ -7,7 +7,7 @@
 //! ground = member | "md-" array | "raid-z(" member { "," member } ")"    (as in `array.rs`)
 //! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
 //!        | "partition=" size | "name=" word | "queue_depth=" count | "host=" time
-//!        | "copy=" size "/s"
+//!        | "copy=" size "/s" | "prepare=" size "/s"
 //!        | "mkfs=" words | "mount=" words
 //! ```
 //!
@@ -62,6 +62,8 @@ pub struct Settings {
     pub gap: Nanos,
     /// Bytes a second at which it takes what was read before it asks for more.
     pub copy: Option<Bytes>,
+    /// Bytes a second at which it makes ready what is to be written.
+    pub prepare: Option<Bytes>,
     /// Whether drives of flash take discards.
     pub discard: bool,
     /// More words for `mkfs`.
@@ -82,6 +84,7 @@ impl Default for Settings {
             queue_depth: None,
             gap: Nanos::ZERO,
             copy: None,
+            prepare: None,
             discard: false,
             mkfs: String::new(),
             mount: String::new(),
@@ -92,7 +95,7 @@ impl Default for Settings {
 impl Settings {
     /// True if the machine takes time of its own.
     pub fn costs(&self) -> bool {
-        self.gap > Nanos::ZERO || self.copy.is_some()
+        self.gap > Nanos::ZERO || self.copy.is_some() || self.prepare.is_some()
     }
 
     /// The elevator, if it is one that the kernel has no more.
@@ -145,6 +148,7 @@ impl LinuxSpec {
             (set.queue_depth.map(|depth| depth.to_string()), "qd"),
             ((set.gap > Nanos::ZERO).then(|| set.gap.to_string()), "host"),
             (set.copy.map(|rate| rate.to_string()), "copy"),
+            (set.prepare.map(|rate| rate.to_string()), "prepare"),
             ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),
             ((!set.mount.is_empty()).then(|| words(&set.mount)), "mount"),
         ];

@@ -2,11 +2,11 @@
 //!
 //! Where the target tells what its drives gave (a guest), that is compared with what was read or
 //! written. Elsewhere a file that fits into memory is enough if it was not forgotten before it was
-//! read, or is read at random, where records come again.
+//! read.
 
 use super::{Case, Fault};
 use assay_spec::array::parse_linux;
-use assay_spec::experiment::{Between, FileWork, Operation, Records, Sync};
+use assay_spec::experiment::{Between, FileWork, Records, Sync};
 use assay_spec::units::human_size;
 use assay_spec::{Bytes, Op};
 
@@ -85,18 +85,7 @@ fn memory(case: &Case<'_>) -> Option<Bytes> {
 
 /// The share that memory answers where nobody counted, if the file fits into it, and why.
 fn expected(case: &Case<'_>, work: &Records) -> Option<(f64, String)> {
-    if work.length >= memory(case)? {
-        return None;
-    }
-    if work.operation.writes() || work.between == Between::Nothing {
-        return Some((1.0, "nothing of the file was forgotten or made safe".to_owned()));
-    }
-    if work.operation != Operation::RandomRead {
-        return None;
-    }
-    // Drawn with replacement: of n records, d draws meet n (1 − e^(−d/n)) different ones.
-    let n = work.length.0 as f64 / work.record.0 as f64;
-    let d = bytes(case, Op::Read) / case.cell.repeats.len() as f64 / work.record.0 as f64;
-    let again = 1.0 - n * (1.0 - libm::exp(-d / n)) / d;
-    Some((again, format!("of {d:.0} random records of {n:.0}, so many come again")))
+    let is_kept = work.operation.writes() || work.between == Between::Nothing;
+    (work.length < memory(case)? && is_kept)
+        .then(|| (1.0, "nothing of the file was forgotten or made safe".to_owned()))
 }

@@ -1,16 +1,17 @@
 //! One file, record by record: a cell of iozone's matrix.
 //!
 //! After iozone 3 (`-i 0 -i 1 -i 2`, with `-e`: the time of `fsync` counts, and `-U`: the file
-//! system is mounted again before each test). Random records are drawn with replacement, as many as
-//! the file has.
+//! system is mounted again before each test). Random records come each once, as there: in an
+//! order that is shuffled before.
 
 use super::{Done, Stage, forget, refused};
 use crate::error::Result;
-use crate::generate::Random;
+use crate::generate::Shuffled;
 use assay_spec::experiment::{Between, Operation, Records, Sync};
 use assay_spec::{Bytes, Op};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -33,6 +34,9 @@ impl Stage<'_> {
             }
         }
         let file = open(&path, work).map_err(|e| refused("open", &e))?;
+        if work.is_advised {
+            advise(&file, work.operation.is_random())?;
+        }
         let record = work.record.0 as usize;
         let mut buffer = Aligned::new(record);
         buffer
@@ -41,23 +45,25 @@ impl Stage<'_> {
             .zip(self.ground.content.iter().cycle())
             .for_each(|(b, c)| *b = *c);
         let count = work.length.0 / work.record.0;
-        let mut random = Random::new(self.seed);
+        let shuffled = Shuffled::new(count, self.seed);
         let mut meter = self.begin();
         let mut done = 0;
-        while done < count && !meter.is_over()? {
-            let index = if work.operation.is_random() { random.below(count) } else { done };
+        let is_enough = |last| work.time.is_some_and(|time| last >= time);
+        while done < count && !is_enough(meter.last) && !meter.is_over()? {
+            let index = if work.operation.is_random() { shuffled.at(done) } else { done };
             let offset = work.record * index;
             let op = one(&file, work, offset, buffer.slice()).map_err(|e| refused("I/O", &e))?;
             meter.record(op, offset, work.record);
             done += 1;
         }
-        if work.operation.writes() && work.sync == Sync::End {
+        if work.operation.writes() && matches!(work.sync, Sync::End | Sync::Start) {
             file.sync_all().map_err(|e| refused("fsync", &e))?;
             meter.record(Op::Flush, Bytes::ZERO, Bytes::ZERO);
         }
         let elapsed = meter.last;
         let cut = format!("{done} of {count} records: the time was over");
-        let warnings = if done < count { vec![cut] } else { Vec::new() };
+        let is_cut = done < count && !is_enough(meter.last);
+        let warnings = if is_cut { vec![cut] } else { Vec::new() };
         Ok(Done { elapsed, told: Vec::new(), warnings })
     }
 }
@@ -68,10 +74,31 @@ fn one(file: &File, work: &Records, offset: Bytes, buffer: &mut [u8]) -> io::Res
         return Ok(Op::Read);
     }
     file.write_all_at(buffer, offset.0)?;
-    if work.sync == Sync::Each {
-        file.sync_data()?;
+    match work.sync {
+        Sync::Each => file.sync_data()?,
+        Sync::Start => begin_writing(file, offset, work.record)?,
+        Sync::End | Sync::Never => (),
     }
     Ok(Op::Write)
+}
+
+/// Has what was written set out for the drive, without waiting for it.
+fn begin_writing(file: &File, offset: Bytes, length: Bytes) -> io::Result<()> {
+    let (fd, flags) = (file.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
+    // SAFETY: the descriptor is open for as long as `file` lives, and no memory is passed.
+    let code = unsafe { libc::sync_file_range(fd, offset.0 as i64, length.0 as i64, flags) };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Tells the kernel in which order a file will be read or written.
+fn advise(file: &File, is_random: bool) -> Result<()> {
+    let advice = if is_random { libc::POSIX_FADV_RANDOM } else { libc::POSIX_FADV_SEQUENTIAL };
+    // SAFETY: as there.
+    let code = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
+    match code {
+        0 => Ok(()),
+        code => Err(refused("fadvise", &io::Error::from_raw_os_error(code))),
+    }
 }
 
 fn open(path: &Path, work: &Records) -> io::Result<File> {

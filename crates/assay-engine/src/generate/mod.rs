@@ -5,9 +5,11 @@
 
 mod address;
 mod random;
+mod shuffled;
 mod zipf;
 
 pub use random::Random;
+pub use shuffled::Shuffled;
 
 use address::Walker;
 use assay_spec::experiment::StreamSpec;

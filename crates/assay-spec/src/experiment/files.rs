@@ -35,6 +35,10 @@ pub struct Records {
     pub between: Between,
     /// Past the page cache.
     pub is_direct: bool,
+    /// The kernel is told in which order records come.
+    pub is_advised: bool,
+    /// How long the work lasts at most, if not until all records are done.
+    pub time: Option<Nanos>,
 }
 
 /// What is done with the records of a file.
@@ -48,9 +52,9 @@ pub enum Operation {
     Read,
     /// From start to end, for the second time.
     Reread,
-    /// As many records as there are, anywhere.
+    /// Each record once, in random order.
     RandomRead,
-    /// As many records as there are, anywhere.
+    /// Each record once, in random order.
     RandomWrite,
 }
 
@@ -71,6 +75,8 @@ impl Operation {
 pub enum Sync {
     /// At the end.
     End,
+    /// At the end; but each record's way to the drive begins at once.
+    Start,
     /// After each record.
     Each,
     /// Not at all.
@@ -187,10 +193,12 @@ impl FileWork {
                 let direct = if r.is_direct { ", direct" } else { "" };
                 let sync = match (r.operation.writes(), r.sync) {
                     (true, Sync::End) => ", fsync at the end",
+                    (true, Sync::Start) => ", each begun at once, fsync at the end",
                     (true, Sync::Each) => ", fsync after each",
                     _ => "",
                 };
-                format!("{way} of {}, {}{direct}{sync}", r.length, r.record)
+                let time = r.time.map_or(String::new(), |time| format!(", {time} at most"));
+                format!("{way} of {}, {}{direct}{sync}{time}", r.length, r.record)
             }
             FileWork::Clients(c) => {
                 format!("{} clients read {}/s each, {}", c.count, c.rate, c.record)
@@ -217,12 +225,13 @@ const KINDS: [&str; 9] =
     ["write", "rewrite", "read", "reread", "random-read", "random-write", "clients", "walk", "git"];
 
 /// The keys of all kinds.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "size",
     "length",
     "sync",
     "between",
     "direct",
+    "advise",
     "clients",
     "rate",
     "time",
@@ -271,9 +280,10 @@ fn records(s: &mut Section<'_>, operation: Operation) -> Decoded<Records> {
         let e = s.error(Kind::Impossible, length_at, message, "whole records, at least one");
         return Err(with_hint(e, "`length` is the file's, `size` a record's"));
     }
-    let sync = match s.optional_choice("sync", &["end", "each", "never"])? {
-        Some(1) => Sync::Each,
-        Some(2) => Sync::Never,
+    let sync = match s.optional_choice("sync", &["end", "start", "each", "never"])? {
+        Some(1) => Sync::Start,
+        Some(2) => Sync::Each,
+        Some(3) => Sync::Never,
         _ => Sync::End,
     };
     let between = match s.optional_choice("between", &["remount", "drop", "nothing"])? {
@@ -282,7 +292,9 @@ fn records(s: &mut Section<'_>, operation: Operation) -> Decoded<Records> {
         _ => Between::Remount,
     };
     let is_direct = s.boolean("direct", false)?;
-    Ok(Records { operation, length, record, sync, between, is_direct })
+    let is_advised = s.boolean("advise", false)?;
+    let time = s.has("time").then(|| s.time("time")).transpose()?;
+    Ok(Records { operation, length, record, sync, between, is_direct, is_advised, time })
 }
 
 /// Bytes of a read or write.

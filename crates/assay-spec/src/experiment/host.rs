@@ -13,6 +13,8 @@ pub struct HostSpec {
     pub gap: Nanos,
     /// Bytes a second at which it takes what was read before it asks for more; `None`: at once.
     pub copy: Option<Bytes>,
+    /// Bytes a second at which it makes ready what is to be written; `None`: at once.
+    pub prepare: Option<Bytes>,
     /// Requests the host lets the drive have at a time; `None`: as many as the drive takes.
     pub queue_depth: Option<u32>,
     /// How it orders the requests that wait.

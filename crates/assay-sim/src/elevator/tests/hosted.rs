@@ -92,6 +92,25 @@ fn spec(depth: Option<u32>) -> HostSpec {
     HostSpec { gap: Nanos::from_micros(20), queue_depth: depth, ..HostSpec::default() }
 }
 
+/// At 4 KiB in 10 us: writes set out 10 us apart, however many wait; what comes next, too, waits for
+/// the processor; reads take none of it.
+#[test]
+fn what_is_written_is_made_ready_one_after_the_other() {
+    let mut disk = Disk::new(8);
+    let rate = Some(Bytes(409_600_000));
+    let spec = HostSpec { prepare: rate, ..HostSpec::default() };
+    let mut host = Host::new(&mut disk, spec, ElevatorKind::Noop);
+    let ops = [Op::Write, Op::Write, Op::Write, Op::Read, Op::Read];
+    for (tag, op) in (0..).zip(ops) {
+        let offset = PAGE * (10 * u64::from(tag));
+        host.submit(Nanos::ZERO, Request { tag, op, offset, length: PAGE });
+    }
+    assert_eq!(host.next_event(), Some(Nanos::from_micros(10)));
+    host.advance(Nanos::from_micros(100), &mut Vec::new());
+    let at: Vec<Nanos> = disk.log.iter().map(|(at, _)| *at).collect();
+    assert_eq!(at, [0, 10, 20, 30, 30].map(Nanos::from_micros));
+}
+
 #[test]
 fn cfq_serves_each_process_in_slices_of_its_own() {
     let mut disk = Disk::new(1);

@@ -8,7 +8,7 @@ use crate::linux::{FILESYSTEMS, Ground, LinuxSpec, SCHEDULERS, Settings, is_linu
 use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::{Range, RangeInclusive};
 
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 13] = [
     "fs",
     "scheduler",
     "readahead",
@@ -18,6 +18,7 @@ const OPTIONS: [&str; 12] = [
     "queue_depth",
     "host",
     "copy",
+    "prepare",
     "discard",
     "mkfs",
     "mount",
@@ -192,14 +193,17 @@ impl Reader<'_, '_> {
                 self.settings.queue_depth = Some(parser.number(&span, 1..129, "requests")?)
             }
             "host" => self.settings.gap = quantity(parser.source, key, text, span, TIME_EXPECTED)?,
-            "copy" => {
+            "copy" | "prepare" => {
                 let rate = units::rate(text).ok_or_else(|| {
                     let message = format!("`{text}` is not a rate");
                     let hint = "it is what the machine copies while a drive waits";
                     let expected = "bytes a second, e.g. `400MB/s`";
                     parser.error(Kind::BadUnit, &span, message, expected, hint)
                 })?;
-                self.settings.copy = Some(rate);
+                match key {
+                    "copy" => self.settings.copy = Some(rate),
+                    _ => self.settings.prepare = Some(rate),
+                }
             }
             "discard" => {
                 self.settings.discard = self.one(&span, &["no", "yes"], "answer")? == "yes";
