@@ -127,6 +127,9 @@ pub struct ValueVerdict {
     pub unit: String,
     /// Relative tolerance.
     pub tolerance: Option<f64>,
+    /// The factor it may be off by, where there is no tolerance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
     /// (reproduced − published) / published.
     pub deviation: Option<f64>,
     /// How it came out.
@@ -248,6 +251,7 @@ fn value(v: &ClaimValue, find: Find<'_>) -> ValueVerdict {
         reproduced: None,
         unit: v.unit.clone(),
         tolerance: v.tolerance,
+        within: v.within,
         deviation: None,
         verdict: Verdict::Input,
         why: String::new(),
@@ -275,9 +279,18 @@ fn value(v: &ClaimValue, find: Find<'_>) -> ValueVerdict {
                 Some(published) => {
                     let off = reproduced - published;
                     verdict.deviation = (published != 0.0).then(|| off / published.abs());
-                    let allowed = v.tolerance.unwrap_or(DEFAULT_TOLERANCE) * published.abs();
+                    // Above and below.
+                    let allowed = match v.within {
+                        Some(factor) => (factor - 1.0, 1.0 - 1.0 / factor),
+                        None => {
+                            let tolerance = v.tolerance.unwrap_or(DEFAULT_TOLERANCE);
+                            (tolerance, tolerance)
+                        }
+                    };
+                    let (above, below) = (allowed.0 * published.abs(), allowed.1 * published.abs());
                     // A tolerance of 0 % still has to survive the rounding of a division.
-                    let holds = off.abs() <= allowed + 1e-9 * published.abs();
+                    let rounding = 1e-9 * published.abs();
+                    let holds = off <= above + rounding && -off <= below + rounding;
                     if holds { Verdict::Reproduced } else { Verdict::Deviates }
                 }
             };

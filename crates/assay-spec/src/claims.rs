@@ -94,6 +94,8 @@ pub struct ClaimValue {
     pub unit: String,
     /// Relative tolerance, e.g. 0.15.
     pub tolerance: Option<f64>,
+    /// The factor it may be off by, either way, where there is no tolerance: the ledger's.
+    pub within: Option<f64>,
     /// What of the set-up was chosen with this number known, so that it proves nothing.
     pub put_in: Option<String>,
 }
@@ -105,10 +107,13 @@ impl Ledger {
             let study = top.string("study")?;
             let title = top.string("title")?;
             let citation = top.string("citation")?;
+            let has_within = top.has("within");
+            let within = top.number("within", 1.0, 10.0, Some(1.0))?;
+            let within = has_within.then_some(within);
             let mut claims: Vec<Claim> = Vec::new();
             for mut section in top.sections("claim", "claim")? {
                 let span = section.span_of("id");
-                let claim = decode_claim(&mut section, &claims)?;
+                let claim = decode_claim(&mut section, &claims, within)?;
                 if claims.iter().any(|c| c.id == claim.id) {
                     let message = format!("two claims are called `{}`", claim.id);
                     return Err(section.error(Kind::Impossible, span, message, "another id"));
@@ -121,8 +126,8 @@ impl Ledger {
     }
 }
 
-/// `earlier` are those above it in the file, whose numbers it may use.
-fn decode_claim(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Claim> {
+/// `earlier` are those above it in the file, whose numbers it may use; `within` is the ledger's.
+fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], within: Option<f64>) -> Decoded<Claim> {
     let text = |found: Option<(String, _)>| found.map(|(t, _)| t);
     let id = s.string("id")?;
     let kind = match s.choice("kind", &["measured", "input", "not-testable", "contradiction"])? {
@@ -133,7 +138,7 @@ fn decode_claim(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Claim> {
     };
     let mut values = Vec::new();
     for mut section in s.sections("value", "value")? {
-        values.push(decode_value(&mut section)?);
+        values.push(decode_value(&mut section, within)?);
         section.finish()?;
     }
     let disproof = match kind {
@@ -203,7 +208,7 @@ fn decode_number(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Number> {
     Ok(Number { name, published, unit })
 }
 
-fn decode_value(s: &mut Section<'_>) -> Decoded<ClaimValue> {
+fn decode_value(s: &mut Section<'_>, within: Option<f64>) -> Decoded<ClaimValue> {
     let label = s.string("label")?;
     let measure = s.optional_string("measure")?.map(|(t, _)| t);
     let has_published = s.has("published");
@@ -227,6 +232,7 @@ fn decode_value(s: &mut Section<'_>) -> Decoded<ClaimValue> {
         published: has_published.then_some(published),
         unit,
         tolerance: has_tolerance.then_some(tolerance),
+        within: within.filter(|_| !has_tolerance),
         put_in: put_in.map(|(text, _)| text),
     })
 }

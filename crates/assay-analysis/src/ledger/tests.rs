@@ -50,6 +50,32 @@ fn changing_a_cell_flips_the_verdict() {
 }
 
 #[test]
+fn a_ledger_allows_a_factor_where_there_is_no_tolerance() {
+    let text = |within: &str, tolerance: &str| {
+        format!(
+            "format = 1\nstudy = \"s\"\ntitle = \"T\"\ncitation = \"C\"\n{within}\n\
+             [[claim]]\nid = \"X-1\"\nsource = \"here\"\nstatement = \"It reads.\"\n\
+             experiment = \"e\"\nkind = \"measured\"\n\
+             [[claim.value]]\nlabel = \"mean\"\nmeasure = \"{{w@t:mean}}\"\n\
+             published = 90.0\nunit = \"us\"\n{tolerance}\n"
+        )
+    };
+    let at = |within, tolerance, latency| {
+        let text = text(within, tolerance);
+        let l = Ledger::parse(Source { file: "x.toml", text: &text }).unwrap();
+        verdict(&l, latency).verdict
+    };
+    // 90 us by 1.5 either way.
+    assert_eq!(at("within = 1.5", "", 135_000), Verdict::Reproduced);
+    assert_eq!(at("within = 1.5", "", 135_001), Verdict::Deviates);
+    assert_eq!(at("within = 1.5", "", 60_000), Verdict::Reproduced);
+    assert_eq!(at("within = 1.5", "", 59_999), Verdict::Deviates);
+    // A value's own tolerance goes before it, and without either it is 15 %.
+    assert_eq!(at("within = 1.5", "tolerance = \"10%\"", 100_000), Verdict::Deviates);
+    assert_eq!(at("", "", 104_000), Verdict::Deviates);
+}
+
+#[test]
 fn missing_cells_are_not_built_and_their_neighbours_still_show() {
     let l = ledger(r#"predicate = "{other@t:max} < 1s""#, "published = 100.0");
     let row = verdict(&l, 100_000);

@@ -77,13 +77,17 @@ fn claim(c: &ClaimVerdict) -> String {
 fn value(v: &ValueVerdict) -> Vec<String> {
     let number =
         |n: Option<f64>| n.map_or("–".into(), |n| escape(&format!("{} {}", plain(n), v.unit)));
-    let percent = |n: f64| format!("{:.0} %", 100.0 * n);
+    let allowed = match (v.tolerance, v.within) {
+        (Some(tolerance), _) => format!("{:.0} %", 100.0 * tolerance),
+        (None, Some(factor)) => format!("{factor} ×"),
+        (None, None) => "–".into(),
+    };
     vec![
         escape(&v.label),
         number(v.published),
         number(v.reproduced),
         v.deviation.map_or("–".into(), |d| format!("{:+.1} %", 100.0 * d)),
-        v.tolerance.map_or("–".into(), percent),
+        allowed,
         badge(v.verdict),
     ]
 }

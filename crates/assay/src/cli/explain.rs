@@ -274,6 +274,9 @@ fn of_claim(ledger: &Ledger, claim: &Claim) -> String {
         if let Some(tolerance) = value.tolerance {
             text += &format!("; tolerance {:.0} %", tolerance * 100.0);
         }
+        if let Some(factor) = value.within.filter(|_| value.measure.is_some()) {
+            text += &format!("; within a factor of {factor}");
+        }
         if let Some(what) = &value.put_in {
             text += &format!("; was known before, and gave {what}");
         }

@@ -82,6 +82,7 @@ mod tests {
             published: Some(2.17),
             unit: "ms".into(),
             tolerance: None,
+            within: None,
             put_in: None,
         };
         let p = published(&value("{w@t:mean}")).unwrap();
