@@ -67,7 +67,7 @@ impl Run {
         Ok(Run { record, cells: cells.cells })
     }
 
-    /// The first cell of `workload` on `target`, in `experiment` if given.
+    /// The first cell of `workload` on `target`, in `experiment` if one is named.
     pub fn cell(
         &self,
         experiment: Option<&str>,
@@ -77,7 +77,7 @@ impl Run {
         self.cells.iter().find(|c| {
             c.workload == workload
                 && c.target == target
-                && experiment.is_none_or(|e| c.experiment == e)
+                && experiment.is_none_or(|e| e.is_empty() || c.experiment == e)
         })
     }
 
@@ -125,13 +125,14 @@ impl Run {
         of(name).or_else(|| of(name.split_once('/')?.1))
     }
 
-    /// The cells of one workload, in order.
+    /// The cells of one workload, in order; of any experiment, if none is named.
     pub fn cells_of<'a>(
         &'a self,
         experiment: &'a str,
         workload: &'a str,
     ) -> impl Iterator<Item = &'a CellRecord> + 'a {
-        self.cells.iter().filter(move |c| c.experiment == experiment && c.workload == workload)
+        let is_of = move |c: &&CellRecord| experiment.is_empty() || c.experiment == experiment;
+        self.cells.iter().filter(is_of).filter(move |c| c.workload == workload)
     }
 }
 

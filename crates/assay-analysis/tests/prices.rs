@@ -35,7 +35,8 @@ fn table_vi_follows_from_its_inputs_but_for_two_cells() {
         ("C-05", "random write"),
     ];
     let (mut cells, mut wrong) = (0, Vec::new());
-    for price in &prices.prices {
+    // The older disk that was measured has the price of the newer one.
+    for price in prices.prices.iter().filter(|p| p.device != "st380013as") {
         for (table, column) in columns {
             let x = published(&ledger, table, &format!("{}, 4 KB", price.title));
             let label = format!("{}, {column}", price.title);
@@ -122,5 +123,5 @@ fn modelled_drives_are_found_under_their_names() {
         list.prices.iter().filter(called).count()
     };
     let count = |name: &str| modelled(&list(name));
-    assert_eq!((count("sigmetrics09"), count("cmu08"), count("oslo09")), (3, 8, 1));
+    assert_eq!((count("sigmetrics09"), count("cmu08"), count("oslo09")), (3, 9, 1));
 }

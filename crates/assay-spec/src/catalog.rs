@@ -99,6 +99,7 @@ pub const STUDIES: &[Study] = &[
         title: "Eight drives under ext3 (Polte, Simsa, Gibson, PDSW 2008)",
         experiments: &[
             bundled!("iozone", "studies/cmu08/iozone.toml"),
+            bundled!("iozone-disks", "studies/cmu08/iozone-disks.toml"),
             bundled!("disks-for-the-money", "studies/cmu08/disks-for-the-money.toml"),
         ],
         ledgers: &["cmu08"],
@@ -109,6 +110,7 @@ pub const STUDIES: &[Study] = &[
         experiments: &[
             bundled!("scaling", "studies/sara10/scaling.toml"),
             bundled!("hardware-raid", "studies/sara10/hardware-raid.toml"),
+            bundled!("wear", "studies/sara10/wear.toml"),
             bundled!("raid-levels", "studies/sara10/raid-levels.toml"),
             bundled!("block-size", "studies/sara10/block-size.toml"),
             bundled!("combined", "studies/sara10/combined.toml"),

@@ -290,7 +290,10 @@ fn why(run: &Run, sweeps: &[Sweep], figure: &Figure) -> String {
     let mut names: Vec<String> = Vec::new();
     for (experiment, workload) in cells {
         let mut of = run.cells_of(experiment, workload);
-        let name = format!("{experiment}/{workload}");
+        let name = match experiment {
+            "" => workload.to_owned(),
+            _ => format!("{experiment}/{workload}"),
+        };
         if !of.any(|c| c.skipped.is_none()) && !names.contains(&name) {
             names.push(name);
         }

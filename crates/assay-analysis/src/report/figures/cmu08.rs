@@ -58,7 +58,7 @@ const FOR_THE_MONEY: Figure = money!(
     ]
 );
 
-/// One operation with records of 4 to 64 KiB.
+/// One operation with records of 4 to 64 KiB, of SSDs and disks, which have an experiment each.
 macro_rules! records {
     ($number:literal, $title:literal, $workload:literal) => {
         Figure {
@@ -83,11 +83,11 @@ macro_rules! records {
 macro_rules! sizes {
     ($operation:literal) => {
         [
-            series("iozone", concat!($operation, "-4k"), "4 KiB", 0),
-            series("iozone", concat!($operation, "-8k"), "8 KiB", 1),
-            series("iozone", concat!($operation, "-16k"), "16 KiB", 2),
-            series("iozone", concat!($operation, "-32k"), "32 KiB", 3),
-            series("iozone", concat!($operation, "-64k"), "64 KiB", 4),
+            series("", concat!($operation, "-4k"), "4 KiB", 0),
+            series("", concat!($operation, "-8k"), "8 KiB", 1),
+            series("", concat!($operation, "-16k"), "16 KiB", 2),
+            series("", concat!($operation, "-32k"), "32 KiB", 3),
+            series("", concat!($operation, "-64k"), "64 KiB", 4),
         ]
     };
 }

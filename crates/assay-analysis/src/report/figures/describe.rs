@@ -44,7 +44,7 @@ pub struct Part {
 /// A workload of an experiment under a name for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Series {
-    /// The experiment.
+    /// The experiment; empty: any.
     pub experiment: &'static str,
     /// The workload.
     pub workload: &'static str,

@@ -21,7 +21,7 @@ pub const DRIVES: [(&str, &str); 8] = [
     ("ioDrive", "ext3/iodrive-80"),
     ("15K RPM", "ext3/cheetah-15k"),
     ("10K RPM", "ext3/cheetah-10k"),
-    ("7200 RPM", "ext3/barracuda-7200-11"),
+    ("7200 RPM", "ext3/seagate-7200"),
 ];
 
 /// The disks that the price of each of the first five buys.
@@ -112,7 +112,7 @@ pub fn measured(c: &Context<'_>) -> Option<String> {
                     p * x
                 ));
             }
-            let of_run = c.run.cell(Some("iozone"), workload, target);
+            let of_run = c.run.cell(None, workload, target);
             let ours = costs.as_ref().zip(of_run).and_then(|(costs, cell)| costs.cell(cell));
             let ours = ours.and_then(|o| if bytes { o.per_mb_s } else { o.per_iops });
             let reckoned = input.map(|x| cents(price / x));
