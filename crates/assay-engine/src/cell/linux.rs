@@ -283,9 +283,10 @@ fn lay_out(directory: &Path, workload: &WorkloadSpec, place: &Place) -> Result<s
 }
 
 /// Why work on files would tell nothing in a guest, if so: what is in its page cache costs no time.
-pub(super) fn meaningless(work: &FileWork) -> Option<String> {
+pub(super) fn meaningless(work: &FileWork, memory: Bytes) -> Option<String> {
     let FileWork::Records(records) = work else { return None };
     let cached = !records.is_direct
+        && records.length <= memory
         && records.between == assay_spec::experiment::Between::Nothing
         && matches!(records.operation, Operation::Read | Operation::Reread | Operation::RandomRead);
     let text = "it reads what is in the page cache, and that takes no time in the guest";

@@ -9,7 +9,7 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
     if let Some(work) = &workload.files {
         return match &target.kind {
             TargetKind::Linux(setup) if setup.spec.settings.filesystem.is_some() => {
-                super::linux::meaningless(work)
+                super::linux::meaningless(work, setup.spec.settings.memory)
             }
             TargetKind::Directory(_) => None,
             _ => Some("it works on files: take `linux(fs=ext4, …)` or a directory".to_owned()),

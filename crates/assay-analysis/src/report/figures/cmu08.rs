@@ -7,11 +7,10 @@ use super::money;
 pub const DOCUMENT: Document = Document {
     study: "cmu08",
     note: "The measured tables of the paper, drawn; a hollow marker is a published value. Linux \
-           runs on modelled drives, at a fraction of the document's size: files, memory and \
-           partitions are smaller together, the drives are not. Of a smaller file more records \
-           lie near each other when they are written back, and arms move less far: random \
-           accesses of disks come out faster than published. Of random reads a part is found in \
-           memory, which takes no time here.",
+           runs on modelled drives, at a fraction of the document's size, an eighth for flash and \
+           half for the disks: files, memory and partitions are smaller together, the drives are \
+           not. Random accesses of a disk last two minutes. Numbers that gave what the machines \
+           take are marked in the ledger, and prove nothing.",
     figures: &[
         INPUTS,
         SEQUENTIAL_READS,
