@@ -5,6 +5,7 @@
 //! has it), never a pass. The names of the verdicts are stable.
 
 mod contradiction;
+mod inset;
 mod missing;
 
 use crate::expr::{Expr, Reference, Value};
@@ -223,7 +224,10 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, offered: Offered<'_>) -> ClaimV
         verdict,
         reason,
         notes: claim.notes.clone(),
-        found: if verdict == Verdict::Deviates { claim.found.clone() } else { String::new() },
+        found: match verdict {
+            Verdict::Deviates => inset::fill(&claim.found, &look_up),
+            _ => String::new(),
+        },
         values,
         predicate,
         places: claim.disproof.as_ref().map_or(Vec::new(), |d| d.places.clone()),

@@ -90,6 +90,7 @@ pub const STUDIES: &[Study] = &[
             bundled!("interference", "studies/sigmetrics09/interference.toml"),
             bundled!("background", "studies/sigmetrics09/background.toml"),
             bundled!("randomness", "studies/sigmetrics09/randomness.toml"),
+            bundled!("range", "studies/sigmetrics09/range.toml"),
             bundled!("fragmentation", "studies/sigmetrics09/fragmentation.toml"),
         ],
         ledgers: &["sigmetrics09"],

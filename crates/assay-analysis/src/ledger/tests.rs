@@ -196,6 +196,26 @@ fn every_bundled_contradiction_is_shown() {
     assert!(shown.len() >= 16, "{shown:?}");
 }
 
+/// Numbers in prose are reckoned, and none of them is a slip of the pen.
+#[test]
+fn every_number_of_a_bundled_text_is_understood() {
+    let mut numbers = 0;
+    for claim in catalog::LEDGERS.iter().flat_map(|bundled| {
+        Ledger::parse(Source { file: bundled.file, text: bundled.text }).unwrap().claims
+    }) {
+        for piece in inset::pieces(&claim.found) {
+            let inset::Piece::Number { expression, unit } = piece else { continue };
+            let all_there: Find<'_> = &|_| Ok(1.0);
+            let number = measured(expression, all_there);
+            assert!(number.is_ok(), "{}: {expression}: {number:?}", claim.id);
+            let known = unit.is_empty() || crate::expr::unit(unit).is_some();
+            assert!(known, "{}: {unit}", claim.id);
+            numbers += 1;
+        }
+    }
+    assert!(numbers >= 10, "{numbers}");
+}
+
 #[test]
 fn a_contradiction_that_is_none_is_said() {
     let with = |published: &str, check: &str| {

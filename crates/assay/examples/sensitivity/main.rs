@@ -63,7 +63,7 @@ fn run() -> Result<()> {
     let study = found.ok_or_else(|| format!("one of the studies: {}", names.join(", ")))?;
     eprintln!("{}: as it is", study.name);
     let base = Baseline::measure(study, options.threads)?;
-    let (mut lone, mut idle) = (Vec::new(), Vec::new());
+    let (mut lone, mut idle) = ([Vec::new(), Vec::new()], Vec::new());
     out(&table::head(study.name, &base.verdicts))?;
     for drive in base.drives() {
         if !options.drives.is_empty() && !options.drives.contains(&drive.spec.name) {
@@ -78,8 +78,12 @@ fn run() -> Result<()> {
             .collect();
         out(&table::drive(&drive.spec, &rows))?;
         let named = |r: &Row| format!("`{}` of `{}`", r.path, drive.spec.name);
-        let one = |r: &Row| table::only_one(r).map(|n| format!("{}: {n}", named(r)));
-        lone.extend(rows.iter().filter_map(one));
+        for row in &rows {
+            if let Some(number) = table::only_one(row) {
+                let kind = usize::from(!matches!(row.fact.origin, Origin::Assumed(_)));
+                lone[kind].push(format!("{}: {number}", named(row)));
+            }
+        }
         idle.extend(rows.iter().filter(|r| table::nothing(r)).map(named));
     }
     out(&table::foot(&lone, &idle))

@@ -158,14 +158,15 @@ pub fn drive(spec: &DeviceSpec, rows: &[Row]) -> String {
     out
 }
 
-/// The end of the page.
-pub fn foot(lone: &[String], idle: &[String]) -> String {
+/// The end of the page. `lone` are values that move one number only: assumed ones, and others.
+pub fn foot([assumed, others]: &[Vec<String>; 2], idle: &[String]) -> String {
     let list = |title: &str, all: &[String]| {
         let lines: String = all.iter().map(|l| format!("- {l}\n")).collect();
         let lines = if all.is_empty() { "None.\n" } else { &lines };
         format!("## {title}\n\n{lines}")
     };
-    let one = list("Values that move one published number only", lone);
+    let one = list("Assumed values that move one published number only", assumed);
+    let follow = list("Values that follow from others and move one published number only", others);
     let none = list("Values that nothing depends on within these bounds", idle);
-    format!("{one}\n{}", none.trim_end())
+    format!("{one}\n{follow}\n{}", none.trim_end())
 }

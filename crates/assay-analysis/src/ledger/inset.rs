@@ -1,0 +1,102 @@
+//! Numbers in a text, reckoned from the cells it is about: `[EXPRESSION; UNIT]`, so that prose does
+//! not go on saying what was measured once.
+
+use super::{Find, measured, plain, unit_size};
+
+/// The text with its numbers; one that cannot be measured is a dash.
+pub(super) fn fill(text: &str, find: Find<'_>) -> String {
+    let mut out = String::new();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Words(words) => out += words,
+            Piece::Number { expression, unit } => {
+                let number = measured(expression, find).map(|base| base / unit_size(unit));
+                out += &number.map_or_else(|_| "–".into(), short);
+                if !unit.is_empty() {
+                    out += " ";
+                    out += unit;
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A piece of a text.
+pub(super) enum Piece<'a> {
+    Words(&'a str),
+    Number { expression: &'a str, unit: &'a str },
+}
+
+/// Cuts a text at its numbers. A bracket without a semicolon is a bracket.
+pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut all = Vec::new();
+    let mut rest = text;
+    while let Some((before, inside, after)) = bracket(rest) {
+        all.push(Piece::Words(&rest[..before]));
+        match inside.rsplit_once(';') {
+            Some((expression, unit)) => {
+                all.push(Piece::Number { expression: expression.trim(), unit: unit.trim() });
+            }
+            None => all.push(Piece::Words(&rest[before..after])),
+        }
+        rest = &rest[after..];
+    }
+    all.push(Piece::Words(rest));
+    all
+}
+
+/// Where the first pair of brackets begins, what is in it, and where it ends.
+fn bracket(text: &str) -> Option<(usize, &str, usize)> {
+    let start = text.find('[')?;
+    let length = text[start..].find(']')?;
+    Some((start, &text[start + 1..start + length], start + length + 1))
+}
+
+/// Three significant digits, or all before the point, without zeros at the end.
+fn short(v: f64) -> String {
+    let size = libm::floor(libm::log10(v.abs()));
+    if !(-4.0..6.0).contains(&size) {
+        return if v == 0.0 { "0".into() } else { plain(v) };
+    }
+    let text = format!("{v:.*}", (2.0 - size).max(0.0) as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::MetricError;
+
+    fn filled(text: &str) -> String {
+        fill(text, &|r| match r.workload.as_str() {
+            "w" => Ok(233_400.0),
+            _ => Err(MetricError::Skipped("no".into())),
+        })
+    }
+
+    #[test]
+    fn numbers_come_from_the_cells() {
+        assert_eq!(filled("takes [{w@t:mean}; us]."), "takes 233 us.");
+        assert_eq!(filled("[{w@t:mean} * 2; ms] and [1 / 4; %]"), "0.467 ms and 25 %");
+        assert_eq!(filled("[4 * 1000;]"), "4000");
+        assert_eq!(filled("not run: [{v@t:mean}; us]"), "not run: – us");
+    }
+
+    #[test]
+    fn other_brackets_stay() {
+        for text in ["", "no number", "see [3]", "open [", "close ] and [", "ends [a"] {
+            assert_eq!(filled(text), text);
+        }
+    }
+
+    #[test]
+    fn three_digits_are_enough() {
+        let shown = [0.0, 0.012_346, 0.56, 1.0, 12.34, 999.6, 43_210.4, 1e9].map(short);
+        let expected = ["0", "0.0123", "0.56", "1", "12.3", "1000", "43210", "1000000000"];
+        assert_eq!(shown, expected);
+    }
+}
