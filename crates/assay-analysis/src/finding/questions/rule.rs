@@ -17,6 +17,9 @@ pub const LARGE: f64 = 1.1;
 /// Where an interval takes the requests as independent it may be too narrow: then this share of
 /// the requests must have moved (distance of Kolmogorov and Smirnov), as a few outliers may not.
 pub const MOVED: f64 = 0.05;
+/// Where this share of the requests lies apart, whatever the mean of the rest, the interval of the
+/// mean is not needed: a few long waits at the start of a run make it as wide as can be.
+pub const APART: f64 = 0.9;
 /// Confidence of the intervals of this crate.
 pub const CONFIDENCE: f64 = 0.95;
 /// Share of the requests of a stream that must be fast for the stream to have become fast: the
@@ -36,7 +39,8 @@ pub fn in_words() -> String {
     format!(
         "slower: the whole 95 % interval of the ratio of mean latencies is {large} or more, over \
          repeats or batches; or of the requests taken as independent, if also the KS distance is \
-         at least {MOVED}. Alike: the whole interval is less than {large} times either way, or \
+         at least {MOVED}; or mean and median are both so much larger and the KS distance, less \
+         what chance makes it, is at least {APART}. Alike: the whole interval is less than {large} times either way, or \
          the ratio is and the KS distance is below {MOVED}. What is neither is not determined"
     )
 }
@@ -125,7 +129,10 @@ pub fn difference(part: Part<'_>, base: Part<'_>) -> Result<Difference, String> 
     let moved = shift.distance >= MOVED;
     let sure = moved || (measured(&a) && measured(&b));
     let ratio = ratio(&a, &b);
-    let standing = standing(&ratio, sure, moved);
+    let standing = match standing(&ratio, sure, moved) {
+        Standing::Unclear => apart(&ratio, &shift, [&x, &y]),
+        certain => certain,
+    };
     Ok(Difference { means: (a.value, b.value), shift, standing, ratio })
 }
 
@@ -144,6 +151,21 @@ fn standing(ratio: &Estimate, sure: bool, moved: bool) -> Standing {
         Some((low, high)) if small(low) && small(high) => Standing::Alike,
         _ if small(ratio.value) && !moved => Standing::Alike,
         _ => Standing::Unclear,
+    }
+}
+
+/// Where nearly all requests of the one took longer than nearly all of the other, and the means
+/// agree with it.
+fn apart(ratio: &Estimate, shift: &shift::Shift, [x, y]: [&Histogram; 2]) -> Standing {
+    let median = |h: &Histogram| h.quantile(0.5).map_or(0.0, |ns| ns.0 as f64);
+    let (a, b) = (median(x), median(y));
+    if shift.distance - shift::chance(x.count(), y.count()) < APART {
+        return Standing::Unclear;
+    }
+    match () {
+        () if ratio.value >= LARGE && a >= LARGE * b => Standing::Slower,
+        () if ratio.value <= 1.0 / LARGE && b >= LARGE * a => Standing::Faster,
+        () => Standing::Unclear,
     }
 }
 
@@ -222,5 +244,33 @@ mod tests {
         // A few outliers make a wide interval of requests that hardly differ.
         assert_eq!(by(1.05, Some((0.8, 1.3)), true, false), Standing::Alike);
         assert_eq!(by(1.0, None, true, true), Standing::Unclear);
+    }
+
+    /// So many requests of each latency.
+    fn histogram(of: &[(u64, u64)]) -> Histogram {
+        let mut h = Histogram::new();
+        of.iter().for_each(|(ns, n)| (0..*n).for_each(|_| h.record(assay_spec::Nanos(*ns))));
+        h
+    }
+
+    #[test]
+    fn distributions_that_lie_apart_need_no_interval() {
+        let by = |x: &[(u64, u64)], y: &[(u64, u64)]| {
+            let (x, y) = (histogram(x), histogram(y));
+            let value = x.mean().unwrap_or(0.0) / y.mean().unwrap_or(1.0);
+            let wide = Estimate { value, interval: Some((0.04, 4600.0)), basis: Basis::Batches(2) };
+            apart(&wide, &shift::between(&x, &y).expect("requests"), [&x, &y])
+        };
+        let fast = [(150, 5000)];
+        assert_eq!(by(&[(1430, 5000), (50_000, 60)], &fast), Standing::Slower);
+        assert_eq!(by(&fast, &[(1430, 5000), (50_000, 60)]), Standing::Faster);
+        // A tenth of them, less what chance does, must not be as fast as the others.
+        assert_eq!(by(&[(1430, 4700), (150, 300)], &fast), Standing::Slower);
+        assert_eq!(by(&[(1430, 4600), (150, 400)], &fast), Standing::Unclear);
+        // Apart, but not by much; or slower in the mean by a few alone.
+        assert_eq!(by(&[(164, 5000)], &fast), Standing::Unclear);
+        assert_eq!(by(&[(148, 5000), (5_000_000, 20)], &fast), Standing::Unclear);
+        // Too few to say.
+        assert_eq!(by(&[(1430, 100)], &[(150, 100)]), Standing::Unclear);
     }
 }
