@@ -112,6 +112,9 @@ pub(super) fn background(ask: &mut Ask<'_>) -> Result<Answer, String> {
             Err(why) => ask.evidence.push(format!("left out: {why}")),
         }
     }
+    if all.is_empty() {
+        return Err("with and without pauses, too unlike numbers of requests were ended".into());
+    }
     let slower = that_are(&all, Standing::Slower);
     if let Some(worst) = largest(&slower) {
         let others = slower.len() - 1;

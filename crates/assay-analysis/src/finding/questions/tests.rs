@@ -168,6 +168,10 @@ fn background() {
     says(&ask(of(225), "5-background"), "No", &["pauses gain nothing"]);
     let alone = of(300).into_iter().take(1).collect();
     says(&ask(alone, "5-background"), "Not determined", &["no cell background/mix-50-gap"]);
+    // With pauses, a phase of 20 ms ends a request or two.
+    let mut short = of(225);
+    short[1].repeats = sample::cell(&[&[220_000, 75_000]]).repeats;
+    says(&ask(short, "5-background"), "Not determined", &["too unlike numbers of requests"]);
 }
 
 /// The experiment, as bundled.
