@@ -40,8 +40,9 @@ pub fn in_words() -> String {
         "slower: the whole 95 % interval of the ratio of mean latencies is {large} or more, over \
          repeats or batches; or of the requests taken as independent, if also the KS distance is \
          at least {MOVED}; or mean and median are both so much larger and the KS distance, less \
-         what chance makes it, is at least {APART}. Alike: the whole interval is less than {large} times either way, or \
-         the ratio is and the KS distance is below {MOVED}. What is neither is not determined"
+         what chance makes it, is at least {APART}. Alike: the whole interval is less than \
+         {large} times either way, or the ratio is and the KS distance is below {MOVED}. What is \
+         neither is not determined"
     )
 }
 
@@ -162,10 +163,12 @@ fn apart(ratio: &Estimate, shift: &shift::Shift, [x, y]: [&Histogram; 2]) -> Sta
     if shift.distance - shift::chance(x.count(), y.count()) < APART {
         return Standing::Unclear;
     }
-    match () {
-        () if ratio.value >= LARGE && a >= LARGE * b => Standing::Slower,
-        () if ratio.value <= 1.0 / LARGE && b >= LARGE * a => Standing::Faster,
-        () => Standing::Unclear,
+    if ratio.value >= LARGE && a >= LARGE * b {
+        Standing::Slower
+    } else if ratio.value <= 1.0 / LARGE && b >= LARGE * a {
+        Standing::Faster
+    } else {
+        Standing::Unclear
     }
 }
 
