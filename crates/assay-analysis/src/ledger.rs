@@ -186,9 +186,6 @@ impl LedgerVerdicts {
     }
 }
 
-/// Tolerance of a published number whose ledger entry names none.
-pub const DEFAULT_TOLERANCE: f64 = 0.15;
-
 /// Whether some study has this workload on this target.
 pub type Offered<'a> = &'a dyn Fn(&str, &str) -> bool;
 
@@ -283,15 +280,7 @@ fn value(v: &ClaimValue, find: Find<'_>) -> ValueVerdict {
                 Some(published) => {
                     let off = reproduced - published;
                     verdict.deviation = (published != 0.0).then(|| off / published.abs());
-                    // Above and below.
-                    let allowed = match v.within {
-                        Some(factor) => (factor - 1.0, 1.0 - 1.0 / factor),
-                        None => {
-                            let tolerance = v.tolerance.unwrap_or(DEFAULT_TOLERANCE);
-                            (tolerance, tolerance)
-                        }
-                    };
-                    let (above, below) = (allowed.0 * published.abs(), allowed.1 * published.abs());
+                    let (above, below) = v.allowed(published.abs());
                     // A tolerance of 0 % still has to survive the rounding of a division.
                     let rounding = 1e-9 * published.abs();
                     let holds = off <= above + rounding && -off <= below + rounding;

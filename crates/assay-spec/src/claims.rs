@@ -100,6 +100,20 @@ pub struct ClaimValue {
     pub put_in: Option<String>,
 }
 
+/// Tolerance of a published number whose ledger entry names none.
+const DEFAULT_TOLERANCE: f64 = 0.15;
+
+impl ClaimValue {
+    /// How far above and below a published number of this size still counts as reproduced.
+    pub fn allowed(&self, published: f64) -> (f64, f64) {
+        let (above, below) = match self.within {
+            Some(factor) => (factor - 1.0, 1.0 - 1.0 / factor),
+            None => [self.tolerance.unwrap_or(DEFAULT_TOLERANCE); 2].into(),
+        };
+        (above * published, below * published)
+    }
+}
+
 impl Ledger {
     /// Decodes a ledger file.
     pub fn parse(source: Source<'_>) -> Decoded<Ledger> {

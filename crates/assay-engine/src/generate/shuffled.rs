@@ -63,8 +63,8 @@ mod tests {
         assert_ne!(of(1), of(2));
     }
 
-    /// The distance from one number to the next is that of two drawn at random: a third of the range
-    /// in the mean, and by chance only does one follow on the one before.
+    /// The distance from one number to the next is that of two drawn at random: a third of the
+    /// range in the mean, and by chance only does one follow on the one before.
     #[test]
     fn the_order_is_as_good_as_drawn() {
         const COUNT: u64 = 100_000;

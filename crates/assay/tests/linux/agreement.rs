@@ -30,7 +30,7 @@ const FIO: &str = "mkfs.ext4 -q -F /dev/vda && mount /dev/vda /run/mnt &&
 dd if=/dev/zero of=/run/mnt/file bs=1M count=32 conv=fsync 2>/dev/null &&
 umount /run/mnt && mount /dev/vda /run/mnt &&
 exec fio --name=x --filename=/run/mnt/file --rw=$0 --bs=4k --size=32m --direct=1 --ioengine=psync \
-  --clocksource=clock_gettime --output-format=json";
+  --clocksource=clock_gettime --random_generator=lfsr --output-format=json";
 
 #[test]
 fn fio_agrees_within_three_percent() {

@@ -92,8 +92,8 @@ fn spec(depth: Option<u32>) -> HostSpec {
     HostSpec { gap: Nanos::from_micros(20), queue_depth: depth, ..HostSpec::default() }
 }
 
-/// At 4 KiB in 10 us: writes set out 10 us apart, however many wait; what comes next, too, waits for
-/// the processor; reads take none of it.
+/// At 4 KiB in 10 us: writes set out 10 us apart, however many wait; what comes next, too, waits
+/// for the processor; reads take none of it.
 #[test]
 fn what_is_written_is_made_ready_one_after_the_other() {
     let mut disk = Disk::new(8);
