@@ -55,13 +55,7 @@ pub fn run_cell(
             log: experiment.log,
             limit,
             directory,
-            // A name of a host ends with `/`, which would be a directory; no other name has a `+`.
-            stem: format!(
-                "{}.{}.{}.{repeat}",
-                experiment.name,
-                workload.name,
-                cell.target.replace('/', "+")
-            ),
+            stem: cell.stem(repeat),
             scale: experiment.scale,
         };
         match task.run_on(host.spec, target, experiment) {

@@ -5,6 +5,7 @@
 //! only whole files. Modelled targets run side by side; targets on the wall clock run alone, one
 //! after the other.
 
+mod directory;
 mod order;
 
 use crate::budget::Budget;
@@ -17,12 +18,14 @@ use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PricesRecord, RunRecord,
     SCHEMA,
 };
+use directory::lock_run_directory;
+pub(crate) use directory::{create_directory, publish};
+pub use directory::{write_json, write_text};
 use order::Order;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 /// Everything a run needs.
@@ -155,6 +158,7 @@ impl Run {
             .collect();
         let missing: Vec<usize> = (0..total).filter(|i| !finished.contains_key(i)).collect();
         let Order { modelled, wall, combinations } = Order::of(self, missing);
+        let before = finished.len();
         let finished = Mutex::new(finished);
         let one = |index: usize, limit: Option<Nanos>| -> Result<()> {
             let plan = &self.record.plan[index];
@@ -170,26 +174,33 @@ impl Run {
                 }
                 ran => ran?,
             };
-            let mut finished = finished.lock().expect("no cell panics while it holds the lock");
+            let mut finished = finished_of(&finished);
             finished.insert(index, cell.clone());
             let cells = Finished { schema: SCHEMA, cells: finished.values().collect() };
             write_json(&directory.join("cells.json"), &cells)?;
             observer.finished(&cell, finished.len(), total);
             Ok(())
         };
-        side_by_side(self.threads, &modelled, &|index| one(index, None))?;
-        let mut budget = Budget::new(self.record.intent.budget, self.begun);
+        let has_ended = |index: &usize| finished_of(&finished).contains_key(index);
+        let while_it_lasts = |indices: &[usize], budget: &Budget| {
+            side_by_side(self.threads, indices, &|index| {
+                // One at least, so that going on again and again gets to the end.
+                let begins = !budget.is_over() || finished_of(&finished).len() == before;
+                if begins { one(index, None) } else { Ok(()) }
+            })
+        };
+        let whole = self.record.intent.budget;
+        // Real targets are what somebody waits for: half of the time is theirs at least.
+        let half = whole.filter(|_| !wall.is_empty()).map(|b| Nanos(b.0 / 2));
+        while_it_lasts(&modelled, &Budget::new(half.or(whole), self.begun))?;
+        let mut budget = Budget::new(whole, self.begun);
         for (place, index) in wall.iter().enumerate() {
             let left = wall[place..].iter().map(|i| self.phases_of(*i)).sum();
             one(*index, budget.limit(left))?;
             budget.spend(self.phases_of(*index));
         }
-        let first = combinations.first().copied();
-        side_by_side(self.threads, &combinations, &|index| {
-            // One at least, so that going on again and again gets to the end.
-            let begins = first == Some(index) || !budget.is_over();
-            if begins { one(index, None) } else { Ok(()) }
-        })?;
+        let left = modelled.into_iter().filter(|i| !has_ended(i)).chain(combinations);
+        while_it_lasts(&left.collect::<Vec<usize>>(), &budget)?;
         Ok(finished.into_inner().expect("no cell panicked").into_values().collect())
     }
 
@@ -222,6 +233,13 @@ impl Run {
         let workload = experiment.workloads.iter().find(|w| w.name == plan.workload);
         (experiment, workload.expect("the plan names its workloads"))
     }
+}
+
+/// The cells that have ended, by their place in the plan.
+fn finished_of(
+    cells: &Mutex<BTreeMap<usize, CellRecord>>,
+) -> MutexGuard<'_, BTreeMap<usize, CellRecord>> {
+    cells.lock().expect("no cell panics while it holds the lock")
 }
 
 /// [`assay_spec::record::CellsRecord`] as it is written: the cells stay where they are.
@@ -292,109 +310,4 @@ fn side_by_side(
 /// Processors at hand.
 pub(crate) fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Whether a directory holds anything but the empty beginnings of a run that was killed at once.
-fn holds_something(directory: &Path) -> bool {
-    let Ok(mut entries) = std::fs::read_dir(directory) else { return false };
-    entries.any(|entry| {
-        let Ok(entry) = entry else { return true };
-        let name = entry.file_name();
-        let begun = name == "log" || name == "series";
-        let empty = || std::fs::read_dir(entry.path()).is_ok_and(|mut e| e.next().is_none());
-        let half = Path::new(&name).extension().is_some_and(|e| e == "partial");
-        !(half || (begun && empty()))
-    })
-}
-
-/// Makes a directory with `subs` in it, or takes an empty one; locked from before it is looked
-/// into.
-pub(crate) fn create_directory(directory: &Path, subs: &[&str]) -> Result<File> {
-    let not_writable = |e: std::io::Error| {
-        Error::environment(
-            "out-not-writable",
-            format!("the run directory {} cannot be created", directory.display()),
-            "choose another place with `--out DIR`",
-        )
-        .caused_by(e)
-    };
-    std::fs::create_dir_all(directory).map_err(not_writable)?;
-    let lock = lock_run_directory(directory)?;
-    if directory.join("run.json").exists() {
-        return Err(Error::usage(
-            "run-exists",
-            format!("{} holds a run already", directory.display()),
-            format!(
-                "`assay resume {}` goes on with it; or choose another `--out`",
-                directory.display()
-            ),
-        ));
-    }
-    if holds_something(directory) {
-        return Err(Error::usage(
-            "out-not-empty",
-            format!("{} is not empty", directory.display()),
-            "a run would replace files in it: choose another `--out`",
-        ));
-    }
-    for sub in subs {
-        std::fs::create_dir_all(directory.join(sub)).map_err(not_writable)?;
-    }
-    Ok(lock)
-}
-
-/// Takes the run directory for this process alone, until the value is dropped or the process ends.
-fn lock_run_directory(directory: &Path) -> Result<File> {
-    let file = File::open(directory).map_err(|e| {
-        let message = format!("the run directory {} cannot be opened", directory.display());
-        Error::environment("out-not-writable", message, "check its permissions").caused_by(e)
-    })?;
-    match file.try_lock() {
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::environment(
-            "run-busy",
-            format!("another assay is at work in {}", directory.display()),
-            "wait until it has ended; `fuser -v` on the directory says which process it is",
-        )),
-        // A file system without locks is no reason not to measure.
-        Err(std::fs::TryLockError::Error(_)) | Ok(()) => Ok(file),
-    }
-}
-
-/// Replaces `path` as a whole with `value` as JSON.
-pub fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<()> {
-    let mut text = serde_json::to_string(value).expect("records are plain data");
-    text.push('\n');
-    write_text(path, &text)
-}
-
-/// Replaces `path` as a whole: a reader sees the old text or the new one, also after a crash.
-pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    use std::io::Write;
-    let partial: PathBuf = path.with_extension("partial");
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&partial)?;
-        file.write_all(text.as_bytes())?;
-        publish(&file, &partial, path)
-    };
-    write().map_err(|e| {
-        Error::environment(
-            "not-written",
-            format!("{} cannot be written", path.display()),
-            "free space or choose another place with `--out DIR`",
-        )
-        .caused_by(e)
-    })
-}
-
-/// Gives the whole file at `partial` its name for good: after a power cut there is either nothing
-/// at `path` (or the old file), or all of this one.
-///
-/// # Errors
-/// If the system cannot write the file or its directory to the disk.
-pub(crate) fn publish(file: &File, partial: &Path, path: &Path) -> std::io::Result<()> {
-    // Without it, the name may reach the disk before the content does.
-    file.sync_data()?;
-    std::fs::rename(partial, path)?;
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }

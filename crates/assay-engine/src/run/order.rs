@@ -1,8 +1,9 @@
 //! In which order the cells of a run are measured.
 //!
-//! First modelled targets, side by side; then real ones, one after the other, within the budget;
-//! last the combinations of factors, again side by side. Those come in a random order, so that
-//! whatever part of them there is when the budget or the patience ends has all levels in it.
+//! First modelled targets, side by side; then real ones, one after the other; last what the budget
+//! has left of the first, and the combinations of factors, again side by side. Those come in a
+//! random order, so that whatever part of them there is when the budget or the patience ends has
+//! all levels in it.
 
 use super::Run;
 use assay_spec::seed;
