@@ -181,16 +181,17 @@ impl<'w> Machine<'w> {
 
     /// The kernel waits: lets the drives work until it has something to do.
     fn go_on(&mut self) -> Result<()> {
+        let mut wanted = self.wanted()?;
         loop {
-            let wanted = match self.is_shared {
-                true => self.page.request().map_err(clock)?,
-                false => self.request,
-            };
-            let wanted = wanted.filter(|at| *at < FOREVER);
             self.listen(wanted)?;
             let event = self.disks.next_event();
             match (event, wanted) {
-                (Some(at), _) if wanted.is_none_or(|wanted| at <= wanted) => self.step(at)?,
+                (Some(at), _) if wanted.is_none_or(|wanted| at <= wanted) => {
+                    // Most events of a drive end nothing, and the kernel does not know of them.
+                    if self.step(at)? {
+                        wanted = self.wanted()?;
+                    }
+                }
                 (_, Some(wanted)) => return self.run(wanted.max(self.now)),
                 _ => return Err(Error::asleep(self.now)),
             }
@@ -198,6 +199,15 @@ impl<'w> Machine<'w> {
                 return Ok(());
             }
         }
+    }
+
+    /// When the kernel, which waits, wants to run.
+    fn wanted(&self) -> Result<Option<Nanos>> {
+        let wanted = match self.is_shared {
+            true => self.page.request().map_err(clock)?,
+            false => self.request,
+        };
+        Ok(wanted.filter(|at| *at < FOREVER))
     }
 
     /// The kernel waits: hands over what somebody has typed, and has time stand still while the
@@ -222,8 +232,8 @@ impl<'w> Machine<'w> {
         Ok(())
     }
 
-    /// The drives' next event happens.
-    fn step(&mut self, at: Nanos) -> Result<()> {
+    /// The drives' next event happens; true if the kernel was told of something.
+    fn step(&mut self, at: Nanos) -> Result<bool> {
         self.set_now(at)?;
         let mut ended = std::mem::take(&mut self.ended);
         self.disks.advance(self.now, &mut ended);
@@ -241,9 +251,10 @@ impl<'w> Machine<'w> {
                 self.call(disk)?;
             }
         }
+        let any = !ended.is_empty();
         ended.clear();
         self.ended = ended;
-        Ok(())
+        Ok(any)
     }
 
     fn set_now(&mut self, at: Nanos) -> Result<()> {
@@ -256,17 +267,36 @@ impl<'w> Machine<'w> {
 
     /// Tells the kernel that requests of a drive have ended, and waits until it knows.
     fn call(&mut self, disk: usize) -> Result<()> {
-        let gone = || broken("a drive that cannot ask back");
-        let backend = self.links[disk].backend.as_mut().ok_or_else(gone)?;
+        let hung_up = |_| broken("a drive hung up");
+        let backend = self.backend(disk)?;
         backend.write_all(&call(0)).map_err(|e| Error::system("the kernel's drive", e))?;
+        let mut answer = [0; HEADER + 8];
+        let mut got = 0;
+        if self.is_shared {
+            // All else it has to say meanwhile is in the memory: so there is no need to look which
+            // of its sockets is ready. If it takes long, the watchdog shall know.
+            got = self.backend(disk)?.read(&mut answer).unwrap_or(0);
+        }
+        if got == 0 {
+            self.await_answer(disk)?;
+        }
+        self.backend(disk)?.read_exact(&mut answer[got..]).map_err(hung_up)
+    }
+
+    fn backend(&mut self, disk: usize) -> Result<&mut UnixStream> {
+        let gone = || broken("a drive that cannot ask back");
+        self.links[disk].backend.as_mut().ok_or_else(gone)
+    }
+
+    /// Lets the kernel say what it has to about the time, until it answers a drive.
+    fn await_answer(&mut self, disk: usize) -> Result<()> {
         loop {
-            let backend = self.links[disk].backend.as_ref().ok_or_else(gone)?;
+            let limits = self.limits;
             let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
-            let is_answered = wire::poll(&[control.as_fd(), backend.as_fd()], &self.limits)? == 1;
-            if is_answered {
-                let mut answer = [0; HEADER + 8];
-                let backend = self.links[disk].backend.as_mut().ok_or_else(gone)?;
-                return backend.read_exact(&mut answer).map_err(|_| broken("a drive hung up"));
+            let backend = self.links[disk].backend.as_ref();
+            let backend = backend.ok_or_else(|| broken("a drive that cannot ask back"))?;
+            if wire::poll(&[control.as_fd(), backend.as_fd()], &limits)? == 1 {
+                return Ok(());
             }
             self.control_message()?;
         }

@@ -17,7 +17,7 @@ const PACKAGE: &str = "linux-source-6.12";
 const VERSION: &str = "6.12.117-1~deb12u1";
 const CHECKSUM: &str = "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
 /// Counts changes of what is below: results belong to one recipe.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 /// Options that differ from the kernel's own for this architecture.
 const CONFIG: &str = include_str!("kernel.config");
 /// Files that are compiled, about: for progress.
@@ -120,6 +120,11 @@ pub fn build(origin: &Origin, jobs: usize, progress: &mut dyn Progress) -> Resul
     // The kernel is there; a directory that stays is only room.
     let _ = fs::remove_dir_all(&work);
     Ok(identity)
+}
+
+/// Whether a kernel of this identity is made as this program makes them.
+pub fn is_current(identity: &str) -> bool {
+    identity.ends_with(&format!(", recipe {RECIPE}"))
 }
 
 fn check_tools() -> Result<()> {

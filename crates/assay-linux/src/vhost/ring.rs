@@ -14,6 +14,8 @@ const NEXT: u16 = 1;
 const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
 const DESCRIPTOR: usize = 16;
+/// Bytes of the number of used entries, which stands before them.
+const USED_HEAD: usize = 2;
 /// Descriptors of a chain at most: the longest table that a kernel makes.
 const CHAIN_MAX: usize = 1024;
 /// Bytes of a chain at most.
@@ -45,6 +47,8 @@ pub struct Ring {
     new: VecDeque<u16>,
     descriptors: Vec<u8>,
     used: u16,
+    /// The used entries as they were written, behind their number.
+    given: Vec<u8>,
 }
 
 impl Ring {
@@ -52,6 +56,7 @@ impl Ring {
     pub fn restart(&mut self, base: u16) {
         (self.next, self.used) = (base, base);
         self.new.clear();
+        self.given.clear();
     }
 
     fn places(&self) -> Result<[u64; 3], Malformed> {
@@ -130,10 +135,15 @@ impl Ring {
     /// Gives a request back; the device has written so many bytes of it.
     pub fn give(&mut self, memory: &Memory, head: u16, written: u32) -> Result<(), Malformed> {
         let [_, used, _] = self.places()?;
-        let entry = add(used, 4 + 8 * u64::from(self.used % self.length))?;
-        memory.write(entry, &[u32::from(head).to_le_bytes(), written.to_le_bytes()].concat())?;
+        let at = USED_HEAD + 8 * usize::from(self.used % self.length);
+        self.given.resize(USED_HEAD + 8 * usize::from(self.length), 0);
+        self.given[at..at + 4].copy_from_slice(&u32::from(head).to_le_bytes());
+        self.given[at + 4..at + 8].copy_from_slice(&written.to_le_bytes());
         self.used = self.used.wrapping_add(1);
-        memory.write(add(used, 2)?, &self.used.to_le_bytes())
+        self.given[..USED_HEAD].copy_from_slice(&self.used.to_le_bytes());
+        // The number and the entry in one go, and what lies between them as it was. The kernel
+        // looks only when it is told.
+        memory.write(add(used, 2)?, &self.given[..at + 8])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::Common;
 use crate::output::{DONE, Failure, Outcome, data, json};
-use assay_linux::kernel;
+use assay_linux::{kernel, recipe};
 use assay_spec::linux::FILESYSTEMS;
 
 /// Options of `assay linux status`.
@@ -20,10 +20,18 @@ pub fn main(options: &Options) -> Outcome {
     let gone: Vec<String> = tools.filter(|tool| kernel::tool_path(tool).is_none()).collect();
     if options.common.json {
         let path = kernel.path.display().to_string();
-        json(&serde_json::json!({ "kernel": kernel.identity, "path": path, "missing": gone }));
+        json(&serde_json::json!({
+            "kernel": kernel.identity,
+            "is_current": recipe::is_current(&kernel.identity),
+            "path": path,
+            "missing": gone,
+        }));
         return Ok(DONE);
     }
     data(&format!("kernel   {}\npath     {}", kernel.identity, kernel.path.display()));
+    if !recipe::is_current(&kernel.identity) {
+        data("         by another recipe than this version's; `assay linux build` makes it anew");
+    }
     if !gone.is_empty() {
         data(&format!("missing  {} (what needs them is skipped)", gone.join(", ")));
     }
