@@ -222,5 +222,5 @@ pub(crate) fn without(run: &Run) -> Cow<'_, Run> {
     record.plan.retain(|p| !is_own(&p.experiment, &p.target));
     let plain: BTreeSet<&str> = record.plan.iter().map(|p| p.target.as_str()).collect();
     record.targets.retain(|t| !varied.contains(&t.name) || plain.contains(t.name.as_str()));
-    Cow::Owned(Run { record, cells })
+    Cow::Owned(Run { record, cells, logs: run.logs.clone() })
 }

@@ -3,6 +3,8 @@
 
 use crate::cost::Prices;
 use assay_spec::record::{CellRecord, CellsRecord, RunRecord, SCHEMA, TargetRecord};
+use assay_spec::trace::TraceRow;
+use std::collections::BTreeMap;
 
 /// A whole run: what was asked and what was measured.
 #[derive(Clone, Debug)]
@@ -11,6 +13,9 @@ pub struct Run {
     pub record: RunRecord,
     /// The cells of `cells.json`, in the order of the plan.
     pub cells: Vec<CellRecord>,
+    /// Request logs of drives, by the identifier of their cell: those that the page wants
+    /// ([`crate::report::logs_wanted`]), put here by whoever can read them.
+    pub logs: BTreeMap<String, Vec<TraceRow>>,
 }
 
 /// Why a run directory cannot be read.
@@ -49,6 +54,11 @@ struct Version {
 }
 
 impl Run {
+    /// A run without logs.
+    pub fn new(record: RunRecord, cells: Vec<CellRecord>) -> Run {
+        Run { record, cells, logs: BTreeMap::new() }
+    }
+
     /// Reads the texts of `run.json` and `cells.json`.
     ///
     /// # Errors
@@ -64,7 +74,7 @@ impl Run {
         if let Some(prices) = &record.prices {
             Prices::of(prices).map_err(|e| LoadError::Prices(e.to_string()))?;
         }
-        Ok(Run { record, cells: cells.cells })
+        Ok(Run::new(record, cells.cells))
     }
 
     /// The first cell of `workload` on `target`, in `experiment` if one is named.
@@ -214,7 +224,7 @@ pub(crate) mod sample {
             plan: Vec::new(),
             prices: None,
         };
-        super::Run { record, cells }
+        super::Run::new(record, cells)
     }
 }
 

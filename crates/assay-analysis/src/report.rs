@@ -21,10 +21,16 @@ pub mod trace;
 
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
+use assay_spec::record::CellRecord;
 
 /// The page.
 pub fn html(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
     page::page(run, ledgers)
+}
+
+/// The cells whose drives' request logs the page draws, where it has them ([`Run::logs`]).
+pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
+    figures::logs_wanted(run)
 }
 
 /// Text made safe inside elements and quoted attributes; control characters vanish.

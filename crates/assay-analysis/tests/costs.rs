@@ -172,7 +172,7 @@ fn run(prices: Option<PricesRecord>) -> Run {
         prices,
     };
     let cells = vec![cell("noop/ssd-m", [90, 100, 110]), cell("x25-m-g2", [200, 200, 200])];
-    Run { record, cells }
+    Run::new(record, cells)
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn run(made: &Made) -> Run {
         plan: Vec::new(),
         prices: None,
     };
-    Run { record, cells: vec![cell] }
+    Run::new(record, vec![cell])
 }
 
 /// The names of the checks that speak.

@@ -206,6 +206,15 @@ pub struct CellRecord {
     pub repeats: Vec<RepeatRecord>,
 }
 
+impl CellRecord {
+    /// What the names of a repeat's files begin with; the first is 1.
+    pub fn stem(&self, repeat: u32) -> String {
+        // A name of a host ends with `/`, which would be a directory; no other name has a `+`.
+        let target = self.target.replace('/', "+");
+        format!("{}.{}.{target}.{repeat}", self.experiment, self.workload)
+    }
+}
+
 /// One repeat of a cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

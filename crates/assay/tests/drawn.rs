@@ -215,7 +215,7 @@ fn answers(truth: &Truth, seed: u64) -> Vec<(String, String)> {
     let run = Run::new(asked, experiments, vec![target], HostRecord::default());
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let cells = run.start(&directory.path().join("run"), &Silent).unwrap();
-    let found = findings(&load::Run { record: run.record, cells }).into_iter();
+    let found = findings(&load::Run::new(run.record, cells)).into_iter();
     let questions =
         found.filter_map(|f| Some((f.id.strip_prefix("question/")?[..1].to_owned(), f)));
     questions.map(|(id, f)| (id, f.statement)).collect()

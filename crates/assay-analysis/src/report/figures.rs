@@ -12,6 +12,7 @@ mod sara10;
 mod sigmetrics09;
 #[cfg(test)]
 mod tests;
+mod traced;
 
 use super::axis::Scale;
 use super::charts::style;
@@ -23,9 +24,11 @@ use crate::load::Run;
 use crate::sweep::{self, Sweep};
 use assay_spec::decode::Source;
 use assay_spec::experiment::Experiment;
+use assay_spec::record::CellRecord;
 use describe::{Document, Figure, Form, Part};
 use draw::{Context, Panel};
 use published::Published;
+use std::collections::BTreeSet;
 
 /// Every document whose figures can be redrawn.
 const DOCUMENTS: &[Document] =
@@ -34,6 +37,16 @@ const DOCUMENTS: &[Document] =
 /// True of findings that answer a figure's question and stand with it.
 pub fn is_answer(finding: &Finding) -> bool {
     ["question/", SCALING].iter().any(|prefix| finding.id.starts_with(prefix))
+}
+
+/// The cells whose drives' request logs are drawn.
+pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
+    let document = DOCUMENTS.iter().find(|d| d.study == run.record.study);
+    let parts = document.iter().flat_map(|d| d.figures).flat_map(|f| f.parts);
+    let traced = parts.filter(|p| matches!(p.form, Form::Traced { .. }));
+    let names: BTreeSet<(&str, &str)> = traced.flat_map(|p| p.form.cells(&[])).collect();
+    let is_wanted = |c: &&CellRecord| names.contains(&(c.experiment.as_str(), c.workload.as_str()));
+    run.cells.iter().filter(is_wanted).collect()
 }
 
 /// All figures of the run's study; none if its document has no figures here.
@@ -187,7 +200,10 @@ impl Shared {
                     let lines = distributions_of(c, part).into_iter().flat_map(|(_, lines)| lines);
                     latencies.extend(lines.flat_map(|l| l.points).map(|p| p.0));
                 }
-                Form::ByTarget { .. } | Form::OneByOne { .. } | Form::Table { .. } => {}
+                Form::ByTarget { .. }
+                | Form::OneByOne { .. }
+                | Form::Table { .. }
+                | Form::Traced { .. } => {}
             }
         }
         let highest = bars.iter().copied().fold(0.0, f64::max);
@@ -232,6 +248,7 @@ fn part_panels(c: &Context<'_>, part: &Part, shared: &Shared) -> Vec<Panel> {
             let panel = |body| Panel { target: None, title: part.title, body };
             of(c).map(panel).into_iter().collect()
         }
+        Form::Traced { view, series } => traced::panels(c, part, view, series),
         Form::Sweep { .. } => {
             let Some(sweep) = part.form.sweep(c.sweeps) else { return Vec::new() };
             let lines = draw::sweep_lines(c, sweep);
@@ -311,7 +328,8 @@ fn why(run: &Run, sweeps: &[Sweep], figure: &Figure) -> String {
 fn absent(c: &Context<'_>, figure: &Figure) -> String {
     let mut lines = Vec::new();
     // A table has a dash there.
-    let charts = figure.parts.iter().filter(|p| !matches!(p.form, Form::Table { .. }));
+    let whole = |p: &&Part| !matches!(p.form, Form::Table { .. } | Form::Traced { .. });
+    let charts = figure.parts.iter().filter(whole);
     for (part, target) in
         charts.flat_map(|part| c.run.targets().into_iter().map(move |t| (part, t)))
     {

@@ -41,6 +41,7 @@ pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
     if let Some(figures) = figures {
         sections.insert(0, ("figures", "Figures of the paper", figures));
         css += style::FIGURES;
+        css += style::TRACES;
     }
     let foot = format!(
         "Made by assay {} from the run of {}. Every number here is in the run directory.",

@@ -87,6 +87,12 @@ body{font-size:10.5pt}nav,.skip{display:none}.scroll{overflow:visible;border:0}
 h2,h3{break-after:avoid}.card,tr{break-inside:avoid}a{color:inherit}}
 "#;
 
+/// What drawings of request logs need beside it.
+pub const TRACES: &str = "\
+.dots.fine{stroke-width:1.6}.median{stroke:var(--fg);stroke-width:2.4;fill:none}\
+.mean{fill:var(--bg);stroke:var(--fg);stroke-width:1.6}\
+.dots.s1.fine{stroke-opacity:.8}";
+
 /// What only a page with a document's figures needs: colours of workloads, widths, markers.
 pub const FIGURES: &str = r#"
 :root{--w1:#a87000;--w2:#6a51a3;--w3:#0d7d8c;--w4:#b3203c;--w5:#6d757d}

@@ -11,11 +11,10 @@ use assay_spec::Op;
 use assay_spec::trace::TraceRow;
 use assay_spec::units::human_time;
 
-/// What only this page needs.
-const CSS: &str = "\
-.dots.fine{stroke-width:1.6}.median{stroke:var(--fg);stroke-width:2.4;fill:none}\
-.mean{fill:var(--bg);stroke:var(--fg);stroke-width:1.6}\
-.dots.s1.fine{stroke-opacity:.8}";
+/// Name of the axis of time.
+pub(super) const SECONDS: &str = "seconds since the trace began";
+/// Name of the axis of what was moved.
+pub(super) const BLOCKS: &str = "blocks of 512 bytes";
 
 /// What is said of a trace beside what it shows.
 #[derive(Clone, Debug)]
@@ -29,7 +28,7 @@ pub struct About {
 /// The page; `rows` are those that `summary` is of.
 pub fn page(about: &About, summary: &Summary, rows: &[TraceRow]) -> String {
     let sections = [
-        ("address", "Over time and address", over_address(summary, rows)),
+        ("address", "Over time and address", address(rows)),
         ("blocks", "Blocks over time", over_time(summary, rows)),
         ("boxes", "How long requests took", boxes(summary)),
         ("sizes", "How long requests are", sizes(summary)),
@@ -39,7 +38,7 @@ pub fn page(about: &About, summary: &Summary, rows: &[TraceRow]) -> String {
     let page = Skeleton {
         title: &escape(&about.title),
         version: env!("CARGO_PKG_VERSION"),
-        css: &[style::CSS, style::FIGURES, CSS].concat(),
+        css: &[style::CSS, style::FIGURES, style::TRACES].concat(),
         skip: "figures",
         below: &below.collect::<String>(),
         foot: "Every number here is in the log.",
@@ -54,7 +53,7 @@ fn words_of(id: &str, title: &str, description: String) -> Words {
 fn seconds(summary: &Summary) -> Axis<'static> {
     let end = summary.to_ns as f64 / 1e9;
     let scale = axis::between(summary.from_ns as f64 / 1e9, end);
-    Axis { scale, label: axis::number, name: "seconds since the trace began" }
+    Axis { scale, label: axis::number, name: SECONDS }
 }
 
 /// Those of some directions that there are.
@@ -78,31 +77,47 @@ fn legend(ops: &[Op]) -> String {
     svg::legend(&ops.iter().map(line).collect::<Vec<Line>>())
 }
 
-fn over_address(summary: &Summary, rows: &[TraceRow]) -> String {
-    let ops = there(summary, &[Op::Read, Op::Write, Op::Trim]);
+fn address(rows: &[TraceRow]) -> String {
+    const TITLE: &str = "Requests over time and address";
+    match over_address(|said| words_of("address", TITLE, said), rows) {
+        Some(chart) => figure(TITLE, &chart, ""),
+        None => "<p>No request has a place.</p>".to_owned(),
+    }
+}
+
+/// Requests as points over time and address, with a key and what is to be said of them; none if no
+/// request has a place. `words` takes a description.
+pub(super) fn over_address(
+    words: impl FnOnce(String) -> Words,
+    rows: &[TraceRow],
+) -> Option<String> {
     let of = |op: Op| rows.iter().filter(move |row| row.op == op);
+    let mut ops = vec![Op::Read, Op::Write, Op::Trim];
+    ops.retain(|op| of(*op).next().is_some());
     let points = |op: Op| -> Vec<(f64, f64)> {
         of(op).map(|row| (row.complete.0 as f64 / 1e9, row.offset.0 as f64)).collect()
     };
     let kinds: Vec<(Ink, Vec<(f64, f64)>)> = ops.iter().map(|op| (ink(*op), points(*op))).collect();
-    let places = || rows.iter().filter(|row| ops.contains(&row.op)).map(|row| row.offset.0 as f64);
-    let (low, high) = (places().fold(f64::INFINITY, f64::min), places().fold(0.0, f64::max));
-    if low > high {
-        return "<p>No request has a place.</p>".to_owned();
+    let all = || kinds.iter().flat_map(|(_, points)| points);
+    let count = all().count();
+    let around = |pick: fn(&(f64, f64)) -> f64| {
+        let ends = all().map(pick).fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
+        axis::between(ends.0, ends.1)
+    };
+    if count == 0 {
+        return None;
     }
-    let y = Axis { scale: axis::between(low, high), label: axis::decimal_size, name: "address" };
-    let count = kinds.iter().map(|(_, points)| points.len()).sum::<usize>();
-    let description = format!("{count} requests, a point for each where and when it ended");
-    let words = words_of("address", "Requests over time and address", description);
-    let (chart, apart) = svg::scatter(&words, seconds(summary), y, &kinds);
-    let shown = if apart > 0.5 { "thinned: " } else { "" };
+    let x = Axis { scale: around(|p| p.0), label: axis::number, name: SECONDS };
+    let y = Axis { scale: around(|p| p.1), label: axis::decimal_size, name: "address" };
+    let words = words(format!("{count} requests, a point for each where and when it ended"));
+    let (chart, apart) = svg::scatter(&words, x, y, &kinds);
+    let thinned = if apart > 0.5 { "thinned: " } else { "" };
     let note = format!(
-        "{count} requests, each where it begins and when it ended; {shown}those that lie within \
+        "{count} requests, each where it begins and when it ended; {thinned}those that lie within \
          {apart} of {} units of the width are drawn as one.",
         svg::WIDTH
     );
-    figure("Requests over time and address", &chart, &legend(&ops))
-        + &format!("<p class=\"dim absent\">{note}</p>")
+    Some(chart + &legend(&ops) + &format!("<p class=\"dim absent\">{note}</p>"))
 }
 
 fn over_time(summary: &Summary, rows: &[TraceRow]) -> String {
@@ -124,7 +139,7 @@ fn over_time(summary: &Summary, rows: &[TraceRow]) -> String {
     let bytes = rates.iter().map(|(op, r)| named(*op, megabytes(&r.bytes))).collect();
     let mut out = String::from("<div class=\"figures\">");
     for (id, caption, name, lines) in [
-        ("cumulated", "Blocks moved since the trace began".to_owned(), "blocks of 512 bytes", sums),
+        ("cumulated", "Blocks moved since the trace began".to_owned(), BLOCKS, sums),
         ("iops", format!("Requests a second, {every}"), "IOPS", requests),
         ("bandwidth", format!("Bandwidth, {every}"), "MB/s", bytes),
     ] {

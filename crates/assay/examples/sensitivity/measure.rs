@@ -76,7 +76,7 @@ impl Baseline {
             named,
             targets: Vec::new(),
             threads,
-            run: load::Run { record: empty(), cells: Vec::new() },
+            run: load::Run::new(empty(), Vec::new()),
             verdicts: Vec::new(),
         };
         let run = base.ran(Vec::new(), &|_| true)?;
@@ -161,7 +161,7 @@ impl Baseline {
         let directory = std::env::temp_dir().join(format!("sensitivity-{}", std::process::id()));
         let ran = run.start(&directory, &Silent).map_err(say);
         std::fs::remove_dir_all(&directory).map_err(say)?;
-        Ok(load::Run { record: run.record, cells: ran? })
+        Ok(load::Run::new(run.record, ran?))
     }
 }
 

@@ -8,11 +8,15 @@ use assay_analysis::expr::{Expr, Value};
 use assay_analysis::ledger::{LedgerVerdicts, judge};
 use assay_analysis::load::Run;
 use assay_analysis::{finding, metric, report, text};
+use assay_engine::measure::log;
 use assay_engine::run::{write_json, write_text};
 use assay_spec::catalog::{Bundled, LEDGERS, STUDIES, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
 use assay_spec::experiment::Experiment;
+use assay_spec::record::CellRecord;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Options of `assay report`.
@@ -54,7 +58,7 @@ fn show(directory: &Path, run: &Run, common: &Common, print: Option<String>) -> 
     write_json(&directory.join("claims.json"), &ledgers)?;
     write_text(&directory.join("cells.csv"), &text::csv(run))?;
     let page = directory.join("report.html");
-    write_text(&page, &report::html(run, &ledgers))?;
+    write_text(&page, &report::html(&with_logs(directory, run), &ledgers))?;
     if common.json {
         json(&serde_json::json!({
             "directory": directory,
@@ -80,6 +84,20 @@ fn show(directory: &Path, run: &Run, common: &Common, print: Option<String>) -> 
         (true, false) => INCONCLUSIVE,
         (true, true) => DONE,
     })
+}
+
+/// The run with the request logs that its page draws, as far as they are there: `log = false`, or
+/// somebody has deleted what is large.
+fn with_logs<'a>(directory: &Path, run: &'a Run) -> Cow<'a, Run> {
+    let log = |cell: &CellRecord| {
+        let name = format!("{}.drive.parquet", cell.stem(1));
+        Some((cell.id.clone(), log::read(&directory.join("log").join(name)).ok()?.rows))
+    };
+    let logs: BTreeMap<_, _> = report::logs_wanted(run).into_iter().filter_map(log).collect();
+    match logs.is_empty() {
+        true => Cow::Borrowed(run),
+        false => Cow::Owned(Run { logs, ..run.clone() }),
+    }
 }
 
 /// The ledgers the run's study is held against, judged.
@@ -112,7 +130,7 @@ fn metrics(run: &Run) -> Vec<serde_json::Value> {
     const USUAL: &[&str] =
         &["bandwidth", "iops", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max"];
     let costs = Costs::of(run);
-    let one = |cell: &assay_spec::record::CellRecord| {
+    let one = |cell: &CellRecord| {
         let mut values = serde_json::Map::new();
         for name in USUAL {
             let value = match metric::estimate(cell, name) {

@@ -1,6 +1,7 @@
 //! What a figure is, as data: which cells, in which form. A document is a list of figures.
 
 use super::draw::Context;
+use super::traced::View;
 use crate::sweep::{self, Parameter, Sweep};
 use assay_spec::{Bytes, Op};
 
@@ -112,6 +113,13 @@ pub enum Form {
         /// The cells it is made of.
         series: &'static [Series],
     },
+    /// What drives were asked, from their request logs.
+    Traced {
+        /// What is shown of it.
+        view: View,
+        /// The workloads.
+        series: &'static [Series],
+    },
     /// Mean latency against a parameter of the workload: a line for each target.
     Sweep {
         /// The experiment.
@@ -132,6 +140,7 @@ impl Form {
         match self {
             Form::Bars { series, .. }
             | Form::ByWorkload { series, .. }
+            | Form::Traced { series, .. }
             | Form::Table { series, .. } => series.iter().map(of).collect(),
             Form::ByTarget { series } | Form::OneByOne { series, .. } => vec![of(series)],
             Form::Sweep { .. } => {
@@ -150,7 +159,12 @@ impl Form {
 
     /// Whether it has a panel for each target.
     pub fn per_target(&self) -> bool {
-        matches!(self, Form::ByWorkload { .. } | Form::OneByOne { .. })
+        matches!(
+            self,
+            Form::ByWorkload { .. }
+                | Form::OneByOne { .. }
+                | Form::Traced { view: View::Address, .. }
+        )
     }
 }
 

@@ -49,7 +49,7 @@ impl<'a> Context<'a> {
         self.run.targets().into_iter().filter(has).collect()
     }
 
-    fn words(&self, part: &Part, target: Option<&str>, description: String) -> Words {
+    pub(super) fn words(&self, part: &Part, target: Option<&str>, description: String) -> Words {
         let of = target.map_or(String::new(), |t| format!(" of {t}"));
         Words {
             id: crate::report::slug(&format!("{}-{}{of}", self.number, part.title)),
@@ -58,7 +58,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn ink(&self, target: &str) -> Ink {
+    pub(super) fn ink(&self, target: &str) -> Ink {
         Ink::Target(style(self.run, target))
     }
 }

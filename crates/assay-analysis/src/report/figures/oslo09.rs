@@ -1,6 +1,7 @@
 //! The figures and tables of Retvedt's thesis, Oslo 2009, by number and section.
 
 use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
+use super::traced::View;
 
 /// The document.
 pub const DOCUMENT: Document = Document {
@@ -19,6 +20,8 @@ pub const DOCUMENT: Document = Document {
         RANDOM_WRITES,
         CHECKOUTS,
         EACH,
+        TAKEN,
+        ASKED,
         QUEUE,
         SCHEDULERS,
         ORDER,
@@ -100,6 +103,31 @@ const EACH: Figure = figure(
     "The checkouts one by one",
     "file-operations",
     &[Part { title: "each checkout", form: Form::OneByOne { series: CHECKOUT, log: true } }],
+);
+const LOGGED: &[Series] = &[CHECKOUT, SYSTEM_CHECKOUT];
+const TAKEN: Figure = figure(
+    "Figure 4.9",
+    "How long requests of the checkouts took",
+    "file-operations",
+    &[Part {
+        title: "from insertion to completion",
+        form: Form::Traced { view: View::Boxes, series: LOGGED },
+    }],
+);
+const ASKED: Figure = figure(
+    "Figure 4.10",
+    "The first 30 seconds of the checkouts",
+    "file-operations",
+    &[
+        Part {
+            title: "requests over time and address",
+            form: Form::Traced { view: View::Address, series: LOGGED },
+        },
+        Part {
+            title: "blocks moved since the first checkout began",
+            form: Form::Traced { view: View::Moved, series: LOGGED },
+        },
+    ],
 );
 const QUEUE: Figure = figure(
     "Table 4.3",
