@@ -50,6 +50,7 @@ fn is_small(spec: &DeviceSpec) -> bool {
             ssd.nand.raw() <= FLASH_MAX && blocks <= u64::from(BLOCKS_MAX)
         }
         DeviceKind::Hdd(hdd) => hdd.cylinders() <= CYLINDERS_MAX,
+        DeviceKind::Volume(_) => true,
     }
 }
 

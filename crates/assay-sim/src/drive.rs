@@ -8,6 +8,7 @@
 use crate::hdd::Hdd;
 use crate::nand::Observer;
 use crate::ssd::{self, Moment};
+use crate::volume::Volume;
 use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
@@ -117,5 +118,6 @@ pub fn build(spec: &DeviceSpec, filled: bool) -> Box<dyn Drive + Send> {
     match &spec.kind {
         DeviceKind::Ssd(ssd) => ssd::build(ssd, spec.link, spec.capacity, filled),
         DeviceKind::Hdd(hdd) => Box::new(Hdd::new(hdd, spec.link, spec.capacity)),
+        DeviceKind::Volume(volume) => Box::new(Volume::new(volume, spec.link, spec.capacity)),
     }
 }

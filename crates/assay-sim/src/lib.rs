@@ -20,6 +20,7 @@ mod ftl;
 mod hdd;
 mod nand;
 mod ssd;
+mod volume;
 mod waits;
 mod work;
 

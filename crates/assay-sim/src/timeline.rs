@@ -138,6 +138,7 @@ pub fn resources(spec: &DeviceSpec) -> Vec<(Resource, String, u32)> {
                 }));
             }
         }
+        DeviceKind::Volume(_) => {}
     }
     all
 }
@@ -184,6 +185,7 @@ impl Recorder {
         let (channels, arrays, is_disk) = match &spec.kind {
             DeviceKind::Ssd(ssd) => (ssd.nand.channels, arrays(&ssd.nand), false),
             DeviceKind::Hdd(_) => (0, 0, true),
+            DeviceKind::Volume(_) => (0, 0, false),
         };
         let tape = Tape {
             channels,

@@ -38,6 +38,8 @@ pub const DEVICES: &[Bundled] = &[
     bundled!("cheetah-10k", "devices/cheetah-10k.toml"),
     bundled!("cheetah-15k", "devices/cheetah-15k.toml"),
     bundled!("dell-7200", "devices/dell-7200.toml"),
+    bundled!("gp3-100", "devices/gp3-100.toml"),
+    bundled!("gp2-100", "devices/gp2-100.toml"),
     bundled!("atlas-iii", "devices/atlas-iii.toml"),
     bundled!("barracuda", "devices/barracuda.toml"),
     bundled!("cheetah4lp", "devices/cheetah4lp.toml"),

@@ -13,6 +13,7 @@ mod ftl;
 mod hdd;
 mod nand;
 mod ssd;
+mod volume;
 
 pub use controller::ControllerSpec;
 pub use ftl::{
@@ -26,6 +27,7 @@ pub use nand::{NandSpec, PlaneMode};
 pub use ssd::{
     BufferSpec, Direction, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec,
 };
+pub use volume::{RateSpec, VolumeSpec};
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Kind, closest};
@@ -58,6 +60,8 @@ pub enum DeviceKind {
     Ssd(SsdSpec),
     /// A disk.
     Hdd(HddSpec),
+    /// A cloud volume.
+    Volume(VolumeSpec),
 }
 
 /// The link between host and drive.
@@ -109,6 +113,7 @@ impl DeviceSpec {
                 }
             }
             DeviceKind::Hdd(hdd) => hdd.cache.write_cache = on,
+            DeviceKind::Volume(_) => {}
         }
     }
 
@@ -125,7 +130,7 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
     }
     let title = top.string("title")?;
     let aliases = top.strings("aliases")?.into_iter().map(|(s, _)| s).collect();
-    let kind = top.choice("kind", &["ssd", "hdd"])?;
+    let kind = top.choice("kind", &["ssd", "hdd", "volume"])?;
     let mut values = Values::new(top)?;
     let capacity = values.size(top, "", "capacity")?;
     if !(Bytes::MIB..=Bytes(1 << 50)).contains(&capacity) {
@@ -141,16 +146,19 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
         command: values.time(&mut link, "link", "command")?,
     };
     link.finish()?;
+    let own: [&[&'static str]; 3] = [
+        &["nand", "ftl", "buffer", "readahead", "collection", "background", "wear"],
+        &["disk", "seek", "overhead", "cache", "queue"],
+        &["volume", "operations", "throughput"],
+    ];
+    let words = ["kind `ssd`", "kind `hdd`", "kind `volume`"];
+    for other in (0..own.len()).filter(|other| *other != kind) {
+        top.goes_with(own[other], words[other]);
+    }
     let kind = match kind {
-        0 => {
-            top.goes_with(&["disk", "seek", "overhead", "cache", "queue"], "kind `hdd`");
-            DeviceKind::Ssd(ssd::decode(top, &mut values, capacity)?)
-        }
-        _ => {
-            let flash = ["nand", "ftl", "buffer", "readahead", "collection", "background", "wear"];
-            top.goes_with(&flash, "kind `ssd`");
-            DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?)
-        }
+        0 => DeviceKind::Ssd(ssd::decode(top, &mut values, capacity)?),
+        1 => DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?),
+        _ => DeviceKind::Volume(volume::decode(top, &mut values)?),
     };
     Ok(DeviceSpec { name, aliases, title, capacity, link: link_spec, kind, facts: values.facts })
 }

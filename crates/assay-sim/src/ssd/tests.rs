@@ -51,7 +51,7 @@ fn drive_that_is(
 fn ssd_of(device: &mut DeviceSpec) -> &mut SsdSpec {
     match &mut device.kind {
         DeviceKind::Ssd(ssd) => ssd,
-        DeviceKind::Hdd(_) => panic!("ssd-m is flash"),
+        _ => panic!("ssd-m is flash"),
     }
 }
 

@@ -286,7 +286,7 @@ mod tests {
         let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
         match spec.map_err(|e| e.to_string())?.kind {
             DeviceKind::Ssd(ssd) => Ok(ssd.buffer),
-            DeviceKind::Hdd(_) => Err("not an SSD".into()),
+            _ => Err("not an SSD".into()),
         }
     }
 

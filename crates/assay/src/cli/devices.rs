@@ -4,9 +4,10 @@ use super::Common;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_engine::plan::load_model;
 use assay_engine::safety;
+use assay_spec::Bytes;
 use assay_spec::catalog::{self, CONTROLLERS, DEVICES};
 use assay_spec::decode::Source;
-use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec, Fact, Origin};
+use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec, Fact, Origin, RateSpec};
 use assay_spec::disksim;
 use assay_spec::units::human_size;
 use std::path::{Path, PathBuf};
@@ -134,6 +135,15 @@ fn show(name: &str, common: &Common) -> Outcome {
         }
         DeviceKind::Hdd(hdd) => {
             format!("{} cylinders, {} heads, {} zones", hdd.cylinders(), hdd.heads, hdd.zones.len())
+        }
+        DeviceKind::Volume(volume) => {
+            let rate = |r: &RateSpec, show: fn(u64) -> String| match r.burst > r.baseline {
+                true => format!("{}/s, {}/s at most", show(r.baseline), show(r.burst)),
+                false => format!("{}/s", show(r.baseline)),
+            };
+            let operations = rate(&volume.operations, |n| format!("{n} operations"));
+            let bytes = rate(&volume.throughput, |n| human_size(Bytes(n)));
+            format!("{operations}; {bytes}")
         }
     };
     show_facts((&spec.name, &spec.aliases, &spec.title), made_of, &spec.facts, common);

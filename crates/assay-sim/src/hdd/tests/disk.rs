@@ -13,7 +13,7 @@ pub(super) fn drive(changes: &[(&str, &str)]) -> Hdd {
     let spec = device(changes);
     match &spec.kind {
         DeviceKind::Hdd(hdd) => Hdd::new(hdd, spec.link, spec.capacity),
-        DeviceKind::Ssd(_) => panic!("not a disk"),
+        _ => panic!("not a disk"),
     }
 }
 

@@ -44,6 +44,6 @@ pub(crate) fn device(changes: &[(&str, &str)]) -> DeviceSpec {
 pub(crate) fn disk(changes: &[(&str, &str)]) -> HddSpec {
     match device(changes).kind {
         DeviceKind::Hdd(hdd) => hdd,
-        DeviceKind::Ssd(_) => panic!("not a disk"),
+        _ => panic!("not a disk"),
     }
 }

@@ -1,0 +1,178 @@
+//! A cloud volume: a bucket of operations and one of bytes in front of servers on a network.
+//!
+//! A request waits until both buckets let it through, in the order of arrival; then its data takes
+//! its turn on the instance's link, and the servers, which are many, take their time. A flush has
+//! nothing to do: what is answered is on every replica.
+//!
+//! A bucket is kept as the time at which it would be full (the virtual scheduling of ATM Forum
+//! TM 4.1, section 4.4.2), so that credit needs no clock of its own.
+
+use crate::drive::{Accept, Drive};
+use assay_spec::device::{LinkSpec, RateSpec, VolumeSpec};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Parts of a nanosecond that buckets reckon in: rounding must not lose credit.
+const FINE: u128 = 1 << 20;
+const SECOND: u128 = 1_000_000_000 * FINE;
+
+/// A bucket of credit. Times are in parts of a nanosecond.
+struct Bucket {
+    spec: RateSpec,
+    /// How long an empty one takes to fill.
+    depth: u128,
+    /// When it is full, if nothing more is drawn.
+    full: u128,
+    /// When the burst rate lets the next through.
+    next: u128,
+}
+
+impl Bucket {
+    fn new(spec: RateSpec) -> Bucket {
+        let depth = u128::from(spec.credit) * SECOND / u128::from(spec.baseline);
+        Bucket { spec, depth, full: 0, next: 0 }
+    }
+
+    /// When, at `now` or later, it lets something through. It may be drawn below empty once, as a
+    /// request need not fit the bucket; the next waits until that is made good.
+    fn opens(&self, now: Nanos) -> Nanos {
+        let at = self.next.max(self.full.saturating_sub(self.depth));
+        now.max(Nanos(at.div_ceil(FINE) as u64))
+    }
+
+    /// Draws `cost` at `now`.
+    fn draw(&mut self, now: Nanos, cost: u64) {
+        let now = u128::from(now.0) * FINE;
+        let time = |rate: u64| u128::from(cost) * SECOND / u128::from(rate);
+        // What opens within a nanosecond counts from when it opened.
+        self.next = self.next.max(now.saturating_sub(FINE)) + time(self.spec.burst);
+        self.full = self.full.max(now.saturating_sub(FINE)) + time(self.spec.baseline);
+    }
+
+    /// The credit there is.
+    fn left(&self, now: Nanos) -> u64 {
+        let owed =
+            self.full.saturating_sub(u128::from(now.0) * FINE) * u128::from(self.spec.baseline);
+        self.spec.credit.saturating_sub((owed / SECOND) as u64)
+    }
+}
+
+/// A volume behind a network.
+pub(crate) struct Volume {
+    spec: VolumeSpec,
+    link: LinkSpec,
+    capacity: Bytes,
+    operations: Bucket,
+    throughput: Bucket,
+    /// When the last request was let through, and when the link has moved its data.
+    passed: Nanos,
+    link_free: Nanos,
+    /// (time, order of submission, tag).
+    done: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    submitted: u64,
+    clock: Nanos,
+    counts: Counts,
+}
+
+/// What was let through since the last mark.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    operations: u64,
+    throttled: u64,
+    throttled_time: Nanos,
+}
+
+impl Volume {
+    pub(crate) fn new(spec: &VolumeSpec, link: LinkSpec, capacity: Bytes) -> Volume {
+        Volume {
+            spec: *spec,
+            link,
+            capacity,
+            operations: Bucket::new(spec.operations),
+            throughput: Bucket::new(spec.throughput),
+            passed: Nanos::ZERO,
+            link_free: Nanos::ZERO,
+            done: BinaryHeap::new(),
+            submitted: 0,
+            clock: Nanos::ZERO,
+            counts: Counts::default(),
+        }
+    }
+
+    /// When a request that arrives now ends. Those before it are served in order, so that this is
+    /// known at once.
+    fn end_of(&mut self, now: Nanos, request: &Request) -> Nanos {
+        let (bytes, service) = match request.op {
+            Op::Read => (request.length, self.spec.read),
+            Op::Write => (request.length, self.spec.write),
+            Op::Trim | Op::Flush => (Bytes::ZERO, Nanos::ZERO),
+        };
+        let came = now.max(self.passed) + self.link.command;
+        if bytes == Bytes::ZERO {
+            return came + self.spec.round_trip;
+        }
+        let operations = bytes.0.div_ceil(self.spec.unit.0);
+        let passed = self.throughput.opens(self.operations.opens(came));
+        self.operations.draw(passed, operations);
+        self.throughput.draw(passed, bytes.0);
+        self.counts.operations += operations;
+        self.counts.throttled += u64::from(passed > came);
+        self.counts.throttled_time += passed - came;
+        self.passed = passed;
+        self.link_free = self.link_free.max(passed) + bytes.time_at(self.link.rate);
+        self.link_free + self.spec.round_trip + service
+    }
+}
+
+impl Drive for Volume {
+    fn capacity(&self) -> Bytes {
+        self.capacity
+    }
+
+    fn submit(&mut self, now: Nanos, request: Request) -> Accept {
+        assert!(now >= self.clock, "time runs back: {now} after {}", self.clock);
+        assert!(request.end() <= self.capacity, "request beyond the end of the drive");
+        if self.done.len() >= self.link.queue_depth as usize {
+            return Accept::QueueFull;
+        }
+        self.clock = now;
+        self.submitted += 1;
+        let end = self.end_of(now, &request);
+        self.done.push(Reverse((end, self.submitted, request.tag)));
+        Accept::Accepted
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.done.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
+        assert!(to >= self.clock, "time runs back: {to} after {}", self.clock);
+        while let Some(Reverse((at, _, tag))) = self.done.peek().copied().filter(|d| d.0.0 <= to) {
+            self.done.pop();
+            completions.push(Completion { tag, at, error: 0 });
+        }
+        self.clock = to;
+    }
+
+    fn counters(&self) -> Vec<(String, f64)> {
+        let Counts { operations, throttled, throttled_time } = self.counts;
+        [
+            ("operations", operations),
+            ("throttled", throttled),
+            ("throttled_ns", throttled_time.0),
+            ("operations_left", self.operations.left(self.clock)),
+            ("bytes_left", self.throughput.left(self.clock)),
+        ]
+        .map(|(name, n)| (name.to_owned(), n as f64))
+        .to_vec()
+    }
+
+    fn mark(&mut self) {
+        self.counts = Counts::default();
+    }
+}
+
+#[cfg(test)]
+mod tests;
