@@ -86,7 +86,8 @@ fn of_experiment(experiment: &Experiment) -> Vec<Sweep> {
 
 /// What of a workload may vary, its value, and which way it goes.
 fn swept(workload: &WorkloadSpec) -> Option<(Parameter, Bytes, Op)> {
-    let [StreamSpec { read_share, sizes, address, span }] = workload.streams.as_slice() else {
+    let [stream] = workload.streams.as_slice() else { return None };
+    let StreamSpec { read_share, sizes, address, span, flush_every: 0 } = stream else {
         return None;
     };
     let op = match *read_share {

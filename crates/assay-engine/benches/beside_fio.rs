@@ -44,6 +44,7 @@ fn ours(path: &Path, job: &Job, seed: u64) -> Measured {
         sizes: vec![(job.size, 1.0)],
         address: job.address,
         span: Span::WHOLE,
+        flush_every: 0,
     };
     let options = UringOptions {
         depth: DEPTH,

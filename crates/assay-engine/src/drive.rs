@@ -416,6 +416,7 @@ mod tests {
             sizes: vec![(Bytes(4096), 1.0)],
             address: Address::Sequential,
             span: Span::WHOLE,
+            flush_every: 0,
         };
         let mut server = Server { now: Nanos(123), busy: Nanos::ZERO, queue: Default::default() };
         let mut generator = Generator::new(&[spec], Bytes::GIB, 1);

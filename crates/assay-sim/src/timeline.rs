@@ -234,7 +234,7 @@ impl Tape {
 
 /// What a step is called, by what it is for.
 fn kind(step: Step, cause: Cause) -> Kind {
-    let moves = matches!(cause, Cause::Collect | Cause::Wear | Cause::Map);
+    let moves = matches!(cause, Cause::Collect | Cause::Wear | Cause::Map | Cause::Fold);
     match step {
         Step::ShiftIn => Kind::In,
         Step::ShiftOut => Kind::Out,

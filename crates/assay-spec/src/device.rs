@@ -12,6 +12,7 @@ mod controller;
 mod ftl;
 mod hdd;
 mod nand;
+mod slc;
 mod ssd;
 mod volume;
 
@@ -23,7 +24,8 @@ pub use ftl::{
 pub use hdd::{
     CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, SkewSpec, ZoneSpec,
 };
-pub use nand::{NandSpec, PlaneMode};
+pub use nand::{NandSpec, PlaneMode, SlcSpec};
+pub use slc::SlcCacheSpec;
 pub use ssd::{
     BufferSpec, Direction, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec,
 };
@@ -108,7 +110,8 @@ impl DeviceSpec {
     pub fn set_write_cache(&mut self, on: bool) {
         match &mut self.kind {
             DeviceKind::Ssd(ssd) => {
-                if let BufferSpec::Dram { write_back, .. } = &mut ssd.buffer {
+                // What survives a power cut is on the medium.
+                if let BufferSpec::Dram { write_back, protected: false, .. } = &mut ssd.buffer {
                     *write_back = on;
                 }
             }
@@ -147,7 +150,7 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
     };
     link.finish()?;
     let own: [&[&'static str]; 3] = [
-        &["nand", "ftl", "buffer", "readahead", "collection", "background", "wear"],
+        &["nand", "ftl", "buffer", "readahead", "collection", "background", "wear", "slc"],
         &["disk", "seek", "overhead", "cache", "queue"],
         &["volume", "operations", "throughput"],
     ];

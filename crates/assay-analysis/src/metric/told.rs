@@ -19,6 +19,8 @@ pub const NAMES: &[&str] = &[
     "wa_wear",
     "wa_map",
     "wa_ahead",
+    "wa_fold",
+    "wa_pad",
     "free_blocks",
     "erases",
     "erases_min",

@@ -97,6 +97,7 @@ impl Walker {
 mod tests {
     use super::super::{Ask, Generator};
     use super::*;
+    use assay_spec::Op;
     use assay_spec::experiment::Span;
 
     const K4: Bytes = Bytes(4096);
@@ -107,6 +108,7 @@ mod tests {
             sizes: vec![(K4, 1.0)],
             address,
             span: Span { start: K4 * 10, end: Some(K4 * (10 + end)), percent: None },
+            flush_every: 0,
         };
         let mut generator = Generator::new(&[spec], K4 * 1_000_000, 7);
         (0..n).map(|_| generator.ask()).map(|a: Ask| a.offset.0 / 4096 - 10).collect()
@@ -156,12 +158,30 @@ mod tests {
     }
 
     #[test]
+    fn a_flush_takes_its_turn_after_so_many_requests() {
+        let spec = StreamSpec {
+            read_share: 0.0,
+            sizes: vec![(K4, 1.0)],
+            address: Address::Sequential,
+            span: Span::WHOLE,
+            flush_every: 2,
+        };
+        let mut generator = Generator::new(&[spec], K4 * 100, 3);
+        let asks: Vec<Ask> = (0..6).map(|_| generator.ask()).collect();
+        let of = |a: &Ask| (a.op == Op::Flush, a.offset.0 / 4096, a.length.0 / 4096);
+        let (data, flush) = (|page| (false, page, 1), (true, 0, 0));
+        let expected = [data(0), data(1), flush, data(2), data(3), flush];
+        assert_eq!(asks.iter().map(of).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn spans_beyond_the_device_are_cut() {
         let spec = StreamSpec {
             read_share: 0.5,
             sizes: vec![(K4, 1.0), (K4 * 4, 1.0)],
             address: Address::Random,
             span: Span { start: K4 * 50, end: Some(K4 * 5000), percent: None },
+            flush_every: 0,
         };
         let mut generator = Generator::new(&[spec], K4 * 100, 3);
         for _ in 0..10_000 {

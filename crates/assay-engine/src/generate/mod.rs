@@ -39,6 +39,9 @@ struct Stream {
     sizes: Vec<(Bytes, f64)>,
     walker: Walker,
     random: Random,
+    flush_every: u32,
+    /// Requests since the last flush.
+    unflushed: u32,
 }
 
 impl Generator {
@@ -56,6 +59,8 @@ impl Generator {
                 sizes: spec.sizes.iter().map(cumulate).collect(),
                 walker: Walker::new(spec, capacity),
                 random: Random::new(assay_spec::seed::derive(seed, &[&index.to_string()])),
+                flush_every: spec.flush_every,
+                unflushed: 0,
             }
         };
         Generator { streams: specs.iter().enumerate().map(stream).collect(), turn: 0 }
@@ -73,6 +78,13 @@ impl Generator {
 impl Stream {
     #[inline]
     fn ask(&mut self) -> Ask {
+        if self.flush_every > 0 {
+            if self.unflushed == self.flush_every {
+                self.unflushed = 0;
+                return Ask { op: Op::Flush, offset: Bytes::ZERO, length: Bytes::ZERO };
+            }
+            self.unflushed += 1;
+        }
         let length = match self.sizes.as_slice() {
             [(size, _)] => *size,
             sizes => {

@@ -31,6 +31,10 @@ pub(crate) trait Ftl: Send {
     fn trim(&mut self, page: u32);
     /// What is half done is to be finished.
     fn flush(&mut self, _nand: &mut Nand) {}
+    /// What has been written goes to the cells, whatever that costs.
+    fn drain(&mut self, nand: &mut Nand) {
+        self.flush(nand);
+    }
     /// The drive is left alone: asks for the next piece of background work; false if there is none.
     fn background(&mut self, _nand: &mut Nand) -> bool {
         false

@@ -21,7 +21,11 @@ impl Nand {
             self.arrays[array].joined.push(index);
         }
         if self.observer.is_some() {
-            let op = *self.pool.get(index);
+            let mut op = *self.pool.get(index);
+            if op.kind == Kind::Program {
+                // Of several pages the last: all before it are there, too.
+                op.spot.page += self.pages_of(index) - 1;
+            }
             let now = self.events.now();
             self.tell_array(&op, now, now + duration);
         }
@@ -60,8 +64,7 @@ impl Nand {
         if !self.multi_plane {
             return self.start_program(plane, index);
         }
-        let page = op.spot.page;
-        let page = self.geometry.page_in_block(page);
+        let page = (self.geometry.page_in_block(op.spot.page), op.is_slc);
         let siblings = self.geometry.planes_of_die(plane);
         if siblings.iter().any(|sibling| self.will_join(sibling, page)) {
             return;
@@ -74,13 +77,14 @@ impl Nand {
         }
     }
 
-    /// Whether `plane` is about to load a program of the same page of a block: then the others of
+    /// Whether `plane` is about to load a program of the same page of a block, and with as many
+    /// bits a cell: then the others of
     /// its die wait for it. Nobody waits for what is held: it may be held for long.
-    fn will_join(&self, plane: u32, page: u32) -> bool {
+    fn will_join(&self, plane: u32, page: (u32, bool)) -> bool {
         let p = &self.planes[plane as usize];
         let (head, register) = (p.head, p.register);
         let same = |op: &Op, geometry: &Geometry| {
-            op.kind == Kind::Program && geometry.page_in_block(op.spot.page) == page
+            op.kind == Kind::Program && (geometry.page_in_block(op.spot.page), op.is_slc) == page
         };
         if register != NO_OP {
             let op = *self.pool.get(register);
@@ -92,15 +96,19 @@ impl Nand {
         }
     }
 
-    fn is_ready_for(&self, index: u32, page: u32) -> bool {
+    fn is_ready_for(&self, index: u32, page: (u32, bool)) -> bool {
         let op = *self.pool.get(index);
-        let same = self.geometry.page_in_block(op.spot.page) == page;
+        let same = (self.geometry.page_in_block(op.spot.page), op.is_slc) == page;
         op.kind == Kind::Program && op.loaded && !op.held && same
     }
 
     fn start_program(&mut self, plane: u32, index: u32) {
-        let page = self.pool.get(index).spot.page;
-        let (queue, duration) = self.program_time(page);
+        self.overwrites_register(plane);
+        let op = self.pool.get(index);
+        let (queue, duration) = match op.is_slc {
+            true => (Queue::Other, self.slc[1]),
+            false => self.program_time(op.spot.page),
+        };
         self.start(plane, index, queue, duration);
         if self.cache_register {
             // The data has moved on to the page register.
@@ -130,6 +138,9 @@ impl Nand {
         }
         if kind == Kind::Program && token != NOBODY {
             notices.push(Notice::Programmed(token, plane));
+        }
+        if kind == Kind::Program && self.gathers() {
+            self.gang_programmed(index, plane, notices);
         }
         self.end(index);
     }

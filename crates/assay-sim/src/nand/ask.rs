@@ -13,6 +13,9 @@ impl Nand {
         self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
         let token = self.marked(Kind::Read, spot.plane, cause, token);
         let index = self.pool.put(Kind::Read, cause, spot, token);
+        if self.gathers() {
+            self.note_slc(index, spot.page);
+        }
         self.ask(index, spot.plane);
         index
     }
@@ -37,7 +40,7 @@ impl Nand {
 
     /// The operation `index` waits for `others`, behind whatever else waits for all of them.
     #[inline]
-    fn wait_for(&mut self, index: u32, others: &[u32]) {
+    pub(super) fn wait_for(&mut self, index: u32, others: &[u32]) {
         for other in others {
             match self.pool.get(*other).unblocks {
                 NO_OP => self.pool.get_mut(*other).unblocks = index,
@@ -62,7 +65,7 @@ impl Nand {
     }
 
     /// Asks for a program that needs the data of `reads`: it is not loaded before they have ended.
-    /// Returns its number.
+    /// Returns its number, if it is not one of several pages.
     #[inline]
     pub(crate) fn program_after(
         &mut self,
@@ -72,6 +75,10 @@ impl Nand {
         reads: &[u32],
     ) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
+        if self.gathers() {
+            self.gather(spot, cause, token, reads);
+            return NO_OP;
+        }
         let token = self.marked(Kind::Program, spot.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, spot, token);
         self.ask_program(index, spot, cause, reads);
@@ -82,6 +89,9 @@ impl Nand {
     /// read among them, have ended.
     pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, others: &[u32]) {
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
+        if self.gathers() {
+            return self.gather(to, cause, NOBODY, others);
+        }
         let index = self.pool.put(Kind::Program, cause, to, NOBODY);
         self.count_collecting(to.plane, cause);
         self.ask_program(index, to, cause, others);
@@ -174,7 +184,7 @@ impl Nand {
 
     /// The operation `index` waits for its turn on `plane`.
     #[inline]
-    fn ask(&mut self, index: u32, plane: u32) {
+    pub(super) fn ask(&mut self, index: u32, plane: u32) {
         self.pending += 1;
         let op = self.pool.get(index);
         let (kind, spot) = (op.kind, op.spot);
@@ -194,7 +204,7 @@ impl Nand {
 
     /// `token`, marked if it is the host's and collection is before it on `plane`.
     #[inline]
-    fn marked(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64) -> u64 {
+    pub(super) fn marked(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64) -> u64 {
         self.count_collecting(plane, cause);
         match cause == Cause::Host && self.planes[plane as usize].collecting > 0 {
             true => self.mark_behind(kind, token),

@@ -25,8 +25,12 @@ impl Nand {
     #[inline]
     fn drive_channel(&mut self, channel: usize, index: u32) {
         self.channels[channel].now = index;
-        let end = self.events.after(Queue::Shift, self.first_slot + channel, self.shift);
-        self.channel_total += self.shift;
+        let (queue, duration) = match self.gathers() {
+            true => self.shift_time(index),
+            false => (Queue::Shift, self.shift),
+        };
+        let end = self.events.after(queue, self.first_slot + channel, duration);
+        self.channel_total += duration;
         if let Some(observer) = &mut self.observer {
             let op = self.pool.get(index);
             let step = if op.kind == Kind::Read { Step::ShiftOut } else { Step::ShiftIn };
@@ -50,6 +54,9 @@ impl Nand {
         if op.kind == Kind::Program {
             op.loaded = true;
             let held = op.held;
+            if self.gathers() {
+                self.gang_loaded(index);
+            }
             if token != NOBODY {
                 notices.push(Notice::Loaded(token));
                 if token & BEHIND != 0 {

@@ -93,6 +93,10 @@ impl Geometry {
         }
     }
 
+    pub(crate) fn block(&self, page: u32) -> u32 {
+        page / self.pages_per_block
+    }
+
     #[inline]
     pub(crate) fn page_in_block(&self, page: u32) -> u32 {
         page % self.pages_per_block

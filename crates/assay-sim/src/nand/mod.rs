@@ -17,6 +17,7 @@ mod ask;
 mod bus;
 mod checker;
 mod deferred;
+mod gather;
 mod geometry;
 pub mod observe;
 mod ops;
@@ -27,6 +28,7 @@ use crate::events::{Events, Queue};
 use crate::waits::Waits;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
+use gather::Gather;
 use geometry::Geometry;
 pub use observe::{Asked, Cause, Observer, Operation, Step};
 use ops::{Kind, NO_OP, Pool};
@@ -118,6 +120,8 @@ pub(crate) struct Nand {
     channels: Vec<Channel>,
     pool: Pool,
     batches: Vec<Batch>,
+    /// Programs of several pages, if there are such.
+    gather: Option<Gather>,
     /// By plane: erases for when it has nothing else to do; and how many there are.
     erases: Vec<VecDeque<u32>>,
     erases_left: usize,
@@ -125,6 +129,8 @@ pub(crate) struct Nand {
     /// Of fast and slow pages.
     program: [Nanos; 2],
     erase: Nanos,
+    /// Read and program of a page with one bit a cell.
+    slc: [Nanos; 2],
     shift: Nanos,
     cache_register: bool,
     multi_plane: bool,
@@ -179,11 +185,13 @@ impl Nand {
             geometry,
             pool: Pool::new(),
             batches: Vec::new(),
+            gather: Gather::new(spec),
             erases: vec![VecDeque::new(); spec.planes() as usize],
             erases_left: 0,
             read: spec.read,
             program: [spec.program, spec.program_slow],
             erase: spec.erase,
+            slc: spec.slc.map_or([spec.read, spec.program], |slc| [slc.read, slc.program]),
             shift: spec.page.time_at(spec.bus),
             cache_register: spec.cache_register,
             multi_plane: spec.plane_mode == PlaneMode::MultiPlane,
@@ -276,10 +284,12 @@ impl Nand {
                 return;
             }
             let (queue, duration) = match kind {
+                Kind::Read if self.gather.is_some() => self.sense(head),
                 Kind::Read => (Queue::Sense, self.read),
                 Kind::Copy => (Queue::Other, op.duration),
                 _ => (Queue::Other, self.erase),
             };
+            let p = &mut self.planes[plane as usize];
             p.head = next;
             if needs_register {
                 p.register = head;
@@ -298,6 +308,11 @@ impl Nand {
         }
     }
 
+    /// Whether an array reads.
+    fn is_sensed(&self, array: usize) -> bool {
+        self.pool.get(self.arrays[array].op).kind == Kind::Read
+    }
+
     /// The event of `slot`, which was in `queue`, happens.
     #[inline]
     pub(crate) fn happen(&mut self, queue: Queue, slot: usize, notices: &mut Vec<Notice>) {
@@ -305,6 +320,11 @@ impl Nand {
         match queue {
             Queue::Shift => self.shifted(index, notices),
             Queue::Sense => self.sensed(index - self.channels.len()),
+            // Several pages, or a page with one bit a cell.
+            Queue::Other if index < self.channels.len() => self.shifted(index, notices),
+            Queue::Other if self.is_sensed(index - self.channels.len()) => {
+                self.sensed(index - self.channels.len());
+            }
             _ => self.worked(index - self.channels.len(), notices),
         }
     }

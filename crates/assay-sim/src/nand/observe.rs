@@ -19,15 +19,19 @@ pub enum Cause {
     Map,
     /// Data fetched before it is asked for.
     Ahead,
+    /// Data moves from blocks of one bit a cell to others.
+    Fold,
+    /// The rest of a program that cannot wait for more.
+    Pad,
 }
 
 impl Cause {
     /// How many there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 8;
 
     /// Whether it is space or wear that makes the drive do it.
     pub(crate) fn collects(self) -> bool {
-        matches!(self, Cause::Collect | Cause::Wear)
+        matches!(self, Cause::Collect | Cause::Wear | Cause::Fold)
     }
 
     /// All, with the words for them.
@@ -38,6 +42,8 @@ impl Cause {
         (Cause::Wear, "wear"),
         (Cause::Map, "map"),
         (Cause::Ahead, "ahead"),
+        (Cause::Fold, "fold"),
+        (Cause::Pad, "pad"),
     ];
 }
 

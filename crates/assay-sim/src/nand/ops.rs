@@ -35,6 +35,10 @@ pub(super) struct Op {
     pub held: bool,
     /// In the register.
     pub loaded: bool,
+    /// Of reads and programs: of a page with one bit a cell.
+    pub is_slc: bool,
+    /// Which pages it is about, if they are several.
+    pub gang: u32,
     /// The first of the operations that wait for this one.
     pub unblocks: u32,
     /// The next of those that wait for the same ones.
@@ -93,6 +97,8 @@ impl Pool {
             waits: 0,
             held: false,
             loaded: false,
+            is_slc: false,
+            gang: NO_OP,
             unblocks: NO_OP,
             sibling: NO_OP,
             next: NO_OP,

@@ -1,5 +1,7 @@
 //! Every rule of the chips and buses, a nanosecond before and after.
 
+mod gather;
+
 use super::*;
 use assay_spec::Bytes;
 
@@ -18,6 +20,8 @@ fn spec() -> NandSpec {
         erase: Nanos::from_millis(3),
         bus: Bytes(40_960_000),
         cache_register: false,
+        pages_per_program: 1,
+        slc: None,
     }
 }
 

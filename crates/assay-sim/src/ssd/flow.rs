@@ -158,7 +158,8 @@ impl<F: Ftl> Ssd<F> {
         for offset in 0..missing.end - missing.start {
             let back = missing.end.wrapping_sub(offset + 1);
             let page = if is_backward { back } else { missing.start + offset };
-            let is_there = self.ftl.locate(page).is_none();
+            let spot = self.ftl.locate(page);
+            let is_there = spot.is_none_or(|spot| self.nand.is_gathering(spot));
             let token = token(AHEAD | ahead.put(page, is_there), page);
             self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
         }
@@ -187,12 +188,7 @@ impl<F: Ftl> Ssd<F> {
             let flight = &self.requests[number as usize];
             let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);
             if flight.request.op == Op::Flush {
-                if self.saving > 0 {
-                    return;
-                }
-                self.give_all();
-                self.ftl.flush(&mut self.nand);
-                if self.unprogrammed > 0 {
+                if !self.is_protected && !self.is_flushed() {
                     return;
                 }
                 self.writes.pop_front();
@@ -207,6 +203,7 @@ impl<F: Ftl> Ssd<F> {
                 if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
                     self.requests[number as usize].next = page;
                     self.stall_for_slot();
+                    self.wants_drain |= self.nand.gathers();
                     // What waits for the rest of its stripe keeps a slot: it must not wait for
                     // ever.
                     return self.ftl.flush(&mut self.nand);
@@ -303,6 +300,7 @@ impl<F: Ftl> Ssd<F> {
             (Some(_), true) => token(NO_REQUEST, page),
             (Some(_), false) => token(number, page) | IN_CELLS,
         };
+        self.awaited += u64::from(token & IN_CELLS != 0);
         let plane = self.ftl.write(&mut self.nand, page, &run, token);
         if let Some(buffer) = &mut self.buffer {
             buffer.fill(plane, page);
@@ -313,6 +311,7 @@ impl<F: Ftl> Ssd<F> {
         if is_awaited || !self.writes.is_empty() {
             self.ftl.flush(&mut self.nand);
         }
+        self.wants_drain |= self.nand.gathers();
     }
 
     /// Something that was waited for has happened on the flash.
@@ -334,6 +333,7 @@ impl<F: Ftl> Ssd<F> {
                     return self.send_for_writes();
                 }
                 self.unprogrammed -= 1;
+                self.awaited -= u64::from(token & IN_CELLS != 0);
                 self.frees_slot(token);
                 let page = page_of(token);
                 if let Some(buffer) = &mut self.buffer {

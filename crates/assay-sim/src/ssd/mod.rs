@@ -8,6 +8,7 @@
 //! may work in the background until something is.
 
 mod buffer;
+mod drain;
 mod flow;
 mod idle;
 mod lazy;
@@ -80,8 +81,14 @@ pub(crate) struct Ssd<F> {
     on_link: Option<Transfer>,
     /// Background work is under way.
     is_working: bool,
-    /// Host pages on their way to the cells.
+    /// Host pages on their way to the cells, and those of them that somebody waits for.
     unprogrammed: u64,
+    awaited: u64,
+    /// What is gathered for programs of several pages is to go to the cells, as soon as nothing
+    /// more comes that could join it.
+    wants_drain: bool,
+    /// What is in the buffer survives a power cut.
+    is_protected: bool,
     /// Pages of the map on their way to the cells, and what waits until they are there.
     saving: u32,
     parked: VecDeque<Parked>,
@@ -130,7 +137,10 @@ impl<F: Ftl> Ssd<F> {
             _ => None,
         };
         let background_after = match spec.ftl {
-            FtlSpec::Page(map) => map.collection.background.map(|b| b.after),
+            FtlSpec::Page(map) => {
+                let fold = map.slc.map(|slc| slc.fold_after);
+                map.collection.background.map(|b| b.after).into_iter().chain(fold).min()
+            }
             FtlSpec::Hybrid(_) => None,
         };
         let idle = lazy.as_ref().and_then(Lazy::idle);
@@ -164,6 +174,9 @@ impl<F: Ftl> Ssd<F> {
             on_link: None,
             is_working: false,
             unprogrammed: 0,
+            awaited: 0,
+            wants_drain: false,
+            is_protected: matches!(spec.buffer, BufferSpec::Dram { protected: true, .. }),
             saving: 0,
             parked: VecDeque::new(),
             notices: Vec::new(),
@@ -210,6 +223,9 @@ impl<F: Ftl> Ssd<F> {
                     self.work_in_background();
                 }
             }
+        }
+        if self.wants_drain {
+            self.drain_if_due();
         }
         true
     }

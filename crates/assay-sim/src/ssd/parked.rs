@@ -110,7 +110,8 @@ impl<F: Ftl> Ssd<F> {
             return;
         }
         let merges = is_part && !self.is_buffered(done.page);
-        if merges && self.ftl.locate(done.page).is_some() {
+        let is_on_flash = |spot| !self.nand.is_gathering(spot);
+        if merges && self.ftl.locate(done.page).is_some_and(is_on_flash) {
             // The rest of a page that is written in part is read first; `page_read` goes on.
             let number = match &mut self.buffer {
                 Some(buffer) => {

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod lazy;
+mod modern;
 mod stalls;
 
 use super::build;

@@ -5,6 +5,7 @@
 //! meantime is what the request waited for.
 
 use super::{Bar, Kind, Resource};
+use crate::Cause;
 use assay_spec::Nanos;
 
 /// Why a stretch of a request's time passed.
@@ -62,8 +63,8 @@ pub fn is_own(bar: &Bar, request: u32) -> bool {
     bar.request == Some(request) && !follows
 }
 
-fn is_moving(cause: crate::Cause) -> bool {
-    matches!(cause, crate::Cause::Collect | crate::Cause::Wear | crate::Cause::Map)
+fn is_moving(cause: Cause) -> bool {
+    matches!(cause, Cause::Collect | Cause::Wear | Cause::Map | Cause::Fold)
 }
 
 /// What a request waited for from `from` until `next` began: whichever of the resources that the

@@ -56,13 +56,24 @@ impl Draw<'_> {
 
 fn nand(d: &mut Draw<'_>) -> NandSpec {
     let program = Nanos(1 + d.below(900_000));
+    let pages_per_program = d.of(&[1, 1, 1, 2, 3, 6]);
+    let slc = SlcSpec {
+        bits: if pages_per_program == 2 { 2 } else { 3 },
+        read: Nanos(1 + d.below(60_000)),
+        program: Nanos(1 + d.below(900_000)),
+    };
+    let slc = d.of(&[None, Some(slc)]).filter(|_| pages_per_program > 1);
     NandSpec {
         channels: d.of(&[1, 2, 3]),
         dies_per_channel: d.of(&[1, 2]),
         planes_per_die: d.of(&[1, 2, 4]),
         plane_mode: d.of(&[PlaneMode::Independent, PlaneMode::MultiPlane, PlaneMode::Serial]),
         blocks_per_plane: 8 + d.below(8) as u32,
-        pages_per_block: d.of(&[2, 4, 7, 16]),
+        pages_per_block: if pages_per_program > 1 {
+            pages_per_program * d.of(&[1, 2, 5])
+        } else {
+            d.of(&[2, 4, 7, 16])
+        },
         page: d.of(&[Bytes(512), Bytes(4096)]),
         read: Nanos(1 + d.below(60_000)),
         program,
@@ -70,10 +81,12 @@ fn nand(d: &mut Draw<'_>) -> NandSpec {
         erase: Nanos(1 + d.below(3_000_000)),
         bus: Bytes(10_000_000 + d.below(200_000_000)),
         cache_register: d.below(2) == 0,
+        pages_per_program,
+        slc,
     }
 }
 
-fn page_map(d: &mut Draw<'_>) -> PageMapSpec {
+fn page_map(d: &mut Draw<'_>, nand: &NandSpec) -> PageMapSpec {
     let victims = [
         VictimSpec::Greedy,
         VictimSpec::Fifo,
@@ -85,14 +98,26 @@ fn page_map(d: &mut Draw<'_>) -> PageMapSpec {
     let background = BackgroundSpec { after: Nanos(d.below(2_000_000)), blocks: 5 };
     let allocation = d.of(&[Allocation::Dynamic, Allocation::Static]);
     let copy = d.of(&[CopyPath::CopyBack, CopyPath::Controller]);
-    let may_leave = allocation == Allocation::Dynamic && copy == CopyPath::Controller;
+    let copy = if nand.pages_per_program > 1 { CopyPath::Controller } else { copy };
+    let slc = nand.slc.filter(|_| d.below(4) > 0).map(|slc| {
+        // Whole blocks, of every plane.
+        let block = nand.page * u64::from(nand.pages_per_block / slc.bits * nand.planes());
+        let most = 1 + d.below(4);
+        let fold_after = Nanos(d.below(2_000_000));
+        SlcCacheSpec { size: block * most, fixed: block * d.below(most.min(3)), fold_after }
+    });
+    let controller = copy == CopyPath::Controller && slc.is_none();
+    let may_leave = allocation == Allocation::Dynamic && controller;
     PageMapSpec {
         allocation,
         collection: CollectionSpec {
             victim: d.of(&victims),
             reserve_blocks: 2 + d.below(3) as u32,
             pace: d.of(&[Pace::Spread, Pace::WholeBlock]),
-            frontiers: d.of(&[Frontiers::One, Frontiers::Two]),
+            frontiers: match nand.pages_per_program {
+                1 => d.of(&[Frontiers::One, Frontiers::Two]),
+                _ => Frontiers::Two,
+            },
             copy,
             over_drive: may_leave && d.below(4) > 0,
             erase: d.of(&[EraseTime::AtOnce, EraseTime::WhenIdle]),
@@ -100,11 +125,15 @@ fn page_map(d: &mut Draw<'_>) -> PageMapSpec {
         },
         wear: d.of(&[WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 3 }]),
         save_map_every,
+        slc,
     }
 }
 
-fn dram(d: &mut Draw<'_>, page: Bytes) -> BufferSpec {
-    let slots = 1 + d.below(40);
+fn dram(d: &mut Draw<'_>, nand: &NandSpec) -> BufferSpec {
+    let page = nand.page;
+    // Programs of several pages want room for all of them but one, of every plane.
+    let least = if nand.pages_per_program > 1 { nand.pages_per_program * nand.planes() } else { 1 };
+    let slots = u64::from(least) + d.below(40);
     let high = 1 + d.below(slots);
     let idle = Nanos(d.below(3_000_000));
     let lazy =
@@ -115,8 +144,12 @@ fn dram(d: &mut Draw<'_>, page: Bytes) -> BufferSpec {
         size: page * slots,
         write_back: d.below(4) > 0,
         // A buffer that keeps pages serves reads.
-        reads: if flush == FlushSpec::AtOnce { reads } else { ReadBuffered::FromBuffer },
+        reads: match flush {
+            FlushSpec::AtOnce if nand.pages_per_program == 1 => reads,
+            _ => ReadBuffered::FromBuffer,
+        },
         flush,
+        protected: d.below(4) == 0,
     }
 }
 
@@ -125,7 +158,7 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let nand = nand(d);
     let stripe = nand.planes() * nand.pages_per_block;
     let ftl = match d.below(5) {
-        0..3 => FtlSpec::Page(page_map(d)),
+        mapping if mapping < 3 || nand.pages_per_program > 1 => FtlSpec::Page(page_map(d, &nand)),
         mapping => {
             let log_superblocks = if mapping == 3 { 0 } else { 1 + d.below(3) as u32 };
             // What the logs take must leave room for data.
@@ -147,13 +180,14 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
         FtlSpec::Page(map) => {
             // At most a page of the map for 128 of the host's.
             let saved = map.save_map_every.map_or(0, |_| nand.pages() as u32 / 128 + 1);
-            stripe * map.collection.reserve_blocks.max(3) + nand.planes() + saved
+            let fixed = map.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, &nand));
+            stripe * (map.collection.reserve_blocks.max(3) + fixed) + nand.planes() + saved
         }
         FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks * hybrid.blocks_per_log + 3),
     };
     let most = nand.pages() as u32 - reserved;
     let pages = most - d.of(&[0, 1, most / 9, most / 3]);
-    let dram = dram(d, nand.page);
+    let dram = dram(d, &nand);
     let ahead = ReadAheadSpec {
         trigger: 2,
         window: nand.page * (1 + d.below(20)),
@@ -174,7 +208,11 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
         kind: DeviceKind::Ssd(SsdSpec {
             nand,
             ftl,
-            buffer: d.of(&[BufferSpec::Registers, dram]),
+            buffer: if nand.pages_per_program > 1 {
+                dram
+            } else {
+                d.of(&[BufferSpec::Registers, dram])
+            },
             readahead: d.of(&[None, Some(ahead)]),
         }),
         facts: Vec::new(),

@@ -1,6 +1,7 @@
 //! The declaration of a flash translation layer: mapping, garbage collection, wear levelling.
 
 use super::Values;
+use super::slc::SlcCacheSpec;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
@@ -67,6 +68,8 @@ pub struct PageMapSpec {
     /// So much is written by the host between two times the map is saved to flash; `None`: it is
     /// kept otherwise, at no cost.
     pub save_map_every: Option<Bytes>,
+    /// Blocks of one bit a cell that the host's data is written to first.
+    pub slc: Option<SlcCacheSpec>,
 }
 
 /// Which plane takes a written page. Either way neighbours lie on different channels first, then
@@ -194,12 +197,13 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             };
             let save_map_every = values.optional(&mut ftl, "save_map_every", None, every)?;
             let wear = decode_wear(top, values)?;
-            FtlSpec::Page(PageMapSpec { allocation, collection, wear, save_map_every })
+            let slc = super::slc::decode(top, values)?;
+            FtlSpec::Page(PageMapSpec { allocation, collection, wear, save_map_every, slc })
         }
         mapping => {
             let page_only = ["allocation", "reserve_blocks", "save_map_every"];
             ftl.goes_with(&page_only, "mapping `page`");
-            top.goes_with(&["collection", "background", "wear"], "`ftl.mapping` `page`");
+            top.goes_with(&["collection", "background", "wear", "slc"], "`ftl.mapping` `page`");
             let width = |values: &mut Values, s: &mut Section<'_>, key| {
                 values.count(s, "ftl", key, 1..65_537).map(Some)
             };

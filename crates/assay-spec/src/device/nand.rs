@@ -35,6 +35,22 @@ pub struct NandSpec {
     pub bus: Bytes,
     /// Whether a second register takes data in and out while the array works.
     pub cache_register: bool,
+    /// Pages that a plane programs at once, when all of them are loaded: parts of a physical page
+    /// that are mapped on their own, and the physical pages that share their cells.
+    pub pages_per_program: u32,
+    /// What a block does that is used with one bit a cell, if blocks can be.
+    pub slc: Option<SlcSpec>,
+}
+
+/// A block used with one bit a cell: it holds less, and is faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcSpec {
+    /// Bits of a cell otherwise: a block holds so many times less.
+    pub bits: u32,
+    /// Cell to register.
+    pub read: Nanos,
+    /// Register to cell.
+    pub program: Nanos,
 }
 
 /// How the planes of a die share its array.
@@ -89,6 +105,9 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
     let erase = values.time(&mut s, "nand", "erase")?;
     let poll =
         values.optional(&mut s, "poll", Nanos(1), |values, s, key| values.time(s, "nand", key))?;
+    let count =
+        |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "nand", key, 1..257);
+    let pages_per_program = values.optional(&mut s, "pages_per_program", 1, count)?;
     let seen = |busy: Nanos| Nanos(busy.0.next_multiple_of(poll.0.max(1)));
     let spec = NandSpec {
         channels,
@@ -104,7 +123,10 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
         erase: seen(erase),
         bus: values.rate(&mut s, "nand", "bus")?,
         cache_register: values.choice_or(&mut s, "nand", "cache_register", &["no", "yes"], 0)? == 1,
+        pages_per_program,
+        slc: decode_slc(&mut s, values, seen)?,
     };
+    check_programs(&s, &spec)?;
     if spec.page > Bytes::MIB || !spec.page.0.is_power_of_two() {
         let message = format!("a page of {} cannot be", spec.page);
         let expected = "a power of two from 512B to 1MiB";
@@ -114,6 +136,42 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
     }
     s.finish()?;
     Ok(spec)
+}
+
+/// The keys that come together, or not at all.
+fn decode_slc(
+    s: &mut Section<'_>,
+    values: &mut Values,
+    seen: impl Fn(Nanos) -> Nanos,
+) -> Decoded<Option<SlcSpec>> {
+    s.may_have(&["bits", "slc_read", "slc_program"]);
+    if !["bits", "slc_read", "slc_program"].iter().any(|key| s.has(key)) {
+        return Ok(None);
+    }
+    Ok(Some(SlcSpec {
+        bits: values.count(s, "nand", "bits", 2..6)?,
+        read: seen(values.time(s, "nand", "slc_read")?),
+        program: seen(values.time(s, "nand", "slc_program")?),
+    }))
+}
+
+/// Whether blocks are made of whole programs, with one bit a cell, too.
+fn check_programs(s: &Section<'_>, spec: &NandSpec) -> Decoded<()> {
+    let impossible = |key, message: String, hint: &str| {
+        Err(with_hint(s.error(Kind::Impossible, s.key_span_of(key), message, ""), hint))
+    };
+    let (block, program) = (spec.pages_per_block, spec.pages_per_program);
+    if !block.is_multiple_of(program) {
+        let message = format!("programs of {program} pages do not divide a block of {block}");
+        return impossible("pages_per_program", message, "use a divisor of `pages_per_block`");
+    }
+    let Some(slc) = spec.slc else { return Ok(()) };
+    if !program.is_multiple_of(slc.bits) {
+        let message = format!("{} bits of a cell do not divide a program of {program}", slc.bits);
+        let hint = "one program writes all bits of its cells: `pages_per_program` is a multiple";
+        return impossible("bits", message, hint);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

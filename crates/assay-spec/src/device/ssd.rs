@@ -1,8 +1,9 @@
 //! The declaration of a solid-state drive.
 
 use super::Values;
-use super::ftl::FtlSpec;
+use super::ftl::{CopyPath, Frontiers, FtlSpec};
 use super::nand::NandSpec;
+use super::slc::SlcCacheSpec;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
@@ -36,6 +37,9 @@ pub enum BufferSpec {
         reads: ReadBuffered,
         /// When pages are given to the flash.
         flush: FlushSpec,
+        /// Whether what is in it is written to the flash when the power fails, so that a flush has
+        /// nothing to do.
+        protected: bool,
     },
 }
 
@@ -113,7 +117,7 @@ pub(super) fn decode(
     let mut buffer = top.section("buffer", "buffer")?;
     let buffer_spec = match values.choice(&mut buffer, "buffer", "kind", &["registers", "dram"])? {
         0 => {
-            buffer.goes_with(&["size", "reads", "flush"], "kind `dram`");
+            buffer.goes_with(&["size", "reads", "flush", "protected"], "kind `dram`");
             buffer.goes_with(&OF_LAZY, "flush `lazy`");
             BufferSpec::Registers
         }
@@ -125,7 +129,9 @@ pub(super) fn decode(
                 _ => ReadBuffered::AfterWriteBack,
             };
             let flush = decode_flush(&mut buffer, values, size, reads)?;
-            BufferSpec::Dram { size, write_back: true, reads, flush }
+            let protected =
+                values.choice_or(&mut buffer, "buffer", "protected", &["no", "yes"], 0)? == 1;
+            BufferSpec::Dram { size, write_back: true, reads, flush, protected }
         }
     };
     buffer.finish()?;
@@ -216,6 +222,7 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
         );
     }
     check_spare(top, spec, capacity)?;
+    check_programs(top, spec)?;
     if let FtlSpec::Hybrid(hybrid) = spec.ftl {
         let width = hybrid.width.unwrap_or(nand.planes());
         let superblock = nand.page * u64::from(width) * u64::from(nand.pages_per_block);
@@ -238,6 +245,52 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
     Ok(())
 }
 
+/// What programs of several pages, and blocks with one bit a cell, exclude.
+fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
+    let impossible = |key, message: String, hint: &str| {
+        Err(with_hint(top.error(Kind::Impossible, top.key_span_of(key), message, ""), hint))
+    };
+    let nand = &spec.nand;
+    let slc = match spec.ftl {
+        FtlSpec::Page(map) => map.slc,
+        FtlSpec::Hybrid(_) => None,
+    };
+    if slc.is_some() && nand.slc.is_none() {
+        let message = "chips without `slc_program` have no blocks of one bit a cell".to_owned();
+        return impossible("slc", message, "add `bits`, `slc_read` and `slc_program` to `[nand]`");
+    }
+    if nand.pages_per_program == 1 {
+        return Ok(());
+    }
+    let FtlSpec::Page(map) = spec.ftl else {
+        let message = "logs write page by page: programs of several are not for them".to_owned();
+        return impossible("ftl", message, "leave out `nand.pages_per_program`");
+    };
+    if map.collection.copy == CopyPath::CopyBack {
+        let message =
+            "pages that are programmed together are gathered in the controller".to_owned();
+        return impossible("ftl", message, "take `collection.copy` `controller`");
+    }
+    if map.collection.frontiers == Frontiers::One {
+        let message = "programs that lack pages would take the room of what is moved".to_owned();
+        return impossible("collection", message, "leave out `collection.frontiers`");
+    }
+    if map.slc.is_some() && map.collection.over_drive {
+        let message = "data leaves a cache of one bit a cell within its plane".to_owned();
+        return impossible("slc", message, "leave out `collection.target`");
+    }
+    // Of each plane, all but one page of a program may be waiting for that one.
+    let most = nand.page * u64::from(nand.planes()) * u64::from(nand.pages_per_program);
+    match spec.buffer {
+        BufferSpec::Dram { reads: ReadBuffered::FromBuffer, size, .. } if size >= most => Ok(()),
+        _ => {
+            let message = format!("{most} may wait for the pages they are programmed with");
+            let hint = "take a `dram` buffer of that size at least that serves reads";
+            impossible("buffer", message, hint)
+        }
+    }
+}
+
 /// Whether there is flash enough beside the capacity for what the layer works with.
 fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
     let nand = &spec.nand;
@@ -252,7 +305,8 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
                 let entries = nand.page.0 / 4;
                 nand.page * (capacity.0 / nand.page.0).div_ceil(entries)
             });
-            stripe * u64::from(blocks) + nand.page * u64::from(nand.planes()) + saved
+            let fixed = map.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
+            stripe * u64::from(blocks + fixed) + nand.page * u64::from(nand.planes()) + saved
         }
         // Logs may all belong to one group of planes; a stream and a merge take one more each, and
         // the last superblock of each group may be half empty.
@@ -295,6 +349,50 @@ mod tests {
             format!("{key} = {{ value = \"{value}\", assumed = \"a test\" }}\n")
         };
         keys.iter().map(line).collect()
+    }
+
+    #[test]
+    fn programs_of_several_pages_exclude_what_cannot_be_with_them() {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+        let text = bundled.expect("in the catalogue").text;
+        let drive = |nand: &[(&str, &str)], collection: &[(&str, &str)], slc: &[(&str, &str)]| {
+            let text = text.replace("[nand]\n", &format!("[nand]\n{}", lines(nand)));
+            let (before, rest) = text.split_once("[collection]\n").expect("it has a collection");
+            let rest = rest.find("\n[").map_or("", |next| &rest[next..]);
+            let slc = if slc.is_empty() { String::new() } else { format!("[slc]\n{}", lines(slc)) };
+            let text = format!("{before}[collection]\n{}\n{slc}{rest}", lines(collection));
+            let text = text.replace("value = \"8\"", "value = 8").replace("\"3\"", "3");
+            let text = text.replace("\"4\"", "4").replace("\"1MiB\"", "\"16MiB\"");
+            let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+            match spec.map_err(|e| e.to_string())?.kind {
+                DeviceKind::Ssd(ssd) => Ok(ssd),
+                _ => Err("not an SSD".into()),
+            }
+        };
+        let controller = ("copy", "controller");
+        let (eight, bits) = (("pages_per_program", "8"), ("bits", "4"));
+        let times = [("slc_read", "20us"), ("slc_program", "200us")];
+        let cells = [eight, bits, times[0], times[1]];
+        let cache = [("size", "1GiB"), ("fold_after", "1s")];
+        let good = drive(&cells, &[controller], &cache).expect("a drive");
+        assert_eq!((good.nand.pages_per_program, good.nand.slc.map(|s| s.bits)), (8, Some(4)));
+        // 32 planes of 1,024 blocks of 256 pages of 4 KiB: 8 MiB of one bit a cell at a time.
+        assert_eq!(SlcCacheSpec::blocks(Bytes::GIB, &good.nand), 128);
+        let target = ("target", "drive");
+        let fixed = [("size", "1GiB"), ("fixed", "2GiB"), ("fold_after", "1s")];
+        for (nand, collection, slc, said) in [
+            (&cells[..1], &[][..], &[][..], "gathered in the controller"),
+            (&cells[..1], &[controller, ("frontiers", "one")], &[], "take the room"),
+            (&[("pages_per_program", "3")], &[controller], &[], "do not divide a block"),
+            (&[eight, ("bits", "3"), times[0], times[1]], &[controller], &[], "do not divide"),
+            (&[eight, bits], &[controller], &[], "slc_read"),
+            (&cells[..1], &[controller], &cache, "no blocks of one bit a cell"),
+            (&cells, &[controller, target], &cache, "within its plane"),
+            (&cells, &[controller], &fixed, "cannot be fixed"),
+        ] {
+            let error: String = drive(nand, collection, slc).expect_err(said);
+            assert!(error.contains(said) && error.contains("drive.toml"), "{said}: {error}");
+        }
     }
 
     #[test]

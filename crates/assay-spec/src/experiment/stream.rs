@@ -15,6 +15,8 @@ pub struct StreamSpec {
     pub address: Address,
     /// The part of the device it stays in.
     pub span: Span,
+    /// A flush comes after each so many requests; 0: none.
+    pub flush_every: u32,
 }
 
 impl StreamSpec {
@@ -91,7 +93,8 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<StreamSpec> {
     let pattern = s.choice("pattern", PATTERNS)?;
     let span = decode_span(s)?;
     let address = decode_address(s, pattern).map_err(|e| needed_by(PATTERNS[pattern], e))?;
-    let stream = StreamSpec { read_share, sizes, address, span };
+    let flush_every = s.count("flush_every", 0..1_000_001, Some(0))?;
+    let stream = StreamSpec { read_share, sizes, address, span, flush_every };
     check(s, &stream)?;
     Ok(stream)
 }

@@ -91,6 +91,7 @@ fn workload(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
         sizes: vec![(size, 1.0)],
         address,
         span: Span::WHOLE,
+        flush_every: 0,
     };
     let (small, large) = (Bytes(4 << 10), Bytes(64 << 10));
     let stream = match words {

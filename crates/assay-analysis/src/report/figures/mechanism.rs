@@ -46,13 +46,15 @@ fn words(cell: &CellRecord) -> Vec<String> {
 }
 
 /// Causes of writing, as the models name them and as people do.
-const CAUSES: [(&str, &str); 6] = [
+const CAUSES: [(&str, &str); 8] = [
     ("wa_host", "the host"),
     ("wa_partial", "partly filled pages"),
     ("wa_collect", "collecting and merging"),
     ("wa_wear", "wear levelling"),
     ("wa_map", "the map"),
     ("wa_ahead", "writing ahead"),
+    ("wa_fold", "folding"),
+    ("wa_pad", "padding"),
 ];
 
 fn amplification(cell: &CellRecord) -> Option<String> {

@@ -10,7 +10,7 @@ use super::{Frontier, LINE, Plane, Tables};
 use crate::ftl::wear::cold_block;
 use crate::nand::{Cause, NOBODY, Nand, Spot};
 use assay_mem::prefetch;
-use assay_spec::device::{CopyPath, EraseTime, Pace};
+use assay_spec::device::{BackgroundSpec, CopyPath, EraseTime, Pace};
 
 /// A block that is being emptied.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ impl Tables {
             Cause::Map => self.collection.reserve_blocks.min(2),
             _ => self.collection.reserve_blocks,
         };
-        let wanted = plane.free.len() < reserve as usize;
+        let wanted = plane.free.len() < (reserve + plane.kept_for_cache) as usize;
         if plane.collecting.is_some() || (wanted && self.start(plane)) {
             match self.collection.pace {
                 Pace::Spread => self.advance(plane, nand),
@@ -75,7 +75,7 @@ impl Tables {
             }
         }
         // The host's next page must not need the collector's free block.
-        while plane.host.next == self.pages_per_block && plane.free.len() < 2 {
+        while plane.host.next == plane.host.end && plane.free.len() < 2 {
             self.urgent += 1;
             let started = plane.collecting.is_some() || self.start(plane);
             assert!(started, "plane {} is full, though it holds less than its limit", plane.index);
@@ -92,7 +92,14 @@ impl Tables {
             None => self.victim.choose(blocks).map(|block| (block, Cause::Collect)),
         };
         let Some((index, cause)) = chosen else { return false };
+        self.start_with(plane, index, cause);
+        true
+    }
+
+    /// Begins to empty a block of `plane`.
+    fn start_with(&mut self, plane: &mut Plane, index: usize, cause: Cause) {
         let block = (self.blocks.range(plane.index).start + index) as u32;
+        let cause = self.cause_of(block, cause);
         let gain = u32::from(self.blocks.stale[block as usize]);
         let cursor = block * self.pages_per_block;
         for line in 0..LINES_AHEAD {
@@ -103,7 +110,6 @@ impl Tables {
         let (moved, credit, is_urgent) = (0, 0, false);
         plane.collecting =
             Some(Collecting { block, cause, cursor, moved, valid, gain, credit, is_urgent });
-        true
     }
 
     /// The moves that are due with one host page.
@@ -177,6 +183,10 @@ impl Tables {
         self.blocks.erases[block] += 1;
         self.blocks.closed[block] = 0;
         self.blocks.stale[block] = 0;
+        if self.cache.is_some() {
+            self.leaves_cache(plane, job.block);
+            nand.use_as_slc(job.block, false);
+        }
         plane.free.put(job.block, self.blocks.erases[block]);
         let first = Spot { plane: plane.index, page: job.block * self.pages_per_block };
         match self.collection.erase {
@@ -187,12 +197,19 @@ impl Tables {
 
     /// Whether `plane` is idle and has, or now gets, a block to empty though nobody waits for it.
     pub(super) fn may_collect_in_background(&mut self, plane: &mut Plane, nand: &Nand) -> bool {
-        let Some(background) = self.collection.background else { return false };
-        if !nand.is_plane_idle(plane.index) {
+        let background = self.collection.background;
+        if (background.is_none() && self.cache.is_none()) || !nand.is_plane_idle(plane.index) {
             return false;
         }
-        let enough = plane.free.len() >= background.blocks as usize;
-        plane.collecting.is_some() || (!enough && self.start(plane))
+        if plane.collecting.is_some() {
+            return true;
+        }
+        if let Some(block) = self.to_fold(plane) {
+            self.start_with(plane, block, Cause::Fold);
+            return true;
+        }
+        let lacks = |b: BackgroundSpec| plane.free.len() < b.blocks as usize;
+        background.is_some_and(lacks) && self.start(plane)
     }
 
     /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.
@@ -220,6 +237,13 @@ fn next_bit(words: &[u64], from: u32, end: u32) -> Option<u32> {
         index = (index / 64 + 1) * 64;
     }
     None
+}
+
+/// Clears `count` bits from `first` on.
+pub(super) fn clear_bits(words: &mut [u64], first: u64, count: u64) {
+    for index in first..first + count {
+        words[(index / 64) as usize] &= !(1 << (index % 64));
+    }
 }
 
 /// Sets `count` bits from `first` on.

@@ -99,14 +99,14 @@ impl PageMap {
     /// The next plane in turn that has room for a page from elsewhere.
     #[inline]
     fn next_with_room(&mut self, frontier: Frontier) -> Option<usize> {
-        let (limit, pages) = (self.plane_limit, self.tables.pages_per_block);
+        let limit = self.plane_limit;
         let shared = self.tables.collection.frontiers == Frontiers::One;
-        self.next_in_turn(|p| p.live < limit && p.has_room(frontier, shared, pages))
+        self.next_in_turn(|p| p.live < limit && p.has_room(frontier, shared))
     }
 
     fn has_room(&self, plane: &Plane, frontier: Frontier) -> bool {
         let shared = self.tables.collection.frontiers == Frontiers::One;
-        plane.has_room(frontier, shared, self.tables.pages_per_block)
+        plane.has_room(frontier, shared)
     }
 
     /// Asks for the next move or erase of each plane that has nothing to do; false if none is due.
@@ -148,10 +148,10 @@ impl Plane {
     /// Whether a page that is not of the block being emptied here finds room, and leaves enough for
     /// those that are.
     #[inline]
-    pub(super) fn has_room(&self, frontier: Frontier, shared: bool, pages_per_block: u32) -> bool {
+    pub(super) fn has_room(&self, frontier: Frontier, shared: bool) -> bool {
         let own = frontier == Frontier::Collect && !shared;
         let open = if own { self.collect } else { self.host };
-        let kept = match open.next == pages_per_block {
+        let kept = match open.next == open.end {
             true => 2,
             // Only the collector's open block is part of what must be left.
             false => usize::from(own || shared),

@@ -16,6 +16,7 @@
 //! that is being emptied finds room in its own plane at any time, wherever its pages go; a plane
 //! that empties none has a free block for the next.
 
+mod cache;
 mod collect;
 mod drive;
 pub(crate) mod saved;
@@ -31,7 +32,10 @@ use crate::nand::{Cause, Nand, Spot};
 use crate::ssd::MAP;
 use assay_mem::prefetch;
 use assay_spec::Op;
-use assay_spec::device::{Allocation, CollectionSpec, Frontiers, NandSpec, PageMapSpec, WearSpec};
+use assay_spec::device::{
+    Allocation, CollectionSpec, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec, WearSpec,
+};
+use cache::SlcCache;
 use collect::Collecting;
 use saved::SavedMap;
 use std::collections::VecDeque;
@@ -66,6 +70,7 @@ struct Tables {
     /// Planes with fewer free blocks than they should have, in the order in which they are to
     /// collect; only if the whole drive takes their pages.
     due: VecDeque<u32>,
+    cache: Option<SlcCache>,
     /// Collections that could not be spread because the host had used up its room.
     urgent: u64,
 }
@@ -133,13 +138,24 @@ struct Plane {
     is_due: bool,
     /// Valid pages.
     live: u32,
+    /// Blocks with one bit a cell, and free ones that are kept for such.
+    cached: u32,
+    kept_for_cache: u32,
 }
 
-/// An open block and its next page.
+/// An open block, its next page, and how many are used.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     block: u32,
     next: u32,
+    end: u32,
+}
+
+impl Open {
+    /// Pages of a block of `pages` that are written or will not be.
+    fn written(&self, pages: u32) -> u32 {
+        self.next + pages - self.end
+    }
 }
 
 /// Entries of the back-map in a cache line.
@@ -169,18 +185,21 @@ impl PageMap {
             allocation: spec.allocation,
             saved,
             tables: Tables::new(nand, spec, logical, seed),
-            planes: (0..nand.planes()).map(|p| Plane::new(p, nand, spec.wear)).collect(),
+            planes: (0..nand.planes()).map(|p| Plane::new(p, nand, spec)).collect(),
             plane_limit: (nand.blocks_per_plane - 3) * nand.pages_per_block - 1,
             next_plane: 0,
         };
         if filled {
             // The same placement as writing the pages in order; a test holds it to that.
+            // None of it lies in the cache.
+            let cache = map.tables.cache.take();
             let before = logical - map.tables.spare_pages(&map.planes, logical);
             (before..logical).chain(0..logical).for_each(|page| {
                 map.forget(page);
                 let plane = map.choose_plane(page);
                 map.tables.place(&mut map.planes[plane], page, Frontier::Host);
             });
+            map.tables.cache = cache;
         }
         map
     }
@@ -222,8 +241,11 @@ impl PageMap {
             chosen
         };
         let spot = self.tables.place(&mut self.planes[chosen], page, Frontier::Host);
+        if self.tables.cache.is_some() {
+            self.tables.tell_mode(nand, spot);
+        }
         nand.program(spot, cause, token);
-        if self.tables.collection.over_drive {
+        if self.tables.collection.over_drive || nand.gathers() {
             nand.erase_what_can_be();
         }
         spot.plane
@@ -236,6 +258,8 @@ impl PageMap {
         for page in &pages {
             self.put(nand, *page, Cause::Map, u64::from(MAP) << 32 | u64::from(*page));
         }
+        // Everything waits for them.
+        self.drain(nand);
         pages.len() as u32
     }
 
@@ -251,12 +275,22 @@ impl PageMap {
 }
 
 impl Plane {
-    fn new(index: u32, nand: &NandSpec, wear: WearSpec) -> Plane {
-        let none = Open { block: NONE, next: nand.pages_per_block };
+    fn new(index: u32, nand: &NandSpec, spec: PageMapSpec) -> Plane {
+        let none = Open { block: NONE, next: nand.pages_per_block, end: nand.pages_per_block };
         let first = index * nand.blocks_per_plane;
-        let free = FreeBlocks::new(wear, first..first + nand.blocks_per_plane);
-        let (collecting, is_due, live) = (None, false, 0);
-        Plane { index, free, host: none, collect: none, collecting, is_due, live }
+        let fixed = spec.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
+        let free = FreeBlocks::new(spec.wear, first..first + nand.blocks_per_plane);
+        Plane {
+            index,
+            free,
+            host: none,
+            collect: none,
+            collecting: None,
+            is_due: false,
+            live: 0,
+            cached: 0,
+            kept_for_cache: fixed,
+        }
     }
 }
 
@@ -274,6 +308,7 @@ impl Tables {
             blocks: Blocks::new(nand),
             victim: policy(spec.collection.victim, seed),
             due: VecDeque::new(),
+            cache: spec.slc.map(|slc| SlcCache::new(slc, nand)),
             urgent: 0,
         }
     }
@@ -284,7 +319,8 @@ impl Tables {
         let count = planes.len() as u32;
         let full = logical.div_ceil(count * self.pages_per_block);
         let resting = self.collection.background.map_or(0, |b| b.blocks);
-        let kept = self.collection.reserve_blocks.max(resting).max(2);
+        let fixed = planes.first().map_or(0, |plane| plane.kept_for_cache);
+        let kept = self.collection.reserve_blocks.max(resting).max(2) + fixed;
         let spare = self.blocks.per_plane.saturating_sub(full + kept);
         (spare * count * self.pages_per_block).min(logical)
     }
@@ -300,11 +336,8 @@ impl Tables {
         let shared = self.collection.frontiers == Frontiers::One;
         let own = frontier == Frontier::Collect && !shared;
         let open = if own { &mut plane.collect } else { &mut plane.host };
-        if open.next == self.pages_per_block {
-            let block = plane.free.take().expect("a free block is kept");
-            self.turn_over(open.block, block);
-            *open = Open { block, next: 0 };
-            self.note_due(plane);
+        if open.next == open.end {
+            self.open_next(plane, own);
         }
         let open = if own { &mut plane.collect } else { &mut plane.host };
         let physical = open.block * self.pages_per_block + open.next;
@@ -316,6 +349,21 @@ impl Tables {
         self.forward[page as usize] = physical;
         self.backward[physical as usize] = page;
         Spot { plane: plane.index, page: physical }
+    }
+
+    /// Closes the full block of a frontier, if there is one, and opens the next.
+    #[inline]
+    fn open_next(&mut self, plane: &mut Plane, own: bool) {
+        let block = plane.free.take().expect("a free block is kept");
+        let full = if own { plane.collect.block } else { plane.host.block };
+        self.turn_over(full, block);
+        let mut end = self.pages_per_block;
+        if self.cache.is_some() && !own {
+            end = self.open_for_host(plane, block);
+        }
+        let open = if own { &mut plane.collect } else { &mut plane.host };
+        *open = Open { block, next: 0, end };
+        self.note_due(plane);
     }
 
     /// Closes the block `full`, if there is one, and opens `block`.
@@ -339,6 +387,9 @@ impl Ftl for PageMap {
     #[inline]
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
         let Some(spot) = self.locate(page) else { return false };
+        if nand.is_gathering(spot) {
+            return false;
+        }
         nand.read(spot, cause, token);
         true
     }
@@ -362,6 +413,12 @@ impl Ftl for PageMap {
             saved.change(page);
         }
         self.forget(page);
+    }
+
+    fn drain(&mut self, nand: &mut Nand) {
+        if nand.gathers() {
+            self.planes.iter_mut().for_each(|plane| self.tables.pad(plane, nand));
+        }
     }
 
     fn background(&mut self, nand: &mut Nand) -> bool {
@@ -400,6 +457,7 @@ impl Ftl for PageMap {
     fn check(&self) {
         self.check_maps();
         self.check_planes();
+        self.tables.check_cache(&self.planes);
         self.check_room();
     }
 
@@ -464,7 +522,7 @@ impl PageMap {
         assert_eq!(t.blocks.closed[b] != 0, state == "closed", "block {block} is {state}");
         let written = match state {
             "free" => 0,
-            "open" if block == plane.host.block => plane.host.next,
+            "open" if block == plane.host.block => plane.host.written(t.pages_per_block),
             "open" => plane.collect.next,
             _ => t.pages_per_block,
         };
@@ -472,7 +530,7 @@ impl PageMap {
             let page = t.backward[*p as usize];
             page != NONE && t.forward[page as usize] == *p
         };
-        let valid = (first..first + written).filter(mapped).count() as u32;
+        let valid = (first..first + written.min(t.pages_per_block)).filter(mapped).count() as u32;
         // A block being emptied still counts what has been moved out of it as current.
         let moved = plane.collecting.as_ref().filter(|c| c.block == block).map_or(0, |c| c.moved);
         assert_eq!(u32::from(t.blocks.stale[b]) + valid + moved, written, "pages of block {block}");

@@ -1,47 +1,13 @@
 //! Random work on small drives, and each policy where it matters.
 
+mod small;
+
 use super::*;
 use crate::nand::{NOBODY, Notice};
-use assay_spec::device::PlaneMode;
 use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Pace};
 use assay_spec::device::{VictimSpec, WearSpec};
 use assay_spec::{Bytes, Nanos, seed::mix};
-
-fn nand() -> NandSpec {
-    NandSpec {
-        channels: 2,
-        dies_per_channel: 2,
-        planes_per_die: 1,
-        plane_mode: PlaneMode::Independent,
-        blocks_per_plane: 24,
-        pages_per_block: 8,
-        page: Bytes(4096),
-        read: Nanos(50),
-        program: Nanos(900),
-        program_slow: Nanos(900),
-        erase: Nanos(3000),
-        bus: Bytes(40_960_000),
-        cache_register: false,
-    }
-}
-
-fn greedy() -> PageMapSpec {
-    PageMapSpec {
-        allocation: Allocation::Dynamic,
-        collection: CollectionSpec {
-            victim: VictimSpec::Greedy,
-            reserve_blocks: 3,
-            pace: Pace::Spread,
-            frontiers: Frontiers::Two,
-            copy: CopyPath::CopyBack,
-            over_drive: false,
-            erase: EraseTime::AtOnce,
-            background: None,
-        },
-        wear: WearSpec::None,
-        save_map_every: None,
-    }
-}
+use small::{greedy, nand};
 
 /// Writes and trims at random, checking everything now and then.
 fn torture(
@@ -125,7 +91,7 @@ fn random_work_under_every_policy_keeps_every_invariant() {
                 background: [None, Some(background)][pick(2, 7)],
             },
             wear: wears[pick(3, 8)],
-            save_map_every: None,
+            ..greedy()
         };
         let nand_spec = NandSpec {
             blocks_per_plane: 8 + pick(20, 9) as u32,
@@ -299,12 +265,12 @@ fn spread_over_the_drive_is_never_urgent_under_random_writes() {
 
 #[test]
 fn the_last_free_block_and_what_is_open_without_one_are_the_collectors() {
-    let mut plane = Plane::new(0, &nand(), WearSpec::None);
+    let mut plane = Plane::new(0, &nand(), greedy());
     let room = |plane: &Plane| {
-        let of = |frontier, shared| plane.has_room(frontier, shared, 8);
+        let of = |frontier, shared| plane.has_room(frontier, shared);
         [of(Frontier::Host, false), of(Frontier::Collect, false), of(Frontier::Host, true)]
     };
-    let half = Open { block: 0, next: 4 };
+    let half = Open { block: 0, next: 4, end: 8 };
     while plane.free.len() > 1 {
         plane.free.take();
     }

@@ -34,6 +34,7 @@ impl Bed {
             },
             wear: WearSpec::None,
             save_map_every: None,
+            slc: None,
         };
         let nand = NandSpec {
             channels: 1,
@@ -49,6 +50,8 @@ impl Bed {
             erase: Nanos(1),
             bus: Bytes(4_096_000_000_000),
             cache_register: false,
+            pages_per_program: 1,
+            slc: None,
         };
         let user = (f64::from(blocks * pages) / (1.0 + spare)) as u32;
         let map = PageMap::new(&nand, spec, user, 1, true);

@@ -1,0 +1,135 @@
+//! A cache of one bit a cell: the host's data goes to blocks that are faster and hold less, and is
+//! folded into others later.
+//!
+//! Such a block is one of which only the front is used. The rest counts as stale from the start, so
+//! that it is worth emptying whatever it holds, and emptying it is folding: the pages go to a block
+//! with all bits. So nothing else need know of it. It is folded when the drive has been left alone
+//! for a while, the oldest first, or when the plane must find space.
+//!
+//! The host gets such blocks as long as no more than `most` of a plane are in use and others free
+//! beyond those that collection waits for; and at any time the `fixed` ones, for which blocks
+//! are kept free. Else it writes to blocks with all bits at once.
+
+use super::{Open, Plane, Tables, collect};
+use crate::nand::{Cause, Nand, Spot};
+use assay_spec::device::{NandSpec, SlcCacheSpec};
+
+/// What is known of the cache.
+pub(super) struct SlcCache {
+    /// Blocks of a plane: always, and at most.
+    fixed: u32,
+    most: u32,
+    /// Pages of a block.
+    pages: u32,
+    /// By block: whether it is one of these.
+    is_in: Vec<bool>,
+}
+
+impl SlcCache {
+    pub(super) fn new(spec: SlcCacheSpec, nand: &NandSpec) -> SlcCache {
+        let bits = nand.slc.map_or(1, |slc| slc.bits);
+        SlcCache {
+            fixed: SlcCacheSpec::blocks(spec.fixed, nand),
+            most: SlcCacheSpec::blocks(spec.size, nand),
+            pages: nand.pages_per_block / bits,
+            is_in: vec![false; (nand.planes() * nand.blocks_per_plane) as usize],
+        }
+    }
+}
+
+impl Tables {
+    /// How many pages of `block`, which `plane` opens for the host, are to be used.
+    pub(super) fn open_for_host(&mut self, plane: &mut Plane, block: u32) -> u32 {
+        let kept = self.collection.reserve_blocks + plane.kept_for_cache;
+        // `block` is not among the free ones any longer.
+        let free = plane.free.len() as u32;
+        let Some(cache) = &mut self.cache else { return self.pages_per_block };
+        let may_grow = plane.cached < cache.most && free > kept;
+        let has_own = plane.cached < cache.fixed && free > 1;
+        if !may_grow && !has_own {
+            return self.pages_per_block;
+        }
+        cache.is_in[block as usize] = true;
+        plane.cached += 1;
+        plane.kept_for_cache = cache.fixed.saturating_sub(plane.cached);
+        let pages = cache.pages;
+        self.make_void(block * self.pages_per_block + pages, self.pages_per_block - pages);
+        pages
+    }
+
+    /// `count` pages from `first` on, which are not written, are stale.
+    fn make_void(&mut self, first: u32, count: u32) {
+        collect::clear_bits(&mut self.current, u64::from(first), u64::from(count));
+        self.blocks.stale[(first / self.pages_per_block) as usize] += count as u16;
+    }
+
+    /// `block` has been emptied.
+    pub(super) fn leaves_cache(&mut self, plane: &mut Plane, block: u32) {
+        let Some(cache) = &mut self.cache else { return };
+        if std::mem::take(&mut cache.is_in[block as usize]) {
+            plane.cached -= 1;
+            plane.kept_for_cache = cache.fixed.saturating_sub(plane.cached);
+        }
+    }
+
+    /// The chips are told how the block of `spot` is used, when it is opened.
+    #[inline(never)]
+    pub(super) fn tell_mode(&self, nand: &mut Nand, spot: Spot) {
+        if spot.page.is_multiple_of(self.pages_per_block) {
+            let block = spot.page / self.pages_per_block;
+            let is_in = self.cache.as_ref().is_some_and(|cache| cache.is_in[block as usize]);
+            nand.use_as_slc(block, is_in);
+        }
+    }
+
+    /// Why a block is emptied that is chosen for `cause`.
+    pub(super) fn cause_of(&self, block: u32, cause: Cause) -> Cause {
+        let is_in = self.cache.as_ref().is_some_and(|cache| cache.is_in[block as usize]);
+        if is_in { Cause::Fold } else { cause }
+    }
+
+    /// The block of `plane` to fold next: of those that are full the oldest.
+    pub(super) fn to_fold(&self, plane: &Plane) -> Option<usize> {
+        let cache = self.cache.as_ref().filter(|_| plane.cached > 0)?;
+        let range = self.blocks.range(plane.index);
+        let closed = &self.blocks.closed[range.clone()];
+        let is_full = |b: &usize| cache.is_in[range.start + b] && closed[*b] != 0;
+        (0..closed.len()).filter(is_full).min_by_key(|b| closed[*b])
+    }
+
+    /// Programs what `plane` has gathered, though it lacks pages: those stay empty. The collector
+    /// waits if it has no further block: it must find room for all that it has begun to move.
+    pub(super) fn pad(&mut self, plane: &mut Plane, nand: &mut Nand) {
+        for is_host in [true, false] {
+            let open = if is_host { plane.host } else { plane.collect };
+            let page = open.block.wrapping_mul(self.pages_per_block).wrapping_add(open.next);
+            let has_room = is_host || plane.free.len() > 0;
+            if open.next == open.end || !has_room || !nand.program_short(plane.index, page) {
+                continue;
+            }
+            let unit = nand.program_unit(page);
+            let skipped = unit - open.next % unit;
+            self.make_void(page, skipped);
+            nand.counts.programs[Cause::Pad as usize] += u64::from(skipped);
+            let open = if is_host { &mut plane.host } else { &mut plane.collect };
+            *open = Open { next: open.next + skipped, ..*open };
+        }
+    }
+
+    /// Panics unless each plane knows its blocks in the cache, and only those are used in part.
+    pub(super) fn check_cache(&self, planes: &[Plane]) {
+        let Some(cache) = &self.cache else { return };
+        for plane in planes {
+            let range = self.blocks.range(plane.index);
+            let cached = cache.is_in[range.clone()].iter().filter(|is_in| **is_in).count();
+            assert_eq!(cached, plane.cached as usize, "cached blocks of plane {}", plane.index);
+            assert!(plane.cached <= cache.most.max(cache.fixed), "plane {}", plane.index);
+            let kept = cache.fixed.saturating_sub(plane.cached);
+            assert_eq!(plane.kept_for_cache, kept, "plane {}", plane.index);
+            let rest = self.pages_per_block - cache.pages;
+            for block in range.filter(|b| cache.is_in[*b]) {
+                assert!(u32::from(self.blocks.stale[block]) >= rest, "block {block} holds less");
+            }
+        }
+    }
+}

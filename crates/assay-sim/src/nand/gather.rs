@@ -1,0 +1,223 @@
+//! Programs of several pages: what is written together is gathered in the controller first.
+//!
+//! A physical page has room for several pages that are mapped on their own, and with several bits a
+//! cell so many physical pages are programmed in one go. Pages of a block that belong together come
+//! one after the other; when the last is there, they are loaded and programmed as one. Before, they
+//! are on no chip, and whoever wants one has it from the controller.
+
+use super::ops::{Kind, NO_OP};
+use super::{BEHIND, Cause, NOBODY, Nand, Notice, Spot};
+use crate::events::Queue;
+use assay_spec::Nanos;
+use assay_spec::device::NandSpec;
+
+/// Pages that are programmed together.
+struct Gang {
+    /// The operation they will be.
+    op: u32,
+    first: u32,
+    count: u32,
+    /// Whom to tell.
+    tokens: Vec<u64>,
+}
+
+/// What is gathered, and what is on its way.
+pub(super) struct Gather {
+    /// Pages of a program.
+    pages: u32,
+    /// Per plane: those that lack pages.
+    open: Vec<Vec<Gang>>,
+    /// By the number that their operation has: those that are asked for, and numbers that are free.
+    asked: Vec<Option<Gang>>,
+    free: Vec<u32>,
+    /// Of a program with one bit a cell.
+    slc_pages: u32,
+    /// Blocks with one bit a cell.
+    in_slc: Vec<bool>,
+    /// Pages of a physical page, as far as that is known; and by plane, which its register has.
+    part: u32,
+    sensed: Vec<u32>,
+}
+
+impl Gather {
+    pub(super) fn new(spec: &NandSpec) -> Option<Gather> {
+        let blocks = u64::from(spec.planes()) * u64::from(spec.blocks_per_plane);
+        (spec.pages_per_program > 1).then(|| Gather {
+            pages: spec.pages_per_program,
+            open: (0..spec.planes()).map(|_| Vec::new()).collect(),
+            asked: Vec::new(),
+            free: Vec::new(),
+            slc_pages: spec.pages_per_program / spec.slc.map_or(1, |slc| slc.bits),
+            part: spec.slc.map_or(1, |slc| spec.pages_per_program / slc.bits),
+            sensed: vec![NO_OP; spec.planes() as usize],
+            in_slc: vec![false; if spec.slc.is_some() { blocks as usize } else { 0 }],
+        })
+    }
+}
+
+impl Nand {
+    /// Whether several pages are programmed together.
+    #[inline]
+    pub(crate) fn gathers(&self) -> bool {
+        self.gather.is_some()
+    }
+
+    /// From now on `block` is used with one bit a cell, or not.
+    pub(crate) fn use_as_slc(&mut self, block: u32, is_slc: bool) {
+        if let Some(mode) = self.gather.as_mut().and_then(|g| g.in_slc.get_mut(block as usize)) {
+            *mode = is_slc;
+        }
+    }
+
+    /// Whether `page` has one bit a cell.
+    fn is_slc(&self, page: u32) -> bool {
+        let block = self.geometry.block(page) as usize;
+        self.gather.as_ref().is_some_and(|g| g.in_slc.get(block) == Some(&true))
+    }
+
+    /// Pages that are programmed together with `page`, itself among them.
+    pub(crate) fn program_unit(&self, page: u32) -> u32 {
+        let Some(gather) = &self.gather else { return 1 };
+        if self.is_slc(page) { gather.slc_pages } else { gather.pages }
+    }
+
+    /// Whether `spot` has been asked to be programmed and waits for others.
+    pub(crate) fn is_gathering(&self, spot: Spot) -> bool {
+        let Some(gather) = &self.gather else { return false };
+        let open = &gather.open[spot.plane as usize];
+        open.iter().any(|gang| (gang.first..gang.first + gang.count).contains(&spot.page))
+    }
+
+    /// A page joins those it is programmed with; all are asked for when it is the last.
+    #[inline(never)]
+    pub(super) fn gather(&mut self, spot: Spot, cause: Cause, token: u64, reads: &[u32]) {
+        self.counts.programs[cause as usize] += 1;
+        let (unit, is_slc) = (self.program_unit(spot.page), self.is_slc(spot.page));
+        let place = self.geometry.page_in_block(spot.page) % unit;
+        let open = |nand: &Nand| {
+            let gangs = &nand.gather.as_ref()?.open[spot.plane as usize];
+            gangs.iter().position(|gang| gang.first + gang.count == spot.page)
+        };
+        // A page that begins a program goes on with none.
+        let index = match open(self).filter(|_| place > 0) {
+            Some(index) => index,
+            None => self.open_gang(spot, cause, is_slc),
+        };
+        let token = match cause == Cause::Host && token != NOBODY {
+            true => self.marked(Kind::Program, spot.plane, cause, token),
+            false => token,
+        };
+        let Some(gather) = &mut self.gather else { return };
+        let gang = &mut gather.open[spot.plane as usize][index];
+        gang.count += 1;
+        if token != NOBODY {
+            gang.tokens.push(token);
+        }
+        let op = gang.op;
+        self.pool.get_mut(op).waits += reads.len() as u16;
+        self.wait_for(op, reads);
+        if place + 1 == unit {
+            self.ask_gang(spot.plane, index);
+        }
+    }
+
+    fn open_gang(&mut self, spot: Spot, cause: Cause, is_slc: bool) -> usize {
+        let op = self.pool.put(Kind::Program, cause, spot, NOBODY);
+        // For itself, as long as it lacks pages.
+        self.pool.get_mut(op).waits = 1;
+        self.pool.get_mut(op).is_slc = is_slc;
+        self.count_collecting(spot.plane, cause);
+        let Some(gather) = &mut self.gather else { return 0 };
+        let gangs = &mut gather.open[spot.plane as usize];
+        gangs.push(Gang { op, first: spot.page, count: 0, tokens: Vec::new() });
+        gangs.len() - 1
+    }
+
+    /// What is gathered for the program of which `page` would be the next is programmed without it
+    /// and what comes behind; false if nothing is.
+    pub(crate) fn program_short(&mut self, plane: u32, page: u32) -> bool {
+        let Some(gather) = &self.gather else { return false };
+        let mut gangs = gather.open[plane as usize].iter();
+        let found = gangs.position(|gang| gang.first + gang.count == page);
+        if let Some(index) = found {
+            self.ask_gang(plane, index);
+        }
+        found.is_some()
+    }
+
+    fn ask_gang(&mut self, plane: u32, index: usize) {
+        let Some(gather) = &mut self.gather else { return };
+        let gang = gather.open[plane as usize].swap_remove(index);
+        let op = gang.op;
+        let number = gather.free.pop().unwrap_or(gather.asked.len() as u32);
+        if number as usize == gather.asked.len() {
+            gather.asked.push(None);
+        }
+        gather.asked[number as usize] = Some(gang);
+        let program = self.pool.get_mut(op);
+        program.gang = number;
+        program.waits -= 1;
+        self.ask(op, plane);
+    }
+
+    /// How long the bus takes for operation `index`, and with which others it is queued.
+    pub(super) fn shift_time(&self, index: u32) -> (Queue, Nanos) {
+        match self.pages_of(index) {
+            1 => (Queue::Shift, self.shift),
+            count => (Queue::Other, self.shift * u64::from(count)),
+        }
+    }
+
+    /// Pages that operation `index` is about.
+    pub(super) fn pages_of(&self, index: u32) -> u32 {
+        let number = self.pool.get(index).gang;
+        let gang = self.gather.as_ref().and_then(|g| g.asked.get(number as usize)?.as_ref());
+        gang.map_or(1, |gang| gang.count)
+    }
+
+    /// The pages of operation `index` are loaded: they do not wait behind collection any longer.
+    pub(super) fn gang_loaded(&mut self, index: u32) {
+        let number = self.pool.get(index).gang;
+        let gang = self.gather.as_ref().and_then(|g| g.asked.get(number as usize)?.as_ref());
+        let behind = gang.map_or(0, |g| g.tokens.iter().filter(|t| **t & BEHIND != 0).count());
+        (0..behind).for_each(|_| self.not_behind(1));
+    }
+
+    /// And in the cells.
+    pub(super) fn gang_programmed(&mut self, index: u32, plane: u32, notices: &mut Vec<Notice>) {
+        let number = std::mem::replace(&mut self.pool.get_mut(index).gang, NO_OP);
+        let Some(gather) = &mut self.gather else { return };
+        let Some(gang) = gather.asked.get_mut(number as usize).and_then(Option::take) else {
+            return;
+        };
+        gather.free.push(number);
+        notices.extend(gang.tokens.iter().map(|token| Notice::Programmed(*token, plane)));
+    }
+
+    /// How long the array takes for read `index`, which begins, and with which others it is queued:
+    /// nothing, if the physical page is in the register.
+    pub(super) fn sense(&mut self, index: u32) -> (Queue, Nanos) {
+        let op = self.pool.get(index);
+        let (plane, page, is_slc) = (op.spot.plane, op.spot.page, op.is_slc);
+        let Some(gather) = &mut self.gather else { return (Queue::Sense, self.read) };
+        let physical = page / gather.part;
+        let before = std::mem::replace(&mut gather.sensed[plane as usize], physical);
+        match (before == physical, is_slc) {
+            (true, _) => (Queue::Other, Nanos::ZERO),
+            (false, true) => (Queue::Other, self.slc[0]),
+            (false, false) => (Queue::Sense, self.read),
+        }
+    }
+
+    /// A program takes the register of `plane`.
+    pub(super) fn overwrites_register(&mut self, plane: u32) {
+        if let Some(gather) = &mut self.gather {
+            gather.sensed[plane as usize] = NO_OP;
+        }
+    }
+
+    /// The read `index`, which is new, is of a page with one bit a cell, or not.
+    pub(super) fn note_slc(&mut self, index: u32, page: u32) {
+        self.pool.get_mut(index).is_slc = self.is_slc(page);
+    }
+}

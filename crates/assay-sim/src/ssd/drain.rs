@@ -1,0 +1,46 @@
+//! When what is written must be in the cells: flushes, and writes that are answered only then.
+
+use super::Ssd;
+use super::flow::Transfer;
+use crate::ftl::Ftl;
+use assay_spec::Op;
+
+impl<F: Ftl> Ssd<F> {
+    /// Whether all that was written before the first flush is in the cells. If not, it goes there.
+    pub(super) fn is_flushed(&mut self) -> bool {
+        if self.saving > 0 {
+            return false;
+        }
+        self.give_all();
+        self.ftl.flush(&mut self.nand);
+        self.wants_drain |= self.nand.gathers();
+        self.unprogrammed == 0
+    }
+
+    /// Whether a flush is next among the writes.
+    fn is_flushing(&self) -> bool {
+        !self.is_protected && self.writes.front().is_some_and(|n| self.is_of(*n, Op::Flush))
+    }
+
+    fn is_of(&self, number: u32, op: Op) -> bool {
+        self.requests[number as usize].request.op == op
+    }
+
+    /// Programs what is gathered, if somebody waits for it or for its room: not before everything
+    /// that was sent for is there, because each program that lacks pages wastes them.
+    #[cold]
+    pub(super) fn drain_if_due(&mut self) {
+        let is_write = |t: &Transfer| self.is_of(t.number, Op::Write);
+        if self.on_link.iter().chain(&self.link).any(is_write) {
+            return;
+        }
+        // Who waits for a slot gets none from pages that wait for others. An erase that waits for
+        // the planes beside its own is not what frees one.
+        self.nand.erase_what_can_be();
+        let is_stuck = !self.writes.is_empty() && self.nand.is_idle();
+        if self.awaited > 0 || self.is_flushing() || is_stuck {
+            self.ftl.drain(&mut self.nand);
+        }
+        self.wants_drain = !self.writes.is_empty();
+    }
+}
