@@ -38,6 +38,11 @@ pub const DEVICES: &[Bundled] = &[
     bundled!("cheetah-10k", "devices/cheetah-10k.toml"),
     bundled!("cheetah-15k", "devices/cheetah-15k.toml"),
     bundled!("dell-7200", "devices/dell-7200.toml"),
+    bundled!("samsung-870-evo-250", "devices/samsung-870-evo-250.toml"),
+    bundled!("samsung-980-pro-250", "devices/samsung-980-pro-250.toml"),
+    bundled!("samsung-pm983", "devices/samsung-pm983.toml"),
+    bundled!("solidigm-p5336", "devices/solidigm-p5336.toml"),
+    bundled!("exos-x24", "devices/exos-x24.toml"),
     bundled!("gp3-100", "devices/gp3-100.toml"),
     bundled!("gp2-100", "devices/gp2-100.toml"),
     bundled!("atlas-iii", "devices/atlas-iii.toml"),
@@ -135,6 +140,20 @@ pub const STUDIES: &[Study] = &[
         ],
         ledgers: &["oslo09"],
     },
+    Study {
+        name: "modern",
+        title: "Drives of today against what their makers say, and where that ends",
+        experiments: &[
+            bundled!("sata", "studies/modern/sata.toml"),
+            bundled!("client", "studies/modern/client.toml"),
+            bundled!("steady", "studies/modern/steady.toml"),
+            bundled!("small-writes", "studies/modern/small-writes.toml"),
+            bundled!("flush", "studies/modern/flush.toml"),
+            bundled!("volumes", "studies/modern/volumes.toml"),
+            bundled!("nearline", "studies/modern/nearline.toml"),
+        ],
+        ledgers: &["modern"],
+    },
 ];
 
 /// Ledgers.
@@ -143,6 +162,7 @@ pub const LEDGERS: &[Bundled] = &[
     bundled!("cmu08", "studies/cmu08/claims.toml"),
     bundled!("sara10", "studies/sara10/claims.toml"),
     bundled!("oslo09", "studies/oslo09/claims.toml"),
+    bundled!("modern", "studies/modern/claims.toml"),
 ];
 
 /// Price lists, oldest first; a study's own has its name.
@@ -200,7 +220,9 @@ mod tests {
     #[test]
     fn the_ledgers_hold_every_claim() {
         let wanted = [("sigmetrics09", 'S', 40), ("cmu08", 'C', 18), ("sara10", 'R', 21)];
-        for (study, letter, count) in wanted.into_iter().chain([("oslo09", 'T', 20)]) {
+        for (study, letter, count) in
+            wanted.into_iter().chain([("oslo09", 'T', 20), ("modern", 'M', 20)])
+        {
             let bundled = find(LEDGERS, study).expect("listed");
             let ledger = Ledger::parse(source(bundled)).unwrap_or_else(|e| panic!("{e}"));
             // Contradictions found by others have numbers of their own.
