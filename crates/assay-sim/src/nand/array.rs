@@ -78,8 +78,8 @@ impl Nand {
     }
 
     /// Whether `plane` is about to load a program of the same page of a block, and with as many
-    /// bits a cell: then the others of
-    /// its die wait for it. Nobody waits for what is held: it may be held for long.
+    /// bits a cell: then the others of its die wait for it. Nobody waits for what is held: it may
+    /// be held for long.
     fn will_join(&self, plane: u32, page: (u32, bool)) -> bool {
         let p = &self.planes[plane as usize];
         let (head, register) = (p.head, p.register);

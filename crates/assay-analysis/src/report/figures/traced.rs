@@ -61,18 +61,19 @@ fn shown(rows: &[TraceRow]) -> Vec<TraceRow> {
 }
 
 fn boxes(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {
+    // What a modelled drive logs begins where a request comes to its elevator.
+    let span = |row: &TraceRow| Some(Span::Inserted.of(row).or(Span::All.of(row))?.0);
     let spread = |rows: &[TraceRow], op| {
         let of = rows.iter().filter(|row| row.op == op && row.error == 0);
-        Spread::of(of.filter_map(|row| Some(Span::Inserted.of(row)?.0)).collect())
+        Spread::of(of.filter_map(span).collect())
     };
     let ops = [Op::Read, Op::Write];
     let all = logs.iter().flat_map(|(target, rows)| ops.map(|op| (*target, op, spread(rows, op))));
     let all: Vec<(&str, Op, Spread)> =
         all.filter_map(|(target, op, spread)| Some((target, op, spread?))).collect();
     let row = |(target, op, spread): &'_ (&str, Op, Spread)| {
-        let text =
-            format!("median {}, mean {}", human_time(spread.median), human_time(spread.mean));
-        (c.ink(target), format!("{target}, {} ({})", op.name(), spread.count), *spread, text)
+        let text = format!("median {}", human_time(spread.median));
+        (c.ink(target), format!("{target}, {}", op.name()), *spread, text)
     };
     let all: Vec<(Ink, String, Spread, String)> = all.iter().map(row).collect();
     let rows: Vec<BoxRow<'_>> = all
