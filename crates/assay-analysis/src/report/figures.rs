@@ -52,7 +52,7 @@ pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
 /// All figures of the run's study; none if its document has no figures here.
 pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> Option<String> {
     let document = DOCUMENTS.iter().find(|d| d.study == run.record.study)?;
-    let published = published::of(ledgers);
+    let published = published::of(run, ledgers);
     let sweeps = sweep::all(run);
     let context =
         |f: &Figure| Context { run, published: &published, sweeps: &sweeps, number: f.number };
@@ -124,8 +124,8 @@ fn answer(c: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
 
 /// Beside fits of a knee, the same fits of what was published of the same cells.
 fn published_fits(c: &Context<'_>, answers: &[&Finding]) -> String {
-    let rate = |cell: &assay_spec::record::CellRecord| {
-        let mut of = published::of_cell(c.published, &cell.workload, &cell.target);
+    let rate = |cell: &CellRecord| {
+        let mut of = published::of_cell(c.published, cell);
         of.find(|p| p.metric == "bandwidth").map(|p| p.value)
     };
     let fits = crate::finding::of_others(c.run, &rate);
@@ -268,7 +268,8 @@ fn by_workload(
 ) -> Vec<Panel> {
     let panel = |(target, lines): (&str, Vec<Line>)| {
         let of = |(s, l): (&describe::Series, &Line)| {
-            let published = published::of_cell(c.published, s.workload, target);
+            let cell = c.cell(s, target).into_iter();
+            let published = cell.flat_map(|cell| published::of_cell(c.published, cell));
             published.map(|p| (l.ink, p)).collect::<Vec<_>>()
         };
         let published: Vec<(Ink, &Published)> = series.iter().zip(&lines).flat_map(of).collect();
@@ -284,7 +285,7 @@ fn by_target(c: &Context<'_>, part: &Part, series: &describe::Series) -> Option<
         let ink = Ink::Target(style(c.run, target));
         let cell = c.cell(series, target)?;
         lines.extend(draw::distribution(cell, None, ink, target));
-        let of = published::of_cell(c.published, series.workload, target);
+        let of = published::of_cell(c.published, cell);
         published.extend(of.map(|p| (ink, p)));
     }
     let times = lines.iter().flat_map(|l| l.points.iter().map(|p| p.0));

@@ -85,7 +85,7 @@ fn bar(
     let e = metric::estimate(cell, metric).ok()?.scaled(1.0 / per);
     let deviation = metric::deviation(cell, metric).map(|(sd, n)| (sd / per, n));
     let e = spread(&e, deviation);
-    let of = of_cell(c.published, s.workload, &cell.target);
+    let of = of_cell(c.published, cell);
     let published = of.filter(|p| p.metric == metric).map(|p| p.value / per).next();
     let said = |v: f64| format!(", published {}", assay_spec::units::three_digits(v));
     let name = match s.label {
@@ -246,7 +246,7 @@ pub fn first_scale(c: &Context<'_>, cell: &CellRecord, log: bool) -> Scale {
     let alike = cells.filter(|o| (&o.experiment, &o.target) == (&cell.experiment, &cell.target));
     let firsts = alike.filter_map(|o| o.repeats.first()?.first.as_ref());
     let latencies = firsts.flat_map(|f| &f.latency_ns).map(|v| *v as f64);
-    let published = of_cell(c.published, &cell.workload, &cell.target).filter(|p| is_time(p));
+    let published = of_cell(c.published, cell).filter(|p| is_time(p));
     let all = latencies.chain(published.map(|p| p.value));
     if log { Scale::log_over(all) } else { Scale::from_zero(all.fold(0.0, f64::max)) }
 }
@@ -268,7 +268,7 @@ pub fn one_by_one(c: &Context<'_>, part: &Part, cell: &CellRecord, y: Scale) -> 
     let name = if matches!(y, Scale::Log(..)) { "latency, log scale" } else { "latency" };
     let y = Axis { scale: y, label: axis::time, name };
     let published: Vec<(Ink, &Published)> =
-        of_cell(c.published, &cell.workload, target).map(|p| (c.ink(target), p)).collect();
+        of_cell(c.published, cell).map(|p| (c.ink(target), p)).collect();
     let at_the_edge = |p: &Published| is_time(p).then_some((end, p.value));
     let (marks, text) = marks(&published, at_the_edge);
     let slowest = first.latency_ns.iter().max().map_or(0.0, |v| *v as f64);
@@ -316,7 +316,8 @@ pub fn sweep(c: &Context<'_>, part: &Part, sweep: &Sweep, y: Scale, lines: &[Lin
     let mut published = Vec::new();
     for (value, point) in values.iter().zip(&sweep.points) {
         for l in lines {
-            let of = of_cell(c.published, &point.workload, &l.name);
+            let cell = c.run.cell(Some(&sweep.experiment), &point.workload, &l.name);
+            let of = cell.into_iter().flat_map(|cell| of_cell(c.published, cell));
             published.extend(of.filter(|p| p.metric == "mean").map(|p| (l.ink, *value, p)));
         }
     }

@@ -1,17 +1,17 @@
 //! Published numbers of a ledger, by the cell and the metric that measure them.
 
-use crate::ledger::{LedgerVerdicts, plain};
+use crate::ledger::{LedgerVerdicts, measured_cell, plain};
+use crate::load::Run;
 use assay_spec::catalog::{LEDGERS, find};
-use assay_spec::claims::{ClaimValue, Ledger};
+use assay_spec::claims::{Claim, ClaimValue, Ledger};
 use assay_spec::decode::Source;
+use assay_spec::record::CellRecord;
 
 /// A published number that one metric of one cell measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// Workload of the cell.
-    pub workload: String,
-    /// Its target.
-    pub target: String,
+    /// Identifier of the cell.
+    pub cell: String,
     /// The metric.
     pub metric: String,
     /// In base units.
@@ -20,16 +20,19 @@ pub struct Published {
     pub text: String,
 }
 
-/// All of the ledgers that a run is held against. What compares several cells has no place in a
-/// chart and is left to the ledger's own section.
-pub fn of(ledgers: &[LedgerVerdicts]) -> Vec<Published> {
+/// All of the ledgers that a run is held against, of cells that it has. What compares several cells
+/// has no place in a chart and is left to the ledger's own section.
+pub fn of(run: &Run, ledgers: &[LedgerVerdicts]) -> Vec<Published> {
     let bundled = ledgers.iter().filter_map(|l| find(LEDGERS, &l.study));
     let parsed = bundled.filter_map(|b| Ledger::parse(Source { file: b.file, text: b.text }).ok());
     let claims = parsed.flat_map(|l| l.claims);
-    claims.flat_map(|c| c.values).filter_map(|v| published(&v)).collect()
+    let of = |claim: &Claim| -> Vec<Published> {
+        claim.values.iter().filter_map(|v| published(run, claim.experiment.as_deref(), v)).collect()
+    };
+    claims.flat_map(|claim| of(&claim)).collect()
 }
 
-fn published(v: &ClaimValue) -> Option<Published> {
+fn published(run: &Run, experiment: Option<&str>, v: &ClaimValue) -> Option<Published> {
     let inner = v.measure.as_deref()?.trim().strip_prefix('{')?.strip_suffix('}')?;
     if inner.contains(['{', '}']) {
         return None;
@@ -38,8 +41,7 @@ fn published(v: &ClaimValue) -> Option<Published> {
     let (workload, target) = cell.split_once('@')?;
     let number = v.published?;
     Some(Published {
-        workload: workload.to_owned(),
-        target: target.to_owned(),
+        cell: measured_cell(run, experiment, workload, target)?.id.clone(),
         metric: metric.to_owned(),
         value: number * crate::expr::unit(&v.unit)?,
         text: words(&v.label, number, &v.unit),
@@ -64,15 +66,15 @@ fn short(v: f64) -> String {
 /// Those of one cell.
 pub fn of_cell<'a>(
     all: &'a [Published],
-    workload: &'a str,
-    target: &'a str,
+    cell: &'a CellRecord,
 ) -> impl Iterator<Item = &'a Published> {
-    all.iter().filter(move |p| p.workload == workload && p.target == target)
+    all.iter().filter(move |p| p.cell == cell.id)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::sample;
 
     #[test]
     fn only_what_one_metric_of_one_cell_measures_is_placed() {
@@ -85,11 +87,17 @@ mod tests {
             within: None,
             put_in: None,
         };
-        let p = published(&value("{w@t:mean}")).unwrap();
-        assert_eq!((p.workload.as_str(), p.target.as_str(), p.value), ("w", "t", 2.17e6));
+        // The same workload on the same target, in two experiments.
+        let mut other = sample::cell(&[&[100]]);
+        (other.id, other.experiment) = ("f/w@t".into(), "f".into());
+        let run = sample::run(vec![sample::cell(&[&[100]]), other]);
+        let of = |experiment, measure| published(&run, experiment, &value(measure));
+        let p = of(Some("f"), "{w@t:mean}").unwrap();
+        assert_eq!((p.cell.as_str(), p.value), ("f/w@t", 2.17e6));
+        assert_eq!(of(None, "{w@t:mean}").unwrap().cell, "e/w@t");
         assert_eq!(p.text, "mean: 2.17\u{a0}ms");
-        for measure in ["{a@t:mean} / {b@t:mean}", "1 / {a@t:mean}", "2"] {
-            assert_eq!(published(&value(measure)), None, "{measure}");
+        for measure in ["{w@t:mean} / {w@t:mean}", "1 / {w@t:mean}", "2", "{a@t:mean}"] {
+            assert_eq!(of(None, measure), None, "{measure}");
         }
     }
 }
