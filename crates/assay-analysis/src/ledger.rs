@@ -12,7 +12,6 @@ use crate::expr::{Expr, Reference, Value};
 use crate::load::Run;
 use crate::metric::{self, MetricError};
 use assay_spec::claims::{Claim, ClaimKind, ClaimValue, Ledger};
-use assay_spec::record::CellRecord;
 use missing::{wanted, what_is_missing};
 use serde::Serialize;
 
@@ -233,19 +232,8 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, offered: Offered<'_>) -> ClaimV
     }
 }
 
-/// The cell that a claim of an experiment means: its own is tried first, but it may compare with a
-/// cell of another of its study.
-pub(crate) fn measured_cell<'a>(
-    run: &'a Run,
-    experiment: Option<&str>,
-    workload: &str,
-    target: &str,
-) -> Option<&'a CellRecord> {
-    run.cell(experiment, workload, target).or_else(|| run.cell(None, workload, target))
-}
-
 fn look_up(run: Option<&Run>, experiment: Option<&str>, r: &Reference) -> Result<f64, MetricError> {
-    let cell = run.and_then(|run| measured_cell(run, experiment, &r.workload, &r.target));
+    let cell = run.and_then(|run| run.cell_meant(experiment, &r.workload, &r.target));
     let absent = || MetricError::Skipped("the cell is not in the run".into());
     let value = metric::estimate(cell.ok_or_else(absent)?, &r.metric)?.value;
     if value.is_finite() { Ok(value) } else { Err(MetricError::Skipped("no number".into())) }

@@ -91,6 +91,18 @@ impl Run {
         })
     }
 
+    /// The cell that a claim of `experiment` means: its own is tried first, but it may compare with
+    /// one of another of its study.
+    pub fn cell_meant(
+        &self,
+        experiment: Option<&str>,
+        workload: &str,
+        target: &str,
+    ) -> Option<&CellRecord> {
+        let own = self.cell(experiment, workload, target);
+        own.or_else(|| self.cell(None, workload, target))
+    }
+
     /// The command that makes another run like this one: without its `--out`, which exists now,
     /// and quoted for a shell.
     pub fn again(&self) -> String {

@@ -1,6 +1,6 @@
 //! Published numbers of a ledger, by the cell and the metric that measure them.
 
-use crate::ledger::{LedgerVerdicts, measured_cell, plain};
+use crate::ledger::{LedgerVerdicts, plain};
 use crate::load::Run;
 use assay_spec::catalog::{LEDGERS, find};
 use assay_spec::claims::{Claim, ClaimValue, Ledger};
@@ -41,7 +41,7 @@ fn published(run: &Run, experiment: Option<&str>, v: &ClaimValue) -> Option<Publ
     let (workload, target) = cell.split_once('@')?;
     let number = v.published?;
     Some(Published {
-        cell: measured_cell(run, experiment, workload, target)?.id.clone(),
+        cell: run.cell_meant(experiment, workload, target)?.id.clone(),
         metric: metric.to_owned(),
         value: number * crate::expr::unit(&v.unit)?,
         text: words(&v.label, number, &v.unit),
