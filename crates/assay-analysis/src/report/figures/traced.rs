@@ -4,7 +4,7 @@
 use super::describe::{Part, Series};
 use super::draw::{Context, Panel};
 use crate::report::axis::{self, Scale};
-use crate::report::svg::{self, Axis, BoxRow, Ink, Line};
+use crate::report::svg::{self, Axis, BoxRow, Line};
 use crate::report::trace;
 use crate::trace::{Span, Spread, cumulated};
 use assay_spec::trace::TraceRow;
@@ -71,21 +71,12 @@ fn boxes(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {
     let all = logs.iter().flat_map(|(target, rows)| ops.map(|op| (*target, op, spread(rows, op))));
     let all: Vec<(&str, Op, Spread)> =
         all.filter_map(|(target, op, spread)| Some((target, op, spread?))).collect();
-    let row = |(target, op, spread): &'_ (&str, Op, Spread)| {
-        let text = format!("median {}", human_time(spread.median));
-        (c.ink(target), format!("{target}, {}", op.name()), *spread, text)
-    };
-    let all: Vec<(Ink, String, Spread, String)> = all.iter().map(row).collect();
-    let rows: Vec<BoxRow<'_>> = all
-        .iter()
-        .map(|(ink, name, spread, text)| BoxRow {
-            ink: *ink,
-            name: name.clone(),
-            spread,
-            text: text.clone(),
-        })
-        .collect();
-    let ends = all.iter().flat_map(|(_, _, s, _)| [s.min, s.max, s.mean]);
+    let mut rows = Vec::new();
+    for (target, op, spread) in &all {
+        let (name, text) = (format!("{target}, {}", op.name()), human_time(spread.median));
+        rows.push(BoxRow { ink: c.ink(target), name, spread, text: format!("median {text}") });
+    }
+    let ends = all.iter().flat_map(|(_, _, s)| [s.min, s.max, s.mean]);
     let x = Axis { scale: Scale::log_over(ends), label: axis::time, name: "log scale" };
     let said: Vec<String> = rows.iter().map(|r| format!("{}: {}", r.name, r.text)).collect();
     svg::boxes(&c.words(part, None, said.join("; ")), x, &rows)
