@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, tool_path};
 use crate::machine::{Limits, Machine, Sockets};
 use assay_spec::{Bytes, Nanos};
+use rustix::fs::{statfs, statvfs};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeSet;
@@ -154,6 +155,7 @@ pub fn boot<'w>(
     console: Option<Console>,
 ) -> Result<(Outcome, Machine<'w>)> {
     let _core = Core::take();
+    check_room(boot.memory)?;
     let directory = Directory::new()?;
     disks.set_watched(Nanos::ZERO, !boot.watches_itself);
     let begun = Instant::now();
@@ -186,6 +188,25 @@ pub fn boot<'w>(
     })?;
     let (virtual_time, wall) = (machine.now(), begun.elapsed());
     Ok((Outcome { directory, result, virtual_time, wall }, machine))
+}
+
+/// Whether the guest's memory has room where the kernel keeps it. It is mapped there by both sides,
+/// and a mapping that finds no room ends whoever touches it, without a word.
+fn check_room(memory: Bytes) -> Result<()> {
+    /// `f_type` of a tmpfs.
+    const TMPFS: u32 = 0x0102_1994;
+    // As the kernel chooses, to which no `TMPDIR` is passed on.
+    let is_tmpfs = |place: &&str| statfs(*place).is_ok_and(|s| s.f_type as u32 == TMPFS);
+    let place = Some("/dev/shm").filter(is_tmpfs).unwrap_or("/tmp");
+    let space = statvfs(place).map_err(|e| Error::system(place, e.into()))?;
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    if memory.0 <= free {
+        return Ok(());
+    }
+    let free = Bytes(free);
+    let message = format!("the guest's memory of {memory} lies in {place}, which has {free} left");
+    let hint = "give it less (`--memory`, `memory=`), or make room there";
+    Err(Error::new("linux-room", message, hint))
 }
 
 /// What the guest finds.

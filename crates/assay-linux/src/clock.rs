@@ -13,7 +13,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use vm_memory::{ByteValued, FileOffset, MmapRegion, VolatileMemory};
 
 /// How times pass between the kernel and us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,19 +103,20 @@ pub const OWN_ID: u16 = 0;
 /// The kernel's.
 pub const KERNEL_ID: u16 = 1;
 const CLIENTS: u16 = 2;
-const HEADER: u64 = 4096;
-const CLIENT: u64 = 128;
+const HEADER: usize = 4096;
+const CLIENT: usize = 128;
 const VERSION: u32 = 2;
 /// The client reads and writes times in the memory.
 const TIME_SHARE: u32 = 1;
 /// The client wants to run.
 const WANTS_RUN: u32 = 1;
 
-/// The shared memory. The kernel is stopped while it is read or written here, and it is used by
-/// system calls, so that no pointer into it exists.
+/// The shared memory. It is ours and sealed, so its mapping cannot lose what lies behind it; the
+/// kernel is stopped while it is read or written here.
 #[derive(Debug)]
 pub struct Page {
     file: File,
+    mapped: MmapRegion,
 }
 
 impl Page {
@@ -126,16 +127,19 @@ impl Page {
     /// If the system has no memory files.
     pub fn new(schedule: Schedule) -> io::Result<Page> {
         let fd = memfd_create("assay-time", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        let length = HEADER + CLIENT * u64::from(CLIENTS);
-        ftruncate(&fd, length)?;
+        let length = HEADER + CLIENT * usize::from(CLIENTS);
+        ftruncate(&fd, length as u64)?;
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        let page = Page { file: File::from(fd) };
+        let file = File::from(fd);
+        let mapped = FileOffset::new(file.try_clone()?, 0);
+        let mapped = MmapRegion::from_file(mapped, length).map_err(io::Error::other)?;
+        let page = Page { file, mapped };
         let version = if schedule == Schedule::Shared { VERSION } else { u32::MAX };
-        page.put(0, &version.to_ne_bytes())?;
-        page.put(4, &(length as u32).to_ne_bytes())?;
-        page.put(26, &CLIENTS.to_ne_bytes())?;
-        page.put(HEADER, &TIME_SHARE.to_ne_bytes())?;
-        page.set(FOREVER, Nanos::ZERO, KERNEL_ID)?;
+        page.put(0, version);
+        page.put(4, length as u32);
+        page.put(26, CLIENTS);
+        page.put(HEADER, TIME_SHARE);
+        page.set(FOREVER, Nanos::ZERO, KERNEL_ID);
         Ok(page)
     }
 
@@ -144,46 +148,41 @@ impl Page {
         self.file.as_fd()
     }
 
-    fn put(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, at)
+    fn put<T: ByteValued>(&self, at: usize, value: T) {
+        self.mapped.get_ref(at).expect("inside the page").store(value);
     }
 
-    fn get<const N: usize>(&self, at: u64) -> io::Result<[u8; N]> {
-        let mut bytes = [0; N];
-        self.file.read_exact_at(&mut bytes, at)?;
-        Ok(bytes)
+    fn get<T: ByteValued>(&self, at: usize) -> T {
+        self.mapped.get_ref(at).expect("inside the page").load()
     }
 
     /// Sets how far whoever runs may go without asking, what time it is, and whose turn it is.
-    pub fn set(&self, free_until: Nanos, now: Nanos, running: u16) -> io::Result<()> {
-        let mut state = [0; 18];
-        state[..8].copy_from_slice(&free_until.0.to_ne_bytes());
-        state[8..16].copy_from_slice(&now.0.to_ne_bytes());
-        state[16..].copy_from_slice(&running.to_ne_bytes());
-        self.put(8, &state)
+    pub fn set(&self, free_until: Nanos, now: Nanos, running: u16) {
+        self.set_free_until(free_until);
+        self.put(16, now.0);
+        self.put(24, running);
     }
 
     /// The kernel may run up to then without asking.
-    pub fn set_free_until(&self, until: Nanos) -> io::Result<()> {
-        self.put(8, &until.0.to_ne_bytes())
+    pub fn set_free_until(&self, until: Nanos) {
+        self.put(8, until.0);
     }
 
     /// What time it is.
-    pub fn now(&self) -> io::Result<Nanos> {
-        Ok(Nanos(u64::from_ne_bytes(self.get(16)?)))
+    pub fn now(&self) -> Nanos {
+        Nanos(self.get(16))
     }
 
     /// When the kernel wants to run, if it does.
-    pub fn request(&self) -> io::Result<Option<Nanos>> {
-        let client: [u8; 16] = self.get(HEADER + CLIENT * u64::from(KERNEL_ID))?;
-        let flags = u32::from_ne_bytes(client[4..8].try_into().expect("4 bytes"));
-        let time = u64::from_ne_bytes(client[8..].try_into().expect("8 bytes"));
-        Ok((flags & WANTS_RUN != 0).then_some(Nanos(time)))
+    pub fn request(&self) -> Option<Nanos> {
+        let client = HEADER + CLIENT * usize::from(KERNEL_ID);
+        let flags: u32 = self.get(client + 4);
+        (flags & WANTS_RUN != 0).then(|| Nanos(self.get(client + 8)))
     }
 
     /// Whether the kernel uses the page at all.
-    pub fn is_used(&self) -> io::Result<bool> {
-        let capabilities: [u8; 4] = self.get(HEADER + CLIENT * u64::from(KERNEL_ID))?;
-        Ok(u32::from_ne_bytes(capabilities) & TIME_SHARE != 0)
+    pub fn is_used(&self) -> bool {
+        let capabilities: u32 = self.get(HEADER + CLIENT * usize::from(KERNEL_ID));
+        capabilities & TIME_SHARE != 0
     }
 }

@@ -70,6 +70,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     ("linux-source", "The kernel's source is not as the recipe knows it."),
     ("linux-stopped", "Ctrl-C ended the guest."),
+    (
+        "linux-room",
+        "A guest's memory is a sparse file in /dev/shm, or in /tmp where there is none. It is not \
+         begun if that file could not be filled; containers often have but 64 MiB there.",
+    ),
     ("linux-system", "The system refused something that a guest needs."),
     ("linux-tool", "A tool failed in the guest; its words come from the target as written."),
 ];

@@ -204,7 +204,7 @@ impl<'w> Machine<'w> {
     /// When the kernel, which waits, wants to run.
     fn wanted(&self) -> Result<Option<Nanos>> {
         let wanted = match self.is_shared {
-            true => self.page.request().map_err(clock)?,
+            true => self.page.request(),
             false => self.request,
         };
         Ok(wanted.filter(|at| *at < FOREVER))
@@ -239,7 +239,7 @@ impl<'w> Machine<'w> {
         self.disks.advance(self.now, &mut ended);
         if self.is_shared && !ended.is_empty() {
             // The kernel asks the page what time it is, and notes there when it wants to run.
-            self.page.set(FOREVER, self.now, OWN_ID).map_err(clock)?;
+            self.page.set(FOREVER, self.now, OWN_ID);
         }
         for disk in 0..self.links.len() {
             let mut any = false;
@@ -317,7 +317,7 @@ impl<'w> Machine<'w> {
         self.freed = free;
         self.request = None;
         if self.is_shared {
-            self.page.set(free, at, KERNEL_ID).map_err(clock)?;
+            self.page.set(free, at, KERNEL_ID);
             self.is_waiting = false;
             self.sequence = self.sequence.wrapping_add(1);
             return self.tell(Message { kind: Kind::Run, sequence: self.sequence, time: at.0 });
@@ -372,14 +372,11 @@ impl<'w> Machine<'w> {
         }
         self.freed = free;
         match self.is_shared {
-            true => self.page.set_free_until(free).map_err(clock),
-            false => self.tell_and_wait(Kind::FreeUntil, free),
+            true => self.page.set_free_until(free),
+            false => self.tell_and_wait(Kind::FreeUntil, free)?,
         }
+        Ok(())
     }
-}
-
-fn clock(e: std::io::Error) -> Error {
-    Error::system("the clock's memory", e)
 }
 
 fn broken(what: &str) -> Error {

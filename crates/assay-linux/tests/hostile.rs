@@ -67,11 +67,15 @@ fn fill(memory: &File, dice: &mut Dice) {
     memory.write_all_at(&bytes, 0).expect("written");
 }
 
-fn message(dice: &mut Dice) -> (u32, Vec<u8>) {
+/// Any message; `sent` is how many the session has had.
+fn message(dice: &mut Dice, sent: usize) -> (u32, Vec<u8>) {
     // The ring is set up more often than it is taken down.
     const REQUESTS: [u32; 20] =
         [1, 2, 3, 5, 5, 8, 8, 9, 9, 10, 11, 15, 16, 17, 18, 18, 24, 25, 35, 36];
-    let request = REQUESTS[dice.roll(REQUESTS.len() as u64) as usize];
+    // A session begins as an honest one does, most of the time.
+    const SETUP: [u32; 5] = [5, 8, 9, 18, 35];
+    let any = REQUESTS[dice.roll(REQUESTS.len() as u64) as usize];
+    let request = *SETUP.get(sent).filter(|_| dice.roll(10) > 0).unwrap_or(&any);
     let wide = |values: &[u64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
     let mut payload = match request {
         5 => wide(&[1, dice.number(0), dice.number(MEMORY), dice.number(0), dice.number(0)]),
@@ -104,13 +108,16 @@ fn a_million_messages_and_requests_without_a_panic() {
     let new = || Session::new(CAPACITY, Bytes(512), true);
     let mut session = new();
     let memory = tempfile::tempfile().expect("made");
-    memory.set_len(MEMORY).expect("as long");
+    // A region that is a little too long is none that its file does not have.
+    memory.set_len(MEMORY + 4096).expect("as long");
     let (mut now, mut ended, mut taken, mut broken) = (Nanos::ZERO, Vec::new(), 0_u64, 0_u64);
+    let mut sent = 0;
     for case in 0..CASES {
         if case % 64 == 0 {
             fill(&memory, &mut dice);
         }
-        let (request, payload) = message(&mut dice);
+        let (request, payload) = message(&mut dice, sent);
+        sent += 1;
         let mut head = [0; HEADER];
         head[..4].copy_from_slice(&request.to_le_bytes());
         head[4..8].copy_from_slice(&(dice.number(1) as u32).to_le_bytes());
@@ -140,10 +147,10 @@ fn a_million_messages_and_requests_without_a_panic() {
         let told = ended.drain(..).try_for_each(|one| session.end(one.ticket, one.status));
         if served.and(told).is_err() {
             broken += 1;
-            session = new();
+            (session, sent) = (new(), 0);
         }
     }
     println!("{taken} requests came through, {broken} times something was refused");
-    assert!(taken > CASES / 1000, "{taken} requests came through");
-    assert!(broken > CASES / 1000, "{broken} times something was refused");
+    assert!(taken > CASES / 200, "{taken} requests came through");
+    assert!(broken > CASES / 20, "{broken} times something was refused");
 }

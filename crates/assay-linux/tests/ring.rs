@@ -106,10 +106,19 @@ fn all_new_requests_are_taken_in_order_around_the_end_of_the_ring() {
 }
 
 #[test]
-fn memory_that_was_cut_off_is_an_error() {
+fn memory_that_its_file_does_not_have_is_refused() {
     let memory = tempfile::tempfile().unwrap();
     memory.set_len(MEMORY).unwrap();
-    let mut session = session(&memory);
-    memory.set_len(0).unwrap();
-    assert!(session.look().is_err());
+    let table = |offset: u64, size: u64| {
+        let region = Region { guest: 0, size, user: USER, offset };
+        let files = vec![memory.try_clone().unwrap().into()];
+        let mut session = Session::new(Bytes::GIB, Bytes(512), false);
+        session.answer(0, Ask::SetMemTable(vec![region]), true, files).map(|_| ())
+    };
+    assert_eq!(table(0, MEMORY), Ok(()));
+    assert_eq!(table(0x1000, MEMORY - 0x1000), Ok(()));
+    for (offset, size) in [(0, MEMORY + 1), (0x1000, MEMORY), (0, 1 << 62), (1 << 62, 4096)] {
+        assert!(table(offset, size).is_err(), "{size} bytes from {offset} on");
+    }
+    assert!(table(1, 4096).is_err(), "not at a page");
 }

@@ -1,36 +1,50 @@
 //! The guest's memory, as its device sees it.
 //!
-//! It lies in files that the kernel passes over. They are read and written by system calls and not
-//! mapped: a peer that cuts its file off gets an error then, where a mapping would end this
-//! process. A call costs a third of a microsecond, a request of the guest fifty.
+//! It lies in files that the kernel passes over, and is mapped: a request needs it a dozen times. A
+//! file that ends before its region does is refused. One that is cut off later ends this process,
+//! as it would end the kernel's; that runs as the same user and could do so in simpler ways.
 
 use super::message::{Malformed, Region};
+use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
 /// Where the guest's addresses lie.
 #[derive(Debug, Default)]
 pub struct Memory {
-    regions: Vec<(Region, File)>,
+    regions: Vec<(Region, MmapRegion)>,
 }
 
 impl Memory {
     /// Takes the regions and the file of each.
     ///
     /// # Errors
-    /// If there is not one file for each, or a region runs beyond the end of its numbers.
+    /// If there is not one file for each, a region runs beyond the end of its numbers or of its
+    /// file, or does not begin with a page.
     pub fn new(regions: Vec<Region>, files: Vec<OwnedFd>) -> Result<Memory, Malformed> {
         let fits = |r: &Region| {
             let ends = [r.guest, r.user, r.offset].map(|start| start.checked_add(r.size));
-            r.size > 0 && ends.iter().all(Option::is_some) && i64::try_from(r.offset).is_ok()
+            r.size > 0 && ends.iter().all(Option::is_some)
         };
         if regions.len() != files.len() || !regions.iter().all(fits) {
             let text = format!("{} regions with {} files", regions.len(), files.len());
             return Err(Malformed(text));
         }
-        let files = files.into_iter().map(File::from);
-        Ok(Memory { regions: regions.into_iter().zip(files).collect() })
+        let map = |(region, file): (Region, OwnedFd)| {
+            let unusable =
+                |e: &dyn Display| Malformed(format!("the memory at {:#x}: {e}", region.guest));
+            let file = File::from(file);
+            // A mapping may be longer than its file, until somebody looks there.
+            let length = file.metadata().map_err(|e| unusable(&e))?.len();
+            if region.offset + region.size > length {
+                return Err(unusable(&format_args!("its file has {length} bytes")));
+            }
+            let file = FileOffset::new(file, region.offset);
+            let mapped = MmapRegion::from_file(file, region.size as usize);
+            Ok((region, mapped.map_err(|e| unusable(&e))?))
+        };
+        Ok(Memory { regions: regions.into_iter().zip(files).map(map).collect::<Result<_, _>>()? })
     }
 
     /// The guest's address of what the kernel has at `user` in its own space.
@@ -40,27 +54,25 @@ impl Memory {
         Some(region.guest + (user - region.user))
     }
 
-    /// The file and the place in it of `length` bytes at `guest`.
-    fn place(&self, guest: u64, length: usize) -> Result<(&File, u64), Malformed> {
-        let within = |r: &Region| {
-            let at = guest.checked_sub(r.guest)?;
-            (at.checked_add(length as u64)? <= r.size).then_some(r.offset + at)
-        };
-        let mut places = self.regions.iter().filter_map(|(r, file)| Some((file, within(r)?)));
+    /// Where `length` bytes at `guest` are mapped.
+    fn place(&self, guest: u64, length: usize) -> Result<VolatileSlice<'_>, Malformed> {
+        let at = |region: &Region| usize::try_from(guest.checked_sub(region.guest)?).ok();
+        let mut found =
+            self.regions.iter().filter_map(|(r, mapped)| mapped.get_slice(at(r)?, length).ok());
         let outside = || Malformed(format!("{length} bytes at {guest:#x}: no memory there"));
-        places.next().ok_or_else(outside)
+        found.next().ok_or_else(outside)
     }
 
     /// Fills `into` from `guest` on.
     pub fn read(&self, guest: u64, into: &mut [u8]) -> Result<(), Malformed> {
-        let (file, at) = self.place(guest, into.len())?;
-        file.read_exact_at(into, at).map_err(|e| lost(guest, &e))
+        self.place(guest, into.len())?.copy_to(into);
+        Ok(())
     }
 
     /// Writes `bytes` from `guest` on.
     pub fn write(&self, guest: u64, bytes: &[u8]) -> Result<(), Malformed> {
-        let (file, at) = self.place(guest, bytes.len())?;
-        file.write_all_at(bytes, at).map_err(|e| lost(guest, &e))
+        self.place(guest, bytes.len())?.copy_from(bytes);
+        Ok(())
     }
 
     /// The bytes at `guest`, as many as `N`.
@@ -69,8 +81,4 @@ impl Memory {
         self.read(guest, &mut bytes)?;
         Ok(bytes)
     }
-}
-
-fn lost(guest: u64, e: &std::io::Error) -> Malformed {
-    Malformed(format!("the memory at {guest:#x} cannot be used: {e}"))
 }
