@@ -162,7 +162,7 @@ impl<'w> Machine<'w> {
 
     /// Waits until something is ready.
     fn wait(&self, process: BorrowedFd<'_>) -> Result<Ready> {
-        let mut ready = vec![(Ready::Gone, process)];
+        let mut ready = Vec::with_capacity(self.links.len() + 2);
         for (disk, link) in self.links.iter().enumerate() {
             ready.push(match &link.stream {
                 Some(stream) => (Ready::Disk(disk), stream.as_fd()),
@@ -170,13 +170,15 @@ impl<'w> Machine<'w> {
             });
         }
         match &self.control {
+            // Its clock hangs up when a kernel ends.
             Some(control) => ready.push((Ready::Control, control.as_fd())),
-            None if self.has_connected => {}
-            None => ready.push((Ready::Connect, self.listener.as_fd())),
+            // What it said comes before its end, which stands first.
+            None => ready.insert(0, (Ready::Gone, process)),
         }
-        let fds: Vec<BorrowedFd<'_>> = ready.iter().map(|(_, fd)| *fd).collect();
-        // What the kernel said comes before its end, which stands first.
-        Ok(ready[wire::poll(&fds, &self.limits)?].0)
+        if !self.has_connected {
+            ready.push((Ready::Connect, self.listener.as_fd()));
+        }
+        wire::poll(&ready, &self.limits)
     }
 
     /// The kernel waits: lets the drives work until it has something to do.
@@ -295,7 +297,7 @@ impl<'w> Machine<'w> {
             let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
             let backend = self.links[disk].backend.as_ref();
             let backend = backend.ok_or_else(|| broken("a drive that cannot ask back"))?;
-            if wire::poll(&[control.as_fd(), backend.as_fd()], &limits)? == 1 {
+            if wire::poll(&[(false, control.as_fd()), (true, backend.as_fd())], &limits)? {
                 return Ok(());
             }
             self.control_message()?;

@@ -29,12 +29,12 @@ pub(crate) fn set_patience(stream: &UnixStream) -> Result<()> {
     stream.set_read_timeout(Some(PATIENCE)).map_err(|e| Error::system("a connection", e))
 }
 
-/// Waits until one of `fds` is ready; the last of those that are.
-pub(crate) fn poll(fds: &[BorrowedFd<'_>], limits: &Limits) -> Result<usize> {
+/// Waits until one of several is ready, and says which; the last of those that are.
+pub(crate) fn poll<T: Copy>(fds: &[(T, BorrowedFd<'_>)], limits: &Limits) -> Result<T> {
     /// How long a wish to stop may go unheard.
     const STRETCH: Duration = Duration::from_millis(500);
     let mut polled: Vec<PollFd<'_>> =
-        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+        fds.iter().map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     let mut silent = Duration::ZERO;
     loop {
         if (limits.stop)() {
@@ -47,7 +47,7 @@ pub(crate) fn poll(fds: &[BorrowedFd<'_>], limits: &Limits) -> Result<usize> {
             Err(e) => return Err(Error::system("waiting for the kernel", e.into())),
             Ok(_) => {
                 let last = polled.iter().rposition(|fd| !fd.revents().is_empty());
-                return Ok(last.expect("poll says that one is"));
+                return Ok(fds[last.expect("poll says that one is")].0);
             }
         }
         if silent >= limits.silence {
@@ -64,7 +64,7 @@ pub(crate) fn is_ready(other: BorrowedFd<'_>, fd: BorrowedFd<'_>, limits: &Limit
         let ready = event::poll(&mut polled, Some(&Timespec::default()));
         return Ok(ready.is_ok_and(|count| count > 0));
     }
-    Ok(poll(&[other, fd], limits)? == 1)
+    poll(&[(false, other), (true, fd)], limits)
 }
 
 /// Sends bytes with two descriptors.
