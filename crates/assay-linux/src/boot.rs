@@ -4,7 +4,8 @@
 //! guest could see of where and when it runs is the same each time (`command`): that is what makes
 //! two runs the same to the byte.
 //!
-//! *Invariant.* However this ends, the kernel's processes and the directory are gone after it.
+//! *Invariant.* However this ends, the kernel's processes are gone after it, and the directory is,
+//! unless this process is killed.
 
 use crate::clock::Schedule;
 use crate::console::Console;
@@ -12,6 +13,7 @@ use crate::disks::Disks;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, tool_path};
 use crate::machine::{Limits, Machine, Sockets};
+use crate::wire;
 use assay_spec::{Bytes, Nanos};
 use rustix::fs::{statfs, statvfs};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -24,7 +26,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a guest finds its job in, and where it leaves what came of it.
@@ -79,11 +81,17 @@ impl Directory {
         // A socket's path has room for a hundred letters.
         let base = Some(std::env::temp_dir()).filter(|d| d.as_os_str().len() < 60);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = base.join(format!("assay-linux-{}-{number}", std::process::id()));
-        match fs::create_dir(&path) {
-            Ok(()) => Ok(Directory(path)),
-            Err(e) => Err(Error::system(&format!("the directory {}", path.display()), e)),
+        loop {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = base.join(format!("assay-linux-{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Directory(path)),
+                // Left by a process of the same number that was killed.
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => {
+                    return Err(Error::system(&format!("the directory {}", path.display()), e));
+                }
+            }
         }
     }
 
@@ -155,7 +163,7 @@ pub fn boot<'w>(
     console: Option<Console>,
 ) -> Result<(Outcome, Machine<'w>)> {
     let _core = Core::take();
-    check_room(boot.memory)?;
+    let _room = Room::take(boot.memory)?;
     let directory = Directory::new()?;
     disks.set_watched(Nanos::ZERO, !boot.watches_itself);
     let begun = Instant::now();
@@ -179,29 +187,74 @@ pub fn boot<'w>(
     let process = pidfd_open(pid, PidfdFlags::empty());
     let process = process.map_err(|e| Error::system("the kernel's process", e.into()))?;
     let served = machine.serve(process.as_fd());
+    // What it broke off by ending is its end.
+    let broke_off = |e: &Error| ["linux-system", "linux-protocol"].contains(&e.id);
+    let has_ended = served.as_ref().is_err_and(broke_off) && wire::has_ended(process.as_fd());
     drop(processes);
     let last_words = || last_words(&path.join("console"));
-    served.map_err(|e| Error { message: format!("{}{}", e.message, last_words()), ..e })?;
-    let result = fs::read_to_string(path.join(RESULT)).map_err(|_| {
+    let ended = || {
         let message = format!("the guest ended before its job was done{}", last_words());
         Error::new("linux-ended", message, "`assay linux status` says whether the kernel can run")
+    };
+    served.map_err(|e| match has_ended {
+        true => ended(),
+        false => Error { message: format!("{}{}", e.message, last_words()), ..e },
     })?;
+    let result = fs::read_to_string(path.join(RESULT)).map_err(|_| ended())?;
     let (virtual_time, wall) = (machine.now(), begun.elapsed());
     Ok((Outcome { directory, result, virtual_time, wall }, machine))
 }
 
-/// Whether the guest's memory has room where the kernel keeps it. It is mapped there by both sides,
-/// and a mapping that finds no room ends whoever touches it, without a word.
-fn check_room(memory: Bytes) -> Result<()> {
+/// Room for a guest's memory where the kernel keeps it. It is mapped there by both sides, and a
+/// mapping that finds no room ends whoever touches it, without a word.
+struct Room(u64);
+
+/// What living guests may fill, and what was free before the first of them.
+static ROOM: Mutex<[u64; 2]> = Mutex::new([0, 0]);
+static LEFT: Condvar = Condvar::new();
+
+impl Room {
+    /// Waits until other guests leave enough of it.
+    ///
+    /// # Errors
+    /// If it would not be enough without them.
+    fn take(memory: Bytes) -> Result<Room> {
+        let mut room = ROOM.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if room[0] == 0 {
+                room[1] = free_room(memory)?;
+            }
+            if memory.0 <= room[1].saturating_sub(room[0]) {
+                room[0] += memory.0;
+                return Ok(Room(memory.0));
+            }
+            room = LEFT.wait(room).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        ROOM.lock().unwrap_or_else(PoisonError::into_inner)[0] -= self.0;
+        LEFT.notify_all();
+    }
+}
+
+/// What is free where the kernel keeps a guest's memory; as much as `memory` at least.
+fn free_room(memory: Bytes) -> Result<u64> {
     /// `f_type` of a tmpfs.
     const TMPFS: u32 = 0x0102_1994;
     // As the kernel chooses, to which no `TMPDIR` is passed on.
     let is_tmpfs = |place: &&str| statfs(*place).is_ok_and(|s| s.f_type as u32 == TMPFS);
     let place = Some("/dev/shm").filter(is_tmpfs).unwrap_or("/tmp");
     let space = statvfs(place).map_err(|e| Error::system(place, e.into()))?;
-    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    // A tmpfs without a limit has no blocks at all.
+    let free = match space.f_blocks {
+        0 => u64::MAX,
+        _ => space.f_bavail.saturating_mul(space.f_frsize),
+    };
     if memory.0 <= free {
-        return Ok(());
+        return Ok(free);
     }
     let free = Bytes(free);
     let message = format!("the guest's memory of {memory} lies in {place}, which has {free} left");

@@ -181,7 +181,9 @@ impl<'w> Disks<'w> {
             let process = request.process;
             let flying = InFlight { pending, process, op, range, submit: now };
             let tag = self.operations.insert(flying);
-            assert!(tag < TAGS_PER_PROCESS, "no queues are so deep");
+            if tag >= TAGS_PER_PROCESS {
+                return Err(Malformed("more requests than any queue is deep".into()));
+            }
             let model = self.disks[disk].model;
             self.waiting[model].push_back(tag);
             self.feed(model, now);

@@ -120,6 +120,11 @@ impl Error {
         )
     }
 
+    /// Somebody wants it to end.
+    pub(crate) fn stopped() -> Error {
+        Error::new("linux-stopped", "stopped", "run it again")
+    }
+
     /// The guest lives longer than it may.
     pub(crate) fn too_long(limit: Nanos) -> Error {
         Error::new(

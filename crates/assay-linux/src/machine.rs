@@ -18,7 +18,7 @@ use crate::vhost::message::{Ask, HEADER, Malformed, call};
 use crate::vhost::session::Session;
 use crate::wire::{self, Received};
 use assay_spec::{Bytes, Nanos};
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
@@ -73,6 +73,9 @@ pub struct Machine<'w> {
     is_waiting: bool,
     sequence: u32,
     limits: Limits,
+    /// Shows the kernel's end. Its sockets do not always: a process that it had begun to start may
+    /// still hold them.
+    process: Option<OwnedFd>,
     ended: Vec<Ended>,
     has_connected: bool,
 }
@@ -120,6 +123,7 @@ impl<'w> Machine<'w> {
             is_waiting: false,
             sequence: 0,
             limits,
+            process: None,
             ended: Vec::new(),
             has_connected: false,
         })
@@ -140,6 +144,8 @@ impl<'w> Machine<'w> {
     /// # Errors
     /// If the kernel cannot go on, breaks the rules, or uses up what it may.
     pub fn serve(&mut self, process: BorrowedFd<'_>) -> Result<()> {
+        let kept = process.try_clone_to_owned();
+        self.process = Some(kept.map_err(|e| Error::system("the kernel's process", e))?);
         loop {
             match self.wait(process)? {
                 Ready::Connect => {
@@ -163,6 +169,8 @@ impl<'w> Machine<'w> {
     /// Waits until something is ready.
     fn wait(&self, process: BorrowedFd<'_>) -> Result<Ready> {
         let mut ready = Vec::with_capacity(self.links.len() + 2);
+        // What the kernel said comes before its end.
+        ready.push((Ready::Gone, process));
         for (disk, link) in self.links.iter().enumerate() {
             ready.push(match &link.stream {
                 Some(stream) => (Ready::Disk(disk), stream.as_fd()),
@@ -170,13 +178,9 @@ impl<'w> Machine<'w> {
             });
         }
         match &self.control {
-            // Its clock hangs up when a kernel ends.
             Some(control) => ready.push((Ready::Control, control.as_fd())),
-            // What it said comes before its end, which stands first.
-            None => ready.insert(0, (Ready::Gone, process)),
-        }
-        if !self.has_connected {
-            ready.push((Ready::Connect, self.listener.as_fd()));
+            None if self.has_connected => {}
+            None => ready.push((Ready::Connect, self.listener.as_fd())),
         }
         wire::poll(&ready, &self.limits)
     }
@@ -223,10 +227,11 @@ impl<'w> Machine<'w> {
         while !console.hand_over(now, disk, memory, &mut self.disks)? && console.listens() {
             let Some(source) = console.source() else { break };
             // A person may take for ever.
-            let Some(control) = &self.control else { break };
+            let (Some(control), Some(process)) = (&self.control, &self.process) else { break };
             let silence = if console.is_prompting() { Duration::MAX } else { Duration::ZERO };
             // A kernel that waits says nothing: if it does, it has ended.
-            if !wire::is_ready(control.as_fd(), source, &Limits { silence, ..self.limits })? {
+            let limits = Limits { silence, ..self.limits };
+            if !wire::is_ready([process.as_fd(), control.as_fd()], source, &limits)? {
                 break;
             }
             console.take_up();
@@ -297,10 +302,15 @@ impl<'w> Machine<'w> {
             let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
             let backend = self.links[disk].backend.as_ref();
             let backend = backend.ok_or_else(|| broken("a drive that cannot ask back"))?;
-            if wire::poll(&[(false, control.as_fd()), (true, backend.as_fd())], &limits)? {
-                return Ok(());
+            let process = self.process.as_ref().ok_or_else(|| broken("no kernel"))?;
+            let (gone, asks, answers) = (Ready::Gone, Ready::Control, Ready::Disk(disk));
+            let ready =
+                [(gone, process.as_fd()), (asks, control.as_fd()), (answers, backend.as_fd())];
+            match wire::poll(&ready, &limits)? {
+                Ready::Gone => return Err(broken("the kernel is gone")),
+                Ready::Control => self.control_message()?,
+                _ => return Ok(()),
             }
-            self.control_message()?;
         }
     }
 

@@ -24,9 +24,11 @@ pub(crate) fn accept(listener: &UnixListener) -> Result<UnixStream> {
     Ok(stream)
 }
 
-/// Whoever has begun a message must end it soon.
+/// Whoever has begun a message must end it soon, and take the answer.
 pub(crate) fn set_patience(stream: &UnixStream) -> Result<()> {
-    stream.set_read_timeout(Some(PATIENCE)).map_err(|e| Error::system("a connection", e))
+    let set = stream.set_read_timeout(Some(PATIENCE));
+    let set = set.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+    set.map_err(|e| Error::system("a connection", e))
 }
 
 /// Waits until one of several is ready, and says which; the last of those that are.
@@ -38,7 +40,7 @@ pub(crate) fn poll<T: Copy>(fds: &[(T, BorrowedFd<'_>)], limits: &Limits) -> Res
     let mut silent = Duration::ZERO;
     loop {
         if (limits.stop)() {
-            return Err(Error::new("linux-stopped", "stopped", "run it again"));
+            return Err(Error::stopped());
         }
         let stretch = Timespec::try_from(STRETCH).expect("half a second");
         match event::poll(&mut polled, Some(&stretch)) {
@@ -57,14 +59,25 @@ pub(crate) fn poll<T: Copy>(fds: &[(T, BorrowedFd<'_>)], limits: &Limits) -> Res
 }
 
 /// Whether `fd` is ready, now or before `limits` say that it has been silent for too long; false if
-/// `other` is ready first.
-pub(crate) fn is_ready(other: BorrowedFd<'_>, fd: BorrowedFd<'_>, limits: &Limits) -> Result<bool> {
+/// one of `others` is ready first.
+pub(crate) fn is_ready(
+    others: [BorrowedFd<'_>; 2],
+    fd: BorrowedFd<'_>,
+    limits: &Limits,
+) -> Result<bool> {
     if limits.silence == Duration::ZERO {
         let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
         let ready = event::poll(&mut polled, Some(&Timespec::default()));
         return Ok(ready.is_ok_and(|count| count > 0));
     }
-    poll(&[(false, other), (true, fd)], limits)
+    poll(&[(false, others[0]), (false, others[1]), (true, fd)], limits)
+}
+
+/// Whether a process is about to end: within a tenth of a second.
+pub(crate) fn has_ended(process: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(process, PollFlags::IN)];
+    let soon = Timespec::try_from(Duration::from_millis(100)).expect("a tenth of a second");
+    event::poll(&mut polled, Some(&soon)).is_ok_and(|count| count > 0)
 }
 
 /// Sends bytes with two descriptors.

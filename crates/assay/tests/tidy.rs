@@ -36,6 +36,7 @@ const ALLOWED: &[&str] = &[
     "tempfile",
     "thiserror",
     "toml",
+    "vm-memory",
 ];
 
 /// Endings of text files.

@@ -35,10 +35,10 @@ impl Machine<'_> {
             Kind::Start => return self.welcome(message),
             Kind::Get => time = self.time()?.0,
             Kind::GetDate => time = DATE,
-            Kind::Update => self.now = self.now.max(Nanos(message.time)),
+            Kind::Update => self.set_now(Nanos(message.time))?,
             Kind::Request => self.request = Some(Nanos(message.time)),
             Kind::Wait => {
-                self.now = self.time()?;
+                self.time()?;
                 self.is_waiting = true;
                 if self.is_shared {
                     return Ok(());
@@ -46,7 +46,8 @@ impl Machine<'_> {
             }
             Kind::Broadcast => {
                 let (signal, at) = Signal::parse(message.time);
-                self.now = self.time()?.max(at);
+                self.time()?;
+                self.set_now(at)?;
                 if signal != Signal::Time {
                     self.disks.set_watched(self.now, signal == Signal::Watch);
                 }
@@ -76,6 +77,9 @@ impl Machine<'_> {
         self.sequence = self.sequence.wrapping_add(1);
         self.tell(Message { kind, sequence: self.sequence, time: time.0 })?;
         loop {
+            if (self.limits.stop)() {
+                return Err(Error::stopped());
+            }
             let message = self.read_control()?.ok_or_else(|| broken("the clock is gone"))?;
             if message.kind == Kind::Ack {
                 return Ok(());
@@ -90,7 +94,7 @@ impl Machine<'_> {
         self.is_shared = self.is_shared || self.page.is_used();
         if self.is_shared && !self.is_waiting {
             // A peer that turns its clock back must not turn the drives' back.
-            self.now = self.now.max(self.page.now());
+            self.set_now(self.page.now())?;
         }
         Ok(self.now)
     }

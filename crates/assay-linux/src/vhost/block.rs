@@ -84,7 +84,8 @@ impl BlockRequest {
         let last = pieces.last_mut().filter(|p| p.is_writable && p.length > 0);
         let last = last.ok_or_else(|| Malformed("a request without a place for its end".into()))?;
         last.length -= 1;
-        let status = last.guest + u64::from(last.length);
+        let status = last.guest.checked_add(u64::from(last.length));
+        let status = status.ok_or_else(|| Malformed("a place beyond the end of memory".into()))?;
         pieces.retain(|p| p.length > 0);
         let kind = word(&header, 0).expect("16 bytes");
         // `uapi/linux/ioprio.h`: three bits of level, ten of hint, three of class.

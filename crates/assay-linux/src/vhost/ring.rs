@@ -111,11 +111,12 @@ fn chain(memory: &Memory, table: (u64, usize), head: u16) -> Result<Vec<Piece>, 
         let flags = u16::from_le_bytes([bytes[12], bytes[13]]);
         let next = u16::from_le_bytes([bytes[14], bytes[15]]);
         if flags & INDIRECT != 0 {
-            let count = size as usize / DESCRIPTOR;
-            if is_indirect || !pieces.is_empty() || !(1..=CHAIN_MAX).contains(&count) {
+            let length = size as usize / DESCRIPTOR;
+            if is_indirect || !pieces.is_empty() || !(1..=CHAIN_MAX).contains(&length) {
                 return Err(Malformed(format!("a table of {size} bytes in a chain")));
             }
-            (table, index, is_indirect) = ((guest, count), 0, true);
+            (table, index, is_indirect) = ((guest, length), 0, true);
+            count = 0;
             continue;
         }
         total += u64::from(size);

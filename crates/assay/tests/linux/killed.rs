@@ -62,7 +62,7 @@ fn a_killed_kernel_is_an_error_and_leaves_nothing() {
         kill(processes(&directory).into_iter().min().unwrap());
         let (output, talk) = wait(child);
         assert_eq!(output.status.code(), Some(3), "after {pause} ms: {talk}");
-        assert!(talk.contains("error[linux-") && talk.contains("hint: "), "{talk}");
+        assert!(talk.contains("error[linux-ended]") && talk.contains("hint: "), "{talk}");
         eventually("its processes end", || processes(&directory).is_empty());
         let left = std::fs::read_dir(&directory).unwrap().filter_map(|e| e.ok());
         let left: Vec<_> = left.map(|e| e.file_name()).filter(|n| n != "out").collect();
