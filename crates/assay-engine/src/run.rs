@@ -195,6 +195,10 @@ impl Run {
         while_it_lasts(&modelled, &Budget::new(half.or(whole), self.begun))?;
         let mut budget = Budget::new(whole, self.begun);
         for (place, index) in wall.iter().enumerate() {
+            // What lies between phases, such as making files, may have taken more than there was.
+            if place > 0 && budget.is_over() {
+                break;
+            }
             let left = wall[place..].iter().map(|i| self.phases_of(*i)).sum();
             one(*index, budget.limit(left))?;
             budget.spend(self.phases_of(*index));

@@ -82,8 +82,8 @@ pub struct Running {
     /// Create a file target that does not exist, this large
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub size: Option<String>,
-    /// Time for all of it, e.g. `10m`: phases on real targets are cut to fit, and what of the
-    /// modelled ones does not begin in time is left
+    /// Time for all of it, e.g. `10m`: phases on real targets are cut to fit, and what does not
+    /// begin in time is left
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Threads for modelled drives [default: all processors]
