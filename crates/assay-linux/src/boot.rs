@@ -189,7 +189,9 @@ pub fn boot<'w>(
     let served = machine.serve(process.as_fd());
     // What it broke off by ending is its end.
     let broke_off = |e: &Error| ["linux-system", "linux-protocol"].contains(&e.id);
-    let has_ended = served.as_ref().is_err_and(broke_off) && wire::has_ended(process.as_fd());
+    let soon = Duration::from_millis(100);
+    let has_ended =
+        served.as_ref().is_err_and(broke_off) && wire::is_ready_within(soon, process.as_fd());
     drop(processes);
     let last_words = || last_words(&path.join("console"));
     let ended = || {

@@ -66,18 +66,16 @@ pub(crate) fn is_ready(
     limits: &Limits,
 ) -> Result<bool> {
     if limits.silence == Duration::ZERO {
-        let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-        let ready = event::poll(&mut polled, Some(&Timespec::default()));
-        return Ok(ready.is_ok_and(|count| count > 0));
+        return Ok(is_ready_within(Duration::ZERO, fd));
     }
     poll(&[(false, others[0]), (false, others[1]), (true, fd)], limits)
 }
 
-/// Whether a process is about to end: within a tenth of a second.
-pub(crate) fn has_ended(process: BorrowedFd<'_>) -> bool {
-    let mut polled = [PollFd::from_borrowed_fd(process, PollFlags::IN)];
-    let soon = Timespec::try_from(Duration::from_millis(100)).expect("a tenth of a second");
-    event::poll(&mut polled, Some(&soon)).is_ok_and(|count| count > 0)
+/// Whether `fd` is ready, now or in so short a time.
+pub(crate) fn is_ready_within(time: Duration, fd: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    let time = Timespec::try_from(time).expect("a short time");
+    event::poll(&mut polled, Some(&time)).is_ok_and(|count| count > 0)
 }
 
 /// Sends bytes with two descriptors.

@@ -106,6 +106,18 @@ fn all_new_requests_are_taken_in_order_around_the_end_of_the_ring() {
 }
 
 #[test]
+fn a_place_beyond_the_end_of_all_addresses_is_an_error() {
+    let memory = tempfile::tempfile().unwrap();
+    memory.set_len(MEMORY).unwrap();
+    let mut session = session(&memory);
+    describe(&memory, 0, 0x4000, 16, 1, 1);
+    describe(&memory, 1, u64::MAX - 2, 4096, 2, 0);
+    put(&memory, 0x1002, &1_u16.to_le_bytes());
+    session.look().unwrap();
+    assert!(session.take().is_err());
+}
+
+#[test]
 fn memory_that_its_file_does_not_have_is_refused() {
     let memory = tempfile::tempfile().unwrap();
     memory.set_len(MEMORY).unwrap();
