@@ -5,7 +5,8 @@
 //! Every number of a bundled drive that is derived or assumed is made a fifth smaller and a fifth
 //! larger; where that cannot be, half and twice as large. The cells that the ledgers name are run
 //! again on that drive. Printed is which verdicts change and which published numbers move.
-//! `--sourced` varies what sources give, too; `--drive NAME` takes one drive; `--threads N`.
+//! `--sourced` varies what sources give, too, `--assumed` only what is assumed; `--drive NAME` takes
+//! one drive; `--scale F` runs the experiments that have a scale in this one; `--threads N`.
 
 mod measure;
 mod table;
@@ -25,18 +26,28 @@ struct Options {
     study: String,
     drives: Vec<String>,
     sourced: bool,
+    assumed: bool,
+    scale: Option<String>,
     threads: usize,
 }
 
 fn options() -> Result<Options> {
-    let mut found =
-        Options { study: String::new(), drives: Vec::new(), sourced: false, threads: 0 };
+    let mut found = Options {
+        study: String::new(),
+        drives: Vec::new(),
+        sourced: false,
+        assumed: false,
+        scale: None,
+        threads: 0,
+    };
     found.threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} wants a value"));
         match word.as_str() {
             "--sourced" => found.sourced = true,
+            "--assumed" => found.assumed = true,
+            "--scale" => found.scale = Some(value()?),
             "--drive" => found.drives.push(value()?),
             "--threads" => found.threads = value()?.parse().map_err(|_| "not a number")?,
             name if found.study.is_empty() && !name.starts_with('-') => found.study = word,
@@ -47,6 +58,10 @@ fn options() -> Result<Options> {
 }
 
 fn main() -> std::process::ExitCode {
+    // Guests have the program that booted them do their job.
+    if std::env::args().skip(1).take(2).eq(["linux", "init"]) {
+        assay_linux::guest::main(assay_engine::guest::work);
+    }
     match run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(e) => {
@@ -62,9 +77,10 @@ fn run() -> Result<()> {
     let found = STUDIES.iter().find(|s| s.name == options.study);
     let study = found.ok_or_else(|| format!("one of the studies: {}", names.join(", ")))?;
     eprintln!("{}: as it is", study.name);
-    let base = Baseline::measure(study, options.threads)?;
+    let base = Baseline::measure(study, options.scale.as_deref(), options.threads)?;
     let (mut lone, mut idle) = ([Vec::new(), Vec::new()], Vec::new());
-    out(&table::head(study.name, &base.verdicts))?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    out(&table::head(study.name, &words.join(" "), &base.verdicts))?;
     for drive in base.drives() {
         if !options.drives.is_empty() && !options.drives.contains(&drive.spec.name) {
             continue;
@@ -73,7 +89,11 @@ fn run() -> Result<()> {
             .spec
             .facts
             .iter()
-            .filter(|f| options.sourced || !matches!(f.origin, Origin::Source(_)))
+            .filter(|f| match f.origin {
+                Origin::Source(_) => options.sourced,
+                Origin::Derived(_) => !options.assumed,
+                Origin::Assumed(_) => true,
+            })
             .map(|f| row(&base, &drive, f))
             .collect();
         out(&table::drive(&drive.spec, &rows))?;

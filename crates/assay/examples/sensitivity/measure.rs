@@ -6,13 +6,14 @@ use assay_analysis::load;
 use assay_analysis::metric;
 use assay_engine::plan::{PlanError, open_target, reopen_target};
 use assay_engine::run::{Asked, Observer, Run};
-use assay_spec::catalog::{LEDGERS, Study, find};
+use assay_spec::catalog::{Bundled, LEDGERS, PRICES, Study, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
-use assay_spec::experiment::Experiment;
+use assay_spec::experiment::{Experiment, Scale};
 use assay_spec::record::{
-    CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, TargetRecord,
+    CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PriceListRecord,
+    PricesRecord, TargetRecord,
 };
 use std::collections::BTreeSet;
 
@@ -24,6 +25,7 @@ pub struct Baseline {
     study: &'static Study,
     ledgers: Vec<Ledger>,
     named: BTreeSet<(String, String)>,
+    experiments: Vec<(Experiment, ExperimentRecord)>,
     targets: Vec<TargetRecord>,
     threads: usize,
     /// The run.
@@ -61,7 +63,11 @@ fn say(e: impl std::fmt::Display) -> String {
 
 impl Baseline {
     /// Runs what the ledgers of the study name.
-    pub fn measure(study: &'static Study, threads: usize) -> Result<Baseline> {
+    pub fn measure(study: &'static Study, scale: Option<&str>, threads: usize) -> Result<Baseline> {
+        let scale: Option<Scale> =
+            scale.map(|s| s.parse().map_err(|()| format!("{s} is no scale"))).transpose()?;
+        let experiments = study.experiments.iter().map(|b| decoded(b, scale));
+        let experiments = experiments.collect::<Result<_>>()?;
         let ledgers: Vec<Ledger> = study
             .ledgers
             .iter()
@@ -74,6 +80,7 @@ impl Baseline {
             study,
             ledgers,
             named,
+            experiments,
             targets: Vec::new(),
             threads,
             run: load::Run::new(empty(), Vec::new()),
@@ -121,6 +128,13 @@ impl Baseline {
         Ok(Variant { verdicts: self.judged(&run), cells })
     }
 
+    /// The list of the study's document.
+    fn prices(&self) -> Option<PricesRecord> {
+        let list = find(PRICES, self.study.name)?;
+        let list = PriceListRecord { file: list.file.to_owned(), text: list.text.to_owned() };
+        Some(PricesRecord { list: Some(list), given: Vec::new() })
+    }
+
     fn judged(&self, run: &load::Run) -> Vec<LedgerVerdicts> {
         self.ledgers.iter().map(|l| ledger::judge(l, Some(run), &|_, _| true)).collect()
     }
@@ -131,11 +145,9 @@ impl Baseline {
         targets: Vec<TargetRecord>,
         wanted: &dyn Fn(&CellPlan) -> bool,
     ) -> Result<load::Run> {
-        let experiments: Vec<(Experiment, ExperimentRecord)> =
-            self.study.experiments.iter().map(decoded).collect::<Result<_>>()?;
         let intent = IntentRecord::default();
         let opened = if targets.is_empty() {
-            let all = experiments.iter().flat_map(|(e, _)| &e.targets);
+            let all = self.experiments.iter().flat_map(|(e, _)| &e.targets);
             let mut seen = BTreeSet::new();
             let once = all.filter(|t| seen.insert((*t).clone()));
             once.map(|t| open_target(t, &intent, true).map_err(said)).collect::<Result<_>>()?
@@ -151,9 +163,9 @@ impl Baseline {
             started: String::new(),
             intent,
             everywhere: Vec::new(),
-            prices: None,
+            prices: self.prices(),
         };
-        let mut run = Run::new(asked, experiments, opened, HostRecord::default());
+        let mut run = Run::new(asked, self.experiments.clone(), opened, HostRecord::default());
         run.threads = self.threads;
         run.record
             .plan
@@ -172,9 +184,10 @@ fn said(e: PlanError) -> String {
     }
 }
 
-fn decoded(b: &assay_spec::catalog::Bundled) -> Result<(Experiment, ExperimentRecord)> {
-    let (file, text) = (b.file.to_owned(), b.text.to_owned());
-    let experiment = Experiment::parse(Source { file: b.file, text: b.text }).map_err(say)?;
+fn decoded(b: &Bundled, scale: Option<Scale>) -> Result<(Experiment, ExperimentRecord)> {
+    let rescaled = scale.and_then(|scale| Experiment::rescaled(b.text, scale));
+    let (file, text) = (b.file.to_owned(), rescaled.unwrap_or_else(|| b.text.to_owned()));
+    let experiment = Experiment::parse(Source { file: b.file, text: &text }).map_err(say)?;
     let name = experiment.name.clone();
     Ok((experiment, ExperimentRecord { name, file, text }))
 }

@@ -109,12 +109,12 @@ pub fn nothing(row: &Row) -> bool {
 }
 
 /// The beginning of the page.
-pub fn head(study: &str, verdicts: &[LedgerVerdicts]) -> String {
+pub fn head(study: &str, command: &str, verdicts: &[LedgerVerdicts]) -> String {
     let summaries: Vec<String> =
         verdicts.iter().map(|l| format!("{}: {}", l.study, l.summary())).collect();
     format!(
         "# How much the ledger of {study} depends on each value of its drives\n\n\
-         Made by\n\n    cargo run --release -p assay --example sensitivity -- {study}\n\n\
+         Made by\n\n    cargo run --release -p assay --example sensitivity -- {command}\n\n\
          Every number of a drive that no source gives is made a fifth smaller and a fifth larger; \
          where such a drive cannot be, half and twice as large. The cells that the claims name are \
          run again with it. A number or a cell's mean latency has moved if it is more than {} % \
