@@ -3,6 +3,8 @@
 use super::*;
 use crate::load::sample;
 use assay_spec::catalog::STUDIES;
+use assay_spec::trace::TraceRow;
+use assay_spec::{Bytes, Nanos, Op};
 
 #[test]
 fn every_figure_names_workloads_of_its_study() {
@@ -87,4 +89,55 @@ fn any_target_with_the_cells_is_drawn() {
         html.contains("half is left out of what needs reads/rnd-rd-4k: not measured"),
         "{html}"
     );
+}
+
+/// Two requests of a checkout within the first 30 seconds, and one behind them.
+fn asked(ms: [u64; 3]) -> Vec<TraceRow> {
+    let row = |(i, ms): (usize, u64)| TraceRow {
+        submit: Nanos(0),
+        complete: Nanos::from_millis(ms),
+        queue: Nanos(0),
+        insert: Nanos(0),
+        dispatch: Nanos(0),
+        offset: Bytes(4096 * i as u64),
+        length: Bytes(4096),
+        op: if i == 0 { Op::Read } else { Op::Write },
+        job: 0,
+        error: 0,
+    };
+    ms.into_iter().enumerate().map(row).collect()
+}
+
+#[test]
+fn what_drives_were_asked_is_drawn_from_their_logs() {
+    let cell = |target: &str| {
+        let mut cell = sample::cell(&[&[100, 200, 300]]);
+        cell.experiment = "file-operations".into();
+        cell.workload = "git-checkout".into();
+        cell.target = target.into();
+        cell.id = format!("file-operations/git-checkout@{target}");
+        cell
+    };
+    let mut run = sample::run(vec![cell("raptor"), cell("ssd"), cell("unlogged")]);
+    run.record.study = "oslo09".into();
+    run.logs.insert("file-operations/git-checkout@raptor".into(), asked([8, 20_000, 40_000]));
+    run.logs.insert("file-operations/git-checkout@ssd".into(), asked([2, 1000, 29_000]));
+    let html = section(&run, &[], &[]).expect("a section");
+    let figure = |number: &str| {
+        let all = html.split("<h3 ");
+        all.into_iter().find(|part| part.contains(&format!(">{number}: "))).expect("is there")
+    };
+    let taken = figure("Figure 4.9");
+    for row in [
+        "raptor, read: median 8.00 ms",
+        "ssd, read: median 2.00 ms",
+        "raptor, write: median 30.0 s",
+    ] {
+        assert!(taken.contains(row), "{row}: {taken}");
+    }
+    let asked = figure("Figure 4.10");
+    assert!(asked.contains("2 requests, each where it begins"), "what came later is left out");
+    assert!(asked.contains("3 requests, each where it begins"), "{asked}");
+    assert!(asked.contains("raptor ends at 16, ssd ends at 24"), "{asked}");
+    assert!(!taken.contains("unlogged") && !asked.contains("unlogged"));
 }
