@@ -9,6 +9,7 @@
 //! ```
 
 mod controller;
+mod endurance;
 mod ftl;
 mod hdd;
 mod nand;
@@ -17,6 +18,7 @@ mod ssd;
 mod volume;
 
 pub use controller::ControllerSpec;
+pub use endurance::EnduranceSpec;
 pub use ftl::{
     Allocation, BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Frontiers, FtlSpec,
     HybridSpec, LogOpens, Pace, PageMapSpec, UnitReads, VictimSpec, WearSpec,

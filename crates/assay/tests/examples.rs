@@ -25,6 +25,7 @@ const EXAMPLES: &[&str] = &[
     "controllers",
     "custom-drive",
     "elevator",
+    "end-of-life",
     "endings",
     "expectations",
     "factors",

@@ -13,7 +13,8 @@ name = "told"
 question = "What do they tell?"
 log = false
 targets = [
-    "sim:tiny-page.toml", "sim:tiny-hybrid.toml", "sim:ssd-m", "sim:wd1600js", "sim:gp3-100",
+    "sim:tiny-page.toml", "sim:tiny-hybrid.toml", "sim:mortal.toml",
+    "sim:ssd-m", "sim:wd1600js", "sim:gp3-100",
     "raid5(sim:ssd-m*3, failed=1, rebuild=50MB/s, controller=perc-6i)",
     "raid1(raid0(sim:ssd-m@areca-1680*2), sim:wd1600js)",
 ]
@@ -35,6 +36,8 @@ fn every_number_that_a_drive_tells_may_be_expected() {
         let text = std::fs::read_to_string(root.join(format!("fuzz/tiny/{name}.toml"))).unwrap();
         std::fs::write(dir.path().join(format!("tiny-{name}.toml")), text).unwrap();
     }
+    let mortal = root.join("examples/devices/mortal-ssd.toml");
+    std::fs::copy(mortal, dir.path().join("mortal.toml")).unwrap();
     std::fs::write(dir.path().join("told.toml"), EXPERIMENT).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command.current_dir(dir.path()).args(["run", "told.toml", "--quiet", "--out", "out"]);

@@ -49,6 +49,8 @@ pub(crate) trait Ftl: Send {
     fn check(&self);
     /// How often each block has been erased.
     fn erases(&self) -> &[u32];
+    /// Whether so many blocks have gone bad that no more writes can be taken.
+    fn is_worn_out(&self) -> bool;
     /// Erased blocks that nothing is written to yet.
     fn free_blocks(&self) -> u64;
     /// Numbers it tells of itself beside.

@@ -1,6 +1,7 @@
-//! Which free block is used next, and whether a cold one must be freed.
+//! Which free block is used next, whether a cold one must be freed, and when a block has had it.
 
-use assay_spec::device::WearSpec;
+use assay_spec::device::{EnduranceSpec, WearSpec};
+use assay_spec::seed::mix;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -42,6 +43,63 @@ impl FreeBlocks {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.heap.iter().map(|Reverse((_, block))| *block)
+    }
+}
+
+/// How many erases blocks take, and which have gone bad.
+#[derive(Clone, Debug)]
+pub(crate) struct Endurance {
+    spec: EnduranceSpec,
+    /// By plane, or group of planes: the blocks that are not used any more.
+    bad: Vec<Vec<u32>>,
+    /// One more would have gone bad than may.
+    pub(crate) is_over: bool,
+}
+
+impl Endurance {
+    pub(crate) fn new(spec: EnduranceSpec, planes: usize) -> Endurance {
+        Endurance { spec, bad: vec![Vec::new(); planes], is_over: false }
+    }
+
+    /// Whether `block` has been erased as often as it can be. Blocks differ as the sum of twelve
+    /// uniform numbers does, which is normal but for its ends.
+    pub(crate) fn is_worn(&self, block: u32, erases: u32) -> bool {
+        let uniform = |i: u64| mix(u64::from(block) * 12 + i) as f64 / u64::MAX as f64;
+        let deviations = (0..12).map(uniform).sum::<f64>() - 6.0;
+        let share = 1.0 + deviations * f64::from(self.spec.spread) / 100.0;
+        f64::from(erases) >= (f64::from(self.spec.cycles) * share).max(1.0)
+    }
+
+    /// `block` of `plane` is worn: true if it is not to be used any more. What the drive has begun
+    /// still finds room in the block that would have been one too many.
+    pub(crate) fn retire(&mut self, plane: usize, block: u32) -> bool {
+        let has_spare = self.bad[plane].len() < self.spec.spare_blocks as usize;
+        match has_spare {
+            true => self.bad[plane].push(block),
+            false => self.is_over = true,
+        }
+        has_spare
+    }
+
+    /// The bad blocks of `plane`.
+    pub(crate) fn bad(&self, plane: usize) -> &[u32] {
+        &self.bad[plane]
+    }
+
+    /// What it tells, as drives do: spare blocks that are left in the plane that has fewest, and
+    /// erases, each in per cent of what there was or may be.
+    pub(crate) fn counters(&self, erases: &[u32]) -> Vec<(String, f64)> {
+        let bad: usize = self.bad.iter().map(Vec::len).sum();
+        let most = self.bad.iter().map(Vec::len).max().unwrap_or_default();
+        let spare = f64::from(self.spec.spare_blocks.max(1));
+        let mean = erases.iter().map(|n| f64::from(*n)).sum::<f64>() / erases.len() as f64;
+        let told = [
+            ("bad_blocks", bad as f64),
+            ("available_spare", 100.0 * (spare - most as f64) / spare),
+            ("percentage_used", 100.0 * mean / f64::from(self.spec.cycles)),
+            ("read_only", f64::from(u8::from(self.is_over))),
+        ];
+        told.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 }
 

@@ -6,7 +6,7 @@ use super::{FIRMWARE, LINK, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::nand::{Cause, IN_CELLS, Notice, page_of};
-use assay_spec::{Bytes, Completion, Op, Request};
+use assay_spec::{Bytes, Op, Request};
 use std::ops::Range;
 
 /// A request in the drive.
@@ -193,6 +193,10 @@ impl<F: Ftl> Ssd<F> {
                 }
                 self.writes.pop_front();
                 self.complete(number);
+                continue;
+            }
+            let begins = next == flight.pages.start;
+            if begins && self.refuses(number) {
                 continue;
             }
             for page in next..end {
@@ -382,15 +386,6 @@ impl<F: Ftl> Ssd<F> {
         flight.left -= 1;
         if flight.left == 0 {
             self.complete(number);
-        }
-    }
-
-    pub(super) fn complete(&mut self, number: u32) {
-        let tag = self.requests[number as usize].request.tag;
-        self.free.push(number);
-        self.done.push(Completion { tag, at: self.nand.events.now(), error: 0 });
-        if let Some(after) = self.idle_after.filter(|_| self.in_flight() == 0) {
-            self.leave_alone(after);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! earlier ones are in the cells. When nothing has been asked for a while, the translation layer
 //! may work in the background until something is.
 
+mod answer;
 mod buffer;
 mod drain;
 mod flow;
@@ -114,10 +115,12 @@ pub(crate) fn build(
     match spec.ftl {
         FtlSpec::Page(map) => {
             let ftl = PageMap::new(&spec.nand, map, logical, 0, filled);
+            let ftl = ftl.wearing_out(spec.endurance);
             Box::new(Ssd::new(ftl, spec, link, capacity))
         }
         FtlSpec::Hybrid(hybrid) => {
             let ftl = Hybrid::new(&spec.nand, hybrid, logical, filled);
+            let ftl = ftl.wearing_out(spec.endurance);
             Box::new(Ssd::new(ftl, spec, link, capacity))
         }
     }

@@ -153,6 +153,16 @@ fn dram(d: &mut Draw<'_>, nand: &NandSpec) -> BufferSpec {
     }
 }
 
+/// Blocks that soon go bad, as long as there are `most` left of a plane.
+fn endurance(d: &mut Draw<'_>, most: u32) -> Option<EnduranceSpec> {
+    let spec = EnduranceSpec {
+        cycles: 1 + d.below(6) as u32,
+        spread: d.below(16) as u32,
+        spare_blocks: d.below(3) as u32,
+    };
+    d.of(&[None, None, Some(spec)]).filter(|spec| spec.spare_blocks <= most)
+}
+
 /// A drive as full as its declaration may make it, or emptier.
 fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let nand = nand(d);
@@ -185,6 +195,8 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
         }
         FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks * hybrid.blocks_per_log + 3),
     };
+    let endurance = endurance(d, nand.blocks_per_plane.saturating_sub(reserved / stripe + 3));
+    let reserved = reserved + stripe * endurance.map_or(0, |e| e.spare_blocks);
     let most = nand.pages() as u32 - reserved;
     let pages = most - d.of(&[0, 1, most / 9, most / 3]);
     let dram = dram(d, &nand);
@@ -214,6 +226,7 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
                 d.of(&[BufferSpec::Registers, dram])
             },
             readahead: d.of(&[None, Some(ahead)]),
+            endurance,
         }),
         facts: Vec::new(),
     }

@@ -1,6 +1,7 @@
 //! The declaration of a solid-state drive.
 
 use super::Values;
+use super::endurance::{self, EnduranceSpec};
 use super::ftl::{CopyPath, Frontiers, FtlSpec};
 use super::nand::NandSpec;
 use super::slc::SlcCacheSpec;
@@ -19,6 +20,8 @@ pub struct SsdSpec {
     pub buffer: BufferSpec,
     /// What is fetched before it is asked for.
     pub readahead: Option<ReadAheadSpec>,
+    /// How the flash wears out; `None`: never.
+    pub endurance: Option<EnduranceSpec>,
 }
 
 /// Where written data waits for the flash.
@@ -159,7 +162,8 @@ pub(super) fn decode(
             Some(spec)
         }
     };
-    let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead };
+    let endurance = endurance::decode(top, values)?;
+    let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance };
     check(top, &spec, capacity)?;
     Ok(spec)
 }
@@ -314,6 +318,8 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
             stripe * u64::from(hybrid.log_superblocks * hybrid.blocks_per_log + 3)
         }
     };
+    let spare = spec.endurance.map_or(0, |e| e.spare_blocks);
+    let overhead = overhead + stripe * u64::from(spare);
     if nand.raw() >= capacity + overhead {
         return Ok(());
     }

@@ -5,8 +5,8 @@
 //! Every number of a bundled drive that is derived or assumed is made a fifth smaller and a fifth
 //! larger; where that cannot be, half and twice as large. The cells that the ledgers name are run
 //! again on that drive. Printed is which verdicts change and which published numbers move.
-//! `--sourced` varies what sources give, too, `--assumed` only what is assumed; `--drive NAME` takes
-//! one drive; `--scale F` runs the experiments that have a scale in this one; `--threads N`.
+//! `--sourced` varies what sources give, too, `--assumed` only what is assumed; `--drive NAME`
+//! takes one drive; `--scale F` runs the experiments that have a scale in this one; `--threads N`.
 
 mod measure;
 mod table;

@@ -22,9 +22,10 @@ mod shape;
 mod tests;
 mod unit;
 
+use super::wear::Endurance;
 use super::{Ftl, NONE};
 use crate::nand::{Cause, IN_CELLS, Nand, Spot};
-use assay_spec::device::{HybridSpec, LogOpens, NandSpec, UnitReads};
+use assay_spec::device::{EnduranceSpec, HybridSpec, LogOpens, NandSpec, UnitReads};
 use shape::{Place, Shape};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -56,6 +57,8 @@ pub(crate) struct Hybrid {
     last_end: u32,
     /// By block: how often it was erased.
     erases: Vec<u32>,
+    /// Of superblocks: one is worn when one of its blocks is.
+    endurance: Option<Endurance>,
     merges: [u64; 3],
 }
 
@@ -133,8 +136,15 @@ impl Hybrid {
             in_a_row: 0,
             last_end: NONE,
             erases: vec![0; (nand.planes() * nand.blocks_per_plane) as usize],
+            endurance: None,
             merges: [0; 3],
         }
+    }
+
+    /// The same of blocks that wear out.
+    pub(crate) fn wearing_out(mut self, spec: Option<EnduranceSpec>) -> Hybrid {
+        self.endurance = spec.map(|spec| Endurance::new(spec, self.free.len()));
+        self
     }
 
     fn take_free(&mut self, superblock: u32) -> u32 {
@@ -144,12 +154,20 @@ impl Hybrid {
 
     /// Erases a superblock and gives it back.
     fn erase(&mut self, nand: &mut Nand, superblock: u32, block: u32) {
+        let mut is_worn = false;
         for offset in 0..self.shape.width {
             let first = self.shape.spot(Place { superblock, offset }, block, 0);
             nand.erase(first, Cause::Collect);
-            self.erases[(first.page / self.shape.pages_per_block) as usize] += 1;
+            let own = first.page / self.shape.pages_per_block;
+            let erases = &mut self.erases[own as usize];
+            *erases += 1;
+            is_worn |= self.endurance.as_ref().is_some_and(|e| e.is_worn(own, *erases));
         }
-        self.free[(superblock % self.shape.groups) as usize].push_back(block);
+        let group = (superblock % self.shape.groups) as usize;
+        let is_bad = is_worn && self.endurance.as_mut().is_some_and(|e| e.retire(group, block));
+        if !is_bad {
+            self.free[group].push_back(block);
+        }
     }
 
     fn log(&self, superblock: u32) -> Option<&Log> {
@@ -405,13 +423,17 @@ impl Ftl for Hybrid {
             log.blocks.iter().for_each(|block| claim(group(log.superblock), *block));
         }
         self.stream.iter().for_each(|stream| claim(group(stream.superblock), stream.block));
+        let mut lost = 0;
         for (group, free) in self.free.iter().enumerate() {
             free.iter().for_each(|block| claim(group as u32, *block));
+            let bad = self.endurance.as_ref().map_or(&[][..], |e| e.bad(group));
+            bad.iter().for_each(|block| claim(group as u32, *block));
+            lost += bad.len();
         }
         assert!(used.iter().flatten().all(|u| *u), "a superblock is lost");
         let logs: usize = self.logs.iter().map(|log| log.blocks.len()).sum();
         let data = self.data.iter().filter(|block| **block != NONE).count();
-        let in_use = (data + logs + usize::from(self.stream.is_some())) as u64;
+        let in_use = (data + logs + lost + usize::from(self.stream.is_some())) as u64;
         let all = self.erases.len() as u64;
         assert_eq!(self.free_blocks() + in_use * u64::from(self.shape.width), all, "free blocks");
         assert!(self.logs.len() <= self.log_limit, "more logs than there are");
@@ -419,6 +441,10 @@ impl Ftl for Hybrid {
 
     fn erases(&self) -> &[u32] {
         &self.erases
+    }
+
+    fn is_worn_out(&self) -> bool {
+        self.endurance.as_ref().is_some_and(|e| e.is_over)
     }
 
     fn free_blocks(&self) -> u64 {
@@ -432,6 +458,7 @@ impl Ftl for Hybrid {
         let count = |(name, kind): (&str, usize)| (name.to_owned(), self.merges[kind] as f64);
         let mut counters: Vec<(String, f64)> = merges.map(count).to_vec();
         counters.push(("logs".to_owned(), self.logs.len() as f64));
+        counters.extend(self.endurance.iter().flat_map(|e| e.counters(&self.erases)));
         counters
     }
 

@@ -187,12 +187,25 @@ impl Tables {
             self.leaves_cache(plane, job.block);
             nand.use_as_slc(job.block, false);
         }
-        plane.free.put(job.block, self.blocks.erases[block]);
+        if !self.goes_bad(plane, job.block) {
+            plane.free.put(job.block, self.blocks.erases[block]);
+        }
         let first = Spot { plane: plane.index, page: job.block * self.pages_per_block };
         match self.collection.erase {
             EraseTime::AtOnce => nand.erase(first, job.cause),
             EraseTime::WhenIdle => nand.erase_when_idle(first, job.cause),
         }
+    }
+
+    /// Whether `block`, which is erased, is not used again. If no other is free, the collector
+    /// needs it: it is used once more.
+    #[inline]
+    fn goes_bad(&mut self, plane: &Plane, block: u32) -> bool {
+        let Some(endurance) = &mut self.endurance else { return false };
+        let erases = self.blocks.erases[block as usize];
+        plane.free.len() > 0
+            && endurance.is_worn(block, erases)
+            && endurance.retire(plane.index as usize, block)
     }
 
     /// Whether `plane` is idle and has, or now gets, a block to empty though nobody waits for it.

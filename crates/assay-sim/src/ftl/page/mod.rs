@@ -26,14 +26,15 @@ mod tests;
 mod theory;
 
 use super::gc::{Candidates, Victim, policy};
-use super::wear::FreeBlocks;
+use super::wear::{Endurance, FreeBlocks};
 use super::{Ftl, NONE};
 use crate::nand::{Cause, Nand, Spot};
 use crate::ssd::MAP;
 use assay_mem::prefetch;
 use assay_spec::Op;
 use assay_spec::device::{
-    Allocation, CollectionSpec, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec, WearSpec,
+    Allocation, CollectionSpec, EnduranceSpec, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec,
+    WearSpec,
 };
 use cache::SlcCache;
 use collect::Collecting;
@@ -71,6 +72,7 @@ struct Tables {
     /// collect; only if the whole drive takes their pages.
     due: VecDeque<u32>,
     cache: Option<SlcCache>,
+    endurance: Option<Endurance>,
     /// Collections that could not be spread because the host had used up its room.
     urgent: u64,
 }
@@ -204,6 +206,15 @@ impl PageMap {
         map
     }
 
+    /// The same of blocks that wear out. Planes take no more than they hold without their spare
+    /// ones.
+    pub(crate) fn wearing_out(mut self, spec: Option<EnduranceSpec>) -> PageMap {
+        let spare = spec.map_or(0, |spec| spec.spare_blocks);
+        self.plane_limit -= spare * self.tables.pages_per_block;
+        self.tables.endurance = spec.map(|spec| Endurance::new(spec, self.planes.len()));
+        self
+    }
+
     /// The plane that takes `page`. It has room: the declaration was checked for that.
     #[inline]
     fn choose_plane(&mut self, page: u32) -> usize {
@@ -309,6 +320,7 @@ impl Tables {
             victim: policy(spec.collection.victim, seed),
             due: VecDeque::new(),
             cache: spec.slc.map(|slc| SlcCache::new(slc, nand)),
+            endurance: None,
             urgent: 0,
         }
     }
@@ -465,12 +477,19 @@ impl Ftl for PageMap {
         &self.tables.blocks.erases
     }
 
+    fn is_worn_out(&self) -> bool {
+        self.tables.endurance.as_ref().is_some_and(|e| e.is_over)
+    }
+
     fn free_blocks(&self) -> u64 {
         self.planes.iter().map(|p| p.free.len() as u64).sum()
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
-        vec![("urgent_collections".to_owned(), self.tables.urgent as f64)]
+        let mut all = vec![("urgent_collections".to_owned(), self.tables.urgent as f64)];
+        let endurance = self.tables.endurance.iter();
+        all.extend(endurance.flat_map(|e| e.counters(&self.tables.blocks.erases)));
+        all
     }
 
     fn mark(&mut self) {
@@ -495,7 +514,7 @@ impl PageMap {
     }
 
     fn check_planes(&self) {
-        let mut free = 0;
+        let mut free = 0_i64;
         for plane in &self.planes {
             let blocks = self.tables.blocks.range(plane.index);
             let mut states = vec!["closed"; blocks.len()];
@@ -504,16 +523,20 @@ impl PageMap {
                 assert_eq!(was, "closed", "block {block} is {was} and {state}");
             };
             plane.free.iter().for_each(|block| claim(block, "free"));
+            let bad =
+                self.tables.endurance.as_ref().map_or(&[][..], |e| e.bad(plane.index as usize));
+            bad.iter().for_each(|block| claim(*block, "bad"));
+            free -= bad.len() as i64;
             for open in [plane.host, plane.collect].iter().filter(|open| open.block != NONE) {
                 claim(open.block, "open");
             }
             for (block, state) in blocks.zip(states) {
                 self.check_block(block as u32, state, plane);
                 let is_open = [plane.host.block, plane.collect.block].contains(&(block as u32));
-                free += u64::from(self.tables.blocks.closed[block] == 0 && !is_open);
+                free += i64::from(self.tables.blocks.closed[block] == 0 && !is_open);
             }
         }
-        assert_eq!(self.free_blocks(), free, "blocks that are neither open nor closed");
+        assert_eq!(self.free_blocks() as i64, free, "blocks neither open, closed nor bad");
     }
 
     fn check_block(&self, block: u32, state: &str, plane: &Plane) {
@@ -521,7 +544,7 @@ impl PageMap {
         let (b, first) = (block as usize, block * t.pages_per_block);
         assert_eq!(t.blocks.closed[b] != 0, state == "closed", "block {block} is {state}");
         let written = match state {
-            "free" => 0,
+            "free" | "bad" => 0,
             "open" if block == plane.host.block => plane.host.written(t.pages_per_block),
             "open" => plane.collect.next,
             _ => t.pages_per_block,

@@ -1,0 +1,26 @@
+//! The declaration of how flash wears out.
+
+use super::Values;
+use crate::decode::{Decoded, Section};
+
+/// How often blocks can be erased, and how many may go bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnduranceSpec {
+    /// Erases that a block takes, in the mean.
+    pub cycles: u32,
+    /// Standard deviation of that from block to block, in per cent of it.
+    pub spread: u32,
+    /// Blocks of each plane that may go bad; of superblocks, so many of each group of planes. When
+    /// one more would, the drive takes no writes any more.
+    pub spare_blocks: u32,
+}
+
+pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Option<EnduranceSpec>> {
+    let Some(mut s) = top.optional_section("endurance", "endurance")? else { return Ok(None) };
+    let cycles = values.count(&mut s, "endurance", "cycles", 1..10_000_001)?;
+    // Six deviations below the mean a block still takes something.
+    let spread = values.count(&mut s, "endurance", "spread", 0..16)?;
+    let spare_blocks = values.count(&mut s, "endurance", "spare_blocks", 0..1_000_001)?;
+    s.finish()?;
+    Ok(Some(EnduranceSpec { cycles, spread, spare_blocks }))
+}
