@@ -156,10 +156,8 @@ impl Place {
     pub fn remount(&self) -> Result<()> {
         if let Some(filesystem) = &self.filesystem {
             if filesystem.kind == "zfs" {
-                // What the process has cached goes with the pool.
-                run("zpool", &["export", "pool"])?;
-                run("zpool", &["import", "-d", ground::DISKS, "pool"])?;
-                return drop_caches();
+                ground::leave_pool()?;
+                return ground::return_to_pool();
             }
             run("umount", &[MOUNT])?;
             drop_caches()?;
@@ -251,7 +249,7 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
         Task::Own(task) => work(task, &place)?,
     };
     match &place.filesystem {
-        Some(filesystem) if filesystem.kind == "zfs" => run("zpool", &["export", "pool"])?,
+        Some(filesystem) if filesystem.kind == "zfs" => ground::leave_pool()?,
         // A job may have unmounted it itself.
         Some(_) => drop(run("umount", &[MOUNT])),
         None => {}
@@ -330,6 +328,7 @@ fn package(tool: &str) -> &'static str {
         "mkfs.reiserfs" => "reiserfsprogs",
         "mkfs.f2fs" => "f2fs-tools",
         "zfs-fuse" | "zpool" => "zfs-fuse",
+        "pkill" => "procps",
         "mount" | "umount" => "mount",
         _ => "e2fsprogs",
     }

@@ -117,6 +117,7 @@ pub const STUDIES: &[Study] = &[
         title: "Arrays of flash drives and what bounds them (Carlier, Muller, SARA 2010)",
         experiments: &[
             bundled!("scaling", "studies/sara10/scaling.toml"),
+            bundled!("zfs", "studies/sara10/zfs.toml"),
             bundled!("hardware-raid", "studies/sara10/hardware-raid.toml"),
             bundled!("wear", "studies/sara10/wear.toml"),
             bundled!("raid-levels", "studies/sara10/raid-levels.toml"),

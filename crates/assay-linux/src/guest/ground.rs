@@ -115,7 +115,7 @@ fn make_pool(filesystem: &FilesystemGround, device: &str, drives: usize) -> Resu
             tmpfs.map_err(|e| Error::system(place, e.into()))?;
         }
     }
-    run("zfs-fuse", &["--no-kstat-mount"])?;
+    run(ZFS, &["--no-kstat-mount"])?;
     let all: Vec<String> = (0..drives).map(|i| format!("/dev/{}", drive_name(i))).collect();
     super::make(DISKS)?;
     for path in all.iter().map(String::as_str).chain([device]) {
@@ -123,7 +123,7 @@ fn make_pool(filesystem: &FilesystemGround, device: &str, drives: usize) -> Resu
         // The first drive may be the device, too.
         let _ = std::os::unix::fs::symlink(path, link);
     }
-    let mut words = vec!["create", "-f", "-m", MOUNT];
+    let mut words = vec!["create", "-f", "-o", "cachefile=none", "-m", MOUNT];
     words.extend(filesystem.mkfs.iter().map(String::as_str));
     words.push("pool");
     match device {
@@ -133,17 +133,43 @@ fn make_pool(filesystem: &FilesystemGround, device: &str, drives: usize) -> Resu
         }
         device => words.push(device),
     }
-    // The process answers a moment after it has started.
-    let mut tried = run("zpool", &words);
+    ask_of_pool(&words)
+}
+
+/// Asks for something of the process, which answers a moment after it has started.
+fn ask_of_pool(words: &[&str]) -> Result<()> {
+    let mut tried = run("zpool", words);
     for _ in 0..20 {
         if tried.is_ok() {
             break;
         }
         std::thread::sleep(Duration::from_millis(100));
-        tried = run("zpool", &words);
+        tried = run("zpool", words);
     }
     tried
 }
+
+/// Has the file system's process write back what is dirty, and ends it with all that it has cached.
+/// It cannot be asked to give the pool up: its threads may then call `sync` without end, in which
+/// no time passes.
+pub(super) fn leave_pool() -> Result<()> {
+    super::drop_caches()?;
+    std::thread::sleep(WRITTEN_BACK);
+    run("pkill", &["-KILL", "-x", ZFS])?;
+    run("umount", &["-l", MOUNT])?;
+    super::drop_caches()
+}
+
+/// Starts another process for the pool that one has left.
+pub(super) fn return_to_pool() -> Result<()> {
+    run(ZFS, &["--no-kstat-mount"])?;
+    ask_of_pool(&["import", "-f", "-o", "cachefile=none", "-d", DISKS, "pool"])
+}
+
+/// The process that is ZFS.
+const ZFS: &str = "zfs-fuse";
+/// It writes what is dirty back in groups, the last of which takes no longer.
+const WRITTEN_BACK: Duration = Duration::from_secs(15);
 
 /// Mounts it.
 pub(super) fn mount_filesystem(filesystem: &FilesystemGround, device: &Path) -> Result<()> {

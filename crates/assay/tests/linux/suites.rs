@@ -1,7 +1,7 @@
 //! What file systems, elevators and arrays do in a guest, twice.
 
 use super::{guest, no_guests};
-use crate::command::temporary;
+use crate::command::{assay, temporary};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -134,4 +134,35 @@ fn an_array_without_redundancy_reports_its_loss() {
     }
     let (said, _) = guest(temporary().path(), 2, &[], LOSS, &[]);
     assert!(said.ends_with("lost\n"), "{said}");
+}
+
+/// ZFS is a process of the guest, which is ended and started again where others are unmounted.
+const POOL: &str = r#"
+format = 1
+name = "pool"
+question = "What does a pool give?"
+log = false
+targets = ["linux(fs=zfs, raid-z(sim:x25-m-g2*3), memory=384MiB, name=pool)"]
+
+[[workload]]
+name = "seq-rd"
+file = "read"
+size = "64KiB"
+length = "128MiB"
+expect = ["requests == 2048", "drive_read_bytes > 40000000"]
+"#;
+
+#[test]
+fn a_pool_is_read_after_its_process_has_ended() {
+    if no_guests() {
+        return;
+    }
+    let dir = temporary();
+    std::fs::write(dir.path().join("pool.toml"), POOL).unwrap();
+    let output = assay(dir.path(), &["run", "pool.toml", "--quiet", "--out", "out"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    if talk.contains("`zfs-fuse` is not installed") {
+        return println!("skipped: zfs-fuse is not installed");
+    }
+    assert_eq!(output.status.code(), Some(0), "{talk}");
 }
