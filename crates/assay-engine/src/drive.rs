@@ -298,7 +298,7 @@ impl Phase {
         if completion.at <= self.deadline {
             self.last = completion.at;
             if let Some(rounds) = &mut self.rounds {
-                rounds.count += 1;
+                rounds.count += u64::from(completion.error == 0);
             }
             let sample = Sample {
                 submit: slot.submit - self.start,

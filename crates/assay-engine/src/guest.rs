@@ -190,6 +190,17 @@ pub fn rotational(setup: &LinuxSetup) -> Vec<bool> {
     setup.drives.members.iter().map(turns).collect()
 }
 
+/// Whether there is flash in it that wears out.
+fn wears_out(drive: &MemberDrive) -> bool {
+    match drive {
+        MemberDrive::Device(spec) => match &spec.kind {
+            DeviceKind::Ssd(ssd) => ssd.endurance.is_some(),
+            _ => false,
+        },
+        MemberDrive::Array(array) => array.members.iter().any(|m| wears_out(&m.drive)),
+    }
+}
+
 /// Requests that the drives take at a time: as many as the least of them.
 fn depth(setup: &ArraySetup) -> u32 {
     let each = setup.members.iter().map(|m| match &m.drive {
@@ -248,6 +259,7 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
             base: if shared { least * index as u64 } else { Bytes::ZERO },
             capacity,
             discards: settings.discard && is_flash[index],
+            wears_out: wears_out(&all.members[index].drive),
             store,
         })
     };

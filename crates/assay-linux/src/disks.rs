@@ -1,7 +1,8 @@
 //! The drives of a machine: modelled behaviour, and what is on them.
 //!
 //! A guest's request is one or several operations of a drive. Data moves when a request is taken,
-//! the request ends when the drive says so. What a drive has no room for waits here, in order.
+//! the request ends when the drive says so. What a drive has no room for waits here, in order. If
+//! it refuses a write in the end, what was there is put back.
 //!
 //! *Invariants.* Every ticket that was taken comes back once, at the time its last operation ends.
 //! Time never runs back.
@@ -51,6 +52,8 @@ pub struct DiskSetup {
     pub capacity: Bytes,
     /// Whether discards are passed on.
     pub discards: bool,
+    /// Whether its model may come to refuse writes.
+    pub wears_out: bool,
     /// What is on it.
     pub store: Store,
 }
@@ -60,6 +63,8 @@ struct Pending {
     ticket: Ticket,
     operations: u32,
     status: Status,
+    /// What was where it writes, of a drive that may refuse that.
+    before: Vec<(Bytes, Vec<u8>)>,
 }
 
 /// An operation on its way.
@@ -167,6 +172,7 @@ impl<'w> Disks<'w> {
         memory: &Memory,
     ) -> Result<(), Malformed> {
         self.clock = self.clock.max(now);
+        let before = self.before(disk, request);
         let status = self.move_data(disk, request, memory)?;
         let operations = request.operations(self.disks[disk].capacity);
         let operations = operations.filter(|all| status == Status::Fine && !all.is_empty());
@@ -175,7 +181,7 @@ impl<'w> Disks<'w> {
             return Ok(());
         };
         let count = operations.len() as u32;
-        let pending = Pending { disk, ticket, operations: count, status: Status::Fine };
+        let pending = Pending { disk, ticket, operations: count, status: Status::Fine, before };
         let pending = self.pending.insert(pending);
         for (op, range) in operations {
             let process = request.process;
@@ -189,6 +195,20 @@ impl<'w> Disks<'w> {
             self.feed(model, now);
         }
         Ok(())
+    }
+
+    /// What is there that `request` changes, if it may be wanted again.
+    fn before(&self, disk: usize, request: &BlockRequest) -> Vec<(Bytes, Vec<u8>)> {
+        let DiskSetup { capacity, wears_out, store, .. } = &self.disks[disk];
+        let operations = request.operations(*capacity).filter(|_| *wears_out).into_iter().flatten();
+        let changes = operations.filter(|(op, _)| matches!(op, Op::Write | Op::Trim));
+        changes
+            .filter_map(|(_, range)| {
+                let mut bytes = vec![0; range.length.0 as usize];
+                store.read(range.offset, &mut bytes).ok()?;
+                Some((range.offset, bytes))
+            })
+            .collect()
     }
 
     /// A request that no model answers ends at `now`.
@@ -293,7 +313,13 @@ impl<'w> Disks<'w> {
         }
         pending.operations -= 1;
         if pending.operations == 0 {
-            let Pending { disk, ticket, status, .. } = self.pending.remove(index);
+            let Pending { disk, ticket, status, before, .. } = self.pending.remove(index);
+            if status == Status::Failed {
+                for (offset, bytes) in before {
+                    // Whoever wrote learns of the failure in any case.
+                    let _ = self.disks[disk].store.write(offset, &bytes);
+                }
+            }
             ended.push(Ended { disk, ticket, status });
         }
     }

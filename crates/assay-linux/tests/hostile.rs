@@ -101,6 +101,7 @@ fn a_million_messages_and_requests_without_a_panic() {
         base: Bytes::ZERO,
         capacity: CAPACITY,
         discards: true,
+        wears_out: true,
         store: Store::in_memory(CAPACITY).expect("made"),
     };
     let mut disks = Disks::new(vec![model], vec![disk], Box::new(|_| {}));

@@ -152,7 +152,17 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
     };
     link.finish()?;
     let own: [&[&'static str]; 3] = [
-        &["nand", "ftl", "buffer", "readahead", "collection", "background", "wear", "slc"],
+        &[
+            "nand",
+            "ftl",
+            "buffer",
+            "readahead",
+            "collection",
+            "background",
+            "wear",
+            "slc",
+            "endurance",
+        ],
         &["disk", "seek", "overhead", "cache", "queue"],
         &["volume", "operations", "throughput"],
     ];
@@ -161,7 +171,7 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
         top.goes_with(own[other], words[other]);
     }
     let kind = match kind {
-        0 => DeviceKind::Ssd(ssd::decode(top, &mut values, capacity)?),
+        0 => DeviceKind::Ssd(ssd::decode(top, &mut values, capacity, link_spec)?),
         1 => DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?),
         _ => DeviceKind::Volume(volume::decode(top, &mut values)?),
     };

@@ -251,8 +251,10 @@ impl Array {
         let part = self.operations[operation].part;
         if completion.error != 0 {
             let host = self.jobs[self.operations[operation].job].host;
-            if host != REBUILD {
-                self.hosts[host].error = completion.error;
+            match host {
+                // A spare that takes no writes makes nothing whole.
+                REBUILD => self.rebuilding = None,
+                host => self.hosts[host].error = completion.error,
             }
         }
         match self.ports[part.member].controller.filter(|_| part.op == Op::Read) {

@@ -4,8 +4,8 @@
 //! row a plan says what is read and then written (`plan.rs`); its operations go through the
 //! controllers they share (`controller.rs`) to the members (`port.rs`). Members may fail before the
 //! start or at a time, and spares be filled while requests go on (`rebuild.rs`). After Patterson,
-//! Gibson, Katz, SIGMOD 1988, and the rules of Linux md. Not modelled: a cache on the card, and
-//! media errors.
+//! Gibson, Katz, SIGMOD 1988, and the rules of Linux md. Not modelled: a cache on the card,
+//! media errors, and that a worn member, which refuses writes, is dropped: the host gets its error.
 //!
 //! *Invariants.* A request ends once, after all its operations. Of the jobs that need a row's
 //! parities or copies to agree (writes, reads of what is missing, rebuilding), one at a time works

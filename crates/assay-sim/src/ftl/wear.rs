@@ -88,14 +88,16 @@ impl Endurance {
 
     /// What it tells, as drives do: spare blocks that are left in the plane that has fewest, and
     /// erases, each in per cent of what there was or may be.
-    pub(crate) fn counters(&self, erases: &[u32]) -> Vec<(String, f64)> {
-        let bad: usize = self.bad.iter().map(Vec::len).sum();
+    /// `width` blocks go bad together.
+    pub(crate) fn counters(&self, erases: &[u32], width: u32) -> Vec<(String, f64)> {
+        let bad = self.bad.iter().map(Vec::len).sum::<usize>() as f64 * f64::from(width);
         let most = self.bad.iter().map(Vec::len).max().unwrap_or_default();
-        let spare = f64::from(self.spec.spare_blocks.max(1));
+        let all = f64::from(self.spec.spare_blocks);
+        let spare = if all > 0.0 { 100.0 * (all - most as f64) / all } else { 0.0 };
         let mean = erases.iter().map(|n| f64::from(*n)).sum::<f64>() / erases.len() as f64;
         let told = [
-            ("bad_blocks", bad as f64),
-            ("available_spare", 100.0 * (spare - most as f64) / spare),
+            ("bad_blocks", bad),
+            ("available_spare", spare),
             ("percentage_used", 100.0 * mean / f64::from(self.spec.cycles)),
             ("read_only", f64::from(u8::from(self.is_over))),
         ];

@@ -1,10 +1,10 @@
 //! The declaration of a solid-state drive.
 
-use super::Values;
 use super::endurance::{self, EnduranceSpec};
 use super::ftl::{CopyPath, Frontiers, FtlSpec};
 use super::nand::NandSpec;
 use super::slc::SlcCacheSpec;
+use super::{LinkSpec, Values};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
@@ -114,6 +114,7 @@ pub(super) fn decode(
     top: &mut Section<'_>,
     values: &mut Values,
     capacity: Bytes,
+    link: LinkSpec,
 ) -> Decoded<SsdSpec> {
     let nand = super::nand::decode(top, values)?;
     let ftl = super::ftl::decode(top, values)?;
@@ -164,7 +165,7 @@ pub(super) fn decode(
     };
     let endurance = endurance::decode(top, values)?;
     let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance };
-    check(top, &spec, capacity)?;
+    check(top, &spec, capacity, link)?;
     Ok(spec)
 }
 
@@ -205,7 +206,7 @@ fn decode_flush(
 }
 
 /// What is fine alone and impossible together.
-fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
+fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes, link: LinkSpec) -> Decoded<()> {
     let nand = &spec.nand;
     let ftl_span = top.span_of("ftl");
     let impossible = |span, message: String, hint: String| {
@@ -225,6 +226,7 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
             "use larger pages or fewer blocks; the limit is 2^31 pages".into(),
         );
     }
+    check_endurance(top, spec, link)?;
     check_spare(top, spec, capacity)?;
     check_programs(top, spec)?;
     if let FtlSpec::Hybrid(hybrid) = spec.ftl {
@@ -293,6 +295,25 @@ fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
             impossible("buffer", message, hint)
         }
     }
+}
+
+/// What a drive that wears out cannot be.
+fn check_endurance(top: &Section<'_>, spec: &SsdSpec, link: LinkSpec) -> Decoded<()> {
+    let Some(endurance) = spec.endurance else { return Ok(()) };
+    let impossible = |message: String, hint: &str| {
+        let e = top.error(Kind::Impossible, top.key_span_of("endurance"), message, "");
+        Err(with_hint(e, hint))
+    };
+    let (spare, blocks) = (endurance.spare_blocks, spec.nand.blocks_per_plane);
+    if spare >= blocks {
+        let message = format!("{spare} blocks of each plane may go bad, and it has {blocks}");
+        return impossible(message, "lower `endurance.spare_blocks`");
+    }
+    if link.command == Nanos::ZERO {
+        let message = "a worn drive refuses writes in no time, and a loop of them has no end";
+        return impossible(message.to_owned(), "give `link.command` the controller's time");
+    }
+    Ok(())
 }
 
 /// Whether there is flash enough beside the capacity for what the layer works with.

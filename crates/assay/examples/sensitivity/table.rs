@@ -115,7 +115,8 @@ pub fn head(study: &str, command: &str, verdicts: &[LedgerVerdicts]) -> String {
     format!(
         "# How much the ledger of {study} depends on each value of its drives\n\n\
          Made by\n\n    cargo run --release -p assay --example sensitivity -- {command}\n\n\
-         Every number of a drive that no source gives is made a fifth smaller and a fifth larger; \
+         Every number of a drive that no source gives (with `--assumed`, that is assumed; with \
+         `--sourced`, every one) is made a fifth smaller and a fifth larger; \
          where such a drive cannot be, half and twice as large. The cells that the claims name are \
          run again with it. A number or a cell's mean latency has moved if it is more than {} % \
          from where it was; the three that moved most are named. In bold: verdicts that are other \

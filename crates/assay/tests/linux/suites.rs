@@ -166,3 +166,40 @@ fn a_pool_is_read_after_its_process_has_ended() {
     }
     assert_eq!(output.status.code(), Some(0), "{talk}");
 }
+
+/// Writes the drive from start to end, each time other bytes, until it refuses; then what it has
+/// refused must not be there, and what it took before must.
+const WORN: &str = r#"
+dev=/dev/vda bs=65536 pass=0
+while pass=$((pass + 1)); do
+  tr '\0' "\\$(printf %03o $pass)" </dev/zero |
+    dd of=$dev bs=$bs count=768 iflag=fullblock oflag=direct 2>/run/said || break
+  test $pass -lt 200
+done
+taken=$(sed -n 's/^\([0-9]*\)+.* records out$/\1/p' /run/said)
+byte() { dd if=$dev bs=$bs skip=$1 count=1 iflag=direct 2>/dev/null | od -An -tu1 -N1 | tr -d ' '; }
+test "$(byte $taken)" = $((pass - 1))
+test $taken = 0 || test "$(byte $((taken - 1)))" = $pass
+echo "$pass passes"
+"#;
+
+#[test]
+fn what_a_worn_drive_refuses_is_not_on_it() {
+    if no_guests() {
+        return;
+    }
+    let dir = temporary();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let drive = format!("sim:{}", root.join("examples/devices/mortal-ssd.toml").display());
+    let script = dir.path().join("worn.sh");
+    std::fs::write(&script, WORN).unwrap();
+    let script = script.display().to_string();
+    let mut line = vec!["linux", "run", "--quiet", "--out", "out", "--drive", &drive];
+    line.extend(["--", "sh", "-e", &script]);
+    let output = assay(dir.path(), &line);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    // Blocks take 40 erases, give or take 5 %.
+    let passes: u32 = said.trim().trim_end_matches(" passes").parse().expect("a number");
+    assert!((30..60).contains(&passes), "{said}");
+}

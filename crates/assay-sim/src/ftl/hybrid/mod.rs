@@ -458,7 +458,8 @@ impl Ftl for Hybrid {
         let count = |(name, kind): (&str, usize)| (name.to_owned(), self.merges[kind] as f64);
         let mut counters: Vec<(String, f64)> = merges.map(count).to_vec();
         counters.push(("logs".to_owned(), self.logs.len() as f64));
-        counters.extend(self.endurance.iter().flat_map(|e| e.counters(&self.erases)));
+        counters
+            .extend(self.endurance.iter().flat_map(|e| e.counters(&self.erases, self.shape.width)));
         counters
     }
 

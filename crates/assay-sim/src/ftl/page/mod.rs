@@ -488,7 +488,7 @@ impl Ftl for PageMap {
     fn counters(&self) -> Vec<(String, f64)> {
         let mut all = vec![("urgent_collections".to_owned(), self.tables.urgent as f64)];
         let endurance = self.tables.endurance.iter();
-        all.extend(endurance.flat_map(|e| e.counters(&self.tables.blocks.erases)));
+        all.extend(endurance.flat_map(|e| e.counters(&self.tables.blocks.erases, 1)));
         all
     }
 
