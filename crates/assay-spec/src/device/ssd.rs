@@ -379,6 +379,33 @@ mod tests {
     }
 
     #[test]
+    fn blocks_that_wear_out_exclude_what_cannot_be_with_them() {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+        let text = bundled.expect("in the catalogue").text;
+        let drive = |spare: u32, command: &str| -> Result<Option<EnduranceSpec>, String> {
+            let of = |key, value| format!("{key} = {{ value = {value}, assumed = \"a test\" }}\n");
+            let keys = of("cycles", 3000) + &of("spread", 5) + &of("spare_blocks", spare);
+            let text = text.replace("command = { value = \"1us\"", command);
+            let text = format!("{text}\n[endurance]\n{keys}");
+            let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+            match spec.map_err(|e| e.to_string())?.kind {
+                DeviceKind::Ssd(ssd) => Ok(ssd.endurance),
+                _ => Err("not an SSD".into()),
+            }
+        };
+        let command = "command = { value = \"1us\"";
+        let spec = EnduranceSpec { cycles: 3000, spread: 5, spare_blocks: 20 };
+        assert_eq!(drive(20, command), Ok(Some(spec)));
+        let is = |spare, command: &str, why: &str| {
+            let said = drive(spare, command).expect_err("it cannot be");
+            assert!(said.contains(why), "{said}");
+        };
+        is(1000, command, "this layer works with");
+        is(524_288, command, "blocks of each plane may go bad");
+        is(20, "command = { value = \"0us\"", "a loop of them has no end");
+    }
+
+    #[test]
     fn programs_of_several_pages_exclude_what_cannot_be_with_them() {
         let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
         let text = bundled.expect("in the catalogue").text;
