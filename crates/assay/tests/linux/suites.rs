@@ -191,14 +191,7 @@ fn what_a_worn_drive_refuses_is_not_on_it() {
     let dir = temporary();
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let drive = format!("sim:{}", root.join("examples/devices/mortal-ssd.toml").display());
-    let script = dir.path().join("worn.sh");
-    std::fs::write(&script, WORN).unwrap();
-    let script = script.display().to_string();
-    let mut line = vec!["linux", "run", "--quiet", "--out", "out", "--drive", &drive];
-    line.extend(["--", "sh", "-e", &script]);
-    let output = assay(dir.path(), &line);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{output:?}");
+    let (said, _) = guest(dir.path(), 0, &["--drive", &drive], WORN, &[]);
     // Blocks take 40 erases, give or take 5 %.
     let passes: u32 = said.trim().trim_end_matches(" passes").parse().expect("a number");
     assert!((30..60).contains(&passes), "{said}");
