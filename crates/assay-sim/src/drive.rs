@@ -6,7 +6,7 @@
 //! often, or how far, a drive is advanced.
 
 use crate::hdd::Hdd;
-use crate::nand::Observer;
+use crate::nand::{Flash, Observer};
 use crate::ssd::{self, Moment};
 use crate::volume::Volume;
 use assay_spec::device::{DeviceKind, DeviceSpec};
@@ -70,6 +70,18 @@ pub trait Drive {
     /// Tells every flash operation from now on to `observer`, if there is flash.
     fn observe(&mut self, _observer: Box<dyn Observer>) {}
 
+    /// The power fails, and what has been advanced to has happened. Returns when the drive is dark:
+    /// now, or when a buffer that survives power cuts is in the cells, with nothing new let in.
+    fn lose_power(&mut self, now: Nanos) -> Nanos {
+        now
+    }
+
+    /// A drive that knows nothing takes over what another has left on its flash; false if its kind
+    /// cannot.
+    fn recover(&mut self, _flash: &Flash) -> bool {
+        false
+    }
+
     /// Panics unless every invariant of the drive holds. May walk everything.
     fn check(&self) {}
 }
@@ -107,6 +119,12 @@ impl<D: Drive + ?Sized> Drive for Box<D> {
     }
     fn observe(&mut self, observer: Box<dyn Observer>) {
         (**self).observe(observer);
+    }
+    fn lose_power(&mut self, now: Nanos) -> Nanos {
+        (**self).lose_power(now)
+    }
+    fn recover(&mut self, flash: &Flash) -> bool {
+        (**self).recover(flash)
     }
     fn check(&self) {
         (**self).check();

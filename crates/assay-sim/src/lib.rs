@@ -28,6 +28,9 @@ pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};
 pub use closed::Closed;
 pub use drive::{Accept, Drive, build};
 pub use host::Host;
-pub use nand::{Asked, Cause, Checker, Observer, Operation, Step};
+pub use nand::Step;
+pub use nand::{
+    Asked, BlockFound, Cause, Checker, Flash, Found, Observer, Operation, Record, Spare,
+};
 pub use ssd::{Moment, Stall};
 pub use work::{Activity, Work};

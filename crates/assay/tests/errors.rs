@@ -1290,23 +1290,29 @@ fn an_expectation_with_units_that_fit_runs() {
 fn a_misspelt_key_of_a_drive_is_answered_with_all_that_may_be_there() {
     drive_refused(
         &[("reserve_blocks", "alocation = { value = \"static\", assumed = \"\" }\nreserve_blocks")],
-        r#"
+        concat!(
+            r#"
 error: unknown key `alocation` in ftl
   --> drive.toml:30:1
    |
 30 | alocation = { value = "static", assumed = "" }
-   | ^^^^^^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`
-hint: did you mean `allocation`?"#,
+   | ^^^^^^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`, "#,
+            r#"`power_fail_safe`
+hint: did you mean `allocation`?"#
+        ),
     );
     drive_refused(
         &[("reserve_blocks", "unit = { value = \"4KiB\", assumed = \"\" }\nreserve_blocks")],
-        r#"
+        concat!(
+            r#"
 error: `unit` goes with mapping `hybrid` only
   --> drive.toml:30:1
    |
 30 | unit = { value = "4KiB", assumed = "" }
-   | ^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`
-hint: remove `unit`, or take mapping `hybrid`"#,
+   | ^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`, "#,
+            r#"`power_fail_safe`
+hint: remove `unit`, or take mapping `hybrid`"#
+        ),
     );
     let collection = "[collection]\nvictm = { value = \"fifo\", assumed = \"\" }\n\n[buffer]";
     drive_refused(

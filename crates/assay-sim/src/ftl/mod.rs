@@ -7,7 +7,7 @@ pub(crate) mod hybrid;
 pub(crate) mod page;
 pub(crate) mod wear;
 
-use crate::nand::{Cause, Nand, Spot};
+use crate::nand::{Cause, Flash, Nand, Spot};
 use assay_spec::Op;
 use std::ops::Range;
 
@@ -29,6 +29,21 @@ pub(crate) trait Ftl: Send {
     }
     /// Forgets a logical page.
     fn trim(&mut self, page: u32);
+    /// Whether it forgets pages at all: a worn one may not be able to write that down.
+    fn takes_trims(&self) -> bool {
+        true
+    }
+    /// Whether so many trims wait to be written down that they should be.
+    fn are_trims_due(&self) -> bool {
+        false
+    }
+    /// Writes down what has been trimmed, now that nothing else is on its way to the cells; returns
+    /// how many pages of the record are, each of which gives a notice as those of the map do.
+    fn record_trims(&mut self, _nand: &mut Nand) -> u32 {
+        0
+    }
+    /// All of them are in the cells.
+    fn trims_are_recorded(&mut self) {}
     /// What is half done is to be finished.
     fn flush(&mut self, _nand: &mut Nand) {}
     /// What has been written goes to the cells, whatever that costs.
@@ -43,6 +58,10 @@ pub(crate) trait Ftl: Send {
     fn expect_later(&self, _page: u32) {}
     /// Its map entry is there by now: what a request needs of what that points to is fetched.
     fn expect_sooner(&self, _page: u32, _op: Op) {}
+    /// Takes over what is found on the flash, having known nothing; false if it cannot.
+    fn recover(&mut self, _nand: &mut Nand, _flash: &Flash) -> bool {
+        false
+    }
     /// The physical page that a read of a logical page would sense, if it is written.
     fn locate(&self, page: u32) -> Option<Spot>;
     /// Panics unless all invariants hold. Walks everything.

@@ -26,6 +26,11 @@ impl FreeBlocks {
         self.heap.len()
     }
 
+    /// None is free.
+    pub(crate) fn clear(&mut self) {
+        self.heap.clear();
+    }
+
     /// Adds a block that has been erased `erases` times.
     pub(crate) fn put(&mut self, block: u32, erases: u32) {
         let key = match self.wear {

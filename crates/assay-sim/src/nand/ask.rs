@@ -58,10 +58,12 @@ impl Nand {
         self.pool.get_mut(last).sibling = index;
     }
 
-    /// Asks for a program; `token` is told when the data is in its register and in the cells.
+    /// Asks for a program; `token` is told when the data is in its register and in the cells. The
+    /// block `old`, in which the page lay, if it lay in one, is not erased before it has ended; not
+    /// needed if the plane's order sees to that.
     #[inline]
-    pub(crate) fn program(&mut self, spot: Spot, cause: Cause, token: u64) {
-        self.program_after(spot, cause, token, &[]);
+    pub(crate) fn program(&mut self, spot: Spot, cause: Cause, token: u64, old: u32) {
+        self.program_with(spot, cause, token, &[], old);
     }
 
     /// Asks for a program that needs the data of `reads`: it is not loaded before they have ended.
@@ -74,25 +76,45 @@ impl Nand {
         token: u64,
         reads: &[u32],
     ) -> u32 {
+        self.program_with(spot, cause, token, reads, NO_OP)
+    }
+
+    #[inline]
+    fn program_with(
+        &mut self,
+        spot: Spot,
+        cause: Cause,
+        token: u64,
+        reads: &[u32],
+        old: u32,
+    ) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
         if self.gathers() {
-            self.gather(spot, cause, token, reads);
+            self.gather(spot, cause, token, reads, old);
             return NO_OP;
         }
         let token = self.marked(Kind::Program, spot.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, spot, token);
+        self.replaces(index, old);
         self.ask_program(index, spot, cause, reads);
         index
     }
 
     /// Asks for a program of what the page `from` holds, which is not loaded before `others`, its
-    /// read among them, have ended.
+    /// read among them, have ended. The block of `from` is not erased before it has.
     pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, others: &[u32]) {
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
+        let old = match self.keeps_replaced {
+            true => self.geometry.block(from.page),
+            false => NO_OP,
+        };
         if self.gathers() {
-            return self.gather(to, cause, NOBODY, others);
+            return self.gather(to, cause, NOBODY, others, old);
         }
         let index = self.pool.put(Kind::Program, cause, to, NOBODY);
+        if from.plane != to.plane {
+            self.replaces(index, old);
+        }
         self.count_collecting(to.plane, cause);
         self.ask_program(index, to, cause, others);
     }
@@ -157,7 +179,9 @@ impl Nand {
         let duration = self.read + self.program_time(to.page).1;
         let Plane { head, tail, .. } = self.planes[from.plane as usize];
         let alone = self.planes.len() == self.arrays.len();
-        let joins = alone && !self.cache_register && self.erases_left == 0;
+        // An erase that other planes hold up may come between.
+        let may_come = self.keeps_replaced || self.erases_left > 0;
+        let joins = alone && !self.cache_register && !may_come;
         if head != NO_OP && joins && self.observer.is_none() {
             // Nothing comes between copies in a row when neither another plane nor a load can:
             // they are one that takes as long.
@@ -178,6 +202,9 @@ impl Nand {
         self.counts.erases[cause as usize] += 1;
         self.tell(cause, Asked::Erase { page: spot.page });
         let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
+        if self.waits_for_replacers(index, spot) {
+            return;
+        }
         self.count_collecting(spot.plane, cause);
         self.ask(index, spot.plane);
     }

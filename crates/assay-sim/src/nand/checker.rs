@@ -3,14 +3,16 @@
 //! It keeps its own idea of every page: whether it is erased, in which order its block is
 //! programmed, and what it holds, as (logical page, version). So it knows that a read for the host
 //! gets what was written last, that nothing is copied from a stale place, that pages of a block are
-//! programmed in ascending order and once, and that an array or a channel does one thing at a time.
+//! programmed in ascending order and once, that an array or a channel does one thing at a time, and
+//! that, if it is to be so, nothing is erased that would be missed if the power failed.
 
+use super::cells::{Cells, Flash, Found, Record, Spare};
 use super::geometry::Geometry;
 use super::observe::{Asked, Cause, Observer, Operation, Step};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 
-/// What a physical page holds: a logical page and how often that had been written by then.
+/// What a physical page holds: a logical page and a number that grows with every write.
 type Content = (u32, u64);
 
 /// An observer that panics when a rule of the flash is broken.
@@ -20,8 +22,16 @@ pub struct Checker {
     multi_plane: bool,
     /// Per physical page, by what was asked.
     contents: Vec<Option<Content>>,
-    /// Per logical page: how often it was written.
+    /// Per logical page: the number of its last write, and of any.
     versions: Vec<u64>,
+    writes: u64,
+    cells: Cells,
+    /// Blocks with one bit a cell.
+    slc: Vec<bool>,
+    /// Nothing may be erased that would be missed.
+    is_safe: bool,
+    /// What the page that is programmed next records.
+    record: Option<Record>,
     /// Per block: the first page that may be programmed, by what was done. Pages may be skipped.
     programmed: Vec<u32>,
     arrays: Vec<Busy>,
@@ -48,6 +58,11 @@ impl Checker {
             multi_plane: spec.plane_mode == PlaneMode::MultiPlane,
             contents: vec![None; spec.pages() as usize],
             versions: vec![0; logical as usize],
+            writes: 0,
+            cells: Cells::new(spec),
+            slc: vec![false; blocks as usize],
+            is_safe: false,
+            record: None,
             programmed: vec![0; blocks as usize],
             arrays: vec![idle; geometry.arrays()],
             channels: vec![idle; spec.channels as usize],
@@ -55,9 +70,60 @@ impl Checker {
         }
     }
 
-    fn program(&mut self, page: u32, content: Content) {
+    /// Watches a drive that finds `flash`.
+    pub fn found(spec: &NandSpec, logical: u32, flash: &Flash) -> Checker {
+        let mut checker = Checker::new(spec, logical);
+        checker.cells = Cells::found(spec, flash);
+        for (page, found) in (0..).zip(&flash.pages) {
+            let block = (page / spec.pages_per_block) as usize;
+            if *found != Found::Erased {
+                checker.programmed[block] = page % spec.pages_per_block + 1;
+            }
+            let Found::Holds(spare) = *found else { continue };
+            checker.contents[page as usize] = Some((spare.logical, spare.version));
+            let version = checker.version(spare.logical);
+            *version = spare.version.max(*version);
+            checker.writes = checker.writes.max(spare.version);
+        }
+        checker.slc = flash.blocks.iter().map(|block| block.is_slc).collect();
+        checker
+    }
+
+    /// What a physical page holds when all that has been asked for is done: a logical page, and the
+    /// number of its write.
+    pub fn holds(&self, page: u32) -> Option<(u32, u64)> {
+        self.contents[page as usize]
+    }
+
+    /// The number of the last write of any page.
+    pub fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// The same, of a drive that nothing may be erased on that would be missed if the power failed.
+    pub fn power_fail_safe(self, is_safe: bool) -> Checker {
+        Checker { is_safe, ..self }
+    }
+
+    /// What is found when the power fails at `time`, to which the drive has been advanced.
+    pub fn cut(&self, time: Nanos) -> Flash {
+        self.cells.cut(time)
+    }
+
+    fn version(&mut self, logical: u32) -> &mut u64 {
+        // The drive's own pages, e.g. of its map, lie beyond the host's.
+        if logical as usize >= self.versions.len() {
+            self.versions.resize(logical as usize + 1, 0);
+        }
+        &mut self.versions[logical as usize]
+    }
+
+    fn program(&mut self, page: u32, content: Content, cause: Cause) {
         let was = self.contents[page as usize].replace(content);
         assert_eq!(was, None, "page {page} is programmed twice");
+        let (logical, version) = content;
+        let is_slc = self.slc[(page / self.pages_per_block) as usize];
+        self.cells.ask(page, Spare { logical, version }, cause.collects(), is_slc);
     }
 
     fn read(&self, page: u32) -> Content {
@@ -99,26 +165,41 @@ impl Observer for Checker {
             }
             Asked::Program { page, subject } => {
                 let Some(logical) = subject else { return };
-                // The drive's own pages, e.g. of its map, lie beyond the host's.
-                if logical as usize >= self.versions.len() {
-                    self.versions.resize(logical as usize + 1, 0);
+                self.writes += 1;
+                let version = self.writes;
+                *self.version(logical) = version;
+                if let Some(record) = self.record.take() {
+                    self.cells.record(version, record);
                 }
-                self.versions[logical as usize] += 1;
-                self.program(page, (logical, self.versions[logical as usize]));
+                self.program(page, (logical, version), cause);
             }
             Asked::Copy { from, to } => {
                 let (logical, version) = self.read(from);
                 let latest = self.versions[logical as usize];
                 assert_eq!(version, latest, "page {from} is copied ({cause:?}) though it is stale");
-                self.program(to, (logical, version));
+                self.program(to, (logical, version), cause);
             }
             Asked::Erase { page } => {
+                self.cells.ask_erase(page);
                 self.contents[page as usize..][..self.pages_per_block as usize].fill(None);
             }
         }
     }
 
+    fn used_as(&mut self, block: u32, is_slc: bool) {
+        self.slc[block as usize] = is_slc;
+    }
+
+    fn trimmed(&mut self, page: u32) {
+        self.cells.trim(page, self.versions[page as usize]);
+    }
+
+    fn records(&mut self, record: Record) {
+        self.record = Some(record);
+    }
+
     fn operation(&mut self, operation: &Operation) {
+        self.cells.step(operation, self.is_safe);
         assert!(operation.end >= operation.start, "time runs back: {operation:?}");
         if matches!(operation.step, Step::Sense | Step::Program | Step::Erase) {
             return self.step_on_array(operation);

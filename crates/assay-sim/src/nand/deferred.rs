@@ -1,12 +1,67 @@
-//! Erases that wait until their plane has nothing else to do, or until their block is to be
-//! written.
+//! Erases that wait: until their plane has nothing else to do, or until their block is to be
+//! written; and until everything that replaced a page of it is in the cells, wherever that is. If
+//! the power fails before, what was there is still needed.
 
 use super::observe::Asked;
 use super::ops::{Kind, NO_OP};
 use super::{Cause, NOBODY, Nand, Spot};
 use crate::events::Queue;
+use assay_spec::device::NandSpec;
+
+/// Programs that have not ended and replace pages of a block, and are not before its erase on its
+/// plane anyway; and the erase, once it is asked for. What is written to the block after that is
+/// none of theirs.
+struct Replacers {
+    block: u32,
+    programs: u32,
+    erase: u32,
+}
+
+/// What must be in the cells before blocks may be erased.
+pub(super) struct Replacing {
+    /// By block: the number of its replacers, if it has some and is not to be erased yet.
+    by_block: Vec<u32>,
+    replacers: Vec<Replacers>,
+    free: Vec<u32>,
+    /// Those whose erase is not in its plane's queue.
+    outside: Vec<u32>,
+}
+
+impl Replacing {
+    pub(super) fn new(spec: &NandSpec) -> Replacing {
+        let by_block = vec![NO_OP; (spec.planes() * spec.blocks_per_plane) as usize];
+        Replacing { by_block, replacers: Vec::new(), free: Vec::new(), outside: Vec::new() }
+    }
+
+    /// One more replaces a page of `block`; returns the number of its replacers.
+    #[inline]
+    pub(super) fn add(&mut self, block: u32) -> u32 {
+        let mut number = self.by_block[block as usize];
+        if number == NO_OP {
+            number = self.free.pop().unwrap_or(self.replacers.len() as u32);
+            let new = Replacers { block, programs: 0, erase: NO_OP };
+            match self.replacers.get_mut(number as usize) {
+                Some(replacers) => *replacers = new,
+                None => self.replacers.push(new),
+            }
+            self.by_block[block as usize] = number;
+        }
+        self.replacers[number as usize].programs += 1;
+        number
+    }
+
+    /// The block of replacers `number`.
+    pub(super) fn block(&self, number: u32) -> u32 {
+        self.replacers[number as usize].block
+    }
+}
 
 impl Nand {
+    /// From now on blocks wait to be erased until what replaced their pages is in the cells.
+    pub(crate) fn keep_replaced(&mut self) {
+        self.keeps_replaced = true;
+    }
+
     /// Asks for the erase of the block that begins with page `spot`, when there is time: not before
     /// what is asked of the plane in the same moment. If that is nothing, see
     /// [`Nand::erase_what_can_be`].
@@ -14,9 +69,78 @@ impl Nand {
         self.counts.erases[cause as usize] += 1;
         self.tell(cause, Asked::Erase { page: spot.page });
         let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
+        if !self.waits_for_replacers(index, spot) {
+            self.leave_erase(index, spot.plane);
+        } else {
+            self.pool.get_mut(index).held = true;
+        }
+    }
+
+    fn leave_erase(&mut self, index: u32, plane: u32) {
         self.pending += 1;
-        self.erases[spot.plane as usize].push_back(index);
+        self.erases[plane as usize].push_back(index);
         self.erases_left += 1;
+    }
+
+    /// Whether erase `index` of the block of `spot` waits until what replaced its pages is in the
+    /// cells.
+    #[inline]
+    pub(super) fn waits_for_replacers(&mut self, index: u32, spot: Spot) -> bool {
+        let number = &mut self.replacing.by_block[self.geometry.block(spot.page) as usize];
+        let number = std::mem::replace(number, NO_OP);
+        if number == NO_OP {
+            return false;
+        }
+        self.replacing.replacers[number as usize].erase = index;
+        self.replacing.outside.push(number);
+        self.erases_left += 1;
+        true
+    }
+
+    /// A page of block `old`, if that is one, is replaced by program `index`.
+    #[inline]
+    pub(super) fn replaces(&mut self, index: u32, old: u32) {
+        if old != NO_OP {
+            self.pool.get_mut(index).replaces = self.replacing.add(old);
+        }
+    }
+
+    /// One of replacers `number` is in the cells.
+    #[inline]
+    pub(super) fn replaced(&mut self, number: u32) {
+        let replacers = &mut self.replacing.replacers[number as usize];
+        replacers.programs -= 1;
+        if replacers.programs == 0 {
+            self.all_replaced(number);
+        }
+    }
+
+    /// If its erase is waiting it does no longer, but for its plane.
+    fn all_replaced(&mut self, number: u32) {
+        self.replacing.free.push(number);
+        let Replacers { block, erase, .. } = self.replacing.replacers[number as usize];
+        if erase == NO_OP {
+            self.replacing.by_block[block as usize] = NO_OP;
+            return;
+        }
+        let op = self.pool.get_mut(erase);
+        let (plane, when_idle) = (op.spot.plane, std::mem::take(&mut op.held));
+        let Some(at) = self.replacing.outside.iter().position(|n| *n == number) else {
+            op.waits -= 1;
+            return self.serve_plane(plane);
+        };
+        self.replacing.outside.remove(at);
+        self.erases_left -= 1;
+        match when_idle {
+            true => {
+                self.leave_erase(erase, plane);
+                self.erase_if_idle(plane);
+            }
+            false => {
+                self.count_collecting(plane, self.pool.get(erase).cause);
+                self.ask(erase, plane);
+            }
+        }
     }
 
     /// Erases begin on the planes that have nothing else to do.
@@ -61,10 +185,22 @@ impl Nand {
 
     #[cold]
     fn take_erase(&mut self, spot: Spot) -> Option<u32> {
-        let waiting = &self.erases[spot.plane as usize];
-        let at = waiting.iter().position(|index| self.pool.get(*index).spot.page == spot.page)?;
+        let is_it = |index: &u32| self.pool.get(*index).spot.page == spot.page;
+        let index = match self.erases[spot.plane as usize].iter().position(is_it) {
+            Some(at) => self.erases[spot.plane as usize].remove(at)?,
+            None => {
+                // It goes before what is written now, and still waits.
+                let outside = &self.replacing.outside;
+                let erase = |n: &u32| self.replacing.replacers[*n as usize].erase;
+                let at = outside.iter().position(|number| is_it(&erase(number)))?;
+                let index = erase(&outside[at]);
+                self.replacing.outside.remove(at);
+                self.pool.get_mut(index).waits = 1;
+                self.pending += 1;
+                index
+            }
+        };
         self.erases_left -= 1;
-        let index = self.erases[spot.plane as usize].remove(at)?;
         self.count_collecting(spot.plane, self.pool.get(index).cause);
         debug_assert_eq!(self.pool.get(index).next, NO_OP, "it is in no queue");
         Some(index)

@@ -19,6 +19,8 @@ struct Gang {
     count: u32,
     /// Whom to tell.
     tokens: Vec<u64>,
+    /// Replacers that they belong to, once for each page.
+    replaces: Vec<u32>,
 }
 
 /// What is gathered, and what is on its way.
@@ -27,6 +29,10 @@ pub(super) struct Gather {
     pages: u32,
     /// Per plane: those that lack pages.
     open: Vec<Vec<Gang>>,
+    /// By block: pages of it whose only newer copies are in those.
+    replaced: Vec<u16>,
+    /// How often one was asked for.
+    asks: u64,
     /// By the number that their operation has: those that are asked for, and numbers that are free.
     asked: Vec<Option<Gang>>,
     free: Vec<u32>,
@@ -45,6 +51,8 @@ impl Gather {
         (spec.pages_per_program > 1).then(|| Gather {
             pages: spec.pages_per_program,
             open: (0..spec.planes()).map(|_| Vec::new()).collect(),
+            replaced: vec![0; blocks as usize],
+            asks: 0,
             asked: Vec::new(),
             free: Vec::new(),
             slc_pages: spec.pages_per_program / spec.slc.map_or(1, |slc| slc.bits),
@@ -67,6 +75,9 @@ impl Nand {
         if let Some(mode) = self.gather.as_mut().and_then(|g| g.in_slc.get_mut(block as usize)) {
             *mode = is_slc;
         }
+        if let Some(observer) = &mut self.observer {
+            observer.used_as(block, is_slc);
+        }
     }
 
     /// Whether `page` has one bit a cell.
@@ -88,9 +99,30 @@ impl Nand {
         open.iter().any(|gang| (gang.first..gang.first + gang.count).contains(&spot.page))
     }
 
-    /// A page joins those it is programmed with; all are asked for when it is the last.
+    /// Whether the newest copy of a page of `block` waits for others, and is on no chip yet.
+    pub(crate) fn is_gathered_from(&self, block: u32) -> bool {
+        self.gather.as_ref().is_some_and(|g| g.replaced[block as usize] > 0)
+    }
+
+    /// Whether all of those wait for the program of which `next` is the next page.
+    pub(crate) fn is_gathered_at(&self, block: u32, next: Spot) -> bool {
+        let Some(gather) = &self.gather else { return false };
+        let mut gangs = gather.open[next.plane as usize].iter();
+        let gang = gangs.find(|gang| gang.first + gang.count == next.page);
+        let is_of = |number: &&u32| self.replacing.block(**number) == block;
+        let there = gang.map_or(0, |gang| gang.replaces.iter().filter(is_of).count());
+        there == usize::from(gather.replaced[block as usize])
+    }
+
+    /// How many programs of several pages have been asked for.
+    pub(crate) fn gathered(&self) -> u64 {
+        self.gather.as_ref().map_or(0, |g| g.asks)
+    }
+
+    /// A page, which lay in block `old`, joins those it is programmed with; all are asked for when
+    /// it is the last.
     #[inline(never)]
-    pub(super) fn gather(&mut self, spot: Spot, cause: Cause, token: u64, reads: &[u32]) {
+    pub(super) fn gather(&mut self, spot: Spot, cause: Cause, token: u64, reads: &[u32], old: u32) {
         self.counts.programs[cause as usize] += 1;
         let (unit, is_slc) = (self.program_unit(spot.page), self.is_slc(spot.page));
         let place = self.geometry.page_in_block(spot.page) % unit;
@@ -113,6 +145,10 @@ impl Nand {
         if token != NOBODY {
             gang.tokens.push(token);
         }
+        if old != NO_OP {
+            gang.replaces.push(self.replacing.add(old));
+            gather.replaced[old as usize] += 1;
+        }
         let op = gang.op;
         self.pool.get_mut(op).waits += reads.len() as u16;
         self.wait_for(op, reads);
@@ -129,7 +165,13 @@ impl Nand {
         self.count_collecting(spot.plane, cause);
         let Some(gather) = &mut self.gather else { return 0 };
         let gangs = &mut gather.open[spot.plane as usize];
-        gangs.push(Gang { op, first: spot.page, count: 0, tokens: Vec::new() });
+        gangs.push(Gang {
+            op,
+            first: spot.page,
+            count: 0,
+            tokens: Vec::new(),
+            replaces: Vec::new(),
+        });
         gangs.len() - 1
     }
 
@@ -148,6 +190,10 @@ impl Nand {
     fn ask_gang(&mut self, plane: u32, index: usize) {
         let Some(gather) = &mut self.gather else { return };
         let gang = gather.open[plane as usize].swap_remove(index);
+        gather.asks += 1;
+        for number in &gang.replaces {
+            gather.replaced[self.replacing.block(*number) as usize] -= 1;
+        }
         let op = gang.op;
         let number = gather.free.pop().unwrap_or(gather.asked.len() as u32);
         if number as usize == gather.asked.len() {
@@ -192,6 +238,7 @@ impl Nand {
         };
         gather.free.push(number);
         notices.extend(gang.tokens.iter().map(|token| Notice::Programmed(*token, plane)));
+        gang.replaces.into_iter().for_each(|number| self.replaced(number));
     }
 
     /// How long the array takes for read `index`, which begins, and with which others it is queued:

@@ -15,6 +15,7 @@
 mod array;
 mod ask;
 mod bus;
+mod cells;
 mod checker;
 mod deferred;
 mod gather;
@@ -22,12 +23,14 @@ mod geometry;
 pub mod observe;
 mod ops;
 
+pub use cells::{BlockFound, Flash, Found, Record, Spare};
 pub use checker::Checker;
 
 use crate::events::{Events, Queue};
 use crate::waits::Waits;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
+use deferred::Replacing;
 use gather::Gather;
 use geometry::Geometry;
 pub use observe::{Asked, Cause, Observer, Operation, Step};
@@ -125,6 +128,9 @@ pub(crate) struct Nand {
     /// By plane: erases for when it has nothing else to do; and how many there are.
     erases: Vec<VecDeque<u32>>,
     erases_left: usize,
+    replacing: Replacing,
+    /// Blocks wait to be erased until what replaced their pages is in the cells.
+    keeps_replaced: bool,
     read: Nanos,
     /// Of fast and slow pages.
     program: [Nanos; 2],
@@ -188,6 +194,8 @@ impl Nand {
             gather: Gather::new(spec),
             erases: vec![VecDeque::new(); spec.planes() as usize],
             erases_left: 0,
+            replacing: Replacing::new(spec),
+            keeps_replaced: false,
             read: spec.read,
             program: [spec.program, spec.program_slow],
             erase: spec.erase,
@@ -219,6 +227,12 @@ impl Nand {
     /// Whether nothing is under way or waiting.
     pub(crate) fn is_idle(&self) -> bool {
         self.pending == 0
+    }
+
+    /// Whether nothing is under way: what waits, if anything does, waits for what has not been
+    /// asked.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.arrays.iter().all(|a| a.op == NO_OP) && self.channels.iter().all(|c| c.now == NO_OP)
     }
 
     /// Whether `plane` has nothing to do.
@@ -334,7 +348,7 @@ impl Nand {
     fn end(&mut self, index: u32) {
         self.pending -= 1;
         let op = self.pool.get(index);
-        let mut waiting = op.unblocks;
+        let (mut waiting, replaces) = (op.unblocks, op.replaces);
         if op.cause.collects() {
             self.planes[op.spot.plane as usize].collecting -= 1;
         }
@@ -345,6 +359,9 @@ impl Nand {
             let plane = op.spot.plane;
             waiting = op.sibling;
             self.serve_plane(plane);
+        }
+        if replaces != NO_OP {
+            self.replaced(replaces);
         }
     }
 

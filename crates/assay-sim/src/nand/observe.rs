@@ -1,5 +1,6 @@
 //! What a drive does inside, told to whoever asks.
 
+use super::cells::Record;
 use crate::work::Work;
 use assay_spec::Nanos;
 
@@ -118,6 +119,12 @@ pub trait Observer: Send {
     fn operation(&mut self, operation: &Operation);
     /// Something beside the flash was at work; what is asked of the flash next follows from it.
     fn work(&mut self, _work: &Work) {}
+    /// From now on a block is used with one bit a cell, or not.
+    fn used_as(&mut self, _block: u32, _is_slc: bool) {}
+    /// A logical page is trimmed.
+    fn trimmed(&mut self, _page: u32) {}
+    /// The page that is asked for next records this.
+    fn records(&mut self, _record: Record) {}
     /// What is asked next is for whoever wrote the logical `page`, or is the drive's own idea.
     fn resumes(&mut self, _page: Option<u32>) {}
 }

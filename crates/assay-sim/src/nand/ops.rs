@@ -45,6 +45,8 @@ pub(super) struct Op {
     pub sibling: u32,
     /// The next in the queue of its plane, and later of its channel.
     pub next: u32,
+    /// Of a program: the replacers that it belongs to.
+    pub replaces: u32,
 }
 
 /// All operations there are, used again and again.
@@ -83,6 +85,7 @@ impl Pool {
         op.unblocks = NO_OP;
         op.sibling = NO_OP;
         op.next = NO_OP;
+        op.replaces = NO_OP;
         index
     }
 
@@ -102,6 +105,7 @@ impl Pool {
             unblocks: NO_OP,
             sibling: NO_OP,
             next: NO_OP,
+            replaces: NO_OP,
         });
         self.ops.len() as u32 - 1
     }

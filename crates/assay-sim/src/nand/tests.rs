@@ -108,7 +108,7 @@ fn the_bus_goes_to_who_is_ready_first_not_to_who_asked_first() {
 fn a_program_holds_the_plane_and_frees_the_bus() {
     let mut bed = Bed::new(spec());
     for (token, plane, page) in [(1, 0, 0), (2, 2, 0), (3, 0, 1)] {
-        bed.nand.program(spot(plane, page), HOST, token);
+        bed.nand.program(spot(plane, page), HOST, token, NO_OP);
     }
     assert_eq!((bed.when(Loaded(1)), bed.when(Programmed(1, 0))), (us(100), us(1000)));
     assert_eq!(bed.when(Loaded(2)), us(200), "only the bus is shared");
@@ -119,7 +119,7 @@ fn a_program_holds_the_plane_and_frees_the_bus() {
 fn a_read_waits_for_the_program_before_it_to_the_nanosecond() {
     for (at, end) in [(999_999, 1_150_000), (1_000_000, 1_150_000), (1_000_001, 1_150_001)] {
         let mut bed = Bed::new(spec());
-        bed.nand.program(spot(0, 0), HOST, 1);
+        bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
         bed.until(Nanos(at)).read(spot(0, 0), HOST, 2);
         assert_eq!(bed.when(Read(2)), Nanos(end));
     }
@@ -128,7 +128,7 @@ fn a_read_waits_for_the_program_before_it_to_the_nanosecond() {
 #[test]
 fn a_cache_register_takes_data_while_the_array_programs() {
     let mut bed = Bed::new(NandSpec { cache_register: true, ..spec() });
-    (0..3).for_each(|page| bed.nand.program(spot(0, page), HOST, u64::from(page)));
+    (0..3).for_each(|page| bed.nand.program(spot(0, page), HOST, u64::from(page), NO_OP));
     assert_eq!((bed.when(Loaded(1)), bed.when(Programmed(1, 0))), (us(200), us(1900)));
     assert_eq!(bed.when(Loaded(2)), us(1100), "when the second begins its program");
 }
@@ -150,11 +150,11 @@ fn a_cache_register_lets_the_next_page_be_sensed_during_the_shift() {
 fn a_plane_keeps_the_order_of_its_operations() {
     // A read behind a program that waits in the cache register must not overtake it.
     let mut bed = Bed::new(NandSpec { cache_register: true, ..spec() });
-    bed.nand.program(spot(0, 0), HOST, 1);
-    bed.nand.program(spot(0, 1), HOST, 2);
+    bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
+    bed.nand.program(spot(0, 1), HOST, 2, NO_OP);
     bed.nand.read(spot(0, 1), HOST, 3);
     bed.nand.erase(spot(0, 4), HOST);
-    bed.nand.program(spot(0, 4), HOST, 4);
+    bed.nand.program(spot(0, 4), HOST, 4, NO_OP);
     assert_eq!(bed.when(Programmed(2, 0)), us(1900));
     assert_eq!(bed.when(Read(3)), us(1900 + 150));
     assert_eq!(bed.when(Programmed(4, 0)), us(1950 + 3000 + 900));
@@ -164,7 +164,7 @@ fn a_plane_keeps_the_order_of_its_operations() {
 fn every_second_page_is_slow_if_the_cells_are() {
     let slow = NandSpec { program: us(300), program_slow: us(1500), ..spec() };
     let mut bed = Bed::new(slow);
-    (0..4).for_each(|page| bed.nand.program(spot(0, page), HOST, u64::from(page)));
+    (0..4).for_each(|page| bed.nand.program(spot(0, page), HOST, u64::from(page), NO_OP));
     let took = [0, 1, 2, 3].map(|t| bed.when(Programmed(t, 0)) - bed.when(Loaded(t)));
     assert_eq!(took, [us(300), us(1500), us(300), us(1500)]);
 }
@@ -178,8 +178,8 @@ fn two_planes(plane_mode: PlaneMode, cache_register: bool) -> NandSpec {
 fn planes_of_a_serial_die_take_turns_and_of_a_multi_plane_die_program_together() {
     let ends = |mode, cache| {
         let mut bed = Bed::new(two_planes(mode, cache));
-        bed.nand.program(spot(0, 0), HOST, 1);
-        bed.nand.program(spot(2, 0), HOST, 2);
+        bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
+        bed.nand.program(spot(2, 0), HOST, 2, NO_OP);
         [bed.when(Programmed(1, 0)), bed.when(Programmed(2, 2))]
     };
     for cache in [false, true] {
@@ -193,8 +193,8 @@ fn planes_of_a_serial_die_take_turns_and_of_a_multi_plane_die_program_together()
 #[test]
 fn only_programs_of_the_same_page_are_one() {
     let mut bed = Bed::new(two_planes(PlaneMode::MultiPlane, false));
-    bed.nand.program(spot(0, 0), HOST, 1);
-    bed.nand.program(spot(2, 1), HOST, 2);
+    bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
+    bed.nand.program(spot(2, 1), HOST, 2, NO_OP);
     assert_eq!(bed.when(Programmed(1, 0)), us(1000));
     assert_eq!(bed.when(Programmed(2, 2)), us(1900));
 }
@@ -249,7 +249,7 @@ fn an_erase_that_can_wait_begins_when_its_plane_is_idle() {
     // The plane programs; a read that comes by the end of the program goes first.
     for (read_at, done) in [(us(1000) - Nanos(1), us(1150)), (us(1000) + Nanos(1), end + us(150))] {
         let mut bed = Bed::new(spec());
-        bed.nand.program(spot(0, 0), HOST, 1);
+        bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
         bed.nand.erase_when_idle(spot(0, 4), HOST);
         bed.until(read_at).read(spot(0, 0), HOST, 2);
         assert_eq!(bed.when(Notice::Read(2)), done);
@@ -263,10 +263,10 @@ fn an_erase_that_can_wait_begins_when_its_plane_is_idle() {
 #[test]
 fn a_block_is_erased_before_it_is_written() {
     let mut bed = Bed::new(spec());
-    bed.nand.program(spot(0, 0), HOST, 1);
+    bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
     bed.nand.erase_when_idle(spot(0, 4), HOST);
     bed.nand.erase_when_idle(spot(0, 8), HOST);
-    bed.nand.program(spot(0, 8), HOST, 2);
+    bed.nand.program(spot(0, 8), HOST, 2, NO_OP);
     // The block that is written is erased at once, the other when nothing is left to do.
     let written = us(1000 + 3000 + 1000);
     assert_eq!(bed.when(Notice::Programmed(2, 0)), written);
@@ -294,8 +294,8 @@ fn who_waits_behind_collection_is_marked_and_timed() {
     assert_eq!(bed.until(us(9_000)).waited_behind(us(9_000))[0], (1, copied));
     // An erase is collection's, too; the plane is free of it when it has ended, not before.
     bed.nand.erase(spot(0, 0), Cause::Wear);
-    bed.until(us(11_999)).program(spot(0, 4), HOST, 5);
-    bed.until(us(12_000)).program(spot(0, 5), HOST, 6);
+    bed.until(us(11_999)).program(spot(0, 4), HOST, 5, NO_OP);
+    bed.until(us(12_000)).program(spot(0, 5), HOST, 6, NO_OP);
     bed.until(us(20_000));
     let loaded = |notice| bed.seen.iter().find(|(n, _)| *n == notice).map(|(_, at)| *at);
     assert_eq!(loaded(Notice::Loaded(5 | BEHIND)), Some(us(12_100)));

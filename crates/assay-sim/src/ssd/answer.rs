@@ -20,9 +20,13 @@ impl<F: Ftl> Ssd<F> {
         let is_refused = self.ftl.is_worn_out();
         if is_refused {
             self.writes.pop_front();
-            self.answer(number, READ_ONLY);
+            self.refuse(number);
         }
         is_refused
+    }
+
+    pub(super) fn refuse(&mut self, number: u32) {
+        self.answer(number, READ_ONLY);
     }
 
     #[inline]

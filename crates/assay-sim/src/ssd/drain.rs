@@ -14,12 +14,17 @@ impl<F: Ftl> Ssd<F> {
         self.give_all();
         self.ftl.flush(&mut self.nand);
         self.wants_drain |= self.nand.gathers();
-        self.unprogrammed == 0
+        if self.unprogrammed > 0 {
+            return false;
+        }
+        self.saving += self.ftl.record_trims(&mut self.nand);
+        self.saving == 0
     }
 
-    /// Whether a flush is next among the writes.
+    /// Whether a flush is next among the writes, or one of the drive's own.
     fn is_flushing(&self) -> bool {
-        !self.is_protected && self.writes.front().is_some_and(|n| self.is_of(*n, Op::Flush))
+        self.wants_record
+            || !self.is_protected && self.writes.front().is_some_and(|n| self.is_of(*n, Op::Flush))
     }
 
     fn is_of(&self, number: u32, op: Op) -> bool {
@@ -37,10 +42,10 @@ impl<F: Ftl> Ssd<F> {
         // Who waits for a slot gets none from pages that wait for others. An erase that waits for
         // the planes beside its own is not what frees one.
         self.nand.erase_what_can_be();
-        let is_stuck = !self.writes.is_empty() && self.nand.is_idle();
+        let is_stuck = !self.writes.is_empty() && self.nand.is_at_rest();
         if self.awaited > 0 || self.is_flushing() || is_stuck {
             self.ftl.drain(&mut self.nand);
         }
-        self.wants_drain = !self.writes.is_empty();
+        self.wants_drain = !self.writes.is_empty() || self.wants_record;
     }
 }

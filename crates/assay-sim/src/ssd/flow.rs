@@ -96,9 +96,11 @@ impl<F: Ftl> Ssd<F> {
                 self.writes.push_back(number);
                 self.send_for_writes();
             }
+            Op::Trim if !self.ftl.takes_trims() => self.refuse(number),
             Op::Trim if self.parked.is_empty() => {
                 self.trim(number);
                 self.complete(number);
+                self.record_trims_if_due();
             }
             Op::Trim => {
                 self.park(Parked::Trim(number, self.requests[number as usize].pages.clone()))
@@ -184,6 +186,10 @@ impl<F: Ftl> Ssd<F> {
         if self.saving > 0 && self.buffer.is_none() {
             return self.hold_back();
         }
+        if self.wants_record && !self.is_flushed() {
+            return;
+        }
+        self.wants_record = false;
         while let Some(number) = self.writes.front().copied() {
             let flight = &self.requests[number as usize];
             let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);

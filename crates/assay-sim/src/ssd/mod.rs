@@ -24,7 +24,7 @@ use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
 use crate::ftl::page::PageMap;
-use crate::nand::{Nand, Notice, Observer};
+use crate::nand::{Flash, Nand, Notice, Observer};
 use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
@@ -88,6 +88,8 @@ pub(crate) struct Ssd<F> {
     /// What is gathered for programs of several pages is to go to the cells, as soon as nothing
     /// more comes that could join it.
     wants_drain: bool,
+    /// Trims are to be written down before anything else is written.
+    wants_record: bool,
     /// What is in the buffer survives a power cut.
     is_protected: bool,
     /// Pages of the map on their way to the cells, and what waits until they are there.
@@ -147,9 +149,13 @@ impl<F: Ftl> Ssd<F> {
             FtlSpec::Hybrid(_) => None,
         };
         let idle = lazy.as_ref().and_then(Lazy::idle);
+        let mut nand = Nand::new(&spec.nand, FLASH);
+        if matches!(spec.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
+            nand.keep_replaced();
+        }
         Ssd {
             ftl,
-            nand: Nand::new(&spec.nand, FLASH),
+            nand,
             capacity,
             queue_depth: link.queue_depth as usize,
             page,
@@ -179,6 +185,7 @@ impl<F: Ftl> Ssd<F> {
             unprogrammed: 0,
             awaited: 0,
             wants_drain: false,
+            wants_record: false,
             is_protected: matches!(spec.buffer, BufferSpec::Dram { protected: true, .. }),
             saving: 0,
             parked: VecDeque::new(),
@@ -278,6 +285,26 @@ impl<F: Ftl> Drive for Ssd<F> {
 
     fn observe(&mut self, observer: Box<dyn Observer>) {
         self.nand.observe(observer);
+    }
+
+    fn lose_power(&mut self, now: Nanos) -> Nanos {
+        if !self.is_protected {
+            return now;
+        }
+        // As a flush, and no write is let in before it has ended.
+        self.wants_record = true;
+        self.is_protected = false;
+        self.send_for_writes();
+        self.drain_if_due();
+        while self.wants_record && self.step(Nanos::NEVER) {}
+        self.nand.events.now().max(now)
+    }
+
+    fn recover(&mut self, flash: &Flash) -> bool {
+        let can = self.ftl.recover(&mut self.nand, flash);
+        let ever: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
+        self.erased = ever - self.nand.counts.erases.iter().sum::<u64>();
+        can
     }
 
     fn check(&self) {

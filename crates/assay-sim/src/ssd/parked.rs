@@ -64,6 +64,7 @@ impl<F: Ftl> Ssd<F> {
     #[cold]
     pub(super) fn unpark(&mut self) {
         if self.saving == 0 {
+            self.ftl.trims_are_recorded();
             self.map_is_saved();
         }
         while self.saving == 0
@@ -85,6 +86,7 @@ impl<F: Ftl> Ssd<F> {
             }
         }
         self.give();
+        self.record_trims_if_due();
     }
 
     pub(super) fn trim(&mut self, number: u32) {
@@ -93,7 +95,18 @@ impl<F: Ftl> Ssd<F> {
         let first = request.offset.0.div_ceil(self.page.0) as u32;
         let end = (request.end().0 / self.page.0) as u32;
         (first..end).for_each(|page| self.ftl.trim(page));
+        if let Some(observer) = self.nand.observer() {
+            (first..end).for_each(|page| observer.trimmed(page));
+        }
         self.drop_waiting(first..end);
+    }
+
+    /// If many trims wait to be written down, they are.
+    pub(super) fn record_trims_if_due(&mut self) {
+        if self.ftl.are_trims_due() {
+            self.wants_record = true;
+            self.send_for_writes();
+        }
     }
 
     /// A page, or a part of one, that the host has sent is given to the flash.

@@ -5,7 +5,7 @@
 
 #![allow(dead_code)]
 
-use assay_sim::{Accept, Activity, Asked, Cause, Checker, Drive, Observer, Operation};
+use assay_sim::{Accept, Activity, Asked, Cause, Checker, Drive, Observer, Operation, Record};
 use assay_sim::{Stall, Work, build};
 use assay_spec::device::*;
 use assay_spec::seed::mix;
@@ -34,7 +34,8 @@ impl Draw<'_> {
         matches!(self, Draw::Bytes([]))
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
         match self {
             Draw::Seed(state) => {
                 *state = mix(*state);
@@ -49,7 +50,8 @@ impl Draw<'_> {
         }
     }
 
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+    /// One of `choices`.
+    pub fn of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 }
@@ -68,7 +70,7 @@ fn nand(d: &mut Draw<'_>) -> NandSpec {
         dies_per_channel: d.of(&[1, 2]),
         planes_per_die: d.of(&[1, 2, 4]),
         plane_mode: d.of(&[PlaneMode::Independent, PlaneMode::MultiPlane, PlaneMode::Serial]),
-        blocks_per_plane: 8 + d.below(8) as u32,
+        blocks_per_plane: 10 + d.below(8) as u32,
         pages_per_block: if pages_per_program > 1 {
             pages_per_program * d.of(&[1, 2, 5])
         } else {
@@ -125,6 +127,7 @@ fn page_map(d: &mut Draw<'_>, nand: &NandSpec) -> PageMapSpec {
         },
         wear: d.of(&[WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 3 }]),
         save_map_every,
+        power_fail_safe: d.below(2) == 0,
         slc,
     }
 }
@@ -163,8 +166,29 @@ fn endurance(d: &mut Draw<'_>, most: u32) -> Option<EnduranceSpec> {
     d.of(&[None, None, Some(spec)]).filter(|spec| spec.spare_blocks <= most)
 }
 
+/// Pages that the layer works with beside the host's, at most.
+fn reserved(nand: &NandSpec, ftl: &FtlSpec) -> u32 {
+    let stripe = nand.planes() * nand.pages_per_block;
+    match *ftl {
+        FtlSpec::Page(map) => {
+            // At most a page of the map for 128 of the host's.
+            let saved = map.save_map_every.map_or(0, |_| nand.pages() as u32 / 128 + 1);
+            let record = match map.power_fail_safe {
+                true => nand.pages() as u32 / 4096 + 2,
+                false => 0,
+            };
+            let fixed = map.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
+            stripe * (map.collection.reserve_blocks.max(3) + map.safety_blocks(nand) + fixed)
+                + nand.planes()
+                + saved
+                + record
+        }
+        FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks * hybrid.blocks_per_log + 3),
+    }
+}
+
 /// A drive as full as its declaration may make it, or emptier.
-fn device(d: &mut Draw<'_>) -> DeviceSpec {
+pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let nand = nand(d);
     let stripe = nand.planes() * nand.pages_per_block;
     let ftl = match d.below(5) {
@@ -186,15 +210,7 @@ fn device(d: &mut Draw<'_>) -> DeviceSpec {
             })
         }
     };
-    let reserved = match ftl {
-        FtlSpec::Page(map) => {
-            // At most a page of the map for 128 of the host's.
-            let saved = map.save_map_every.map_or(0, |_| nand.pages() as u32 / 128 + 1);
-            let fixed = map.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, &nand));
-            stripe * (map.collection.reserve_blocks.max(3) + fixed) + nand.planes() + saved
-        }
-        FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks * hybrid.blocks_per_log + 3),
-    };
+    let reserved = reserved(&nand, &ftl);
     let endurance = endurance(d, nand.blocks_per_plane.saturating_sub(reserved / stripe + 3));
     let reserved = reserved + stripe * endurance.map_or(0, |e| e.spare_blocks);
     let most = nand.pages() as u32 - reserved;
@@ -379,6 +395,18 @@ impl Observer for Witness {
         self.checker.operation(operation);
     }
 
+    fn used_as(&mut self, block: u32, is_slc: bool) {
+        self.checker.used_as(block, is_slc);
+    }
+
+    fn trimmed(&mut self, page: u32) {
+        self.checker.trimmed(page);
+    }
+
+    fn records(&mut self, record: Record) {
+        self.checker.records(record);
+    }
+
     fn work(&mut self, work: &Work) {
         let (Some(tag), Some(first)) = (work.tag, work.first) else { return };
         let request = self.requests[tag as usize];
@@ -399,6 +427,15 @@ impl Observer for Witness {
     }
 }
 
+/// Whether what was flushed is on the flash at any time. Logs are merged in an order that sees to
+/// it.
+pub fn is_safe(ssd: &SsdSpec) -> bool {
+    match ssd.ftl {
+        FtlSpec::Page(map) => map.power_fail_safe,
+        FtlSpec::Hybrid(_) => true,
+    }
+}
+
 /// Draws a drive and its work, and runs it under the checker, and again unobserved in other steps:
 /// both must give the same completions.
 pub fn random_drive(mut d: Draw<'_>) {
@@ -408,7 +445,7 @@ pub fn random_drive(mut d: Draw<'_>) {
     let mut drive = build(&spec, false);
     drive.time_waits();
     let pages = (spec.capacity.0 / ssd.nand.page.0) as u32;
-    let checker = Checker::new(&ssd.nand, pages);
+    let checker = Checker::new(&ssd.nand, pages).power_fail_safe(is_safe(ssd));
     let tags = requests.iter().map(|(_, request)| *request).collect();
     drive.observe(Box::new(Witness::new(checker, &spec, ssd.nand.page, tags)));
     let checked = run(&mut *drive, &requests, Nanos::ZERO, 40);

@@ -1,5 +1,6 @@
 //! The declaration of a flash translation layer: mapping, garbage collection, wear levelling.
 
+use super::NandSpec;
 use super::Values;
 use super::slc::SlcCacheSpec;
 use crate::decode::{Decoded, Section, with_hint};
@@ -68,6 +69,8 @@ pub struct PageMapSpec {
     /// So much is written by the host between two times the map is saved to flash; `None`: it is
     /// kept otherwise, at no cost.
     pub save_map_every: Option<Bytes>,
+    /// Nothing is erased before what replaced it is in the cells, and trims are written down.
+    pub power_fail_safe: bool,
     /// Blocks of one bit a cell that the host's data is written to first.
     pub slc: Option<SlcCacheSpec>,
 }
@@ -196,12 +199,22 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
                 values.size(s, "ftl", key).map(Some)
             };
             let save_map_every = values.optional(&mut ftl, "save_map_every", None, every)?;
+            let words = ["no", "yes"];
+            let power_fail_safe =
+                values.choice_or(&mut ftl, "ftl", "power_fail_safe", &words, 0)? == 1;
             let wear = decode_wear(top, values)?;
             let slc = super::slc::decode(top, values)?;
-            FtlSpec::Page(PageMapSpec { allocation, collection, wear, save_map_every, slc })
+            FtlSpec::Page(PageMapSpec {
+                allocation,
+                collection,
+                wear,
+                save_map_every,
+                power_fail_safe,
+                slc,
+            })
         }
         mapping => {
-            let page_only = ["allocation", "reserve_blocks", "save_map_every"];
+            let page_only = ["allocation", "reserve_blocks", "save_map_every", "power_fail_safe"];
             ftl.goes_with(&page_only, "mapping `page`");
             top.goes_with(&["collection", "background", "wear", "slc"], "`ftl.mapping` `page`");
             let width = |values: &mut Values, s: &mut Section<'_>, key| {
@@ -228,6 +241,17 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
     };
     ftl.finish()?;
     Ok(spec)
+}
+
+impl PageMapSpec {
+    /// Blocks of a plane that surviving power cuts takes: room for what is torn; and where pages
+    /// are gathered, a block that has been emptied and waits for those of them that it held.
+    pub fn safety_blocks(&self, nand: &NandSpec) -> u32 {
+        match self.power_fail_safe {
+            true => 1 + u32::from(nand.pages_per_program > 1),
+            false => 0,
+        }
+    }
 }
 
 /// What only a drive with logs can say.

@@ -322,16 +322,24 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
     let stripe = nand.page * u64::from(nand.planes()) * u64::from(nand.pages_per_block);
     let overhead = match spec.ftl {
         // Two open blocks a plane and one that the collector can always move into, or the reserve
-        // if that is more; and a page in each plane that makes collecting worth it.
+        // if that is more; what waits for others; and a page in each plane that makes collecting
+        // worth it.
         FtlSpec::Page(map) => {
-            let blocks = map.collection.reserve_blocks.max(3);
+            let blocks = map.collection.reserve_blocks.max(3) + map.safety_blocks(nand);
             let saved = map.save_map_every.map_or(Bytes::ZERO, |_| {
                 // Four bytes a page of the host's.
                 let entries = nand.page.0 / 4;
                 nand.page * (capacity.0 / nand.page.0).div_ceil(entries)
             });
             let fixed = map.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
-            stripe * u64::from(blocks + fixed) + nand.page * u64::from(nand.planes()) + saved
+            // A bit a page of the host's: what is trimmed. A page more, for a page's old copy is
+            // there until the new one has its place.
+            let record = match map.power_fail_safe {
+                true => nand.page * (1 + (capacity.0 / nand.page.0).div_ceil(nand.page.0 * 8)),
+                false => Bytes::ZERO,
+            };
+            let own = nand.page * u64::from(nand.planes()) + saved + record;
+            stripe * u64::from(blocks + fixed) + own
         }
         // Logs may all belong to one group of planes; a stream and a merge take one more each, and
         // the last superblock of each group may be half empty.

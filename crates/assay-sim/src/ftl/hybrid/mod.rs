@@ -152,8 +152,8 @@ impl Hybrid {
         self.free[group].pop_front().expect("the declaration leaves enough superblocks")
     }
 
-    /// Erases a superblock and gives it back.
-    fn erase(&mut self, nand: &mut Nand, superblock: u32, block: u32) {
+    /// Erases a superblock; true if it is worn.
+    fn erase(&mut self, nand: &mut Nand, superblock: u32, block: u32) -> bool {
         let mut is_worn = false;
         for offset in 0..self.shape.width {
             let first = self.shape.spot(Place { superblock, offset }, block, 0);
@@ -163,6 +163,11 @@ impl Hybrid {
             *erases += 1;
             is_worn |= self.endurance.as_ref().is_some_and(|e| e.is_worn(own, *erases));
         }
+        is_worn
+    }
+
+    /// An erased superblock can be used again, unless it is worn.
+    fn give_back(&mut self, superblock: u32, block: u32, is_worn: bool) {
         let group = (superblock % self.shape.groups) as usize;
         let is_bad = is_worn && self.endurance.as_mut().is_some_and(|e| e.retire(group, block));
         if !is_bad {
@@ -203,18 +208,22 @@ impl Hybrid {
         }
     }
 
-    /// `block` takes the place of a superblock's data and log.
+    /// `block` takes the place of a superblock's data and log. The oldest go first: if the power
+    /// fails in between, no page that has been trimmed has an older copy than it had.
     fn replace(&mut self, nand: &mut Nand, superblock: u32, block: u32) {
+        let old = std::mem::replace(&mut self.data[superblock as usize], block);
+        let old = Some(old).filter(|old| *old != NONE);
+        let old = old.map(|old| (old, self.erase(nand, superblock, old)));
         if let Some(index) = self.logs.iter().position(|log| log.superblock == superblock)
             && let Some(log) = self.logs.remove(index)
         {
             for block in log.blocks {
-                self.erase(nand, superblock, block);
+                let is_worn = self.erase(nand, superblock, block);
+                self.give_back(superblock, block, is_worn);
             }
         }
-        let old = std::mem::replace(&mut self.data[superblock as usize], block);
-        if old != NONE {
-            self.erase(nand, superblock, old);
+        if let Some((old, is_worn)) = old {
+            self.give_back(superblock, old, is_worn);
         }
     }
 

@@ -63,6 +63,21 @@ impl Tables {
         self.blocks.stale[(first / self.pages_per_block) as usize] += count as u16;
     }
 
+    /// Pages of a block with one bit a cell.
+    pub(super) fn slc_pages(&self) -> u32 {
+        self.cache.as_ref().map_or(self.pages_per_block, |cache| cache.pages)
+    }
+
+    /// `block`, which is in use, has one bit a cell, or not. One too many is emptied as others are.
+    pub(super) fn enter_cache(&mut self, plane: &mut Plane, block: u32, is_slc: bool) {
+        let Some(cache) = self.cache.as_mut().filter(|_| is_slc) else { return };
+        if plane.cached < cache.most.max(cache.fixed) {
+            cache.is_in[block as usize] = true;
+            plane.cached += 1;
+            plane.kept_for_cache = cache.fixed.saturating_sub(plane.cached);
+        }
+    }
+
     /// `block` has been emptied.
     pub(super) fn leaves_cache(&mut self, plane: &mut Plane, block: u32) {
         let Some(cache) = &mut self.cache else { return };
@@ -98,12 +113,14 @@ impl Tables {
     }
 
     /// Programs what `plane` has gathered, though it lacks pages: those stay empty. The collector
-    /// waits if it has no further block: it must find room for all that it has begun to move.
+    /// waits if it has no further block, and gets none by this: it must find room for all that it
+    /// has begun to move.
     pub(super) fn pad(&mut self, plane: &mut Plane, nand: &mut Nand) {
         for is_host in [true, false] {
             let open = if is_host { plane.host } else { plane.collect };
             let page = open.block.wrapping_mul(self.pages_per_block).wrapping_add(open.next);
-            let has_room = is_host || plane.free.len() > 0;
+            let gains = plane.collecting.is_none() && plane.emptied.len() > 1;
+            let has_room = is_host || plane.free.len() > self.kept_free || gains;
             if open.next == open.end || !has_room || !nand.program_short(plane.index, page) {
                 continue;
             }

@@ -67,20 +67,28 @@ impl Tables {
             Cause::Map => self.collection.reserve_blocks.min(2),
             _ => self.collection.reserve_blocks,
         };
-        let wanted = plane.free.len() < (reserve + plane.kept_for_cache) as usize;
+        let wanted = plane.free.len() < (reserve + plane.kept_for_cache) as usize + self.kept_free;
         if plane.collecting.is_some() || (wanted && self.start(plane)) {
             match self.collection.pace {
                 Pace::Spread => self.advance(plane, nand),
                 Pace::WholeBlock => self.finish(plane, nand),
             }
         }
-        // The host's next page must not need the collector's free block.
-        while plane.host.next == plane.host.end && plane.free.len() < 2 {
-            self.urgent += 1;
-            let started = plane.collecting.is_some() || self.start(plane);
-            assert!(started, "plane {} is full, though it holds less than its limit", plane.index);
-            self.finish(plane, nand);
-        }
+    }
+
+    /// Whether the host's next page would need the collector's free block.
+    #[inline]
+    pub(super) fn lacks_room(&self, plane: &Plane) -> bool {
+        plane.host.next == plane.host.end && plane.free.len() < 2 + self.kept_free
+    }
+
+    /// Empties a block at once.
+    pub(super) fn collect_at_once(&mut self, plane: &mut Plane, nand: &mut Nand) {
+        self.urgent += 1;
+        let started = plane.collecting.is_some() || self.start(plane);
+        assert!(started, "plane {} is full, though it holds less than its limit", plane.index);
+        self.finish(plane, nand);
+        self.free_emptied(plane, nand);
     }
 
     /// Chooses a block of `plane` to empty; false if no block has anything stale.
@@ -97,7 +105,7 @@ impl Tables {
     }
 
     /// Begins to empty a block of `plane`.
-    fn start_with(&mut self, plane: &mut Plane, index: usize, cause: Cause) {
+    pub(super) fn start_with(&mut self, plane: &mut Plane, index: usize, cause: Cause) {
         let block = (self.blocks.range(plane.index).start + index) as u32;
         let cause = self.cause_of(block, cause);
         let gain = u32::from(self.blocks.stale[block as usize]);
@@ -164,6 +172,10 @@ impl Tables {
     #[inline]
     fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
         let Some(Move { from, page, cause }) = self.take_next(plane) else { return false };
+        if plane.free.len() == 0 {
+            // A block that is full has no program that lacks pages.
+            self.free_emptied(plane, nand);
+        }
         let to = self.place(plane, page, Frontier::Collect);
         match self.collection.copy {
             CopyPath::CopyBack => nand.copy_back(from, to, cause),
@@ -180,20 +192,46 @@ impl Tables {
         assert!(self.is_empty(plane), "a block is erased that holds something");
         let Some(job) = plane.collecting.take() else { return };
         let block = job.block as usize;
-        self.blocks.erases[block] += 1;
         self.blocks.closed[block] = 0;
         self.blocks.stale[block] = 0;
         if self.cache.is_some() {
             self.leaves_cache(plane, job.block);
             nand.use_as_slc(job.block, false);
         }
-        if !self.goes_bad(plane, job.block) {
-            plane.free.put(job.block, self.blocks.erases[block]);
+        match nand.is_gathered_from(job.block) {
+            true => plane.emptied.push((job.block, job.cause)),
+            false => self.free(plane, nand, job.block, job.cause),
         }
-        let first = Spot { plane: plane.index, page: job.block * self.pages_per_block };
+    }
+
+    fn free(&mut self, plane: &mut Plane, nand: &mut Nand, block: u32, cause: Cause) {
+        self.blocks.erases[block as usize] += 1;
+        self.put_free(plane, block);
+        let first = Spot { plane: plane.index, page: block * self.pages_per_block };
         match self.collection.erase {
-            EraseTime::AtOnce => nand.erase(first, job.cause),
-            EraseTime::WhenIdle => nand.erase_when_idle(first, job.cause),
+            EraseTime::AtOnce => nand.erase(first, cause),
+            EraseTime::WhenIdle => nand.erase_when_idle(first, cause),
+        }
+    }
+
+    /// An erased block can be used, unless it is worn.
+    pub(super) fn put_free(&mut self, plane: &mut Plane, block: u32) {
+        match self.goes_bad(plane, block) {
+            true => self.note_due(plane),
+            false => plane.free.put(block, self.blocks.erases[block as usize]),
+        }
+    }
+
+    /// Those of the emptied blocks of `plane` are free whose pages are on the chips elsewhere.
+    pub(super) fn free_emptied(&mut self, plane: &mut Plane, nand: &mut Nand) {
+        let mut index = 0;
+        while let Some((block, cause)) = plane.emptied.get(index).copied() {
+            if nand.is_gathered_from(block) {
+                index += 1;
+                continue;
+            }
+            plane.emptied.remove(index);
+            self.free(plane, nand, block, cause);
         }
     }
 
@@ -217,12 +255,12 @@ impl Tables {
         if plane.collecting.is_some() {
             return true;
         }
-        if let Some(block) = self.to_fold(plane) {
+        if let Some(block) = self.to_fold(plane).filter(|_| !plane.wants_emptied()) {
             self.start_with(plane, block, Cause::Fold);
             return true;
         }
-        let lacks = |b: BackgroundSpec| plane.free.len() < b.blocks as usize;
-        background.is_some_and(lacks) && self.start(plane)
+        let lacks = |b: BackgroundSpec| plane.empty_blocks() < b.blocks as usize;
+        background.is_some_and(lacks) && !plane.wants_emptied() && self.start(plane)
     }
 
     /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.
@@ -231,9 +269,29 @@ impl Tables {
             return false;
         }
         if !self.move_next(plane, nand) {
+            let waiting = plane.emptied.len();
             self.erase(plane, nand);
+            if plane.emptied.len() > waiting {
+                // Nothing is asked for that would end.
+                return self.collect_in_background(plane, nand);
+            }
         }
         true
+    }
+}
+
+impl Plane {
+    /// Blocks that are free or will be.
+    pub(super) fn empty_blocks(&self) -> usize {
+        self.free.len() + self.emptied.len()
+    }
+
+    /// Whether emptied blocks are wanted before another is begun: they are worth more than what
+    /// programs that lack pages cost, or no other is left. One that waits for the collector's own
+    /// program is free when the next that is emptied has filled that.
+    pub(super) fn wants_emptied(&self) -> bool {
+        let count = self.emptied.len();
+        self.collecting.is_none() && (count > 1 || (count == 1 && self.free.len() == 0))
     }
 }
 

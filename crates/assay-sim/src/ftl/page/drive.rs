@@ -12,6 +12,7 @@
 
 use super::collect::{Collecting, Move};
 use super::{Frontier, PageMap, Plane, Tables};
+use crate::ftl::Ftl;
 use crate::nand::{NOBODY, Nand};
 use assay_spec::device::{Frontiers, Pace};
 
@@ -25,11 +26,15 @@ impl PageMap {
         // From here on only this plane collects, so it does not fill up in between.
         let chosen = self.choose_plane(page);
         while !self.has_room(&self.planes[chosen], Frontier::Host) {
+            if self.frees_emptied(nand, chosen) {
+                continue;
+            }
             let plane = &mut self.planes[chosen];
             let started = plane.collecting.is_some() || self.tables.start(plane);
             assert!(started, "plane {chosen} is full, though it holds less than its limit");
             self.tables.count_urgent(chosen, &mut self.planes);
             self.finish_over_drive(chosen, nand);
+            self.free_emptied(nand);
         }
         chosen
     }
@@ -37,6 +42,7 @@ impl PageMap {
     /// What one host page makes the first plane do that is due.
     fn collect_due(&mut self, nand: &mut Nand) {
         let Some(first) = self.first_due() else { return };
+        self.frees_emptied(nand, first);
         let plane = &mut self.planes[first];
         if plane.collecting.is_some() || self.tables.start(plane) {
             match self.tables.collection.pace {
@@ -90,6 +96,9 @@ impl PageMap {
             self.tables.count_urgent(plane, &mut self.planes);
             plane
         });
+        if target == plane && self.planes[plane].is_out_of_room() {
+            self.drain(nand);
+        }
         let to = self.tables.place(&mut self.planes[target], page, Frontier::Collect);
         let read = nand.read(from, cause, NOBODY);
         nand.program_from(to, cause, from, &[read]);
@@ -98,28 +107,34 @@ impl PageMap {
 
     /// The next plane in turn that has room for a page from elsewhere.
     #[inline]
-    fn next_with_room(&mut self, frontier: Frontier) -> Option<usize> {
+    pub(super) fn next_with_room(&mut self, frontier: Frontier) -> Option<usize> {
         let limit = self.plane_limit;
         let shared = self.tables.collection.frontiers == Frontiers::One;
-        self.next_in_turn(|p| p.live < limit && p.has_room(frontier, shared))
+        let spare = self.tables.kept_free;
+        self.next_in_turn(|p| p.live < limit && p.has_room(frontier, shared, spare))
     }
 
     fn has_room(&self, plane: &Plane, frontier: Frontier) -> bool {
         let shared = self.tables.collection.frontiers == Frontiers::One;
-        plane.has_room(frontier, shared)
+        plane.has_room(frontier, shared, self.tables.kept_free)
     }
 
     /// Asks for the next move or erase of each plane that has nothing to do; false if none is due.
     pub(super) fn collect_over_drive_in_background(&mut self, nand: &mut Nand) -> bool {
         let mut asked = false;
         for plane in 0..self.planes.len() {
-            if !self.tables.may_collect_in_background(&mut self.planes[plane], nand) {
-                continue;
-            }
-            if !self.move_over_drive(plane, nand) {
+            while self.tables.may_collect_in_background(&mut self.planes[plane], nand) {
+                asked = true;
+                if self.move_over_drive(plane, nand) {
+                    break;
+                }
+                let waiting = self.planes[plane].emptied.len();
                 self.tables.erase(&mut self.planes[plane], nand);
+                // If it waits for others, nothing is asked for that would end.
+                if self.planes[plane].emptied.len() == waiting {
+                    break;
+                }
             }
-            asked = true;
         }
         asked
     }
@@ -133,10 +148,14 @@ impl PageMap {
         for plane in &self.planes {
             let shared = self.tables.collection.frontiers == Frontiers::One;
             let open = if shared { plane.host } else { plane.collect };
-            let room = pages - open.next + plane.free.len() as u32 * pages;
+            let room = pages - open.next + plane.empty_blocks() as u32 * pages;
             let left = plane.collecting.as_ref().map_or(pages, Collecting::left);
             assert!(room >= left, "room of plane {}", plane.index);
-            assert!(plane.collecting.is_some() || plane.free.len() > 0, "plane {}", plane.index);
+            assert!(
+                plane.collecting.is_some() || plane.empty_blocks() > 0,
+                "plane {}",
+                plane.index
+            );
             let queued = self.tables.due.iter().filter(|p| **p == plane.index).count();
             assert_eq!(queued, usize::from(plane.is_due), "plane {} is due once", plane.index);
             assert!(plane.is_due || !self.tables.is_low(plane), "plane {} is low", plane.index);
@@ -145,10 +164,15 @@ impl PageMap {
 }
 
 impl Plane {
+    /// Whether the next page needs a block that waits for what was moved out of it.
+    fn is_out_of_room(&self) -> bool {
+        self.free.len() == 0 && !self.emptied.is_empty() && self.collect.next == self.collect.end
+    }
+
     /// Whether a page that is not of the block being emptied here finds room, and leaves enough for
     /// those that are.
     #[inline]
-    pub(super) fn has_room(&self, frontier: Frontier, shared: bool) -> bool {
+    pub(super) fn has_room(&self, frontier: Frontier, shared: bool, spare: usize) -> bool {
         let own = frontier == Frontier::Collect && !shared;
         let open = if own { self.collect } else { self.host };
         let kept = match open.next == open.end {
@@ -156,14 +180,14 @@ impl Plane {
             // Only the collector's open block is part of what must be left.
             false => usize::from(own || shared),
         };
-        self.free.len() >= kept
+        self.free.len() >= kept + if kept > 0 { spare } else { 0 }
     }
 }
 
 impl Tables {
     /// Whether `plane` has fewer free blocks than it should.
     fn is_low(&self, plane: &Plane) -> bool {
-        plane.free.len() < self.collection.reserve_blocks as usize
+        plane.empty_blocks() < self.collection.reserve_blocks as usize + self.kept_free
     }
 
     /// `plane` has taken a free block: it may have to wait for its turn to collect.

@@ -19,16 +19,18 @@
 mod cache;
 mod collect;
 mod drive;
+mod recover;
 pub(crate) mod saved;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod theory;
+pub(crate) mod trims;
 
 use super::gc::{Candidates, Victim, policy};
 use super::wear::{Endurance, FreeBlocks};
 use super::{Ftl, NONE};
-use crate::nand::{Cause, Nand, Spot};
+use crate::nand::{Cause, Flash, Nand, Spot};
 use crate::ssd::MAP;
 use assay_mem::prefetch;
 use assay_spec::Op;
@@ -41,6 +43,7 @@ use collect::Collecting;
 use saved::SavedMap;
 use std::collections::VecDeque;
 use std::ops::Range;
+use trims::Trims;
 
 /// A translation layer that maps every page on its own.
 pub(crate) struct PageMap {
@@ -51,12 +54,19 @@ pub(crate) struct PageMap {
     plane_limit: u32,
     next_plane: u32,
     saved: Option<SavedMap>,
+    trims: Trims,
+    /// How many programs of several pages had been asked for when emptied blocks were looked at.
+    gathered: u64,
 }
 
 /// Where every page is, and what is known of every block: what the planes' logs share.
 struct Tables {
     collection: CollectionSpec,
     wear: WearSpec,
+    /// What is on the flash is enough to go on when the power fails.
+    is_safe: bool,
+    /// Blocks of a plane that are free at any time, so that there is room for what is torn.
+    kept_free: usize,
     pages_per_block: u32,
     pages_per_plane: u32,
     /// Logical page to physical.
@@ -136,6 +146,8 @@ struct Plane {
     /// Where collected pages go; unused if they share the host's.
     collect: Open,
     collecting: Option<Collecting>,
+    /// Blocks that are empty but for copies of pages that wait to be programmed with others.
+    emptied: Vec<(u32, Cause)>,
     /// Whether it is in `Tables::due`.
     is_due: bool,
     /// Valid pages.
@@ -182,14 +194,23 @@ impl PageMap {
     ) -> PageMap {
         let saved = spec.save_map_every.map(|every| SavedMap::new(every, nand.page, logical));
         let map_pages = saved::map_pages(nand.page, u64::from(logical)) as u32;
+        let host = logical;
         let logical = logical + if saved.is_some() { map_pages } else { 0 };
+        let records = match spec.power_fail_safe {
+            true => trims::record_pages(nand.page, u64::from(host)) as u32,
+            false => 0,
+        };
         let mut map = PageMap {
             allocation: spec.allocation,
             saved,
-            tables: Tables::new(nand, spec, logical, seed),
+            trims: Trims::new(nand.page, host, logical),
+            tables: Tables::new(nand, spec, logical + records, seed),
             planes: (0..nand.planes()).map(|p| Plane::new(p, nand, spec)).collect(),
-            plane_limit: (nand.blocks_per_plane - 3) * nand.pages_per_block - 1,
+            plane_limit: (nand.blocks_per_plane - 3 - spec.safety_blocks(nand))
+                * nand.pages_per_block
+                - 1,
             next_plane: 0,
+            gathered: 0,
         };
         if filled {
             // The same placement as writing the pages in order; a test holds it to that.
@@ -242,24 +263,81 @@ impl PageMap {
     /// Programs `page` where the next one goes; returns the plane.
     #[inline]
     fn put(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> u32 {
-        // The old copy is stale before the collector looks, so that it is not moved for nothing.
-        self.forget(page);
+        // The old copy is stale before the collector looks, so that it is not moved for nothing;
+        // but as long as the new one has no place, it may be all there is when the power fails.
+        let is_safe = self.tables.is_safe;
+        if !is_safe {
+            self.forget(page);
+        }
         let chosen = if self.tables.collection.over_drive {
             self.make_room_on_drive(nand, page)
         } else {
             let chosen = self.choose_plane(page);
+            self.frees_emptied(nand, chosen);
             self.tables.make_room(&mut self.planes[chosen], nand, cause);
+            while self.tables.lacks_room(&self.planes[chosen]) {
+                if !self.frees_emptied(nand, chosen) {
+                    self.tables.collect_at_once(&mut self.planes[chosen], nand);
+                }
+            }
             chosen
         };
+        let old = if is_safe { self.replace(page) } else { None };
         let spot = self.tables.place(&mut self.planes[chosen], page, Frontier::Host);
         if self.tables.cache.is_some() {
             self.tables.tell_mode(nand, spot);
         }
-        nand.program(spot, cause, token);
+        // On one plane the order of asking is enough, unless pages are gathered first.
+        let old = old.filter(|old| self.tables.plane_of(*old) != spot.plane || nand.gathers());
+        let block = old.map_or(NONE, |old| nand.geometry.block(old));
+        nand.program(spot, cause, token, block);
+        if nand.gathers() {
+            self.free_emptied(nand);
+        }
         if self.tables.collection.over_drive || nand.gathers() {
             nand.erase_what_can_be();
         }
         spot.plane
+    }
+
+    /// Emptied blocks whose pages are on the chips elsewhere by now are free.
+    pub(super) fn free_emptied(&mut self, nand: &mut Nand) {
+        if std::mem::replace(&mut self.gathered, nand.gathered()) != nand.gathered() {
+            self.planes.iter_mut().for_each(|plane| self.tables.free_emptied(plane, nand));
+        }
+    }
+
+    /// The old copy of `page`, if there is one, goes stale; returns where it is.
+    #[inline(never)]
+    fn replace(&mut self, page: u32) -> Option<u32> {
+        self.trims.written(page);
+        let old = self.tables.forward[page as usize];
+        self.forget(page);
+        (old != NONE).then_some(old)
+    }
+
+    /// If `plane` wants its emptied blocks, what they wait for is programmed; true if it gets some.
+    #[inline]
+    pub(super) fn frees_emptied(&mut self, nand: &mut Nand, plane: usize) -> bool {
+        let before = self.planes[plane].emptied.len();
+        if before == 0 || !(self.planes[plane].wants_emptied() || self.is_held_up(nand, plane)) {
+            return false;
+        }
+        self.drain(nand);
+        self.planes[plane].emptied.len() < before
+    }
+
+    /// Whether nothing that `plane` collects would free its emptied block, and no more are free
+    /// than at any time.
+    #[cold]
+    fn is_held_up(&self, nand: &Nand, plane: usize) -> bool {
+        let p = &self.planes[plane];
+        let may_wait = p.collecting.is_some() || p.free.len() > self.tables.kept_free;
+        let next = p.collect.block.wrapping_mul(self.tables.pages_per_block) + p.collect.next;
+        let own = Spot { plane: p.index, page: next };
+        !may_wait
+            && !self.tables.collection.over_drive
+            && p.emptied.iter().any(|(block, _)| !nand.is_gathered_at(*block, own))
     }
 
     /// Programs the pages of the map that have changed; returns how many.
@@ -297,6 +375,7 @@ impl Plane {
             host: none,
             collect: none,
             collecting: None,
+            emptied: Vec::new(),
             is_due: false,
             live: 0,
             cached: 0,
@@ -311,6 +390,8 @@ impl Tables {
         Tables {
             collection: spec.collection,
             wear: spec.wear,
+            is_safe: spec.power_fail_safe,
+            kept_free: usize::from(spec.power_fail_safe),
             pages_per_block: nand.pages_per_block,
             pages_per_plane: nand.pages_per_plane() as u32,
             forward: assay_mem::table(logical as usize, NONE),
@@ -424,12 +505,39 @@ impl Ftl for PageMap {
         if let Some(saved) = &mut self.saved {
             saved.change(page);
         }
-        self.forget(page);
+        match self.tables.is_safe {
+            true => self.trim_later(page),
+            false => self.forget(page),
+        }
+    }
+
+    fn takes_trims(&self) -> bool {
+        !(self.tables.is_safe && self.is_worn_out())
+    }
+
+    fn are_trims_due(&self) -> bool {
+        self.are_trims_due()
+    }
+
+    fn recover(&mut self, nand: &mut Nand, flash: &Flash) -> bool {
+        if self.tables.is_safe {
+            self.find(nand, flash);
+        }
+        self.tables.is_safe
+    }
+
+    fn record_trims(&mut self, nand: &mut Nand) -> u32 {
+        self.write_record(nand)
+    }
+
+    fn trims_are_recorded(&mut self) {
+        self.record_is_written();
     }
 
     fn drain(&mut self, nand: &mut Nand) {
         if nand.gathers() {
             self.planes.iter_mut().for_each(|plane| self.tables.pad(plane, nand));
+            self.free_emptied(nand);
         }
     }
 
@@ -440,6 +548,14 @@ impl Ftl for PageMap {
         } else {
             for plane in &mut self.planes {
                 asked |= self.tables.collect_in_background(plane, nand);
+            }
+        }
+        if nand.gathers() {
+            self.free_emptied(nand);
+            // Over the drive every plane would pay for it, and for nothing if nobody writes.
+            let planes = if self.tables.collection.over_drive { 0 } else { self.planes.len() };
+            for plane in 0..planes {
+                asked |= self.frees_emptied(nand, plane);
             }
         }
         nand.erase_what_can_be();
@@ -463,6 +579,9 @@ impl Ftl for PageMap {
 
     fn locate(&self, page: u32) -> Option<Spot> {
         let physical = Some(self.tables.forward[page as usize]).filter(|p| *p != NONE)?;
+        if self.trims.has(page) {
+            return None;
+        }
         Some(Spot { plane: self.tables.plane_of(physical), page: physical })
     }
 
@@ -509,7 +628,9 @@ impl PageMap {
         }
         for (plane, live) in self.planes.iter().zip(live) {
             assert_eq!(plane.live, live, "valid pages of plane {}", plane.index);
-            assert!(live <= self.plane_limit);
+            // After a power cut some may be back that had left.
+            let back = self.tables.kept_free as u32 * self.tables.pages_per_block;
+            assert!(live <= self.plane_limit + back);
         }
     }
 
@@ -527,6 +648,8 @@ impl PageMap {
                 self.tables.endurance.as_ref().map_or(&[][..], |e| e.bad(plane.index as usize));
             bad.iter().for_each(|block| claim(*block, "bad"));
             free -= bad.len() as i64;
+            plane.emptied.iter().for_each(|(block, _)| claim(*block, "emptied"));
+            free -= plane.emptied.len() as i64;
             for open in [plane.host, plane.collect].iter().filter(|open| open.block != NONE) {
                 claim(open.block, "open");
             }
@@ -544,7 +667,7 @@ impl PageMap {
         let (b, first) = (block as usize, block * t.pages_per_block);
         assert_eq!(t.blocks.closed[b] != 0, state == "closed", "block {block} is {state}");
         let written = match state {
-            "free" | "bad" => 0,
+            "free" | "bad" | "emptied" => 0,
             "open" if block == plane.host.block => plane.host.written(t.pages_per_block),
             "open" => plane.collect.next,
             _ => t.pages_per_block,

@@ -267,7 +267,7 @@ fn spread_over_the_drive_is_never_urgent_under_random_writes() {
 fn the_last_free_block_and_what_is_open_without_one_are_the_collectors() {
     let mut plane = Plane::new(0, &nand(), greedy());
     let room = |plane: &Plane| {
-        let of = |frontier, shared| plane.has_room(frontier, shared);
+        let of = |frontier, shared| plane.has_room(frontier, shared, 0);
         [of(Frontier::Host, false), of(Frontier::Collect, false), of(Frontier::Host, true)]
     };
     let half = Open { block: 0, next: 4, end: 8 };

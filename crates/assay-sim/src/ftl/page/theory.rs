@@ -34,6 +34,7 @@ impl Bed {
             },
             wear: WearSpec::None,
             save_map_every: None,
+            power_fail_safe: false,
             slc: None,
         };
         let nand = NandSpec {

@@ -17,11 +17,11 @@ fn at(page: u32) -> Spot {
 #[test]
 fn pages_wait_for_the_last_of_their_program_and_are_one() {
     let mut bed = Bed::new(three());
-    (0..2).for_each(|page| bed.nand.program(at(page), HOST, u64::from(page)));
+    (0..2).for_each(|page| bed.nand.program(at(page), HOST, u64::from(page), NO_OP));
     bed.until(us(5000));
     assert!(bed.seen.is_empty() && bed.nand.is_idle(), "nothing is on the chip");
     assert!(bed.nand.is_gathering(at(1)) && !bed.nand.is_gathering(at(2)));
-    bed.nand.program(at(2), HOST, 2);
+    bed.nand.program(at(2), HOST, 2, NO_OP);
     assert!(!bed.nand.is_gathering(at(1)));
     // Three pages over the bus, and one program.
     let end = us(5000 + 300 + 900);
@@ -36,7 +36,7 @@ fn pages_wait_for_the_last_of_their_program_and_are_one() {
 #[test]
 fn a_short_program_takes_the_bus_for_what_it_has() {
     let mut bed = Bed::new(three());
-    (0..2).for_each(|page| bed.nand.program(at(page), HOST, u64::from(page)));
+    (0..2).for_each(|page| bed.nand.program(at(page), HOST, u64::from(page), NO_OP));
     assert!(!bed.nand.program_short(0, 1), "nothing ends there");
     assert!(bed.nand.program_short(0, 2));
     assert!(!bed.nand.program_short(0, 2), "once");
@@ -62,7 +62,7 @@ fn moved_pages_are_programmed_when_all_of_them_have_come() {
 fn one_bit_a_cell_is_faster_and_one_page_a_program() {
     let mut bed = Bed::new(three());
     bed.nand.use_as_slc(0, true);
-    bed.nand.program(at(0), HOST, 1);
+    bed.nand.program(at(0), HOST, 1, NO_OP);
     assert_eq!(bed.when(Programmed(1, 0)), us(100 + 200));
     bed.nand.read(at(0), HOST, 2);
     assert_eq!(bed.when(Read(2)), us(300 + 20 + 100));
@@ -86,7 +86,7 @@ fn a_physical_page_is_sensed_once_for_all_its_parts() {
     assert_eq!(bed.when(Read(2)), us(150 + 100), "the other part");
     assert_eq!(bed.when(Read(3)), us(250 + 150), "another page");
     assert_eq!(bed.when(Read(4)), us(400 + 150), "which took the register");
-    (6..12).for_each(|page| bed.nand.program(at(page), HOST, u64::from(page)));
+    (6..12).for_each(|page| bed.nand.program(at(page), HOST, u64::from(page), NO_OP));
     let end = us(550 + 600 + 900);
     assert_eq!(bed.when(Programmed(6, 0)), end);
     bed.nand.read(at(1), HOST, 5);

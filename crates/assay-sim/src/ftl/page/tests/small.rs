@@ -45,6 +45,7 @@ pub(super) fn greedy() -> PageMapSpec {
         collection,
         wear: WearSpec::None,
         save_map_every: None,
+        power_fail_safe: false,
         slc: None,
     }
 }

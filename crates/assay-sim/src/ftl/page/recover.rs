@@ -1,0 +1,199 @@
+//! A map made again from what is found on the flash: the controller has lost its power, and knows
+//! nothing but what the cells and the spare areas say.
+//!
+//! Of each logical page the newest version counts, unless a newer record says that it is trimmed.
+//! Blocks with nothing that counts are erased. The blocks that were being filled are filled on,
+//! behind what was torn; if it is not known what a block was for, it is closed. What had been moved
+//! or written when the power failed may be back where it was, so a plane can hold more than it
+//! should, or lack the room to collect: then pages of it go to others first.
+
+use super::collect::{Move, clear_bits, set_bits};
+use super::{Frontier, NONE, Open, PageMap};
+use crate::ftl::Ftl;
+use crate::nand::{Cause, Flash, Found, NOBODY, Nand, Spare, Spot};
+use assay_spec::device::Frontiers;
+
+impl PageMap {
+    /// Takes over what is found. Asks for erases and moves that must come before anything else.
+    pub(super) fn find(&mut self, nand: &mut Nand, flash: &Flash) {
+        let newest = self.find_newest(flash);
+        for (page, physical) in (0..).zip(newest) {
+            self.tables.forward[page as usize] = physical;
+        }
+        self.find_trimmed(flash);
+        for page in 0..self.tables.forward.len() as u32 {
+            let physical = self.tables.forward[page as usize];
+            if physical != NONE {
+                self.tables.backward[physical as usize] = page;
+                self.planes[self.tables.plane_of(physical) as usize].live += 1;
+            }
+        }
+        for plane in 0..self.planes.len() {
+            self.find_blocks(nand, flash, plane);
+        }
+        // Twice: those that come last have room for what the first had to keep.
+        for plane in (0..self.planes.len()).chain(0..self.planes.len()) {
+            self.make_room_again(nand, plane);
+        }
+        self.planes.iter_mut().for_each(|plane| self.tables.note_due(plane));
+    }
+
+    /// The physical page of each logical one's newest version; of copies of it the one in the block
+    /// that was opened last, for the other is being emptied.
+    fn find_newest(&self, flash: &Flash) -> Vec<u32> {
+        let mut newest: Vec<(u64, u64, u32)> = vec![(0, 0, NONE); self.tables.forward.len()];
+        for (physical, found) in (0..).zip(&flash.pages) {
+            let Found::Holds(Spare { logical, version }) = *found else { continue };
+            let opened = flash.blocks[(physical / self.tables.pages_per_block) as usize].opened;
+            let best = &mut newest[logical as usize];
+            *best = (*best).max((version, opened, physical));
+        }
+        newest.into_iter().map(|(.., physical)| physical).collect()
+    }
+
+    fn version(flash: &Flash, physical: u32) -> u64 {
+        match flash.pages.get(physical as usize) {
+            Some(Found::Holds(spare)) => spare.version,
+            _ => 0,
+        }
+    }
+
+    /// Pages that a newer record says are trimmed are not there.
+    fn find_trimmed(&mut self, flash: &Flash) {
+        for page in self.trims.pages(self.tables.forward.len()) {
+            let at = self.tables.forward[page as usize];
+            let version = Self::version(flash, at);
+            let Some(record) = flash.records.get(&version) else { continue };
+            for trimmed in record.pages() {
+                let Some(physical) = self.tables.forward.get_mut(trimmed as usize) else { break };
+                if Self::version(flash, *physical) < version {
+                    *physical = NONE;
+                    self.trims.is_recorded(trimmed);
+                }
+            }
+        }
+    }
+
+    /// What each block of a plane is.
+    fn find_blocks(&mut self, nand: &mut Nand, flash: &Flash, plane: usize) {
+        let tables = &mut self.tables;
+        let per_block = tables.pages_per_block;
+        let range = tables.blocks.range(plane as u32);
+        let plane = &mut self.planes[plane];
+        plane.free.clear();
+        let mut used: Vec<u32> = Vec::new();
+        let mut dirty: Vec<u32> = Vec::new();
+        for block in range.start as u32..range.end as u32 {
+            let pages = block * per_block..(block + 1) * per_block;
+            nand.use_as_slc(block, false);
+            tables.blocks.erases[block as usize] = flash.blocks[block as usize].erases;
+            let holds = |p: u32| {
+                let page = tables.backward[p as usize];
+                page != NONE && tables.forward[page as usize] == p
+            };
+            match pages.clone().any(holds) {
+                true => used.push(block),
+                false if pages.clone().all(|p| flash.pages[p as usize] == Found::Erased) => {
+                    tables.put_free(plane, block);
+                }
+                false => dirty.push(block),
+            }
+        }
+        used.sort_by_key(|block| flash.blocks[*block as usize].opened);
+        let shared = tables.collection.frontiers == Frontiers::One;
+        for block in used {
+            let found = flash.blocks[block as usize];
+            let first = block * per_block;
+            nand.use_as_slc(block, found.is_slc);
+            let unit = nand.program_unit(first);
+            let touched = (0..per_block)
+                .rev()
+                .find(|index| flash.pages[(first + index) as usize] != Found::Erased)
+                .map_or(0, |index| (index + 1).next_multiple_of(unit));
+            let end = if found.is_slc { tables.slc_pages() } else { per_block };
+            let valid = (first..first + per_block).filter(|p| tables.backward[*p as usize] != NONE);
+            let valid: Vec<u32> = valid.collect();
+            clear_bits(&mut tables.current, u64::from(first), u64::from(per_block));
+            valid.iter().for_each(|p| set_bits(&mut tables.current, u64::from(*p), 1));
+            tables.enter_cache(plane, block, found.is_slc);
+            let own = found.by_collector && !shared;
+            let open = if own { &mut plane.collect } else { &mut plane.host };
+            let before = std::mem::replace(open, Open { block, next: touched, end });
+            // The one that was opened before is full, or nobody goes on with it.
+            tables.close_found(before.block);
+            if touched < end {
+                set_bits(&mut tables.current, u64::from(first + touched), u64::from(end - touched));
+            }
+            let empty = end.saturating_sub(touched);
+            tables.blocks.stale[block as usize] = (per_block - empty) as u16 - valid.len() as u16;
+        }
+        for block in dirty {
+            tables.erase_found(plane, nand, block);
+        }
+    }
+
+    /// A plane can collect, and take what others have too much of, and holds no more than it may.
+    fn make_room_again(&mut self, nand: &mut Nand, plane: usize) {
+        for _ in 0..self.tables.blocks.per_plane {
+            let p = &self.planes[plane];
+            if p.live <= self.plane_limit && p.empty_blocks() > self.tables.kept_free + 1 {
+                return;
+            }
+            let Some(block) = self.tables.emptiest(&self.planes[plane]) else { return };
+            self.tables.start_with(&mut self.planes[plane], block, Cause::Collect);
+            while let Some(next) = self.tables.take_next(&mut self.planes[plane]) {
+                self.move_anywhere(nand, plane, &next);
+            }
+            self.tables.erase(&mut self.planes[plane], nand);
+            self.drain(nand);
+        }
+    }
+
+    /// A page goes to a plane that has room for it: to one that holds less, if it can.
+    fn move_anywhere(&mut self, nand: &mut Nand, plane: usize, next: &Move) {
+        let target = self.next_with_room(Frontier::Collect).unwrap_or(plane);
+        let p = &self.planes[target];
+        let needs_block = p.collect.next == p.collect.end && p.free.len() == 0;
+        let frontier = if needs_block { Frontier::Host } else { Frontier::Collect };
+        let to = self.tables.place(&mut self.planes[target], next.page, frontier);
+        let read = nand.read(next.from, next.cause, NOBODY);
+        nand.program_from(to, next.cause, next.from, &[read]);
+    }
+}
+
+impl super::Tables {
+    /// `block`, if it is one, was filled before another was opened.
+    fn close_found(&mut self, block: u32) {
+        if block == NONE {
+            return;
+        }
+        self.blocks.closings += 1;
+        self.blocks.closed[block as usize] = self.blocks.closings;
+        // What is empty in it stays so.
+        let pages = u64::from(self.pages_per_block);
+        let first = u64::from(block) * pages;
+        let valid = (first..first + pages).filter(|p| {
+            let page = self.backward[*p as usize];
+            page != NONE && u64::from(self.forward[page as usize]) == *p
+        });
+        let valid: Vec<u64> = valid.collect();
+        clear_bits(&mut self.current, first, pages);
+        valid.iter().for_each(|p| set_bits(&mut self.current, *p, 1));
+        self.blocks.stale[block as usize] = (pages as usize - valid.len()) as u16;
+    }
+
+    /// A block with nothing that counts is erased.
+    fn erase_found(&mut self, plane: &mut super::Plane, nand: &mut Nand, block: u32) {
+        self.blocks.erases[block as usize] += 1;
+        let first = Spot { plane: plane.index, page: block * self.pages_per_block };
+        nand.erase(first, Cause::Collect);
+        self.put_free(plane, block);
+    }
+
+    /// The closed block of `plane` with the fewest pages that count, by its place in the plane.
+    fn emptiest(&self, plane: &super::Plane) -> Option<usize> {
+        let range = self.blocks.range(plane.index);
+        let closed = |b: &usize| self.blocks.closed[range.start + b] != 0;
+        (0..range.len()).filter(closed).max_by_key(|b| self.blocks.stale[range.start + b])
+    }
+}

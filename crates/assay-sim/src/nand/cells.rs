@@ -1,0 +1,272 @@
+//! What is in the cells at any time, told by what drives do: all that is left when the power fails.
+//!
+//! Each page carries in its spare area which logical page it holds and which version of it, as
+//! firmware writes it there. A program or an erase that is under way when the power fails leaves
+//! pages that cannot be read.
+
+use super::observe::{Operation, Step};
+use assay_spec::Nanos;
+use assay_spec::device::NandSpec;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// What the spare area of a page says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spare {
+    /// The logical page.
+    pub logical: u32,
+    /// A number that each write of a page gets, higher than any before; copies keep it.
+    pub version: u64,
+}
+
+/// A page of a record of what has been trimmed: one bit a logical page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The logical page of its first bit.
+    pub first: u32,
+    /// Set for those that are trimmed.
+    pub trimmed: Vec<u64>,
+}
+
+impl Record {
+    /// Whether it says that `page` is trimmed.
+    pub fn has(&self, page: u32) -> bool {
+        let bit = page.wrapping_sub(self.first);
+        self.trimmed.get(bit as usize / 64).is_some_and(|word| word >> (bit % 64) & 1 != 0)
+    }
+
+    /// Those that it says are trimmed.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = u32> + '_ {
+        let all = self.first..self.first + self.trimmed.len() as u32 * 64;
+        all.filter(|page| self.has(*page))
+    }
+}
+
+/// What is found of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It can be programmed.
+    Erased,
+    /// It cannot be read.
+    Torn,
+    /// It holds a version of a logical page.
+    Holds(Spare),
+}
+
+/// What is found of a block, beside its pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockFound {
+    /// A number that each block gets when its first page is programmed, higher than any before.
+    pub opened: u64,
+    /// It was opened for pages that the drive itself moves.
+    pub by_collector: bool,
+    /// It has one bit a cell.
+    pub is_slc: bool,
+    /// How often it has been erased.
+    pub erases: u32,
+}
+
+/// All that a controller finds that knows nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Flash {
+    /// By physical page.
+    pub pages: Vec<Found>,
+    /// By block.
+    pub blocks: Vec<BlockFound>,
+    /// The contents of those pages that record what is trimmed, by version.
+    pub records: HashMap<u64, Arc<Record>>,
+}
+
+/// A page that has been asked to be programmed.
+type Asked = (u32, Spare, BlockFound);
+
+/// Knows what is in the cells.
+pub(super) struct Cells {
+    pages_per_block: u32,
+    /// By physical page: what it holds or is getting, from when to when.
+    pages: Vec<Option<(Spare, Nanos, Nanos)>>,
+    /// By block: what is asked of it and has not begun; none is an erase.
+    asked: Vec<VecDeque<Option<Asked>>>,
+    blocks: Vec<BlockFound>,
+    /// By block: when its last erase ends.
+    erased: Vec<Nanos>,
+    opened: u64,
+    /// By logical page: the physical ones that hold or are getting a version of it.
+    copies: HashMap<u32, Vec<u32>>,
+    records: HashMap<u64, Arc<Record>>,
+    /// By logical page that has been trimmed: the version that was, the last time.
+    trimmed: HashMap<u32, u64>,
+}
+
+impl Cells {
+    pub(super) fn new(spec: &NandSpec) -> Cells {
+        let blocks = (spec.pages() / u64::from(spec.pages_per_block)) as usize;
+        Cells {
+            pages_per_block: spec.pages_per_block,
+            pages: vec![None; spec.pages() as usize],
+            asked: vec![VecDeque::new(); blocks],
+            blocks: vec![BlockFound::default(); blocks],
+            erased: vec![Nanos::ZERO; blocks],
+            opened: 0,
+            copies: HashMap::new(),
+            records: HashMap::new(),
+            trimmed: HashMap::new(),
+        }
+    }
+
+    /// The cells of a drive that has lost its power once, when it has it again.
+    pub(super) fn found(spec: &NandSpec, flash: &Flash) -> Cells {
+        let mut cells = Cells::new(spec);
+        for (page, found) in (0..).zip(&flash.pages) {
+            let spare = match found {
+                Found::Erased => continue,
+                // Nothing that anybody looks for, but no room either.
+                Found::Torn => Spare { logical: u32::MAX, version: 0 },
+                Found::Holds(spare) => *spare,
+            };
+            cells.pages[page as usize] = Some((spare, Nanos::ZERO, Nanos::ZERO));
+            cells.copies.entry(spare.logical).or_default().push(page);
+        }
+        cells.blocks.clone_from(&flash.blocks);
+        cells.opened = flash.blocks.iter().map(|b| b.opened).max().unwrap_or_default();
+        cells.records.clone_from(&flash.records);
+        cells
+    }
+
+    fn block(&self, page: u32) -> usize {
+        (page / self.pages_per_block) as usize
+    }
+
+    pub(super) fn ask(&mut self, page: u32, spare: Spare, by_collector: bool, is_slc: bool) {
+        let block = self.block(page);
+        let of = BlockFound { by_collector, is_slc, ..self.blocks[block] };
+        self.asked[block].push_back(Some((page, spare, of)));
+    }
+
+    pub(super) fn ask_erase(&mut self, first: u32) {
+        let block = self.block(first);
+        self.asked[block].push_back(None);
+    }
+
+    pub(super) fn trim(&mut self, logical: u32, version: u64) {
+        self.trimmed.insert(logical, version);
+    }
+
+    pub(super) fn record(&mut self, version: u64, record: Record) {
+        self.records.insert(version, Arc::new(record));
+    }
+
+    /// A program or an erase begins; if that `is_safe`, nothing may go that would be missed.
+    pub(super) fn step(&mut self, operation: &Operation, is_safe: bool) {
+        let block = self.block(operation.page);
+        match operation.step {
+            Step::Program => {
+                // Those before it that were gathered with it, too.
+                while let Some(Some((page, spare, of))) = self.asked[block].front().copied()
+                    && page <= operation.page
+                {
+                    self.asked[block].pop_front();
+                    self.program(block, page, spare, of, operation);
+                }
+            }
+            Step::Erase => {
+                let asked = self.asked[block].pop_front();
+                assert_eq!(asked, Some(None), "block {block} is erased before it is programmed");
+                if is_safe {
+                    self.check_erase(block, operation);
+                }
+                self.erase(block, operation);
+            }
+            _ => {}
+        }
+    }
+
+    fn program(&mut self, block: usize, page: u32, spare: Spare, of: BlockFound, at: &Operation) {
+        let first = block * self.pages_per_block as usize;
+        let pages = &self.pages[first..first + self.pages_per_block as usize];
+        if pages.iter().all(Option::is_none) {
+            self.opened += 1;
+            self.blocks[block] = BlockFound { opened: self.opened, ..of };
+        }
+        self.pages[page as usize] = Some((spare, at.start, at.end));
+        self.copies.entry(spare.logical).or_default().push(page);
+    }
+
+    /// Panics if something of a block would be missed.
+    fn check_erase(&self, block: usize, at: &Operation) {
+        for page in at.page..at.page + self.pages_per_block {
+            let Some((spare, ..)) = self.pages[page as usize] else { continue };
+            let is_newer = |copy: &u32| self.outlives(*copy, block, spare.version, at.start);
+            let copies = &self.copies[&spare.logical];
+            let is_needed = !copies.iter().any(is_newer) && !self.may_go(spare, block, at.start);
+            assert!(!is_needed, "page {page} is erased, and nothing newer is in the cells: {at:?}");
+        }
+    }
+
+    /// What a block holds goes.
+    fn erase(&mut self, block: usize, at: &Operation) {
+        let first = at.page;
+        for page in first..first + self.pages_per_block {
+            if let Some((spare, ..)) = self.pages[page as usize].take()
+                && let Some(copies) = self.copies.get_mut(&spare.logical)
+            {
+                copies.retain(|copy| *copy != page);
+            }
+        }
+        self.blocks[block].erases += 1;
+        self.erased[block] = at.end;
+    }
+
+    /// Whether `copy` lies in another block, is in the cells at `time`, and is as new as `version`.
+    fn outlives(&self, copy: u32, block: usize, version: u64, time: Nanos) -> bool {
+        let Some((spare, _, end)) = self.pages[copy as usize] else { return false };
+        self.block(copy) != block && spare.version >= version && end <= time
+    }
+
+    /// Whether the newest version of a page may go: it is trimmed, and that is written down, or
+    /// nothing older can come back.
+    fn may_go(&self, spare: Spare, block: usize, time: Nanos) -> bool {
+        if spare.logical == u32::MAX {
+            return true;
+        }
+        let is_older = |copy: &u32| {
+            let of = self.pages[*copy as usize].map(|(of, ..)| of.version);
+            self.block(*copy) != block && of.is_some_and(|version| version <= spare.version)
+        };
+        let is_oldest = !self.copies[&spare.logical].iter().any(is_older);
+        let is_trimmed = self.trimmed.get(&spare.logical).is_some_and(|at| *at >= spare.version);
+        (is_trimmed && is_oldest) || self.is_recorded(spare, time)
+    }
+
+    /// Whether a page says that this version, or a newer one, is trimmed.
+    fn is_recorded(&self, spare: Spare, time: Nanos) -> bool {
+        let of = |version: &u64| {
+            self.records.get(version).is_some_and(|record| record.has(spare.logical))
+        };
+        self.pages
+            .iter()
+            .flatten()
+            .any(|(page, _, end)| page.version > spare.version && *end <= time && of(&page.version))
+    }
+
+    /// What is found when the power fails at `time`, before which everything has been told.
+    pub(super) fn cut(&self, time: Nanos) -> Flash {
+        let found = |(page, cell): (usize, &Option<(Spare, Nanos, Nanos)>)| {
+            let is_torn = self.erased[page / self.pages_per_block as usize] > time;
+            match cell {
+                _ if is_torn => Found::Torn,
+                Some((_, start, end)) if *start < time && time < *end => Found::Torn,
+                Some((spare, _, end)) if *end <= time && spare.logical == u32::MAX => Found::Torn,
+                Some((spare, _, end)) if *end <= time => Found::Holds(*spare),
+                _ => Found::Erased,
+            }
+        };
+        let pages: Vec<Found> = self.pages.iter().enumerate().map(found).collect();
+        let is_there = |version: &u64| {
+            pages.iter().any(|p| matches!(p, Found::Holds(spare) if spare.version == *version))
+        };
+        let mut records = self.records.clone();
+        records.retain(|version, _| is_there(version));
+        Flash { pages, blocks: self.blocks.clone(), records }
+    }
+}

@@ -1,0 +1,358 @@
+//! The power fails at random points of random work on random drives that are to survive it. A new
+//! controller, which knows nothing but what is in the cells, must find every page as it was left
+//! by the last write or trim that a flush has been answered for, or by a later one; and must be
+//! able to go on. With a buffer that survives power cuts, or none that answers early, what has been
+//! answered is enough.
+
+#![allow(clippy::print_stdout)]
+
+mod random;
+
+use assay_sim::{
+    Accept, Activity, Asked, Cause, Checker, Drive, Flash, Observer, Operation, Record,
+};
+use assay_sim::{Work, build};
+use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, FlushSpec, FtlSpec, SsdSpec};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use random::{Draw, device};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+const DRIVES: u64 = 10_000;
+const CUTS: u64 = 3;
+
+/// What the flash is told, and what the host's pages in it are.
+struct Watch {
+    checker: Checker,
+    /// Writes of any page, which is how the checker numbers versions.
+    writes: u64,
+    is_lazy: bool,
+    /// By logical page: writes of it that have come, and that have been programmed.
+    come: Vec<u64>,
+    programmed: Vec<u64>,
+    /// By version: the logical page, and which of its writes it is.
+    versions: HashMap<u64, (u32, u64)>,
+    /// What a read gets.
+    read: HashMap<u32, u64>,
+}
+
+/// A watch that can be asked while the drive has it.
+struct Shared(Arc<Mutex<Watch>>);
+
+impl Observer for Shared {
+    fn asked(&mut self, cause: Cause, asked: &Asked) {
+        let mut watch = self.0.lock().expect("nobody panics with it");
+        match *asked {
+            Asked::Program { subject: Some(page), .. } => {
+                watch.writes += 1;
+                if (page as usize) < watch.come.len() {
+                    let come = watch.come[page as usize];
+                    watch.programmed[page as usize] += 1;
+                    let programmed = watch.programmed[page as usize];
+                    // A buffer that keeps pages gives the newest of them.
+                    let write = if watch.is_lazy { come } else { programmed };
+                    let version = watch.writes;
+                    watch.versions.insert(version, (page, write));
+                }
+            }
+            // What is moved first may wait for others, and is read from the controller.
+            Asked::Copy { from, .. } => {
+                let (logical, version) = watch.checker.holds(from).expect("it is programmed");
+                watch.read.insert(logical, version);
+            }
+            Asked::Read { page, subject: Some(logical) } => {
+                let (_, version) = watch.checker.holds(page).expect("it is programmed");
+                watch.read.insert(logical, version);
+            }
+            _ => {}
+        }
+        watch.checker.asked(cause, asked);
+    }
+
+    fn operation(&mut self, operation: &Operation) {
+        self.0.lock().expect("nobody panics with it").checker.operation(operation);
+    }
+
+    fn work(&mut self, work: &Work) {
+        if let (Activity::FromHost, Some(page)) = (work.activity, work.first) {
+            self.0.lock().expect("nobody panics with it").come[page as usize] += 1;
+        }
+    }
+
+    fn used_as(&mut self, block: u32, is_slc: bool) {
+        self.0.lock().expect("nobody panics with it").checker.used_as(block, is_slc);
+    }
+
+    fn trimmed(&mut self, page: u32) {
+        self.0.lock().expect("nobody panics with it").checker.trimmed(page);
+    }
+
+    fn records(&mut self, record: Record) {
+        self.0.lock().expect("nobody panics with it").checker.records(record);
+    }
+}
+
+/// What the host has done to a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Change {
+    /// Nothing is there: never written, or trimmed.
+    Nothing,
+    /// The so many-th write of this controller's time.
+    Write(u64),
+    /// What an earlier controller left.
+    Found(u64),
+}
+
+/// A page as the host knows it.
+#[derive(Clone, Debug)]
+struct Page {
+    changes: Vec<Change>,
+    writes: u64,
+    /// The last change that has been answered, and that must be there.
+    answered: usize,
+    certain: usize,
+    /// A change is under way.
+    is_busy: bool,
+}
+
+impl Page {
+    fn with(change: Change) -> Page {
+        Page { changes: vec![change], writes: 0, answered: 0, certain: 0, is_busy: false }
+    }
+}
+
+/// What is done when a request is answered.
+enum Pending {
+    Change(std::ops::Range<u32>, bool),
+    /// By page: what had been answered when the flush was asked for.
+    Flush(Vec<usize>),
+    Read,
+}
+
+struct Host {
+    page: Bytes,
+    pages: Vec<Page>,
+    pending: HashMap<u32, Pending>,
+    /// Answered is safe: writes, and trims.
+    keeps_writes: bool,
+    keeps_trims: bool,
+    next_tag: u32,
+}
+
+impl Host {
+    fn new(ssd: &SsdSpec, pages: Vec<Page>) -> Host {
+        let (keeps_writes, keeps_trims) = match ssd.buffer {
+            BufferSpec::Registers => (false, false),
+            BufferSpec::Dram { protected: true, .. } => (true, true),
+            BufferSpec::Dram { write_back, .. } => (!write_back, false),
+        };
+        let pending = HashMap::new();
+        Host { page: ssd.nand.page, pages, pending, keeps_writes, keeps_trims, next_tag: 0 }
+    }
+
+    /// Something to ask for, if no page of it is being changed.
+    fn draw(&mut self, d: &mut Draw<'_>, hot: u64) -> Option<Request> {
+        let count = self.pages.len() as u64;
+        let first = if d.below(2) == 0 { d.below(hot) } else { d.below(count) };
+        let most = 1 + d.below(16);
+        let length = (1 + d.below(most)).min(count - first);
+        let range = first as u32..(first + length) as u32;
+        let op = d.of(&[Op::Write, Op::Write, Op::Write, Op::Write, Op::Trim, Op::Flush, Op::Read]);
+        let is_change = matches!(op, Op::Write | Op::Trim);
+        let mut pages = self.pages[range.start as usize..range.end as usize].iter();
+        if is_change && pages.any(|page| page.is_busy) {
+            return None;
+        }
+        let pending = match op {
+            Op::Write | Op::Trim => {
+                for page in &mut self.pages[range.start as usize..range.end as usize] {
+                    page.is_busy = true;
+                    page.writes += u64::from(op == Op::Write);
+                    let write = Change::Write(page.writes);
+                    page.changes.push(if op == Op::Write { write } else { Change::Nothing });
+                }
+                Pending::Change(range, op == Op::Write)
+            }
+            Op::Flush => Pending::Flush(self.pages.iter().map(|page| page.answered).collect()),
+            Op::Read => Pending::Read,
+        };
+        self.next_tag += 1;
+        self.pending.insert(self.next_tag, pending);
+        let (offset, length) = match op {
+            Op::Flush => (Bytes::ZERO, Bytes::ZERO),
+            _ => (self.page * first, self.page * length),
+        };
+        Some(Request { tag: self.next_tag, op, offset, length })
+    }
+
+    fn answered(&mut self, completions: &[Completion]) {
+        for completion in completions {
+            // A drive that is worn out says so; what it refused may be there or not.
+            let is_refused = completion.error != 0;
+            match self.pending.remove(&completion.tag).expect("it was asked for") {
+                Pending::Change(range, is_write) => {
+                    for page in &mut self.pages[range.start as usize..range.end as usize] {
+                        page.is_busy = false;
+                        if is_refused {
+                            continue;
+                        }
+                        page.answered = page.changes.len() - 1;
+                        if if is_write { self.keeps_writes } else { self.keeps_trims } {
+                            page.certain = page.answered;
+                        }
+                    }
+                }
+                Pending::Flush(answered) => {
+                    for (page, answered) in self.pages.iter_mut().zip(answered) {
+                        page.certain = page.certain.max(answered);
+                    }
+                }
+                Pending::Read => {}
+            }
+        }
+    }
+}
+
+/// A drive with its host and its watch.
+struct Rig {
+    drive: Box<dyn Drive + Send>,
+    watch: Arc<Mutex<Watch>>,
+    host: Host,
+    now: Nanos,
+}
+
+impl Rig {
+    fn new(spec: &DeviceSpec, ssd: &SsdSpec, pages: Vec<Page>, flash: Option<&Flash>) -> Rig {
+        let count = pages.len();
+        let checker = match flash {
+            Some(flash) => Checker::found(&ssd.nand, count as u32, flash),
+            None => Checker::new(&ssd.nand, count as u32),
+        };
+        let checker = checker.power_fail_safe(true);
+        let lazy = matches!(
+            ssd.buffer,
+            BufferSpec::Dram { write_back: true, flush: FlushSpec::Lazy(_), .. }
+        );
+        let watch = Arc::new(Mutex::new(Watch {
+            writes: checker.writes(),
+            checker,
+            is_lazy: lazy,
+            come: vec![0; count],
+            programmed: vec![0; count],
+            versions: HashMap::new(),
+            read: HashMap::new(),
+        }));
+        let mut drive = build(spec, false);
+        drive.observe(Box::new(Shared(watch.clone())));
+        if let Some(flash) = flash {
+            assert!(drive.recover(flash), "it can");
+            drive.check();
+        }
+        Rig { drive, watch, host: Host::new(ssd, pages), now: Nanos::ZERO }
+    }
+
+    fn advance(&mut self, to: Nanos) {
+        let mut done = Vec::new();
+        while let Some(at) = self.drive.next_event().filter(|at| *at <= to) {
+            self.drive.advance(at, &mut done);
+        }
+        self.drive.advance(to, &mut done);
+        self.host.answered(&done);
+        self.now = to;
+    }
+
+    /// Random work until the power fails.
+    fn work(&mut self, d: &mut Draw<'_>) -> Flash {
+        let hot = 1 + d.below(self.host.pages.len() as u64);
+        let gaps = d.of(&[1, 1_000, 200_000, 5_000_000]);
+        for _ in 0..d.below(300) {
+            let Some(request) = self.host.draw(d, hot) else {
+                self.advance(self.now + Nanos(1 + d.below(100_000)));
+                continue;
+            };
+            while self.drive.submit(self.now, request) == Accept::QueueFull {
+                let next = self.drive.next_event().expect("a full queue empties");
+                self.advance(next);
+            }
+            self.advance(self.now + Nanos(d.below(gaps)));
+        }
+        self.advance(self.now + Nanos(d.below(8_000_000)));
+        let dark = self.drive.lose_power(self.now);
+        self.watch.lock().expect("nobody panics with it").checker.cut(dark)
+    }
+
+    /// Every page that a new controller finds, one by one.
+    fn read_all(&mut self) -> HashMap<u32, u64> {
+        for page in 0..self.host.pages.len() as u64 {
+            let (offset, length) = (self.host.page * page, self.host.page);
+            let request = Request { tag: 0, op: Op::Read, offset, length };
+            self.host.pending.insert(0, Pending::Read);
+            assert_eq!(self.drive.submit(self.now, request), Accept::Accepted);
+            while !self.host.pending.is_empty() {
+                let next = self.drive.next_event().expect("a read ends");
+                self.advance(next);
+            }
+        }
+        std::mem::take(&mut self.watch.lock().expect("nobody panics with it").read)
+    }
+}
+
+/// What each page is found to be; panics if it may not be.
+fn found(before: &Rig, read: &HashMap<u32, u64>) -> Vec<Page> {
+    let watch = before.watch.lock().expect("nobody panics with it");
+    let of = |(index, page): (usize, &Page)| {
+        let version = read.get(&(index as u32));
+        let is_it = |change: &Change| match (change, version) {
+            (Change::Nothing, None) => true,
+            (Change::Found(found), Some(version)) => found == version,
+            (Change::Write(write), Some(version)) => {
+                watch.versions.get(version) == Some(&(index as u32, *write))
+            }
+            _ => false,
+        };
+        let may_be = &page.changes[page.certain..];
+        assert!(may_be.iter().any(is_it), "page {index}: {version:?} is none of {may_be:?}");
+        Page::with(version.map_or(Change::Nothing, |version| Change::Found(*version)))
+    };
+    before.host.pages.iter().enumerate().map(of).collect()
+}
+
+/// Cuts the power of a drive again and again; false if it is not one that is to survive that.
+fn cut_power(mut d: Draw<'_>) -> bool {
+    let spec = device(&mut d);
+    let DeviceKind::Ssd(ssd) = &spec.kind else { return false };
+    if !matches!(ssd.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
+        return false;
+    }
+    let count = (spec.capacity.0 / ssd.nand.page.0) as usize;
+    let mut rig = Rig::new(&spec, ssd, vec![Page::with(Change::Nothing); count], None);
+    for _ in 0..CUTS {
+        let flash = rig.work(&mut d);
+        let mut next = Rig::new(&spec, ssd, vec![Page::with(Change::Nothing); count], Some(&flash));
+        let read = next.read_all();
+        next.host.pages = found(&rig, &read);
+        next.drive.check();
+        rig = next;
+    }
+    true
+}
+
+#[test]
+fn what_was_flushed_survives_power_cuts() {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let next = std::sync::atomic::AtomicU64::new(0);
+    let drives = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while drives.load(std::sync::atomic::Ordering::Relaxed) < DRIVES {
+                    let seed = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let outcome = std::panic::catch_unwind(|| cut_power(Draw::seeded(seed)));
+                    let survived = outcome.unwrap_or_else(|_| panic!("seed {seed}"));
+                    drives.fetch_add(u64::from(survived), std::sync::atomic::Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    println!("{} power cuts", drives.into_inner() * CUTS);
+}
