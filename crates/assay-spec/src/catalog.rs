@@ -43,6 +43,7 @@ pub const DEVICES: &[Bundled] = &[
     bundled!("samsung-pm983", "devices/samsung-pm983.toml"),
     bundled!("solidigm-p5336", "devices/solidigm-p5336.toml"),
     bundled!("exos-x24", "devices/exos-x24.toml"),
+    bundled!("seagate-archive-8tb", "devices/seagate-archive-8tb.toml"),
     bundled!("gp3-100", "devices/gp3-100.toml"),
     bundled!("gp2-100", "devices/gp2-100.toml"),
     bundled!("atlas-iii", "devices/atlas-iii.toml"),
