@@ -20,15 +20,21 @@ struct Bed {
 
 impl Bed {
     fn new(most: u32) -> Bed {
-        let platter = (0..LAST + SIZE).map(|s| if s < LAST { 0 } else { NOTHING }).collect();
+        let newest: Vec<u32> = (0..LAST as u32).collect();
+        let mut platter = newest.clone();
+        platter.resize((LAST + SIZE) as usize, NOTHING);
         let log = Log::new(BAND, LAST, SIZE, OVERHEAD, most);
-        Bed { log, platter, newest: vec![0; LAST as usize], version: 0 }
+        Bed { log, platter, newest, version: 0 }
     }
 
     fn write(&mut self, sectors: std::ops::Range<u64>) -> Vec<u32> {
+        // No sector ever holds what another one does.
         self.version += 1;
-        self.newest[sectors.start as usize..sectors.end as usize].fill(self.version);
-        vec![self.version; (sectors.end - sectors.start) as usize]
+        let written = sectors.map(|sector| {
+            self.newest[sector as usize] = self.version * LAST as u32 + sector as u32;
+            self.newest[sector as usize]
+        });
+        written.collect()
     }
 
     fn put(&mut self, number: u64, what: &[u32]) {
