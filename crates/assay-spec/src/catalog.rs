@@ -43,6 +43,7 @@ pub const DEVICES: &[Bundled] = &[
     bundled!("samsung-pm983", "devices/samsung-pm983.toml"),
     bundled!("solidigm-p5336", "devices/solidigm-p5336.toml"),
     bundled!("exos-x24", "devices/exos-x24.toml"),
+    bundled!("seagate-archive-8tb", "devices/seagate-archive-8tb.toml"),
     bundled!("gp3-100", "devices/gp3-100.toml"),
     bundled!("gp2-100", "devices/gp2-100.toml"),
     bundled!("atlas-iii", "devices/atlas-iii.toml"),
@@ -152,6 +153,7 @@ pub const STUDIES: &[Study] = &[
             bundled!("flush", "studies/modern/flush.toml"),
             bundled!("volumes", "studies/modern/volumes.toml"),
             bundled!("nearline", "studies/modern/nearline.toml"),
+            bundled!("shingled", "studies/modern/shingled.toml"),
         ],
         ledgers: &["modern"],
     },
@@ -222,7 +224,7 @@ mod tests {
     fn the_ledgers_hold_every_claim() {
         let wanted = [("sigmetrics09", 'S', 40), ("cmu08", 'C', 18), ("sara10", 'R', 21)];
         for (study, letter, count) in
-            wanted.into_iter().chain([("oslo09", 'T', 20), ("modern", 'M', 20)])
+            wanted.into_iter().chain([("oslo09", 'T', 20), ("modern", 'M', 25)])
         {
             let bundled = find(LEDGERS, study).expect("listed");
             let ledger = Ledger::parse(source(bundled)).unwrap_or_else(|e| panic!("{e}"));

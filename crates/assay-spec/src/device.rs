@@ -24,7 +24,8 @@ pub use ftl::{
     HybridSpec, LogOpens, Pace, PageMapSpec, UnitReads, VictimSpec, WearSpec,
 };
 pub use hdd::{
-    CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, SkewSpec, ZoneSpec,
+    CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, ShingledSpec, SkewSpec,
+    ZoneSpec,
 };
 pub use nand::{NandSpec, PlaneMode, SlcSpec};
 pub use slc::SlcCacheSpec;

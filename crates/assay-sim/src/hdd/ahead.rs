@@ -52,7 +52,9 @@ impl Hdd {
         };
         // Sectors that wait to be written are not read before they are.
         let unwritten = self.cache.dirty_after(end);
-        limit.min(last).min(unwritten).max(end)
+        // What lies elsewhere is not on the way.
+        let logged = self.shingled.as_ref().map_or(u64::MAX, |s| s.log.logged_after(end));
+        limit.min(last).min(unwritten).min(logged).max(end)
     }
 
     /// Brings the segment being read ahead up to `now`.

@@ -48,6 +48,8 @@ pub(crate) struct Cache {
     writing_sectors: u64,
     read_written: bool,
     combine: bool,
+    /// Sectors of a band, if tracks overlap: writes of two bands do not wait together.
+    band: u64,
 }
 
 const HELD: u64 = u64::MAX;
@@ -73,7 +75,13 @@ impl Cache {
             writing_sectors: 0,
             read_written: spec.read_written,
             combine: spec.combine_writes,
+            band: u64::MAX,
         }
+    }
+
+    /// Writes do not grow beyond a multiple of `band`.
+    pub(crate) fn part_at(&mut self, band: u64) {
+        self.band = band;
     }
 
     /// What a segment holds.
@@ -185,7 +193,8 @@ impl Cache {
     pub(crate) fn joinable(&self, first: u64, end: u64) -> Option<usize> {
         let holds = |d: &Dirty| self.first[d.slot] <= first && end <= self.end[d.slot];
         let goes_on = |d: &Dirty| {
-            self.end[d.slot] == first && end - self.first[d.slot] <= self.most() && self.combine
+            let grows = end - self.first[d.slot] <= self.most() && !first.is_multiple_of(self.band);
+            self.end[d.slot] == first && grows && self.combine
         };
         let index = self.dirty.iter().position(|d| holds(d) || goes_on(d))?;
         // Whatever else of the range waits must not be written over it later.
@@ -239,14 +248,25 @@ impl Cache {
         let Dirty { slot, .. } = self.dirty.remove(index).expect("the index is inside");
         self.uses += 1;
         self.used[slot] = self.uses;
+        // What is written in one go is there until its end.
+        let others = self.writing.is_some_and(|(_, at)| at == until);
+        let sectors = self.end[slot] - self.first[slot];
+        self.writing_sectors = if others { self.writing_sectors + sectors } else { sectors };
         self.writing = Some((slot, until));
-        self.writing_sectors = self.end[slot] - self.first[slot];
         if let Some((free, _)) = &mut self.packed {
             free.push(slot);
         }
         if !self.read_written || self.packed.is_some() {
             (self.first[slot], self.end[slot], self.used[slot]) = (0, 0, 0);
         }
+    }
+
+    /// What the segment `index` of `dirty` had before `sector` is on the platter; the rest waits.
+    pub(crate) fn written_to(&mut self, index: usize, sector: u64) {
+        let slot = self.dirty[index].slot;
+        debug_assert!(self.first[slot] < sector && sector < self.end[slot]);
+        self.first[slot] = sector;
+        self.uses += 1;
     }
 
     /// Panics if a clean segment has a sector that waits to be written in another, or a segment is

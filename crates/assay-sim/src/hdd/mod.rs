@@ -16,10 +16,12 @@ mod ahead;
 mod arm;
 mod cache;
 mod geometry;
+mod persistent;
 mod room;
 mod schedule;
 mod seek;
 mod serve;
+mod shingled;
 mod watch;
 
 use crate::drive::{Accept, Drive};
@@ -31,6 +33,7 @@ use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use cache::Cache;
 use schedule::{Order, Wish, order};
 use serve::{Command, Kind, Policy, Transfer};
+use shingled::Shingled;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -54,6 +57,8 @@ pub(crate) struct Hdd {
     room: VecDeque<(Command, Nanos)>,
     flushes: VecDeque<Flush>,
     ahead: Option<Ahead>,
+    /// What it has if its tracks overlap.
+    shingled: Option<Box<Shingled>>,
     /// Data that the link will take when it has come off the platter.
     transfers: Vec<Transfer>,
     /// The segment last read into for a command, and when all of that was there.
@@ -88,9 +93,16 @@ struct Counts {
 
 impl Hdd {
     pub(crate) fn new(spec: &HddSpec, link: LinkSpec, capacity: Bytes) -> Hdd {
+        let (mut arm, mut cache) = (Arm::new(spec), Cache::new(&spec.cache));
+        let last = capacity.0 / 512;
+        if let Some(shingled) = &spec.shingled {
+            arm.geometry.keep(last, shingled.cache.0 / 512);
+            cache.part_at(shingled.band.0 / 512);
+        }
         Hdd {
-            arm: Arm::new(spec),
-            cache: Cache::new(&spec.cache),
+            arm,
+            cache,
+            shingled: spec.shingled.as_ref().map(|s| Box::new(Shingled::new(s, last))),
             order: order(spec.order),
             policy: Policy::new(&spec.cache, capacity),
             overhead: spec.overhead,
@@ -133,11 +145,14 @@ impl Hdd {
         let ready = match (flush, wish) {
             (Some(a), Some(b)) => a.min(b),
             (Some(a), None) | (None, Some(a)) => a,
-            (None, None) => {
-                let left = self.idle_since + self.policy.destage_after;
-                let dirty = self.cache.dirty.front().map(|d| d.ready)?;
-                if self.policy.destage_after == Nanos::ZERO { dirty } else { dirty.max(left) }
-            }
+            (None, None) => match &self.shingled {
+                Some(shingled) => self.next_of_its_own(shingled)?,
+                None => {
+                    let left = self.idle_since + self.policy.destage_after;
+                    let dirty = self.cache.dirty.front().map(|d| d.ready)?;
+                    if self.policy.destage_after == Nanos::ZERO { dirty } else { dirty.max(left) }
+                }
+            },
         };
         Some(ready.max(self.arm.free))
     }
@@ -170,7 +185,10 @@ impl Hdd {
                 false => self.destage_nearest(at, flush.until),
             }
         } else if self.wishes.is_empty() {
-            self.destage_nearest(at, u64::MAX);
+            match self.shingled {
+                Some(_) => self.work_off(at),
+                None => self.destage_nearest(at, u64::MAX),
+            }
         } else if !self.spare_the_arm(at) {
             self.aim_for_room(at);
             let index = self.order.next(at, &self.arm, &self.wishes).expect("one is ready");
@@ -288,11 +306,18 @@ impl Drive for Hdd {
         let Counts { read_hits, media_reads, destaged } = self.counts;
         let named =
             [("read_hits", read_hits), ("media_reads", media_reads), ("destaged", destaged)];
-        named.into_iter().map(|(name, n)| (name.to_owned(), n as f64)).collect()
+        let mut told: Vec<_> = named.map(|(name, n)| (name.to_owned(), n as f64)).into();
+        if let Some(shingled) = &self.shingled {
+            shingled.counters(&mut told);
+        }
+        told
     }
 
     fn mark(&mut self) {
         self.counts = Counts::default();
+        if let Some(shingled) = &mut self.shingled {
+            shingled.counts = Default::default();
+        }
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {

@@ -87,7 +87,8 @@ impl Hdd {
         let Some(index) = self.first_for_room() else { return };
         if let Some(dirty) = self.in_the_way(at, index) {
             let slot = self.cache.dirty[dirty].slot;
-            self.wishes[index].place = self.arm.geometry.place(self.cache.range(slot).0);
+            let goal = self.goal(self.cache.range(slot).0);
+            self.wishes[index].place = self.arm.geometry.place(goal);
         }
     }
 

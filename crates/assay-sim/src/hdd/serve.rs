@@ -113,7 +113,7 @@ impl Hdd {
     pub(super) fn wish_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
         let Command { number, came, kind, .. } = command;
         let write = matches!(kind, Kind::Write | Kind::Room);
-        let place = self.arm.geometry.place(sector);
+        let place = self.arm.geometry.place(self.locate(sector));
         self.wishes.push(Wish { number, came, ready, place, write });
         self.waiting.push(command);
     }
@@ -147,6 +147,9 @@ impl Hdd {
         match joinable {
             Some(index) => self.cache.join(index, first, end, arrived),
             None => self.cache.write(first, end, start, arrived),
+        }
+        if let Some(shingled) = &mut self.shingled {
+            shingled.came(now, first, end, arrived);
         }
         if self.ahead.is_some_and(|a| self.cache.is_dirty(a.slot)) {
             // Its segment was the only one to be had.
@@ -236,7 +239,10 @@ impl Hdd {
             per_sector: self.per_sector,
             link: if have > 0 { link + self.per_sector * have } else { link },
         };
-        let passed = self.arm.access(at, place, &access);
+        let passed = match self.shingled {
+            Some(_) => self.read_pieces(at, &access),
+            None => self.arm.access(at, place, &access),
+        };
         self.tell_arm(Activity::Read, Some(command.tag), first);
         if let Some(slot) = slot {
             let mut start = self.cache.range(slot).0;
@@ -309,6 +315,9 @@ impl Hdd {
     /// Of what waits to be written and came to the cache by its use `until`, the segment that can
     /// be reached first.
     pub(super) fn nearest(&self, at: Nanos, until: u64) -> Option<usize> {
+        if let Some(shingled) = &self.shingled {
+            return self.due(at, until, shingled);
+        }
         let phase = self.arm.phase(at);
         let (mut best, mut bound) = (None, u32::MAX);
         let window = self.policy.spec.destage_window as usize;
@@ -331,6 +340,9 @@ impl Hdd {
     }
 
     pub(super) fn destage(&mut self, at: Nanos, index: usize) {
+        if self.shingled.is_some() {
+            return self.put_away(at, index);
+        }
         let Dirty { slot, ready, arrived, .. } = self.cache.dirty[index];
         let (first, end) = self.cache.range(slot);
         let passed = self.put(at.max(ready), first, end - first, ready, arrived);
@@ -346,7 +358,10 @@ impl Hdd {
         self.link_free = arrived;
         self.tell(Activity::FromHost, command.tag, Some(command.first), (start, arrived));
         self.cache.forget(command.first, command.first + command.sectors);
-        let end = self.put(at, command.first, command.sectors, start, arrived);
+        let end = match self.shingled {
+            Some(_) => self.log_through(at, command.first, command.sectors, arrived),
+            None => self.put(at, command.first, command.sectors, start, arrived),
+        };
         self.tell_arm(Activity::Write, Some(command.tag), command.first);
         self.complete(end + self.overhead.write_end, command.number, command.tag);
     }

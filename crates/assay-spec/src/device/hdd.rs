@@ -5,9 +5,11 @@
 //! out falls back to the plain case, said at each field.
 
 mod decode;
+mod shingled;
 mod zones;
 
 pub(super) use decode::decode;
+pub use shingled::ShingledSpec;
 
 use crate::units::{Bytes, Nanos};
 
@@ -40,6 +42,8 @@ pub struct HddSpec {
     pub cache: CacheSpec,
     /// The order in which waiting commands are served.
     pub order: OrderSpec,
+    /// Tracks that overlap, if they do.
+    pub shingled: Option<ShingledSpec>,
 }
 
 /// Cylinders with the same number of sectors on a track.

@@ -26,7 +26,7 @@ pub(super) fn request(op: Op, first: u64, sectors: u64, tag: u32) -> Request {
 }
 
 /// Submits at `at` and waits for the end.
-fn serve(disk: &mut Hdd, at: u64, op: Op, first: u64, sectors: u64) -> u64 {
+pub(super) fn serve(disk: &mut Hdd, at: u64, op: Op, first: u64, sectors: u64) -> u64 {
     assert_eq!(disk.submit(Nanos(at), request(op, first, sectors, 0)), Accept::Accepted);
     let mut done = Vec::new();
     while done.is_empty() {
@@ -266,7 +266,7 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     )
 }
 
-fn op(kind: u8) -> Op {
+pub(super) fn op(kind: u8) -> Op {
     match kind {
         0..3 => Op::Read,
         3..5 => Op::Write,
@@ -331,7 +331,7 @@ fn replay(disk: &mut Hdd, arrivals: &[Arrival], step: u64) -> Vec<(u64, u32)> {
 }
 
 /// Other things firmware may do with its cache.
-const FIRMWARE: [(&str, &str); 5] = [
+const FIRMWARE: [(&str, &str); 6] = [
     ("write_segments", "write_segments"),
     (
         "write_segments",
@@ -355,6 +355,18 @@ const FIRMWARE: [(&str, &str); 5] = [
          read_written = { value = \"no\", assumed = \"t\" }\n\
          join_read_ahead = { value = \"no\", assumed = \"t\" }\nwrite_segments",
     ),
+    // The least that a shingled disk may have, so that it is always full.
+    (
+        "[cache]",
+        "[shingled]\nband = { value = \"32KiB\", assumed = \"t\" }\n\
+         cache = { value = \"66KiB\", assumed = \"t\" }\n\
+         entry_overhead = { value = \"1KiB\", assumed = \"t\" }\n\
+         map_entries = { value = 32, assumed = \"t\" }\n\
+         streams = { value = 2, assumed = \"t\" }\n\
+         stream_wait = { value = \"3ms\", assumed = \"t\" }\n\
+         clean_after = { value = \"5ms\", assumed = \"t\" }\n\
+         [cache]\nwrite_extents = { value = 6, assumed = \"t\" }",
+    ),
 ];
 
 proptest! {
@@ -364,7 +376,7 @@ proptest! {
         arrivals in arrivals(),
         cached: bool,
         sptf: bool,
-        firmware in 0_usize..5,
+        firmware in 0_usize..6,
     ) {
         let mut changes = vec![DEPTH_8, FIRMWARE[firmware]];
         if cached {
@@ -390,7 +402,7 @@ proptest! {
     fn deciding_at_once_is_deciding_late(
         arrivals in arrivals(),
         cached: bool,
-        firmware in 0_usize..5,
+        firmware in 0_usize..6,
     ) {
         let mut changes = vec![FIRMWARE[firmware]];
         if cached {

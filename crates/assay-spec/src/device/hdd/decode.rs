@@ -3,6 +3,7 @@
 //! Everything that came with the first format is required; what came later is optional, and what
 //! is left out means the plain case.
 
+use super::shingled;
 use super::zones::{decode_zones, pairs};
 use super::{CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SECTOR, SeekSpec};
 use crate::decode::{Decoded, Section, with_hint};
@@ -37,6 +38,7 @@ pub(in crate::device) fn decode(
     let overhead = decode_overhead(top, values)?;
     let cache = decode_cache(top, values)?;
     let order = decode_order(top, values)?;
+    let shingled = shingled::decode(top, values, &cache)?;
     let moves = [head_switch, write_settle, longest(&seek)];
     if moves.iter().any(|t| *t > Nanos::from_secs(1)) {
         let message = "an arm that moves for more than a second is broken".to_owned();
@@ -56,17 +58,29 @@ pub(in crate::device) fn decode(
         overhead,
         cache,
         order,
+        shingled,
     };
-    if spec.raw() < capacity || !capacity.is_multiple_of(Bytes(SECTOR)) {
-        let e = top.error(
-            Kind::Impossible,
-            top.span_of("capacity"),
-            format!("the tracks hold {} and the drive promises {capacity}", spec.raw()),
-            "at most what the tracks hold, in whole sectors",
-        );
-        return Err(with_hint(e, "raise the cylinders or sectors of `disk.zones`"));
-    }
+    check_capacity(top, &spec, capacity)?;
     Ok(spec)
+}
+
+/// The tracks hold what the host sees and what the drive keeps for itself.
+fn check_capacity(top: &Section<'_>, spec: &HddSpec, capacity: Bytes) -> Decoded<()> {
+    let kept = spec.shingled.map_or(Bytes::ZERO, |s| s.cache);
+    if spec.raw().0 >= capacity.0.saturating_add(kept.0) && capacity.is_multiple_of(Bytes(SECTOR)) {
+        return Ok(());
+    }
+    let beside = match kept {
+        Bytes::ZERO => String::new(),
+        _ => format!(" beside a persistent cache of {kept}"),
+    };
+    let e = top.error(
+        Kind::Impossible,
+        top.span_of("capacity"),
+        format!("the tracks hold {} and the drive promises {capacity}{beside}", spec.raw()),
+        "at most what the tracks hold, in whole sectors",
+    );
+    Err(with_hint(e, "raise the cylinders or sectors of `disk.zones`"))
 }
 
 fn longest(seek: &SeekSpec) -> Nanos {

@@ -1,0 +1,267 @@
+//! The persistent cache of a shingled disk: a log at the outer edge and the map of what is in it.
+//!
+//! As Aghayev and Desnoyers found it ("Skylight", FAST 2015): entries are appended in a circle,
+//! each with something beside its data; a map of extents says where the newest data is; bands are
+//! cleaned in the order in which their data came. An entry's place is free again when nothing in it
+//! is the newest and nothing before it is in use.
+//!
+//! Sectors of the host are numbered from 0; those of the log follow the last of them.
+//!
+//! *Invariants.* Extents of the map do not overlap and lie within a band each. What an entry has of
+//! them is what it counts as live. The entries fill a stretch of the circle, without gaps.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// The log and its map.
+pub(crate) struct Log {
+    /// Sectors of a band, of the host, of the log, and of an entry beside its data.
+    pub band: u64,
+    last: u64,
+    size: u64,
+    overhead: u64,
+    most_extents: usize,
+    /// By their first sector.
+    map: BTreeMap<u64, Extent>,
+    /// From the oldest to the newest; the oldest is number `oldest`.
+    entries: VecDeque<Entry>,
+    oldest: u64,
+    /// Where the next entry begins, and sectors that are in use before it.
+    head: u64,
+    used: u64,
+}
+
+/// Sectors of the host that lie in the log.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    end: u64,
+    at: u64,
+    entry: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Sectors it takes of the log, and of data in it that is the newest.
+    length: u64,
+    live: u64,
+    /// What was written, the first at the end.
+    wrote: Vec<(u64, u64)>,
+}
+
+/// Sectors that follow each other where they lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub number: u64,
+    pub sectors: u64,
+    pub logged: bool,
+}
+
+/// What is read to put a band together, in this order, and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cleaning {
+    pub reads: Vec<Piece>,
+    pub first: u64,
+    pub end: u64,
+}
+
+impl Log {
+    /// All in sectors; `last` are those of the host.
+    pub(crate) fn new(band: u64, last: u64, size: u64, overhead: u64, most: u32) -> Log {
+        Log {
+            band,
+            last,
+            size,
+            overhead,
+            most_extents: most as usize,
+            map: BTreeMap::new(),
+            entries: VecDeque::new(),
+            oldest: 0,
+            head: 0,
+            used: 0,
+        }
+    }
+
+    /// Where the next entry begins.
+    pub(crate) fn next(&self) -> u64 {
+        self.last + if self.head == self.size { 0 } else { self.head }
+    }
+
+    pub(crate) fn extents(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Sectors of the newest data in the log.
+    pub(crate) fn live(&self) -> u64 {
+        self.entries.iter().map(|e| e.live).sum()
+    }
+
+    /// The end of the band of `sector`.
+    pub(crate) fn band_end(&self, sector: u64) -> u64 {
+        (sector - sector % self.band + self.band).min(self.last)
+    }
+
+    /// Where an entry of so many sectors of data begins, its length, and what it leaves at the end
+    /// of the circle.
+    fn room(&self, sectors: u64) -> (u64, u64, u64) {
+        let length = sectors + self.overhead;
+        match self.head + length > self.size {
+            true => (0, length, self.size - self.head),
+            false => (self.head, length, 0),
+        }
+    }
+
+    /// Whether an entry with these extents fits into the log and the map.
+    pub(crate) fn fits(&self, extents: &[(u64, u64)]) -> bool {
+        let (_, length, skipped) = self.room(extents.iter().map(|(first, end)| end - first).sum());
+        // Each may lie in two bands and cut another one in two.
+        let grows = extents.iter().map(|(f, e)| 1 + (e - 1) / self.band - f / self.band);
+        let extents = self.map.len() + grows.sum::<u64>() as usize + extents.len();
+        self.used + length + skipped <= self.size && extents <= self.most_extents
+    }
+
+    /// Appends an entry with `extents`, which do not overlap; returns its first sector and length.
+    pub(crate) fn append(&mut self, extents: &[(u64, u64)]) -> (u64, u64) {
+        debug_assert!(self.fits(extents));
+        let live = extents.iter().map(|(first, end)| end - first).sum();
+        let (start, length, skipped) = self.room(live);
+        let number = self.oldest + self.entries.len() as u64;
+        let mut at = self.last + start + self.overhead;
+        let mut wrote = Vec::new();
+        self.entries.push_back(Entry { length: length + skipped, live, wrote: Vec::new() });
+        for (mut first, end) in extents.iter().copied() {
+            self.forget(first, end);
+            while first < end {
+                let until = end.min(self.band_end(first));
+                self.map.insert(first, Extent { end: until, at, entry: number });
+                wrote.push((first, until));
+                at += until - first;
+                first = until;
+            }
+        }
+        wrote.reverse();
+        self.entries.back_mut().expect("it was pushed").wrote = wrote;
+        self.used += length + skipped;
+        self.head = start + length;
+        debug_assert!(self.used <= self.size && self.map.len() <= self.most_extents);
+        (self.last + start, length)
+    }
+
+    /// What the log has of `first..end` is not the newest any more.
+    pub(crate) fn forget(&mut self, first: u64, end: u64) {
+        let before = self.map.range(..first).next_back().map(|(f, e)| (*f, *e));
+        if let Some((from, extent)) = before.filter(|(_, e)| e.end > first) {
+            self.map.get_mut(&from).expect("it is there").end = first;
+            self.keep_rest(from, extent, end);
+            self.release(extent.entry, extent.end.min(end) - first);
+        }
+        while let Some((from, extent)) = self.map.range(first..end).next().map(|(f, e)| (*f, *e)) {
+            self.map.remove(&from);
+            self.keep_rest(from, extent, end);
+            self.release(extent.entry, extent.end.min(end) - from);
+        }
+    }
+
+    /// What an extent from `from` on has beyond `end` stays.
+    fn keep_rest(&mut self, from: u64, extent: Extent, end: u64) {
+        if extent.end > end {
+            self.map.insert(end, Extent { at: extent.at + (end - from), ..extent });
+        }
+    }
+
+    fn release(&mut self, entry: u64, sectors: u64) {
+        self.entries[(entry - self.oldest) as usize].live -= sectors;
+        while let Some(entry) = self.entries.front().filter(|e| e.live == 0) {
+            self.used -= entry.length;
+            self.entries.pop_front();
+            self.oldest += 1;
+        }
+    }
+
+    /// Where `first..end` lies, in the order of its sectors.
+    pub(crate) fn pieces(&self, first: u64, end: u64) -> Vec<Piece> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut add = |number, sectors, logged| match pieces.last_mut() {
+            Some(p) if p.logged == logged && p.number + p.sectors == number => p.sectors += sectors,
+            _ => pieces.push(Piece { number, sectors, logged }),
+        };
+        let mut at = first;
+        while at < end {
+            let (logged, until) = self.stretch(at);
+            let until = until.min(end);
+            add(logged.unwrap_or(at), until - at, logged.is_some());
+            at = until;
+        }
+        pieces
+    }
+
+    /// Where in the log `sector` lies, if it does, and how far that goes on.
+    fn stretch(&self, sector: u64) -> (Option<u64>, u64) {
+        match self.map.range(..=sector).next_back() {
+            Some((from, e)) if e.end > sector => (Some(e.at + (sector - from)), e.end),
+            _ => (None, self.map.range(sector..).next().map_or(u64::MAX, |(from, _)| *from)),
+        }
+    }
+
+    /// The number under which `sector` lies.
+    pub(crate) fn place(&self, sector: u64) -> u64 {
+        self.stretch(sector).0.unwrap_or(sector)
+    }
+
+    /// The first sector at or after `sector` that lies in the log.
+    pub(crate) fn logged_after(&self, sector: u64) -> u64 {
+        match self.stretch(sector) {
+            (Some(_), _) => sector,
+            (None, until) => until,
+        }
+    }
+
+    /// How to clean the band that has the oldest data; none if nothing is in the log.
+    pub(crate) fn oldest_band(&mut self) -> Option<Cleaning> {
+        let (entry, number) = (self.entries.front_mut()?, self.oldest);
+        loop {
+            let (first, end) = *entry.wrote.last().expect("some of it is the newest");
+            let mut left = self.map.range(first..end).filter(|(_, e)| e.entry == number);
+            match left.next() {
+                Some((sector, _)) => return Some(self.cleaning(*sector)),
+                None => entry.wrote.pop(),
+            };
+        }
+    }
+
+    /// The band of `sector`: what it has at home in one go, and then the log in its order.
+    fn cleaning(&self, sector: u64) -> Cleaning {
+        let first = sector - sector % self.band;
+        let end = self.band_end(sector);
+        let pieces = self.pieces(first, end);
+        let home = || pieces.iter().filter(|p| !p.logged);
+        let mut reads: Vec<Piece> = pieces.iter().filter(|p| p.logged).copied().collect();
+        reads.sort_unstable_by_key(|p| p.number);
+        if let (Some(from), Some(to)) = (home().next(), home().next_back()) {
+            let sectors = to.number + to.sectors - from.number;
+            reads.insert(0, Piece { number: from.number, sectors, logged: false });
+        }
+        Cleaning { reads, first, end }
+    }
+
+    /// Panics unless the invariants hold.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        let mut live = vec![0; self.entries.len()];
+        let mut before = 0;
+        for (first, extent) in &self.map {
+            assert!(before <= *first && *first < extent.end, "extents overlap at {first}");
+            assert!(extent.end <= self.band_end(*first), "{first} reaches into the next band");
+            let within = self.last + self.size - (extent.end - first);
+            assert!((self.last..=within).contains(&extent.at), "{first} is not in the log");
+            live[(extent.entry - self.oldest) as usize] += extent.end - first;
+            before = extent.end;
+        }
+        assert!(self.entries.iter().map(|e| e.live).eq(live), "live sectors are miscounted");
+        assert_eq!(self.entries.iter().map(|e| e.length).sum::<u64>(), self.used);
+        assert!(self.used <= self.size && self.map.len() <= self.most_extents);
+        assert!(self.entries.front().is_none_or(|e| e.live > 0), "a dead entry holds its place");
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/persistent.rs"]
+mod tests;

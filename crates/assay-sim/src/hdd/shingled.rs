@@ -1,0 +1,361 @@
+//! Tracks that overlap, and a drive that hides it: bands, a persistent cache, streams, cleaning.
+//!
+//! As Aghayev and Desnoyers found it in disks that are sold ("Skylight", FAST 2015): every sector
+//! has its place in a band, which is written as a whole; what is written anywhere is appended to a
+//! log at the outer edge first; the drive cleans bands when it is left alone, or when log or
+//! map is full. Streams do not go through the log. What holds them is our guess: here a stream that
+//! begins where a band does waits in the memory until the band is whole.
+//!
+//! *Invariants.* A stream's sectors from `first` to `next` all wait to be written. A band once
+//! begun is finished before the arm does anything else, so nothing is lost in between.
+//!
+//! *Left out.* Saving the map; tracks that keep bands apart; zones of bands of different sizes; the
+//! copy that makes rewriting a band safe from a power cut.
+
+use super::Hdd;
+use super::arm::{Access, Passed};
+use super::persistent::{Cleaning, Log, Piece};
+use crate::work::Activity;
+use assay_spec::Nanos;
+use assay_spec::device::ShingledSpec;
+
+/// What a shingled disk has beside another one.
+pub(super) struct Shingled {
+    pub log: Log,
+    streams: Vec<Stream>,
+    most_streams: usize,
+    stream_wait: Nanos,
+    clean_after: Nanos,
+    /// When a write last came, and may have changed what waits for what.
+    changed: Nanos,
+    pub counts: Counts,
+}
+
+/// Writes that follow each other from the start of a band.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// Where a band begins, and the sector behind the last write.
+    first: u64,
+    next: u64,
+    /// It has ended, if it is not continued before.
+    ends: Nanos,
+}
+
+/// Bands cleaned and written by streams; sectors of the host, and written in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    cleaned: u64,
+    streamed: u64,
+    host: u64,
+    written: u64,
+}
+
+impl Shingled {
+    pub(super) fn new(spec: &ShingledSpec, last: u64) -> Shingled {
+        let sectors = |bytes: assay_spec::Bytes| bytes.0 / 512;
+        let (band, size) = (sectors(spec.band), sectors(spec.cache));
+        let overhead = sectors(spec.entry_overhead);
+        Shingled {
+            log: Log::new(band, last, size, overhead, spec.map_entries),
+            streams: Vec::new(),
+            most_streams: spec.streams as usize,
+            stream_wait: spec.stream_wait,
+            clean_after: spec.clean_after,
+            changed: Nanos::ZERO,
+            counts: Counts::default(),
+        }
+    }
+
+    /// A write of `first..end` comes to the memory at `now`, and has come at `arrived`.
+    pub(super) fn came(&mut self, now: Nanos, first: u64, end: u64, arrived: Nanos) {
+        self.changed = now;
+        self.counts.host += end - first;
+        let ends = arrived + self.stream_wait;
+        if let Some(index) = self.streams.iter().position(|s| s.first <= first && first <= s.next) {
+            // The one continued last stands at the end.
+            let stream = self.streams.remove(index);
+            self.streams.push(Stream { next: stream.next.max(end), ends, ..stream });
+            return;
+        }
+        let start = first.next_multiple_of(self.log.band);
+        if start < end {
+            if self.streams.len() == self.most_streams {
+                self.streams.remove(0);
+            }
+            self.streams.push(Stream { first: start, next: end, ends });
+        }
+    }
+
+    /// The end of the last band of a stream that is whole.
+    fn whole_to(&self, stream: &Stream) -> u64 {
+        let mut end = stream.first;
+        while self.log.band_end(end) <= stream.next && self.log.band_end(end) > end {
+            end = self.log.band_end(end);
+        }
+        end
+    }
+
+    /// Until when `sector` waits for the rest of its band, if it does.
+    fn held(&self, sector: u64) -> Option<Nanos> {
+        let waits = |s: &&Stream| (self.whole_to(s)..s.next).contains(&sector);
+        self.streams.iter().find(waits).map(|s| s.ends)
+    }
+
+    /// The first whole band of the stream that `sector` belongs to.
+    fn whole_band(&self, sector: u64) -> Option<(u64, u64)> {
+        let whole = |s: &&Stream| (s.first..self.whole_to(s)).contains(&sector);
+        self.streams.iter().find(whole).map(|s| (s.first, self.log.band_end(s.first)))
+    }
+
+    /// What went to the log is not a stream's.
+    fn appended(&mut self, first: u64, end: u64) {
+        self.streams.retain(|s| end <= s.first || s.next <= first);
+    }
+
+    /// A stream has written a band, and goes on behind it.
+    fn band_written(&mut self, first: u64, end: u64) {
+        self.log.forget(first, end);
+        for stream in self.streams.iter_mut().filter(|s| s.first == first) {
+            stream.first = end;
+        }
+        // Another one may have come only as far as into the band.
+        self.streams.retain(|s| s.first <= s.next);
+        self.counts.streamed += 1;
+    }
+
+    pub(super) fn counters(&self, told: &mut Vec<(String, f64)>) {
+        let Counts { cleaned, streamed, host, written } = self.counts;
+        let (bytes, extents) = (self.log.live() * 512, self.log.extents() as u64);
+        let named = [
+            ("bands_cleaned", cleaned),
+            ("bands_streamed", streamed),
+            ("persistent_bytes", bytes),
+            ("persistent_extents", extents),
+        ];
+        told.extend(named.into_iter().map(|(name, n)| (name.to_owned(), n as f64)));
+        if host > 0 {
+            told.push(("wa".to_owned(), written as f64 / host as f64));
+        }
+    }
+}
+
+impl Hdd {
+    /// The number under which a sector of the host lies now.
+    pub(super) fn locate(&self, sector: u64) -> u64 {
+        self.shingled.as_ref().map_or(sector, |s| s.log.place(sector))
+    }
+
+    /// Where the arm goes to write what waits from `sector` on.
+    pub(super) fn goal(&self, sector: u64) -> u64 {
+        let Some(shingled) = &self.shingled else { return sector };
+        shingled.whole_band(sector).map_or(shingled.log.next(), |(first, _)| first)
+    }
+
+    /// The next thing the drive does of its own accord.
+    pub(super) fn next_of_its_own(&self, shingled: &Shingled) -> Option<Nanos> {
+        let mut next = (shingled.log.extents() > 0).then(|| self.idle_since + shingled.clean_after);
+        for dirty in &self.cache.dirty {
+            let held = shingled.held(self.cache.range(dirty.slot).0);
+            let at = dirty.ready.max(held.unwrap_or(shingled.changed));
+            next = Some(next.map_or(at, |next| next.min(at)));
+            if held.is_none() {
+                break;
+            }
+        }
+        next
+    }
+
+    /// Does what [`Hdd::next_of_its_own`] says.
+    pub(super) fn work_off(&mut self, at: Nanos) {
+        let shingled = self.shingled.as_ref().expect("it is shingled");
+        let held = |slot| shingled.held(self.cache.range(slot).0).is_some_and(|until| at < until);
+        if self.cache.dirty.iter().any(|d| d.ready <= at && !held(d.slot)) {
+            self.destage_nearest(at, u64::MAX);
+        } else {
+            let at = self.stop_reading(at);
+            self.clean(at);
+        }
+    }
+
+    /// Of what came by the use `until` of the cache, the oldest that waits for nothing, else the
+    /// oldest.
+    pub(super) fn due(&self, at: Nanos, until: u64, shingled: &Shingled) -> Option<usize> {
+        let held = |slot| shingled.held(self.cache.range(slot).0).is_some_and(|until| at < until);
+        let due = self.cache.dirty.iter().take_while(|d| d.came <= until);
+        let free = due.enumerate().find(|(_, d)| d.ready <= at && !held(d.slot)).map(|(i, _)| i);
+        let oldest = self.cache.dirty.front().filter(|d| d.came <= until).map(|_| 0);
+        free.or(oldest)
+    }
+
+    /// Writes the waiting segment `index` and what goes with it: its band, or an entry of the log.
+    /// If the log is full, a band is cleaned instead.
+    pub(super) fn put_away(&mut self, at: Nanos, index: usize) {
+        let shingled = self.shingled.as_ref().expect("it is shingled");
+        let (first, _) = self.cache.range(self.cache.dirty[index].slot);
+        match shingled.whole_band(first) {
+            Some((first, end)) => match self.reaching_into(first) {
+                Some(before) => self.append(at, before),
+                None => self.write_band(at, first, end),
+            },
+            None => self.append(at, index),
+        }
+    }
+
+    /// A waiting segment that begins before `sector` and goes on behind it.
+    fn reaching_into(&self, sector: u64) -> Option<usize> {
+        let ranges = self.cache.dirty.iter().map(|d| self.cache.range(d.slot));
+        ranges.into_iter().position(|(first, end)| first < sector && sector < end)
+    }
+
+    /// A band of which every sector waits is written where it belongs.
+    fn write_band(&mut self, at: Nanos, first: u64, end: u64) {
+        let within = |range: (u64, u64)| first <= range.0 && range.0 < end;
+        let waiting = self.cache.dirty.iter().filter(|d| within(self.cache.range(d.slot)));
+        let arrived = waiting.map(|d| d.arrived).max().expect("the band waits");
+        let passed = self.write_run(at, first, end - first, arrived);
+        let has = |hdd: &Hdd| hdd.cache.dirty.iter().position(|d| within(hdd.cache.range(d.slot)));
+        while let Some(index) = has(self) {
+            self.take_away(index, end, passed);
+        }
+        self.shingled.as_mut().expect("it is shingled").band_written(first, end);
+    }
+
+    /// The segment `index` does not wait any more as far as `end`.
+    fn take_away(&mut self, index: usize, end: u64, passed: Nanos) {
+        match self.cache.range(self.cache.dirty[index].slot).1 > end {
+            true => self.cache.written_to(index, end),
+            false => self.cache.written(index, passed),
+        }
+        self.counts.destaged += 1;
+    }
+
+    /// Appends the segment `index` to the log, with whatever else waits for nothing; or cleans, if
+    /// there is no room.
+    fn append(&mut self, at: Nanos, index: usize) {
+        let batch = self.batch(at, index);
+        let shingled = self.shingled.as_mut().expect("it is shingled");
+        let extents: Vec<(u64, u64)> = batch.iter().map(|(_, extent, _)| *extent).collect();
+        if !shingled.log.fits(&extents) {
+            return self.clean(at);
+        }
+        let (number, sectors) = shingled.log.append(&extents);
+        let arrived = batch.iter().map(|(.., arrived)| *arrived).max().expect("one at least");
+        let passed = self.write_run(at, number, sectors, arrived);
+        for (slot, (first, end), _) in batch {
+            let index = self.cache.dirty.iter().position(|d| d.slot == slot);
+            self.take_away(index.expect("it waits"), end, passed);
+            self.shingled.as_mut().expect("it is shingled").appended(first, end);
+        }
+    }
+
+    /// What goes into an entry with the segment `index`: slots, sectors, and when all has come. It
+    /// is no more than a band, ends where a stream begins, and has no more segments than the drive
+    /// sorts at a time.
+    fn batch(&self, at: Nanos, index: usize) -> Vec<(usize, (u64, u64), Nanos)> {
+        let shingled = self.shingled.as_ref().expect("it is shingled");
+        let mut room = shingled.log.band;
+        let mut batch = Vec::new();
+        let most = self.policy.spec.destage_window as usize;
+        let others = (0..self.cache.dirty.len()).filter(|other| *other != index);
+        for (which, index) in std::iter::once(index).chain(others).enumerate() {
+            let dirty = self.cache.dirty[index];
+            let (first, end) = self.cache.range(dirty.slot);
+            let waits = || {
+                shingled.whole_band(first).is_some()
+                    || shingled.held(first).is_some_and(|until| at < until)
+            };
+            if which > 0 && (dirty.arrived > at || waits()) {
+                continue;
+            }
+            let starts = shingled.streams.iter().map(|s| s.first);
+            let stream = starts.filter(|s| first < *s && *s < end).min();
+            let end = end.min(stream.unwrap_or(end)).min(first + room);
+            batch.push((dirty.slot, (first, end), dirty.arrived));
+            room -= end - first;
+            if room == 0 || batch.len() == most {
+                break;
+            }
+        }
+        batch
+    }
+
+    /// Writes past the memory: with the write cache switched off everything goes to the log.
+    pub(super) fn log_through(&mut self, at: Nanos, first: u64, n: u64, arrived: Nanos) -> Nanos {
+        let (mut first, end, mut at) = (first, first + n, at);
+        while first < end {
+            let shingled = self.shingled.as_mut().expect("it is shingled");
+            let until = end.min(first + shingled.log.band);
+            if !shingled.log.fits(&[(first, until)]) {
+                self.clean(at);
+                at = self.arm.free;
+                continue;
+            }
+            shingled.counts.host += until - first;
+            let (number, sectors) = shingled.log.append(&[(first, until)]);
+            at = self.write_run(at, number, sectors, arrived);
+            first = until;
+        }
+        at
+    }
+
+    /// Cleans the band with the oldest data in the log.
+    fn clean(&mut self, at: Nanos) {
+        let shingled = self.shingled.as_mut().expect("it is shingled");
+        let plan = shingled.log.oldest_band();
+        let Cleaning { reads, first, end } = plan.expect("a full log has data");
+        let mut at = at;
+        for piece in &reads {
+            at = self.arm_over(at, piece, false, Nanos::ZERO).end;
+            self.tell_arm(Activity::Read, None, piece.number);
+        }
+        self.write_run(at, first, end - first, Nanos::ZERO);
+        let shingled = self.shingled.as_mut().expect("it is shingled");
+        shingled.log.forget(first, end);
+        shingled.counts.cleaned += 1;
+    }
+
+    /// Writes sectors that follow each other, all of which have come by `arrived`.
+    fn write_run(&mut self, at: Nanos, number: u64, sectors: u64, arrived: Nanos) -> Nanos {
+        let run = Piece { number, sectors, logged: false };
+        let passed = self.arm_over(at, &run, true, arrived);
+        self.tell_arm(Activity::Write, None, number);
+        self.shingled.as_mut().expect("it is shingled").counts.written += sectors;
+        passed.end
+    }
+
+    fn arm_over(&mut self, at: Nanos, piece: &Piece, write: bool, not_before: Nanos) -> Passed {
+        let access = Access {
+            first: piece.number,
+            sectors: piece.sectors,
+            write,
+            on_arrival: false,
+            not_before,
+            per_sector: Nanos::ZERO,
+            link: Nanos::ZERO,
+        };
+        let place = self.arm.geometry.place(piece.number);
+        self.arm.access(at, place, &access)
+    }
+
+    /// Reads for the host, wherever the newest data is.
+    pub(super) fn read_pieces(&mut self, at: Nanos, access: &Access) -> Passed {
+        let shingled = self.shingled.as_ref().expect("it is shingled");
+        let pieces = shingled.log.pieces(access.first, access.first + access.sectors);
+        let (mut at, mut link, mut whole) = (at, access.link, None);
+        for Piece { number, sectors, logged } in pieces {
+            let place = self.arm.geometry.place(number);
+            let access = Access { first: number, sectors, link, ..*access };
+            let passed = self.arm.access(at, place, &access);
+            (at, link) = (passed.end, passed.delivered);
+            let begun: Passed = whole.unwrap_or(passed);
+            // Behind what lies in the log comes nothing that the host has asked for.
+            let next = passed.next.filter(|_| !logged);
+            whole = Some(Passed { over: begun.over, first: begun.first, next, ..passed });
+        }
+        whole.expect("something is read")
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/shingled.rs"]
+mod tests;
