@@ -70,14 +70,15 @@ pub trait Drive {
     /// Tells every flash operation from now on to `observer`, if there is flash.
     fn observe(&mut self, _observer: Box<dyn Observer>) {}
 
-    /// The power fails, and what has been advanced to has happened. Returns when the drive is dark:
-    /// now, or when a buffer that survives power cuts is in the cells, with nothing new let in.
+    /// The power of a flash drive fails, and what has been advanced to has happened. Returns when
+    /// it is dark: now, or when a buffer that survives power cuts is in the cells. Nothing that has
+    /// not come over the link yet is let in. Of arrays and disks nothing is known.
     fn lose_power(&mut self, now: Nanos) -> Nanos {
         now
     }
 
-    /// A drive that knows nothing takes over what another has left on its flash; false if its kind
-    /// cannot.
+    /// A flash drive that is built unfilled and has done nothing takes over what another has left
+    /// on its flash; false if its kind cannot. It takes no time before what it asks the flash for.
     fn recover(&mut self, _flash: &Flash) -> bool {
         false
     }

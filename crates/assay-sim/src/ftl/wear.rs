@@ -86,6 +86,11 @@ impl Endurance {
         has_spare
     }
 
+    /// After a power cut a worn block of `plane` is found in use.
+    pub(crate) fn finds_worn(&mut self, plane: usize) {
+        self.is_over |= self.bad[plane].len() == self.spec.spare_blocks as usize;
+    }
+
     /// The bad blocks of `plane`.
     pub(crate) fn bad(&self, plane: usize) -> &[u32] {
         &self.bad[plane]

@@ -199,7 +199,7 @@ impl Geometry {
         let zone = self.zone(edge);
         let (physical, _) = zone.physical(edge - zone.first_sector);
         let start = physical - physical % u64::from(zone.per_track);
-        let end = zone.number(start + u64::from(zone.per_track)) - self.kept;
+        let end = zone.number(start + u64::from(zone.per_track)).saturating_sub(self.kept);
         let bounds = (zone.number(start).saturating_sub(self.kept), end);
         // A stand-in lies on a track that its number does not belong to.
         if (bounds.0..bounds.1).contains(&sector) { bounds } else { (sector, sector + 1) }

@@ -9,8 +9,8 @@
 //! *Invariants.* A stream's sectors from `first` to `next` all wait to be written. A band once
 //! begun is finished before the arm does anything else, so nothing is lost in between.
 //!
-//! *Left out.* Saving the map; tracks that keep bands apart; zones of bands of different sizes; the
-//! copy that makes rewriting a band safe from a power cut.
+//! *Left out.* Trims; saving the map; tracks that keep bands apart; zones of bands of different
+//! sizes; the copy that makes rewriting a band safe from a power cut.
 
 use super::Hdd;
 use super::arm::{Access, Passed};
@@ -88,11 +88,12 @@ impl Shingled {
 
     /// The end of the last band of a stream that is whole.
     fn whole_to(&self, stream: &Stream) -> u64 {
-        let mut end = stream.first;
-        while self.log.band_end(end) <= stream.next && self.log.band_end(end) > end {
-            end = self.log.band_end(end);
-        }
-        end
+        let whole = match self.log.band_end(stream.next) == stream.next {
+            // The last band may be a shorter one.
+            true => stream.next,
+            false => stream.next - stream.next % self.log.band,
+        };
+        whole.max(stream.first)
     }
 
     /// Until when `sector` waits for the rest of its band, if it does.

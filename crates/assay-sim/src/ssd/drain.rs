@@ -11,6 +11,10 @@ impl<F: Ftl> Ssd<F> {
         if self.saving > 0 {
             return false;
         }
+        // What has been trimmed, or written, meanwhile is not what was asked for.
+        if std::mem::take(&mut self.has_recorded) {
+            return true;
+        }
         self.give_all();
         self.ftl.flush(&mut self.nand);
         self.wants_drain |= self.nand.gathers();
@@ -18,6 +22,7 @@ impl<F: Ftl> Ssd<F> {
             return false;
         }
         self.saving += self.ftl.record_trims(&mut self.nand);
+        self.has_recorded = self.saving > 0;
         self.saving == 0
     }
 
@@ -42,8 +47,8 @@ impl<F: Ftl> Ssd<F> {
         // Who waits for a slot gets none from pages that wait for others. An erase that waits for
         // the planes beside its own is not what frees one.
         self.nand.erase_what_can_be();
-        let is_stuck = !self.writes.is_empty() && self.nand.is_at_rest();
-        if self.awaited > 0 || self.is_flushing() || is_stuck {
+        let is_stuck = || !self.writes.is_empty() && self.nand.is_at_rest();
+        if self.awaited > 0 || self.is_flushing() || is_stuck() {
             self.ftl.drain(&mut self.nand);
         }
         self.wants_drain = !self.writes.is_empty() || self.wants_record;

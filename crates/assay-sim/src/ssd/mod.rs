@@ -90,6 +90,8 @@ pub(crate) struct Ssd<F> {
     wants_drain: bool,
     /// Trims are to be written down before anything else is written.
     wants_record: bool,
+    /// And were, for what waits for that next.
+    has_recorded: bool,
     /// What is in the buffer survives a power cut.
     is_protected: bool,
     /// Pages of the map on their way to the cells, and what waits until they are there.
@@ -186,6 +188,7 @@ impl<F: Ftl> Ssd<F> {
             awaited: 0,
             wants_drain: false,
             wants_record: false,
+            has_recorded: false,
             is_protected: matches!(spec.buffer, BufferSpec::Dram { protected: true, .. }),
             saving: 0,
             parked: VecDeque::new(),
@@ -291,12 +294,16 @@ impl<F: Ftl> Drive for Ssd<F> {
         if !self.is_protected {
             return now;
         }
-        // As a flush, and no write is let in before it has ended.
+        // As a flush. Commands are not looked at any more; what is on the link comes.
+        self.firmware.clear();
+        self.nand.events.cancel(Queue::Timer);
+        self.is_working = false;
         self.wants_record = true;
         self.is_protected = false;
         self.send_for_writes();
         self.drain_if_due();
         while self.wants_record && self.step(Nanos::NEVER) {}
+        assert!(!self.wants_record, "what is in the buffer goes to the cells");
         self.nand.events.now().max(now)
     }
 

@@ -70,7 +70,7 @@ fn nand(d: &mut Draw<'_>) -> NandSpec {
         dies_per_channel: d.of(&[1, 2]),
         planes_per_die: d.of(&[1, 2, 4]),
         plane_mode: d.of(&[PlaneMode::Independent, PlaneMode::MultiPlane, PlaneMode::Serial]),
-        blocks_per_plane: 10 + d.below(8) as u32,
+        blocks_per_plane: 8 + d.below(8) as u32,
         pages_per_block: if pages_per_program > 1 {
             pages_per_program * d.of(&[1, 2, 5])
         } else {
@@ -189,7 +189,7 @@ fn reserved(nand: &NandSpec, ftl: &FtlSpec) -> u32 {
 
 /// A drive as full as its declaration may make it, or emptier.
 pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
-    let nand = nand(d);
+    let mut nand = nand(d);
     let stripe = nand.planes() * nand.pages_per_block;
     let ftl = match d.below(5) {
         mapping if mapping < 3 || nand.pages_per_program > 1 => FtlSpec::Page(page_map(d, &nand)),
@@ -210,6 +210,9 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
             })
         }
     };
+    if let FtlSpec::Page(map) = &ftl {
+        nand.blocks_per_plane += map.safety_blocks(&nand);
+    }
     let reserved = reserved(&nand, &ftl);
     let endurance = endurance(d, nand.blocks_per_plane.saturating_sub(reserved / stripe + 3));
     let reserved = reserved + stripe * endurance.map_or(0, |e| e.spare_blocks);

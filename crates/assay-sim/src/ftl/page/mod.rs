@@ -275,10 +275,13 @@ impl PageMap {
             let chosen = self.choose_plane(page);
             self.frees_emptied(nand, chosen);
             self.tables.make_room(&mut self.planes[chosen], nand, cause);
+            let mut rounds = 0;
             while self.tables.lacks_room(&self.planes[chosen]) {
                 if !self.frees_emptied(nand, chosen) {
                     self.tables.collect_at_once(&mut self.planes[chosen], nand);
                 }
+                rounds += 1;
+                assert!(rounds <= 8 * self.tables.blocks.per_plane, "plane {chosen} gains nothing");
             }
             chosen
         };
@@ -291,7 +294,7 @@ impl PageMap {
         let old = old.filter(|old| self.tables.plane_of(*old) != spot.plane || nand.gathers());
         let block = old.map_or(NONE, |old| nand.geometry.block(old));
         nand.program(spot, cause, token, block);
-        if nand.gathers() {
+        if is_safe && nand.gathers() {
             self.free_emptied(nand);
         }
         if self.tables.collection.over_drive || nand.gathers() {
@@ -302,7 +305,8 @@ impl PageMap {
 
     /// Emptied blocks whose pages are on the chips elsewhere by now are free.
     pub(super) fn free_emptied(&mut self, nand: &mut Nand) {
-        if std::mem::replace(&mut self.gathered, nand.gathered()) != nand.gathered() {
+        let is_new = std::mem::replace(&mut self.gathered, nand.gathered()) != nand.gathered();
+        if self.tables.is_safe && is_new {
             self.planes.iter_mut().for_each(|plane| self.tables.free_emptied(plane, nand));
         }
     }
@@ -414,6 +418,7 @@ impl Tables {
         let resting = self.collection.background.map_or(0, |b| b.blocks);
         let fixed = planes.first().map_or(0, |plane| plane.kept_for_cache);
         let kept = self.collection.reserve_blocks.max(resting).max(2) + fixed;
+        let kept = kept + self.kept_free as u32;
         let spare = self.blocks.per_plane.saturating_sub(full + kept);
         (spare * count * self.pages_per_block).min(logical)
     }

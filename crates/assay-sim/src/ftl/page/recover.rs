@@ -16,6 +16,7 @@ use assay_spec::device::Frontiers;
 impl PageMap {
     /// Takes over what is found. Asks for erases and moves that must come before anything else.
     pub(super) fn find(&mut self, nand: &mut Nand, flash: &Flash) {
+        assert!(self.planes.iter().all(|plane| plane.live == 0), "it knows nothing yet");
         let newest = self.find_newest(flash);
         for (page, physical) in (0..).zip(newest) {
             self.tables.forward[page as usize] = physical;
@@ -68,7 +69,7 @@ impl PageMap {
                 let Some(physical) = self.tables.forward.get_mut(trimmed as usize) else { break };
                 if Self::version(flash, *physical) < version {
                     *physical = NONE;
-                    self.trims.is_recorded(trimmed);
+                    self.trims.note_recorded(trimmed);
                 }
             }
         }
@@ -83,6 +84,7 @@ impl PageMap {
         plane.free.clear();
         let mut used: Vec<u32> = Vec::new();
         let mut dirty: Vec<u32> = Vec::new();
+        let mut erased: Vec<u32> = Vec::new();
         for block in range.start as u32..range.end as u32 {
             let pages = block * per_block..(block + 1) * per_block;
             nand.use_as_slc(block, false);
@@ -94,7 +96,7 @@ impl PageMap {
             match pages.clone().any(holds) {
                 true => used.push(block),
                 false if pages.clone().all(|p| flash.pages[p as usize] == Found::Erased) => {
-                    tables.put_free(plane, block);
+                    erased.push(block);
                 }
                 false => dirty.push(block),
             }
@@ -127,9 +129,12 @@ impl PageMap {
             let empty = end.saturating_sub(touched);
             tables.blocks.stale[block as usize] = (per_block - empty) as u16 - valid.len() as u16;
         }
-        for block in dirty {
-            tables.erase_found(plane, nand, block);
-        }
+        // Those that are worn come last: what is left without them is not used up for them.
+        erased.sort_by_key(|block| tables.is_worn(*block));
+        erased.into_iter().for_each(|block| tables.put_free(plane, block));
+        dirty.sort_by_key(|block| tables.is_worn(*block));
+        dirty.into_iter().for_each(|block| tables.erase_found(plane, nand, block));
+        tables.find_worn(plane);
     }
 
     /// A plane can collect, and take what others have too much of, and holds no more than it may.
@@ -188,6 +193,24 @@ impl super::Tables {
         let first = Spot { plane: plane.index, page: block * self.pages_per_block };
         nand.erase(first, Cause::Collect);
         self.put_free(plane, block);
+    }
+
+    fn is_worn(&self, block: u32) -> bool {
+        let erases = self.blocks.erases[block as usize];
+        self.endurance.as_ref().is_some_and(|e| e.is_worn(block, erases))
+    }
+
+    /// If `plane` has no spare block left and uses a worn one, the drive took no more writes.
+    fn find_worn(&mut self, plane: &super::Plane) {
+        let mut blocks = self.blocks.range(plane.index);
+        let uses_worn = blocks.any(|block| {
+            let is_bad =
+                |e: &super::Endurance| e.bad(plane.index as usize).contains(&(block as u32));
+            self.is_worn(block as u32) && !self.endurance.as_ref().is_some_and(is_bad)
+        });
+        if let Some(endurance) = self.endurance.as_mut().filter(|_| uses_worn) {
+            endurance.finds_worn(plane.index as usize);
+        }
     }
 
     /// The closed block of `plane` with the fewest pages that count, by its place in the plane.

@@ -12,12 +12,15 @@ use crate::ftl::Ftl;
 use crate::nand::{Cause, Nand, Record};
 use crate::ssd::MAP;
 use assay_spec::Bytes;
+use std::ops::Range;
 
-/// Sets of pages, one bit each.
+/// A set of pages, one bit each.
 #[derive(Default)]
 struct Bits {
     words: Vec<u64>,
     count: u64,
+    /// The words that are not zero lie in this range.
+    touched: Range<usize>,
 }
 
 impl Bits {
@@ -32,6 +35,8 @@ impl Bits {
         }
         let new = !self.has(page);
         self.words[index] |= 1 << (page % 64);
+        let touched = if self.count == 0 { index..index + 1 } else { self.touched.clone() };
+        self.touched = touched.start.min(index)..touched.end.max(index + 1);
         self.count += u64::from(new);
     }
 
@@ -42,10 +47,20 @@ impl Bits {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0_u32..).zip(&self.words).flat_map(|(index, word)| {
-            (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| index * 64 + bit)
-        })
+    /// Takes one page out at or behind `from`, the first of them.
+    fn take(&mut self, from: &mut usize) -> Option<u32> {
+        *from = (*from).max(self.touched.start);
+        while self.count > 0 && *from < self.touched.end {
+            let word = &mut self.words[*from];
+            if *word != 0 {
+                let bit = word.trailing_zeros();
+                *word &= *word - 1;
+                self.count -= 1;
+                return Some(*from as u32 * 64 + bit);
+            }
+            *from += 1;
+        }
+        None
     }
 }
 
@@ -96,7 +111,7 @@ impl Trims {
         self.changed.set(page / self.bits);
     }
 
-    /// `page` is written.
+    /// `page` is written. The record need not say so: the page is newer.
     #[inline]
     pub(super) fn written(&mut self, page: u32) {
         if self.waiting.count + self.recording.count + self.recorded.count > 0 {
@@ -112,7 +127,7 @@ impl Trims {
     }
 
     /// `page` is found trimmed.
-    pub(super) fn is_recorded(&mut self, page: u32) {
+    pub(super) fn note_recorded(&mut self, page: u32) {
         self.recorded.set(page);
     }
 
@@ -127,7 +142,7 @@ impl Trims {
 
 impl PageMap {
     pub(super) fn trim_later(&mut self, page: u32) {
-        if self.tables.forward[page as usize] != NONE {
+        if self.tables.forward[page as usize] != NONE && !self.trims.has(page) {
             self.trims.trim(page);
         }
     }
@@ -142,8 +157,10 @@ impl PageMap {
         if self.trims.waiting.count == 0 {
             return 0;
         }
-        self.trims.recording = std::mem::take(&mut self.trims.waiting);
-        let changed: Vec<u32> = std::mem::take(&mut self.trims.changed).iter().collect();
+        // Nothing is left of the last time.
+        std::mem::swap(&mut self.trims.recording, &mut self.trims.waiting);
+        let mut from = 0;
+        let changed: Vec<u32> = std::iter::from_fn(|| self.trims.changed.take(&mut from)).collect();
         for number in &changed {
             if let Some(observer) = nand.observer() {
                 observer.records(self.trims.record(*number));
@@ -157,8 +174,8 @@ impl PageMap {
 
     /// What was being written down is in the cells: the pages are needed no more.
     pub(super) fn record_is_written(&mut self) {
-        let recording = std::mem::take(&mut self.trims.recording);
-        for page in recording.iter() {
+        let mut from = 0;
+        while let Some(page) = self.trims.recording.take(&mut from) {
             self.forget(page);
             self.trims.recorded.set(page);
         }
