@@ -19,7 +19,7 @@ use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, FlushSpec, FtlSpec,
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use random::{Draw, device};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 const DRIVES: u64 = 10_000;
 const CUTS: u64 = 3;
@@ -42,9 +42,15 @@ struct Watch {
 /// A watch that can be asked while the drive has it.
 struct Shared(Arc<Mutex<Watch>>);
 
+impl Shared {
+    fn watch(&self) -> MutexGuard<'_, Watch> {
+        self.0.lock().expect("nobody panics with it")
+    }
+}
+
 impl Observer for Shared {
     fn asked(&mut self, cause: Cause, asked: &Asked) {
-        let mut watch = self.0.lock().expect("nobody panics with it");
+        let mut watch = self.watch();
         match *asked {
             Asked::Program { subject: Some(page), .. } => {
                 watch.writes += 1;
@@ -73,25 +79,25 @@ impl Observer for Shared {
     }
 
     fn operation(&mut self, operation: &Operation) {
-        self.0.lock().expect("nobody panics with it").checker.operation(operation);
+        self.watch().checker.operation(operation);
     }
 
     fn work(&mut self, work: &Work) {
         if let (Activity::FromHost, Some(page)) = (work.activity, work.first) {
-            self.0.lock().expect("nobody panics with it").come[page as usize] += 1;
+            self.watch().come[page as usize] += 1;
         }
     }
 
     fn used_as(&mut self, block: u32, is_slc: bool) {
-        self.0.lock().expect("nobody panics with it").checker.used_as(block, is_slc);
+        self.watch().checker.used_as(block, is_slc);
     }
 
     fn trimmed(&mut self, page: u32) {
-        self.0.lock().expect("nobody panics with it").checker.trimmed(page);
+        self.watch().checker.trimmed(page);
     }
 
     fn records(&mut self, record: Record) {
-        self.0.lock().expect("nobody panics with it").checker.records(record);
+        self.watch().checker.records(record);
     }
 }
 

@@ -120,7 +120,7 @@ impl Tables {
             let open = if is_host { plane.host } else { plane.collect };
             let page = open.block.wrapping_mul(self.pages_per_block).wrapping_add(open.next);
             let gains = plane.collecting.is_none() && plane.emptied.len() > 1;
-            let has_room = is_host || plane.free.len() > self.kept_free || gains;
+            let has_room = is_host || plane.free.len() > self.kept_free() || gains;
             if open.next == open.end || !has_room || !nand.program_short(plane.index, page) {
                 continue;
             }

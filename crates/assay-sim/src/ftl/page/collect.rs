@@ -67,7 +67,8 @@ impl Tables {
             Cause::Map => self.collection.reserve_blocks.min(2),
             _ => self.collection.reserve_blocks,
         };
-        let wanted = plane.free.len() < (reserve + plane.kept_for_cache) as usize + self.kept_free;
+        let wanted =
+            plane.free.len() < (reserve + plane.kept_for_cache) as usize + self.kept_free();
         if plane.collecting.is_some() || (wanted && self.start(plane)) {
             match self.collection.pace {
                 Pace::Spread => self.advance(plane, nand),
@@ -79,7 +80,7 @@ impl Tables {
     /// Whether the host's next page would need the collector's free block.
     #[inline]
     pub(super) fn lacks_room(&self, plane: &Plane) -> bool {
-        plane.host.next == plane.host.end && plane.free.len() < 2 + self.kept_free
+        plane.host.next == plane.host.end && plane.free.len() < 2 + self.kept_free()
     }
 
     /// Empties a block at once.
@@ -187,10 +188,10 @@ impl Tables {
         true
     }
 
-    /// Erases the emptied block.
-    pub(super) fn erase(&mut self, plane: &mut Plane, nand: &mut Nand) {
+    /// Erases the emptied block; false if it waits for pages that are gathered.
+    pub(super) fn erase(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
         assert!(self.is_empty(plane), "a block is erased that holds something");
-        let Some(job) = plane.collecting.take() else { return };
+        let Some(job) = plane.collecting.take() else { return false };
         let block = job.block as usize;
         self.blocks.closed[block] = 0;
         self.blocks.stale[block] = 0;
@@ -198,10 +199,12 @@ impl Tables {
             self.leaves_cache(plane, job.block);
             nand.use_as_slc(job.block, false);
         }
-        match nand.is_gathered_from(job.block) {
+        let waits = nand.is_gathered_from(job.block);
+        match waits {
             true => plane.emptied.push((job.block, job.cause)),
             false => self.free(plane, nand, job.block, job.cause),
         }
+        !waits
     }
 
     fn free(&mut self, plane: &mut Plane, nand: &mut Nand, block: u32, cause: Cause) {
@@ -265,18 +268,12 @@ impl Tables {
 
     /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.
     pub(super) fn collect_in_background(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
-        if !self.may_collect_in_background(plane, nand) {
-            return false;
-        }
-        if !self.move_next(plane, nand) {
-            let waiting = plane.emptied.len();
-            self.erase(plane, nand);
-            if plane.emptied.len() > waiting {
-                // Nothing is asked for that would end.
-                return self.collect_in_background(plane, nand);
+        while self.may_collect_in_background(plane, nand) {
+            if self.move_next(plane, nand) || self.erase(plane, nand) {
+                return true;
             }
         }
-        true
+        false
     }
 }
 

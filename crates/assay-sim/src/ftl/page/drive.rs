@@ -110,13 +110,13 @@ impl PageMap {
     pub(super) fn next_with_room(&mut self, frontier: Frontier) -> Option<usize> {
         let limit = self.plane_limit;
         let shared = self.tables.collection.frontiers == Frontiers::One;
-        let spare = self.tables.kept_free;
+        let spare = self.tables.kept_free();
         self.next_in_turn(|p| p.live < limit && p.has_room(frontier, shared, spare))
     }
 
     fn has_room(&self, plane: &Plane, frontier: Frontier) -> bool {
         let shared = self.tables.collection.frontiers == Frontiers::One;
-        plane.has_room(frontier, shared, self.tables.kept_free)
+        plane.has_room(frontier, shared, self.tables.kept_free())
     }
 
     /// Asks for the next move or erase of each plane that has nothing to do; false if none is due.
@@ -124,14 +124,11 @@ impl PageMap {
         let mut asked = false;
         for plane in 0..self.planes.len() {
             while self.tables.may_collect_in_background(&mut self.planes[plane], nand) {
-                asked = true;
-                if self.move_over_drive(plane, nand) {
-                    break;
-                }
-                let waiting = self.planes[plane].emptied.len();
-                self.tables.erase(&mut self.planes[plane], nand);
                 // If it waits for others, nothing is asked for that would end.
-                if self.planes[plane].emptied.len() == waiting {
+                if self.move_over_drive(plane, nand)
+                    || self.tables.erase(&mut self.planes[plane], nand)
+                {
+                    asked = true;
                     break;
                 }
             }
@@ -187,7 +184,7 @@ impl Plane {
 impl Tables {
     /// Whether `plane` has fewer free blocks than it should.
     fn is_low(&self, plane: &Plane) -> bool {
-        plane.empty_blocks() < self.collection.reserve_blocks as usize + self.kept_free
+        plane.empty_blocks() < self.collection.reserve_blocks as usize + self.kept_free()
     }
 
     /// `plane` has taken a free block: it may have to wait for its turn to collect.

@@ -16,6 +16,7 @@
 //! that is being emptied finds room in its own plane at any time, wherever its pages go; a plane
 //! that empties none has a free block for the next.
 
+mod bits;
 mod cache;
 mod collect;
 mod drive;
@@ -65,8 +66,6 @@ struct Tables {
     wear: WearSpec,
     /// What is on the flash is enough to go on when the power fails.
     is_safe: bool,
-    /// Blocks of a plane that are free at any time, so that there is room for what is torn.
-    kept_free: usize,
     pages_per_block: u32,
     pages_per_plane: u32,
     /// Logical page to physical.
@@ -336,7 +335,7 @@ impl PageMap {
     #[cold]
     fn is_held_up(&self, nand: &Nand, plane: usize) -> bool {
         let p = &self.planes[plane];
-        let may_wait = p.collecting.is_some() || p.free.len() > self.tables.kept_free;
+        let may_wait = p.collecting.is_some() || p.free.len() > self.tables.kept_free();
         let next = p.collect.block.wrapping_mul(self.tables.pages_per_block) + p.collect.next;
         let own = Spot { plane: p.index, page: next };
         !may_wait
@@ -395,7 +394,6 @@ impl Tables {
             collection: spec.collection,
             wear: spec.wear,
             is_safe: spec.power_fail_safe,
-            kept_free: usize::from(spec.power_fail_safe),
             pages_per_block: nand.pages_per_block,
             pages_per_plane: nand.pages_per_plane() as u32,
             forward: assay_mem::table(logical as usize, NONE),
@@ -418,9 +416,15 @@ impl Tables {
         let resting = self.collection.background.map_or(0, |b| b.blocks);
         let fixed = planes.first().map_or(0, |plane| plane.kept_for_cache);
         let kept = self.collection.reserve_blocks.max(resting).max(2) + fixed;
-        let kept = kept + self.kept_free as u32;
+        let kept = kept + self.kept_free() as u32;
         let spare = self.blocks.per_plane.saturating_sub(full + kept);
         (spare * count * self.pages_per_block).min(logical)
+    }
+
+    /// Blocks of a plane that are free at any time, so that there is room for what is torn.
+    #[inline]
+    fn kept_free(&self) -> usize {
+        usize::from(self.is_safe)
     }
 
     #[inline]
@@ -521,7 +525,7 @@ impl Ftl for PageMap {
     }
 
     fn are_trims_due(&self) -> bool {
-        self.are_trims_due()
+        self.trims.are_due()
     }
 
     fn recover(&mut self, nand: &mut Nand, flash: &Flash) -> bool {
@@ -634,7 +638,7 @@ impl PageMap {
         for (plane, live) in self.planes.iter().zip(live) {
             assert_eq!(plane.live, live, "valid pages of plane {}", plane.index);
             // After a power cut some may be back that had left.
-            let back = self.tables.kept_free as u32 * self.tables.pages_per_block;
+            let back = self.tables.kept_free() as u32 * self.tables.pages_per_block;
             assert!(live <= self.plane_limit + back);
         }
     }

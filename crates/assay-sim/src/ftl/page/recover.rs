@@ -12,6 +12,7 @@ use super::{Frontier, NONE, Open, PageMap};
 use crate::ftl::Ftl;
 use crate::nand::{Cause, Flash, Found, NOBODY, Nand, Spare, Spot};
 use assay_spec::device::Frontiers;
+use std::ops::Range;
 
 impl PageMap {
     /// Takes over what is found. Asks for erases and moves that must come before anything else.
@@ -89,11 +90,7 @@ impl PageMap {
             let pages = block * per_block..(block + 1) * per_block;
             nand.use_as_slc(block, false);
             tables.blocks.erases[block as usize] = flash.blocks[block as usize].erases;
-            let holds = |p: u32| {
-                let page = tables.backward[p as usize];
-                page != NONE && tables.forward[page as usize] == p
-            };
-            match pages.clone().any(holds) {
+            match pages.clone().any(|p| tables.backward[p as usize] != NONE) {
                 true => used.push(block),
                 false if pages.clone().all(|p| flash.pages[p as usize] == Found::Erased) => {
                     erased.push(block);
@@ -105,29 +102,20 @@ impl PageMap {
         let shared = tables.collection.frontiers == Frontiers::One;
         for block in used {
             let found = flash.blocks[block as usize];
-            let first = block * per_block;
             nand.use_as_slc(block, found.is_slc);
-            let unit = nand.program_unit(first);
-            let touched = (0..per_block)
-                .rev()
-                .find(|index| flash.pages[(first + index) as usize] != Found::Erased)
-                .map_or(0, |index| (index + 1).next_multiple_of(unit));
-            let end = if found.is_slc { tables.slc_pages() } else { per_block };
-            let valid = (first..first + per_block).filter(|p| tables.backward[*p as usize] != NONE);
-            let valid: Vec<u32> = valid.collect();
-            clear_bits(&mut tables.current, u64::from(first), u64::from(per_block));
-            valid.iter().for_each(|p| set_bits(&mut tables.current, u64::from(*p), 1));
             tables.enter_cache(plane, block, found.is_slc);
+            let end = if found.is_slc { tables.slc_pages() } else { per_block };
+            let next = first_erased(flash, block * per_block, per_block, nand);
             let own = found.by_collector && !shared;
             let open = if own { &mut plane.collect } else { &mut plane.host };
-            let before = std::mem::replace(open, Open { block, next: touched, end });
-            // The one that was opened before is full, or nobody goes on with it.
-            tables.close_found(before.block);
-            if touched < end {
-                set_bits(&mut tables.current, u64::from(first + touched), u64::from(end - touched));
+            let before = std::mem::replace(open, Open { block, next: next.min(end), end });
+            if before.block != NONE {
+                // It is full, or nobody goes on with it.
+                tables.blocks.closings += 1;
+                tables.blocks.closed[before.block as usize] = tables.blocks.closings;
+                tables.count(before.block, 0..0);
             }
-            let empty = end.saturating_sub(touched);
-            tables.blocks.stale[block as usize] = (per_block - empty) as u16 - valid.len() as u16;
+            tables.count(block, next.min(end)..end);
         }
         // Those that are worn come last: what is left without them is not used up for them.
         erased.sort_by_key(|block| tables.is_worn(*block));
@@ -141,7 +129,7 @@ impl PageMap {
     fn make_room_again(&mut self, nand: &mut Nand, plane: usize) {
         for _ in 0..self.tables.blocks.per_plane {
             let p = &self.planes[plane];
-            if p.live <= self.plane_limit && p.empty_blocks() > self.tables.kept_free + 1 {
+            if p.live <= self.plane_limit && p.empty_blocks() > self.tables.kept_free() + 1 {
                 return;
             }
             let Some(block) = self.tables.emptiest(&self.planes[plane]) else { return };
@@ -166,25 +154,27 @@ impl PageMap {
     }
 }
 
+/// The first page of a block that is erased, as are all behind it, and that no program has begun.
+fn first_erased(flash: &Flash, first: u32, pages: u32, nand: &Nand) -> u32 {
+    let is_used = |index: &u32| flash.pages[(first + index) as usize] != Found::Erased;
+    let used = (0..pages).rev().find(is_used).map_or(0, |index| index + 1);
+    used.next_multiple_of(nand.program_unit(first))
+}
+
 impl super::Tables {
-    /// `block`, if it is one, was filled before another was opened.
-    fn close_found(&mut self, block: u32) {
-        if block == NONE {
-            return;
+    /// Of `block` the pages count that are mapped, and those still `to_come`.
+    fn count(&mut self, block: u32, to_come: Range<u32>) {
+        let pages = self.pages_per_block;
+        let first = block * pages;
+        clear_bits(&mut self.current, u64::from(first), u64::from(pages));
+        let (start, count) = (first + to_come.start, to_come.end - to_come.start);
+        set_bits(&mut self.current, u64::from(start), u64::from(count));
+        let mut stale = pages - count;
+        for page in (first..first + pages).filter(|p| self.backward[*p as usize] != NONE) {
+            set_bits(&mut self.current, u64::from(page), 1);
+            stale -= 1;
         }
-        self.blocks.closings += 1;
-        self.blocks.closed[block as usize] = self.blocks.closings;
-        // What is empty in it stays so.
-        let pages = u64::from(self.pages_per_block);
-        let first = u64::from(block) * pages;
-        let valid = (first..first + pages).filter(|p| {
-            let page = self.backward[*p as usize];
-            page != NONE && u64::from(self.forward[page as usize]) == *p
-        });
-        let valid: Vec<u64> = valid.collect();
-        clear_bits(&mut self.current, first, pages);
-        valid.iter().for_each(|p| set_bits(&mut self.current, *p, 1));
-        self.blocks.stale[block as usize] = (pages as usize - valid.len()) as u16;
+        self.blocks.stale[block as usize] = stale as u16;
     }
 
     /// A block with nothing that counts is erased.

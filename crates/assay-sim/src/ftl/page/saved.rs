@@ -5,6 +5,7 @@
 //! The pages of the map are logical pages beyond the host's, so they are placed, collected and
 //! counted like any other. Where they are is kept in memory.
 
+use super::bits::Bits;
 use assay_spec::Bytes;
 
 /// Bytes of an entry of the map.
@@ -19,8 +20,7 @@ pub(super) struct SavedMap {
     entries: u32,
     /// The first page of the map, as a logical page.
     first: u32,
-    /// One bit a page of the map.
-    changed: Vec<u64>,
+    changed: Bits,
 }
 
 /// Pages of flash that the map of `logical` pages takes.
@@ -31,21 +31,19 @@ pub(crate) fn map_pages(page: Bytes, logical: u64) -> u64 {
 impl SavedMap {
     /// Of a map of `logical` pages, saved each time the host has written `every` bytes.
     pub(super) fn new(every: Bytes, page: Bytes, logical: u32) -> SavedMap {
-        let pages = map_pages(page, u64::from(logical));
         SavedMap {
             every: (every.0 / page.0).max(1),
             since: 0,
             entries: (page.0 / ENTRY) as u32,
             first: logical,
-            changed: vec![0; pages.div_ceil(64) as usize],
+            changed: Bits::default(),
         }
     }
 
     /// The entry of a host's page has changed.
     #[inline]
     pub(super) fn change(&mut self, page: u32) {
-        let index = page / self.entries;
-        self.changed[index as usize / 64] |= 1 << (index % 64);
+        self.changed.set(page / self.entries);
     }
 
     /// The host has written a page; true if it is time.
@@ -58,14 +56,8 @@ impl SavedMap {
     /// The logical pages to write; from now on nothing has changed.
     pub(super) fn take(&mut self) -> Vec<u32> {
         self.since = 0;
-        let mut pages = Vec::new();
-        for (word, bits) in self.changed.iter_mut().enumerate() {
-            while *bits != 0 {
-                pages.push(self.first + word as u32 * 64 + bits.trailing_zeros());
-                *bits &= *bits - 1;
-            }
-        }
-        pages
+        let first = self.first;
+        self.changed.drain().map(|index| first + index).collect()
     }
 }
 

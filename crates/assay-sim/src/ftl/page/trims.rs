@@ -7,62 +7,12 @@
 //! is newer than the page. So it is written when nothing else is on its way to the cells; and until
 //! it is there the trimmed pages are kept, and moved when their blocks are emptied.
 
+use super::bits::Bits;
 use super::{NONE, PageMap};
 use crate::ftl::Ftl;
 use crate::nand::{Cause, Nand, Record};
 use crate::ssd::MAP;
 use assay_spec::Bytes;
-use std::ops::Range;
-
-/// A set of pages, one bit each.
-#[derive(Default)]
-struct Bits {
-    words: Vec<u64>,
-    count: u64,
-    /// The words that are not zero lie in this range.
-    touched: Range<usize>,
-}
-
-impl Bits {
-    fn has(&self, page: u32) -> bool {
-        self.words.get(page as usize / 64).is_some_and(|word| word >> (page % 64) & 1 != 0)
-    }
-
-    fn set(&mut self, page: u32) {
-        let index = page as usize / 64;
-        if self.words.len() <= index {
-            self.words.resize(index + 1, 0);
-        }
-        let new = !self.has(page);
-        self.words[index] |= 1 << (page % 64);
-        let touched = if self.count == 0 { index..index + 1 } else { self.touched.clone() };
-        self.touched = touched.start.min(index)..touched.end.max(index + 1);
-        self.count += u64::from(new);
-    }
-
-    fn clear(&mut self, page: u32) {
-        if self.count > 0 && self.has(page) {
-            self.words[page as usize / 64] &= !(1 << (page % 64));
-            self.count -= 1;
-        }
-    }
-
-    /// Takes one page out at or behind `from`, the first of them.
-    fn take(&mut self, from: &mut usize) -> Option<u32> {
-        *from = (*from).max(self.touched.start);
-        while self.count > 0 && *from < self.touched.end {
-            let word = &mut self.words[*from];
-            if *word != 0 {
-                let bit = word.trailing_zeros();
-                *word &= *word - 1;
-                self.count -= 1;
-                return Some(*from as u32 * 64 + bit);
-            }
-            *from += 1;
-        }
-        None
-    }
-}
 
 /// The trimmed pages.
 pub(super) struct Trims {
@@ -101,7 +51,7 @@ impl Trims {
     /// Whether `page`, which is mapped, is kept only until its trim is written down.
     #[inline]
     pub(super) fn has(&self, page: u32) -> bool {
-        self.waiting.count + self.recording.count > 0
+        self.waiting.len() + self.recording.len() > 0
             && (self.waiting.has(page) || self.recording.has(page))
     }
 
@@ -114,11 +64,16 @@ impl Trims {
     /// `page` is written. The record need not say so: the page is newer.
     #[inline]
     pub(super) fn written(&mut self, page: u32) {
-        if self.waiting.count + self.recording.count + self.recorded.count > 0 {
+        if self.waiting.len() + self.recording.len() + self.recorded.len() > 0 {
             [&mut self.waiting, &mut self.recording, &mut self.recorded]
                 .into_iter()
                 .for_each(|bits| bits.clear(page));
         }
+    }
+
+    /// Whether so many wait to be written down that they should be.
+    pub(super) fn are_due(&self) -> bool {
+        self.waiting.len() > self.most
     }
 
     /// The pages of the record.
@@ -134,8 +89,7 @@ impl Trims {
     /// The page of the record with this number.
     fn record(&self, number: u32) -> Record {
         let words = (number * self.bits / 64) as usize..((number + 1) * self.bits / 64) as usize;
-        let of = |bits: &Bits, word: usize| bits.words.get(word).copied().unwrap_or_default();
-        let all = |word| of(&self.recording, word) | of(&self.recorded, word);
+        let all = |index| self.recording.word(index) | self.recorded.word(index);
         Record { first: number * self.bits, trimmed: words.map(all).collect() }
     }
 }
@@ -147,20 +101,14 @@ impl PageMap {
         }
     }
 
-    /// Whether so many trims wait to be written down that they should be.
-    pub(super) fn are_trims_due(&self) -> bool {
-        self.trims.waiting.count > self.trims.most
-    }
-
     /// Writes down what has been trimmed; returns how many pages that takes.
     pub(super) fn write_record(&mut self, nand: &mut Nand) -> u32 {
-        if self.trims.waiting.count == 0 {
+        if self.trims.waiting.len() == 0 {
             return 0;
         }
         // Nothing is left of the last time.
         std::mem::swap(&mut self.trims.recording, &mut self.trims.waiting);
-        let mut from = 0;
-        let changed: Vec<u32> = std::iter::from_fn(|| self.trims.changed.take(&mut from)).collect();
+        let changed: Vec<u32> = self.trims.changed.drain().collect();
         for number in &changed {
             if let Some(observer) = nand.observer() {
                 observer.records(self.trims.record(*number));
@@ -174,10 +122,11 @@ impl PageMap {
 
     /// What was being written down is in the cells: the pages are needed no more.
     pub(super) fn record_is_written(&mut self) {
-        let mut from = 0;
-        while let Some(page) = self.trims.recording.take(&mut from) {
+        let mut recording = std::mem::take(&mut self.trims.recording);
+        for page in recording.drain() {
             self.forget(page);
             self.trims.recorded.set(page);
         }
+        self.trims.recording = recording;
     }
 }
