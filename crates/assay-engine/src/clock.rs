@@ -4,26 +4,48 @@
 //! about 20 ns, so the measuring loop reads it once for a batch, not once for a request. Copies of
 //! a clock share its start, so several targets can answer on one time line.
 //!
-//! Not for modelled drives: their time is virtual and belongs to the model.
+//! Not for modelled drives: their time is virtual and belongs to the model. In a guest, where each
+//! reading is a system call of some ten microseconds, the kernel keeps its time in a page, too.
 
 use assay_spec::Nanos;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a guest's kernel has its time in, in nanoseconds.
+const PAGE: &str = "/dev/virtual-time";
 
 /// A monotonic clock that began at zero when it was started.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Nanos,
+    /// The kernel's page, and what was in it at the start.
+    page: Option<(&'static AtomicU64, u64)>,
 }
 
 impl Clock {
     /// A clock that shows zero now.
     pub fn start() -> Clock {
-        Clock { start: monotonic() }
+        let page = page().map(|page| (page, page.load(Ordering::Relaxed)));
+        Clock { start: monotonic(), page }
     }
 
     /// The time since the start.
     #[inline]
     pub fn now(&self) -> Nanos {
         monotonic().saturating_sub(self.start)
+    }
+
+    /// The time since the start as of when it last moved: in a guest it does while one waits, and
+    /// looking does not move it, so nothing may wait by looking. Not to be mixed with `now`, which
+    /// moves it. Elsewhere the two are one.
+    #[inline]
+    pub fn glance(&self) -> Nanos {
+        match self.page {
+            Some((page, start)) => Nanos(page.load(Ordering::Relaxed).saturating_sub(start)),
+            None => self.now(),
+        }
     }
 
     /// Sleeps until the clock shows `until`, or until a signal arrives; returns the time then.
@@ -51,6 +73,21 @@ impl Clock {
         }
         self.now()
     }
+}
+
+/// The page, if this is a guest that has one: mapped once, for good.
+fn page() -> Option<&'static AtomicU64> {
+    static MAPPED: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
+    *MAPPED.get_or_init(|| {
+        let file = File::open(PAGE).ok()?;
+        let (size, read, shared) = (4096, libc::PROT_READ, libc::MAP_SHARED);
+        // SAFETY: a mapping at a place of the kernel's choice touches no memory of ours.
+        let at =
+            unsafe { libc::mmap(std::ptr::null_mut(), size, read, shared, file.as_raw_fd(), 0) };
+        // SAFETY: the page begins with a number that only the kernel writes, as a whole; it is
+        // aligned, as pages are, and nobody unmaps it.
+        (at != libc::MAP_FAILED).then(|| unsafe { &*at.cast::<AtomicU64>() })
+    })
 }
 
 #[inline]

@@ -44,7 +44,7 @@ impl Stage<'_> {
             over.store(true, Ordering::Relaxed);
             done
         });
-        done.map(|()| Done { elapsed: meter.last, ..Done::default() })
+        done.map(|()| Done { elapsed: meter.end(), ..Done::default() })
     }
 }
 

@@ -60,7 +60,7 @@ impl Stage<'_> {
             file.sync_all().map_err(|e| refused("fsync", &e))?;
             meter.record(Op::Flush, Bytes::ZERO, Bytes::ZERO);
         }
-        let elapsed = meter.last;
+        let elapsed = meter.end();
         let cut = format!("{done} of {count} records: the time was over");
         let is_cut = done < count && !is_enough(meter.last);
         let warnings = if is_cut { vec![cut] } else { Vec::new() };

@@ -44,7 +44,7 @@ impl Stage<'_> {
                 read_each(&files, &mut meter)?;
             }
         }
-        let elapsed = meter.last;
+        let elapsed = meter.end();
         let all = u64::from(work.tree.files) + u64::from(work.large > Bytes::ZERO);
         let cut = meter.number < all;
         let warnings =

@@ -10,6 +10,7 @@ mod agreement;
 #[path = "../command/mod.rs"]
 mod command;
 mod killed;
+mod registers;
 mod suites;
 
 use command::{assay, temporary};
