@@ -10,7 +10,7 @@ pub const DOCUMENT: Document = Document {
            size: file, memory and partitions are smaller together, drives and cards are not. The \
            cards' rates are what the document measured: where a card is the bottleneck, its rate \
            is no prediction, but where the bottleneck lies is.",
-    figures: &[BTRFS, LEVELS, STRIPES, EXT4, NILFS2, XFS, CARDS, COMBINED, BLOCKS],
+    figures: &[BTRFS, LEVELS, STRIPES, EXT4, NILFS2, XFS, ZFS, CARDS, COMBINED, BLOCKS],
 };
 
 const fn part(title: &'static str, among: &'static str, series: &'static [Series]) -> Part {
@@ -41,6 +41,15 @@ const NILFS2: Figure = answered(
 const XFS: Figure = answered(
     "scaling/scaling/seq-rd@xfs/",
     figure("Figure 7", "RAID-0 under xfs", "scaling", &[part(TITLE, "xfs/", SCALING)]),
+);
+const ZFS: Figure = answered(
+    "scaling/zfs/seq-rd@zfs/",
+    figure(
+        "Figure 8",
+        "RAID-Z under ZFS",
+        "zfs",
+        &[part(TITLE, "zfs/", &[series("zfs", "seq-rd", "", 0)])],
+    ),
 );
 const LEVELS: Figure = figure(
     "Figure 3",
