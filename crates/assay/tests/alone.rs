@@ -55,8 +55,13 @@ fn a_run_directory_belongs_to_one_process() {
                 it is";
     says(dir.path(), "resume out --quiet", 3, busy);
     says(dir.path(), "run short.toml --only sim:ssd-m --quiet --out out", 3, busy);
-    drop(held);
+    // One that is about to end, as a killed one is, is waited for.
+    let ending = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        drop(held);
+    });
     done(dir.path(), "resume out --quiet");
+    ending.join().unwrap();
 }
 
 #[test]

@@ -3,6 +3,11 @@
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long the lock of a run is waited for. A process that was killed gives back its memory before
+/// its files, and the maps of several drives are gibibytes: it holds the lock a second or two.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Whether a directory holds anything but the empty beginnings of a run that was killed at once.
 fn holds_something(directory: &Path) -> bool {
@@ -59,15 +64,19 @@ pub fn lock_run_directory(directory: &Path) -> Result<File> {
         let message = format!("the run directory {} cannot be opened", directory.display());
         Error::environment("out-not-writable", message, "check its permissions").caused_by(e)
     })?;
-    match file.try_lock() {
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::environment(
-            "run-busy",
-            format!("another assay is at work in {}", directory.display()),
-            "wait until it has ended; `fuser -v` on the directory says which process it is",
-        )),
-        // A file system without locks is no reason not to measure.
-        Err(std::fs::TryLockError::Error(_)) | Ok(()) => Ok(file),
+    let asked = Instant::now();
+    while let Err(std::fs::TryLockError::WouldBlock) = file.try_lock() {
+        if asked.elapsed() >= PATIENCE {
+            return Err(Error::environment(
+                "run-busy",
+                format!("another assay is at work in {}", directory.display()),
+                "wait until it has ended; `fuser -v` on the directory says which process it is",
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
+    // A file system without locks is no reason not to measure.
+    Ok(file)
 }
 
 /// Replaces `path` as a whole with `value` as JSON.
