@@ -6,7 +6,8 @@
 //! larger; where that cannot be, half and twice as large. The cells that the ledgers name are run
 //! again on that drive. Printed is which verdicts change and which published numbers move.
 //! `--sourced` varies what sources give, too, `--assumed` only what is assumed; `--drive NAME`
-//! takes one drive; `--scale F` runs the experiments that have a scale in this one; `--threads N`.
+//! takes one drive; `--scale F` runs the experiments that have a scale in this one, and `--without
+//! NAME` leaves one out that cannot be run in it; `--threads N`.
 
 mod measure;
 mod table;
@@ -28,6 +29,7 @@ struct Options {
     sourced: bool,
     assumed: bool,
     scale: Option<String>,
+    without: Vec<String>,
     threads: usize,
 }
 
@@ -38,6 +40,7 @@ fn options() -> Result<Options> {
         sourced: false,
         assumed: false,
         scale: None,
+        without: Vec::new(),
         threads: 0,
     };
     found.threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -48,6 +51,7 @@ fn options() -> Result<Options> {
             "--sourced" => found.sourced = true,
             "--assumed" => found.assumed = true,
             "--scale" => found.scale = Some(value()?),
+            "--without" => found.without.push(value()?),
             "--drive" => found.drives.push(value()?),
             "--threads" => found.threads = value()?.parse().map_err(|_| "not a number")?,
             name if found.study.is_empty() && !name.starts_with('-') => found.study = word,
@@ -77,7 +81,8 @@ fn run() -> Result<()> {
     let found = STUDIES.iter().find(|s| s.name == options.study);
     let study = found.ok_or_else(|| format!("one of the studies: {}", names.join(", ")))?;
     eprintln!("{}: as it is", study.name);
-    let base = Baseline::measure(study, options.scale.as_deref(), options.threads)?;
+    let base =
+        Baseline::measure(study, options.scale.as_deref(), &options.without, options.threads)?;
     let (mut lone, mut idle) = ([Vec::new(), Vec::new()], Vec::new());
     let words: Vec<String> = std::env::args().skip(1).collect();
     out(&table::head(study.name, &words.join(" "), &base.verdicts))?;

@@ -62,12 +62,18 @@ fn say(e: impl std::fmt::Display) -> String {
 }
 
 impl Baseline {
-    /// Runs what the ledgers of the study name.
-    pub fn measure(study: &'static Study, scale: Option<&str>, threads: usize) -> Result<Baseline> {
+    /// Runs what the ledgers of the study name, but for some experiments.
+    pub fn measure(
+        study: &'static Study,
+        scale: Option<&str>,
+        without: &[String],
+        threads: usize,
+    ) -> Result<Baseline> {
         let scale: Option<Scale> =
             scale.map(|s| s.parse().map_err(|()| format!("{s} is no scale"))).transpose()?;
-        let experiments = study.experiments.iter().map(|b| decoded(b, scale));
-        let experiments = experiments.collect::<Result<_>>()?;
+        let mut experiments: Vec<(Experiment, ExperimentRecord)> =
+            study.experiments.iter().map(|b| decoded(b, scale)).collect::<Result<_>>()?;
+        experiments.retain(|(e, _)| !without.contains(&e.name));
         let ledgers: Vec<Ledger> = study
             .ledgers
             .iter()
