@@ -60,7 +60,7 @@ fn exercise(spec: &DeviceSpec) {
     if sectors == 0 {
         return;
     }
-    let mut drive = build(spec, true);
+    let mut drive = build(spec, assay_sim::Past::Filled);
     let (mut now, mut done) = (Nanos::ZERO, Vec::new());
     for (tag, place) in [0, sectors - 1, sectors / 2, sectors / 3, 0].into_iter().enumerate() {
         for op in [Op::Write, Op::Read, Op::Flush, Op::Trim] {

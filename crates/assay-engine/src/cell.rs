@@ -19,7 +19,7 @@ use crate::target::Target;
 use crate::target::null::NullTarget;
 use crate::target::sim::SimTarget;
 use crate::target::uring::{UringOptions, UringTarget};
-use assay_sim::{Array, Drive, Host, build};
+use assay_sim::{Array, Drive, History, Host, Past, build};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
     Amount, Arrival, Experiment, HostSpec, HostVariant, Scale, StartState, Step, StreamSpec,
@@ -169,7 +169,7 @@ impl Repeat<'_> {
                     spec.set_write_cache(false);
                 }
                 let is_disk = matches!(spec.kind, DeviceKind::Hdd(_));
-                self.run_model(host, is_disk, |filled| build(&spec, filled))
+                self.run_model(host, is_disk, |past| build(&spec, past))
             }
             TargetKind::Array(setup) => {
                 let mut setup = setup.clone();
@@ -177,7 +177,7 @@ impl Repeat<'_> {
                     switch_caches_off(&mut setup);
                 }
                 let is_disk = setup.has_disk();
-                self.run_model(host, is_disk, |filled| Array::new(&setup, filled))
+                self.run_model(host, is_disk, |past| Array::new(&setup, past))
             }
             TargetKind::Linux(setup) => self.run_linux(setup, experiment),
             TargetKind::Directory(path) => self.run_in_directory(path),
@@ -220,9 +220,9 @@ impl Repeat<'_> {
         &self,
         host: HostSpec,
         is_disk: bool,
-        build: impl FnOnce(bool) -> D,
+        build: impl FnOnce(Past) -> D,
     ) -> Result<RepeatRecord> {
-        let drive = build(self.workload.phases.start == StartState::Filled);
+        let drive = build(past(self.workload.phases.start));
         let elevator = if is_disk { host.elevator.hdd } else { host.elevator.ssd };
         let mut sim = SimTarget::new(Host::new(drive, host, elevator));
         let watched = self.directory.is_some();
@@ -381,6 +381,15 @@ fn fill(content: &mut [u8], seed: u64) {
 
 /// What cutting off the requests in flight may change without a word.
 const NOTEWORTHY: f64 = 0.02;
+
+/// What a modelled drive has been through.
+fn past(start: StartState) -> Past {
+    match start {
+        StartState::Fresh => Past::New,
+        StartState::Filled => Past::Filled,
+        StartState::Steady => Past::Steady(History::UNIFORM),
+    }
+}
 
 /// Requests that one job may have in flight; all arrivals of an open loop are one job.
 fn tags_per_process(arrival: Arrival) -> u32 {

@@ -17,7 +17,7 @@ use assay_linux::disks::{DiskSetup, Disks, TAGS_PER_PROCESS, Traced, Watch};
 use assay_linux::guest::{Job, Place};
 use assay_linux::machine::Limits;
 use assay_linux::store::Store;
-use assay_sim::{Array, ArraySetup, Drive, Host, MemberDrive, MemberSetup};
+use assay_sim::{Array, ArraySetup, Drive, Host, MemberDrive, MemberSetup, Past};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::HostSpec;
 use assay_spec::linux::Settings;
@@ -58,8 +58,8 @@ pub fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
 
 /// How a guest's drives begin, and what it may use up.
 pub struct Start {
-    /// Written once from start to end.
-    pub filled: bool,
+    /// What they have been through.
+    pub past: Past,
     /// With their write caches on.
     pub cached: bool,
     /// Whether the guest says when its drives are to be watched; else they are from the start.
@@ -218,7 +218,7 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
     if !start.cached {
         switch_caches_off(&mut all);
     }
-    let filled = start.filled;
+    let past = start.past;
     let sizes: Vec<Bytes> = all.members.iter().map(|m| m.drive.capacity()).collect();
     let is_flash: Vec<bool> = rotational(setup).into_iter().map(|turns| !turns).collect();
     let settings = &setup.spec.settings;
@@ -241,8 +241,8 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
     let shared = !all.controllers.is_empty() || settings.costs();
     let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
     let models: Vec<Box<dyn Drive>> = match shared {
-        true => vec![hosted(Box::new(Array::new(&all, filled)))],
-        false => all.members.iter().map(|m| hosted(m.drive.build(filled))).collect(),
+        true => vec![hosted(Box::new(Array::new(&all, past)))],
+        false => all.members.iter().map(|m| hosted(m.drive.build(past))).collect(),
     };
     let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
         let capacity = if shared { least } else { *size };

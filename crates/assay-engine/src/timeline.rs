@@ -60,7 +60,7 @@ pub struct Timeline {
 
 /// Serves the requests and records what the drive does for them.
 pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
-    let mut drive = build(spec, true);
+    let mut drive = build(spec, assay_sim::Past::Filled);
     let outside = |s: &&StreamSpec| s.span.start >= spec.capacity || s.max_size() > spec.capacity;
     if let Some(stream) = plan.streams.iter().find(outside) {
         let start = stream.span.on(spec.capacity).start;

@@ -6,11 +6,12 @@
 
 #![allow(clippy::print_stdout)]
 
-use assay_sim::{Closed, Drive, build};
+use assay_sim::{Closed, Drive, History, Past, build};
 use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::histogram::Histogram;
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Op, Request};
+use std::time::Instant;
 
 const DEPTH: usize = 32;
 const PAGE: u64 = 4096;
@@ -53,6 +54,15 @@ fn flash_pages(spec: &DeviceSpec) -> u64 {
     }
 }
 
+/// The drive with so many times the blocks.
+fn grown(spec: &DeviceSpec, times: u32, part: u32) -> DeviceSpec {
+    let mut spec = spec.clone();
+    let DeviceKind::Ssd(ssd) = &mut spec.kind else { panic!("only flash has blocks") };
+    ssd.nand.blocks_per_plane = ssd.nand.blocks_per_plane * times / part;
+    spec.capacity = Bytes(spec.capacity.0 / PAGE * u64::from(times) / u64::from(part) * PAGE);
+    spec
+}
+
 /// A drive and the loop that keeps it busy.
 struct Bed {
     drive: Box<dyn Drive + Send>,
@@ -62,9 +72,22 @@ struct Bed {
 impl Bed {
     fn new(spec: &DeviceSpec) -> Bed {
         let before = resident();
-        let drive = build(spec, true);
+        let drive = build(spec, Past::Filled);
         let each = (resident() - before) / flash_pages(spec) as f64;
         println!("{:30} {each:6.2} bytes of memory a page (goal 10)", spec.name);
+        Bed { drive, closed: Closed::new((spec.link.queue_depth as usize).min(DEPTH)) }
+    }
+
+    /// As after random writes without end.
+    fn steady(spec: &DeviceSpec, size: &str) -> Bed {
+        let (before, begun) = (resident(), Instant::now());
+        let drive = build(spec, Past::Steady(History::UNIFORM));
+        let (seconds, memory) = (begun.elapsed().as_secs_f64(), resident() - before);
+        println!(
+            "{:30} {seconds:6.2} s and {:.2} GiB to steady state (goals 5 and 1.5 for 512 GiB)",
+            format!("{} {size}", spec.name),
+            memory / f64::from(1 << 30)
+        );
         Bed { drive, closed: Closed::new((spec.link.queue_depth as usize).min(DEPTH)) }
     }
 
@@ -92,10 +115,18 @@ impl Bed {
         ((cpu_ns() - before) / count as f64, histogram)
     }
 
-    /// The best of five runs, printed.
-    fn report(&mut self, what: &str, goal: f64, op: Op, count: u64, pages: u64, sequential: bool) {
+    /// The best of five runs, printed: nanoseconds a request.
+    fn report(
+        &mut self,
+        what: &str,
+        goal: f64,
+        op: Op,
+        count: u64,
+        pages: u64,
+        sequential: bool,
+    ) -> Option<f64> {
         if !wanted(what) {
-            return;
+            return None;
         }
         let mut best = (f64::MAX, Histogram::new());
         for round in 0..5 {
@@ -116,6 +147,7 @@ impl Bed {
             histogram.quantile(0.5).unwrap_or_default(),
             histogram.quantile(0.999).unwrap_or_default()
         );
+        Some(ns)
     }
 }
 
@@ -124,14 +156,24 @@ fn main() {
         let spec = spec(name);
         let pages = spec.capacity.0 / PAGE;
         let mut bed = Bed::new(&spec);
-        bed.report(&format!("{name} sequential write"), 30.0, Op::Write, 8_000_000, pages, true);
+        let sequential = format!("{name} sequential write");
+        bed.report(&sequential, 30.0, Op::Write, 8_000_000, pages, true);
         bed.report(&format!("{name} random read"), 30.0, Op::Read, 8_000_000, pages, false);
-        let random_write = format!("{name} random write");
-        if wanted(&random_write) {
-            // Four times the capacity at random brings it to its steady state.
-            bed.run(Op::Write, 4 * pages, uniform(pages));
+        drop(bed);
+        let (half, large) = (grown(&spec, 1, 2), grown(&spec, 8, 1));
+        let mut each = Vec::new();
+        for (spec, size) in [(&half, "32 GiB"), (&spec, "64 GiB"), (&large, "512 GiB")] {
+            let what = format!("{name} random write {size}");
+            if !wanted(&what) {
+                continue;
+            }
+            let mut bed = Bed::steady(spec, size);
+            let pages = spec.capacity.0 / PAGE;
+            each.push(bed.report(&what, goal, Op::Write, 4_000_000, pages, false));
         }
-        bed.report(&random_write, goal, Op::Write, 4_000_000, pages, false);
+        if let [Some(small), _, Some(large)] = each[..] {
+            println!("{name} a write, 512 GiB over 32 GiB: {:.2} (goal 2)", large / small);
+        }
     }
     let spec = spec("ssd-l");
     let pages = spec.capacity.0 / PAGE;

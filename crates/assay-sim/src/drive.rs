@@ -5,11 +5,13 @@
 //! in order, and appends the completions. Time never runs back. What happens does not depend on how
 //! often, or how far, a drive is advanced.
 
+use crate::ftl::page::steady::FEWEST_BLOCKS;
+use crate::ftl::page::twin::History;
 use crate::hdd::Hdd;
 use crate::nand::{Flash, Observer};
 use crate::ssd::{self, Moment};
 use crate::volume::Volume;
-use assay_spec::device::{DeviceKind, DeviceSpec};
+use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
 /// What a drive says to a request.
@@ -132,10 +134,37 @@ impl<D: Drive + ?Sized> Drive for Box<D> {
     }
 }
 
-/// Builds the drive of `spec`, written once from start to end if `filled`.
-pub fn build(spec: &DeviceSpec, filled: bool) -> Box<dyn Drive + Send> {
+/// What a drive of flash has been through when it is built; to others it makes no difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Past {
+    /// Nothing.
+    New,
+    /// It was written from start to end, again and again.
+    Filled,
+    /// It was written at random until that changed nothing any more. Only drives for which
+    /// `can_be_steady` can be built like that; others are filled.
+    Steady(History),
+}
+
+/// Whether the state that random writes lead to can be built: where pages are mapped each on its
+/// own, and there are enough blocks to be like others.
+pub fn can_be_steady(spec: &DeviceSpec) -> bool {
     match &spec.kind {
-        DeviceKind::Ssd(ssd) => ssd::build(ssd, spec.link, spec.capacity, filled),
+        DeviceKind::Ssd(ssd) => {
+            matches!(ssd.ftl, FtlSpec::Page(_)) && ssd.nand.blocks_per_plane >= FEWEST_BLOCKS
+        }
+        DeviceKind::Hdd(_) | DeviceKind::Volume(_) => true,
+    }
+}
+
+/// Builds the drive of `spec`.
+pub fn build(spec: &DeviceSpec, past: Past) -> Box<dyn Drive + Send> {
+    let past = match past {
+        Past::Steady(_) if !can_be_steady(spec) => Past::Filled,
+        past => past,
+    };
+    match &spec.kind {
+        DeviceKind::Ssd(ssd) => ssd::build(ssd, spec.link, spec.capacity, past),
         DeviceKind::Hdd(hdd) => Box::new(Hdd::new(hdd, spec.link, spec.capacity)),
         DeviceKind::Volume(volume) => Box::new(Volume::new(volume, spec.link, spec.capacity)),
     }

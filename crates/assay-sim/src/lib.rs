@@ -26,7 +26,8 @@ mod work;
 
 pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};
 pub use closed::Closed;
-pub use drive::{Accept, Drive, build};
+pub use drive::{Accept, Drive, Past, build, can_be_steady};
+pub use ftl::page::twin::History;
 pub use host::Host;
 pub use nand::Step;
 pub use nand::{

@@ -251,7 +251,7 @@ impl Rig {
             versions: HashMap::new(),
             read: HashMap::new(),
         }));
-        let mut drive = build(spec, false);
+        let mut drive = build(spec, assay_sim::Past::New);
         drive.observe(Box::new(Shared(watch.clone())));
         if let Some(flash) = flash {
             assert!(drive.recover(flash), "it can");

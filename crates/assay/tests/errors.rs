@@ -290,7 +290,7 @@ error: unknown start `filed`
   --> slow.toml:11:9
    |
 11 | start = "filed"
-   |         ^^^^^^^ expected one of `fresh`, `filled`
+   |         ^^^^^^^ expected one of `fresh`, `filled`, `steady`
 hint: did you mean `filled`?"#,
     ),
     (

@@ -47,6 +47,7 @@ const EXAMPLES: &[&str] = &[
     "repeats",
     "sequential",
     "sizes",
+    "steady",
     "stride",
     "targets",
     "write-cache",

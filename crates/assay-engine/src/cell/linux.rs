@@ -16,7 +16,7 @@ use assay_linux::guest::{self, ArrayGround, FilesystemGround, Job, Left, Place, 
 use assay_linux::machine::Limits;
 use assay_spec::array::Level;
 use assay_spec::decode::Source;
-use assay_spec::experiment::{Experiment, FileWork, Operation, StartState, WorkloadSpec};
+use assay_spec::experiment::{Experiment, FileWork, Operation, WorkloadSpec};
 use assay_spec::linux::{self, LinuxSpec};
 use assay_spec::record::RepeatRecord;
 use assay_spec::{Bytes, Nanos, Op};
@@ -47,7 +47,7 @@ impl Repeat<'_> {
         let task = serde_json::to_string(&task).expect("plain data");
         let job = Job { ground: ground(setup), task: guest::Task::Own(task) };
         let start = Start {
-            filled: self.workload.phases.start == StartState::Filled,
+            past: super::past(self.workload.phases.start),
             cached: self.workload.write_cache,
             watches_itself: true,
             limits: Limits { time: LIFE, silence: SILENCE, stop: crate::drive::is_interrupted },

@@ -2,10 +2,17 @@
 
 use crate::plan::{PlannedTarget, TargetKind};
 use assay_spec::Bytes;
-use assay_spec::experiment::WorkloadSpec;
+use assay_spec::experiment::{StartState, WorkloadSpec};
 
 /// Why this workload cannot be measured on this target, if so.
 pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
+    if workload.phases.start == StartState::Steady && !can_be_steady(&target.kind) {
+        return Some(
+            "it begins `steady`, and what random writes make of flash that is not mapped page by \
+             page cannot be built: have it written, by a `[[workload.precondition]]` with `steady`"
+                .to_owned(),
+        );
+    }
     if let Some(work) = &workload.files {
         return match &target.kind {
             TargetKind::Linux(setup) if setup.spec.settings.filesystem.is_some() => {
@@ -49,4 +56,14 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
     }
     let smallest = workload.max_size();
     (target.record.capacity < smallest).then(|| format!("the target is smaller than {smallest}"))
+}
+
+/// Whether all its modelled drives can be built as they are after random writes.
+fn can_be_steady(kind: &TargetKind) -> bool {
+    match kind {
+        TargetKind::Model(spec) => assay_sim::can_be_steady(spec),
+        TargetKind::Array(setup) => setup.can_be_steady(),
+        TargetKind::Linux(setup) => setup.drives.can_be_steady(),
+        TargetKind::Null | TargetKind::Directory(_) | TargetKind::Real(_) => true,
+    }
 }

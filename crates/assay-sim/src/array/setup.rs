@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::port::Port;
 use super::rebuild::Spares;
 use super::{Array, Event};
-use crate::drive::{self, Drive};
+use crate::drive::{self, Drive, Past};
 use assay_spec::array::{Level, Rebuild};
 use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec};
 use assay_spec::{Bytes, Nanos};
@@ -71,6 +71,14 @@ impl ArraySetup {
             MemberDrive::Array(array) => array.has_disk(),
         })
     }
+
+    /// Whether all its drives can be built as they are after random writes.
+    pub fn can_be_steady(&self) -> bool {
+        self.members.iter().all(|m| match &m.drive {
+            MemberDrive::Device(spec) => drive::can_be_steady(spec),
+            MemberDrive::Array(array) => array.can_be_steady(),
+        })
+    }
 }
 
 impl MemberDrive {
@@ -82,25 +90,25 @@ impl MemberDrive {
         }
     }
 
-    /// Builds it, written once from start to end if `filled`.
-    pub fn build(&self, filled: bool) -> Box<dyn Drive + Send> {
+    /// Builds it.
+    pub fn build(&self, past: Past) -> Box<dyn Drive + Send> {
         match self {
-            MemberDrive::Device(spec) => drive::build(spec, filled),
-            MemberDrive::Array(array) => Box::new(Array::new(array, filled)),
+            MemberDrive::Device(spec) => drive::build(spec, past),
+            MemberDrive::Array(array) => Box::new(Array::new(array, past)),
         }
     }
 }
 
 impl Array {
-    /// Builds `setup`; every drive was written once from start to end if `filled`. Spares never.
-    pub fn new(setup: &ArraySetup, filled: bool) -> Array {
-        let member = |m: &MemberSetup| (m.drive.build(filled), m.controller);
+    /// Builds `setup` of drives with such a past. Spares have none.
+    pub fn new(setup: &ArraySetup, past: Past) -> Array {
+        let member = |m: &MemberSetup| (m.drive.build(past), m.controller);
         let members = setup.members.iter().map(member).collect();
         let spares = setup.rebuild.map(|rebuild| {
             let layout =
                 Layout::new(setup.level, setup.members.len(), setup.chunk, setup.member_capacity());
             let lost = layout.victims(setup.failed).fold(0, |set, i| set | layout.lost_with(i));
-            let spare = |i: usize| setup.members[i].drive.build(false);
+            let spare = |i: usize| setup.members[i].drive.build(Past::New);
             // They are taken from the end.
             let lost: Vec<usize> = super::layout::each(lost).collect();
             let drives = lost.into_iter().rev().map(spare).collect();

@@ -19,7 +19,7 @@ mod readahead;
 mod stall;
 mod tell;
 
-use crate::drive::{Accept, Drive};
+use crate::drive::{Accept, Drive, Past};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
@@ -113,17 +113,21 @@ pub(crate) fn build(
     spec: &SsdSpec,
     link: LinkSpec,
     capacity: Bytes,
-    filled: bool,
+    past: Past,
 ) -> Box<dyn Drive + Send> {
     let logical = (capacity.0 / spec.nand.page.0) as u32;
     match spec.ftl {
         FtlSpec::Page(map) => {
-            let ftl = PageMap::new(&spec.nand, map, logical, 0, filled);
+            let ftl = match past {
+                Past::New => PageMap::new(&spec.nand, map, logical, 0, false),
+                Past::Filled => PageMap::new(&spec.nand, map, logical, 0, true),
+                Past::Steady(history) => PageMap::steady(&spec.nand, map, logical, 0, history),
+            };
             let ftl = ftl.wearing_out(spec.endurance);
             Box::new(Ssd::new(ftl, spec, link, capacity))
         }
         FtlSpec::Hybrid(hybrid) => {
-            let ftl = Hybrid::new(&spec.nand, hybrid, logical, filled);
+            let ftl = Hybrid::new(&spec.nand, hybrid, logical, past != Past::New);
             let ftl = ftl.wearing_out(spec.endurance);
             Box::new(Ssd::new(ftl, spec, link, capacity))
         }

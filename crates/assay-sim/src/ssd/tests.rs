@@ -44,7 +44,8 @@ fn drive_that_is(
     change(&mut device);
     let transfer = Bytes(PAGE).time_at(device.link.rate);
     let ssd = *ssd_of(&mut device);
-    let mut drive = build(&ssd, device.link, device.capacity, filled);
+    let past = if filled { crate::Past::Filled } else { crate::Past::New };
+    let mut drive = build(&ssd, device.link, device.capacity, past);
     drive.time_waits();
     (drive, transfer)
 }

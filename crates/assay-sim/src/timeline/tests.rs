@@ -26,7 +26,7 @@ struct Seen {
 fn watch(name: &str, count: u32, depth: u32, pages: u64, ops: &[Op]) -> Seen {
     let spec = spec(name);
     let recorder = Recorder::new(&spec);
-    let mut drive = build(&spec, true);
+    let mut drive = build(&spec, crate::Past::Filled);
     drive.observe(Box::new(recorder.clone()));
     let (mut now, mut done) = (Nanos::ZERO, Vec::<Completion>::new());
     let mut times = vec![(Nanos::ZERO, Nanos::ZERO); count as usize];

@@ -445,14 +445,14 @@ pub fn random_drive(mut d: Draw<'_>) {
     let spec = device(&mut d);
     let DeviceKind::Ssd(ssd) = &spec.kind else { return };
     let requests = requests(&mut d, &spec);
-    let mut drive = build(&spec, false);
+    let mut drive = build(&spec, assay_sim::Past::New);
     drive.time_waits();
     let pages = (spec.capacity.0 / ssd.nand.page.0) as u32;
     let checker = Checker::new(&ssd.nand, pages).power_fail_safe(is_safe(ssd));
     let tags = requests.iter().map(|(_, request)| *request).collect();
     drive.observe(Box::new(Witness::new(checker, &spec, ssd.nand.page, tags)));
     let checked = run(&mut *drive, &requests, Nanos::ZERO, 40);
-    let mut other = build(&spec, false);
+    let mut other = build(&spec, assay_sim::Past::New);
     other.time_waits();
     let strided = run(&mut *other, &requests, Nanos(d.below(300_000)), 1000);
     let differs = checked.iter().zip(&strided).find(|(a, b)| a != b);

@@ -66,8 +66,10 @@ impl Step {
 pub enum StartState {
     /// Never written.
     Fresh,
-    /// Written once from start to end.
+    /// Written from start to end, again and again.
     Filled,
+    /// Written at random until that changes nothing any more.
+    Steady,
 }
 
 /// What ends a phase.
@@ -121,8 +123,11 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Phases> {
 
 /// The state a modelled drive starts in.
 pub(super) fn decode_start(s: &mut Section<'_>) -> Decoded<StartState> {
-    let start = s.optional_choice("start", &["fresh", "filled"])?;
-    Ok(if start == Some(0) { StartState::Fresh } else { StartState::Filled })
+    Ok(match s.optional_choice("start", &["fresh", "filled", "steady"])? {
+        Some(0) => StartState::Fresh,
+        Some(2) => StartState::Steady,
+        _ => StartState::Filled,
+    })
 }
 
 /// What a step of requests has and one that is idle has not.

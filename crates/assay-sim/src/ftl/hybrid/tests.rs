@@ -23,7 +23,7 @@ fn drive(change: impl FnOnce(&mut HybridSpec)) -> Box<dyn Drive + Send> {
     layer.unit = Bytes(PAGE);
     (layer.blocks_per_log, layer.log_opens, layer.merge_together) = (1, LogOpens::Empty, 1);
     change(layer);
-    build(&ssd, device.link, device.capacity, true)
+    build(&ssd, device.link, device.capacity, crate::Past::Filled)
 }
 
 /// Writes a page of a superblock alone, a second after the last: how long it takes.

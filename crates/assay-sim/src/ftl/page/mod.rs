@@ -22,11 +22,15 @@ mod collect;
 mod drive;
 mod recover;
 pub(crate) mod saved;
+pub(crate) mod steady;
+#[cfg(test)]
+mod steady_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod theory;
 pub(crate) mod trims;
+pub(crate) mod twin;
 
 use super::gc::{Candidates, Victim, policy};
 use super::wear::{Endurance, FreeBlocks};

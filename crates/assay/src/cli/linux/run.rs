@@ -14,6 +14,7 @@ use assay_engine::run::write_json;
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{Ground, Job, Left, Task};
 use assay_linux::machine::Limits;
+use assay_sim::Past;
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::linux::{SCHEDULERS, Settings};
 use assay_spec::{Bytes, Nanos};
@@ -147,7 +148,7 @@ fn live(
         },
     };
     let start = Start {
-        filled: !options.fresh,
+        past: if options.fresh { Past::New } else { Past::Filled },
         cached: true,
         watches_itself: false,
         limits,

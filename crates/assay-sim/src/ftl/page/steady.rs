@@ -1,0 +1,171 @@
+//! A drive that has been written at random for long, without writing it.
+//!
+//! A small drive with the same share of spare pages and the same policies, the twin, is written
+//! until it is steady. Each block of the drive is then made like one of the twin's that was closed
+//! as long ago, relative to the others of its plane: as many valid pages, in the same places, and
+//! in each a logical page from the same part of the address space, which is dealt out in shuffled
+//! order. That takes a random write a page instead of the several passes that a history takes.
+//!
+//! What it leaves out: a plane's valid pages are those of its share of the drive, exactly; no block
+//! is being emptied; blocks have never been erased; a cache of one bit a cell is empty.
+
+use super::collect::set_bits;
+use super::twin::{History, Like, Twin};
+use super::{Open, PageMap, Tables, saved};
+use assay_spec::device::{Allocation, NandSpec, PageMapSpec};
+use assay_spec::seed::mix;
+
+/// Blocks of a plane that it takes for them to be like those of another.
+pub(crate) const FEWEST_BLOCKS: u32 = 64;
+
+impl PageMap {
+    /// The map of `logical` pages after a `history` that is as long as need be.
+    pub(crate) fn steady(
+        nand: &NandSpec,
+        spec: PageMapSpec,
+        logical: u32,
+        seed: u64,
+        history: History,
+    ) -> PageMap {
+        let mut map = PageMap::new(nand, spec, logical, seed, false);
+        let saved = map.saved.is_some().then(|| saved::map_pages(nand.page, u64::from(logical)));
+        let logical = logical + saved.unwrap_or_default() as u32;
+        let twin = Twin::written(&map, nand, spec, logical, history);
+        map.become_like(&twin, logical);
+        map
+    }
+
+    fn become_like(&mut self, twin: &Twin, logical: u32) {
+        let planes = self.planes.len() as u32;
+        let likes: Vec<Vec<Like>> = (0..planes).map(|p| self.likes(twin, p, logical)).collect();
+        // How many pages of the drive stand for each of the twin's, and where they begin.
+        let is_static = self.allocation == Allocation::Static;
+        let (parts, step) = if is_static { (planes, twin.planes) } else { (1, 1) };
+        let per_part = twin.logical.div_ceil(step) as usize;
+        let mut next = vec![0_u32; per_part * parts as usize];
+        let part = |plane: u32| if is_static { plane as usize * per_part } else { 0 };
+        let mut valid = Vec::new();
+        for (plane, likes) in (0..).zip(&likes) {
+            for like in likes {
+                twin.valid(*like, plane, step, self.tables.pages_per_block, &mut valid);
+                valid.iter().for_each(|(_, p)| next[part(plane) + (p / step) as usize] += 1);
+            }
+        }
+        for part in next.chunks_mut(per_part) {
+            let mut sum = 0;
+            part.iter_mut().for_each(|n| sum += std::mem::replace(n, sum));
+        }
+        // Of the pages that stand for one of the twin's, chance says which lies where.
+        for (plane, index) in shuffled(&likes) {
+            let like = likes[plane as usize][index as usize];
+            twin.valid(like, plane, step, self.tables.pages_per_block, &mut valid);
+            let place = &mut next[part(plane)..];
+            let block = self.block_of(plane, index);
+            let pages = valid.iter().map(|(slot, p)| {
+                let n = &mut place[(p / step) as usize];
+                *n += 1;
+                let page = if is_static { (*n - 1) * planes + plane } else { *n - 1 };
+                (*slot, page)
+            });
+            self.tables.lay(block, pages);
+        }
+        for (plane, likes) in (0..).zip(&likes) {
+            self.close_and_open(twin, plane, likes);
+        }
+    }
+
+    /// The first blocks of a plane are used, the others free.
+    fn block_of(&self, plane: u32, index: u32) -> u32 {
+        plane * self.tables.blocks.per_plane + index
+    }
+
+    /// Which blocks of the twin those of `plane` are like: closed ones, oldest first, then open
+    /// ones.
+    fn likes(&self, twin: &Twin, plane: u32, logical: u32) -> Vec<Like> {
+        let t = &self.tables;
+        let look = twin.look_for(plane);
+        let used = t.blocks.per_plane - (look.free as u32 + self.kept_beyond(plane));
+        let closed = used - look.open.len() as u32;
+        let is_static = self.allocation == Allocation::Static;
+        let of_age = |i: u32| twin.of_age(plane, is_static, i, closed);
+        let mut likes: Vec<Like> = (0..closed).map(of_age).collect();
+        let open: Vec<Like> = look.open.iter().map(|(like, _)| *like).collect();
+        let planes = self.planes.len() as u32;
+        let wanted = logical / planes + u32::from(plane < logical % planes);
+        let has = likes.iter().chain(&open).map(|l| i64::from(twin.count(l.model))).sum::<i64>();
+        // What it lacks, or has too much, comes from all of them, and what some do not take from
+        // the next ones that do.
+        let lacking = i64::from(wanted) - has;
+        let (twice, n) = (2 * lacking, i64::from(closed));
+        let part = |i: i64| (twice * i + n).div_euclid(2 * n);
+        let mut left = 0;
+        for i in 0..2 * n {
+            left += if i < n { part(i + 1) - part(i) } else { 0 };
+            let like = &mut likes[(i % n) as usize];
+            let count = i64::from(twin.count(like.model)) + i64::from(like.more);
+            let more = left.clamp(-count, i64::from(t.pages_per_block) - count);
+            like.more += more as i32;
+            left -= more;
+        }
+        assert_eq!(left, 0, "plane {plane} does not hold its share");
+        likes.extend(open);
+        likes
+    }
+
+    /// Blocks that a plane keeps free beyond those that the twin's do.
+    pub(super) fn kept_beyond(&self, plane: u32) -> u32 {
+        self.planes[plane as usize].kept_for_cache + self.tables.kept_free() as u32
+    }
+
+    fn close_and_open(&mut self, twin: &Twin, plane: u32, likes: &[Like]) {
+        let (first, planes) = (self.block_of(plane, 0), self.planes.len() as u32);
+        let (own, t) = (&mut self.planes[plane as usize], &mut self.tables);
+        let open = &twin.look_for(plane).open;
+        let closed = likes.len() - open.len();
+        for block in 0..likes.len() as u32 {
+            assert_eq!(own.free.take(), Some(first + block), "blocks are taken in order");
+        }
+        for i in 0..closed as u32 {
+            t.blocks.closed[(first + i) as usize] = i * planes + plane + 1;
+        }
+        t.blocks.closings = t.blocks.closings.max(closed as u32 * planes + planes);
+        own.live = likes.iter().map(|l| (twin.count(l.model) as i32 + l.more) as u32).sum();
+        let written = (first + closed as u32..).zip(open);
+        let mut opened = written.map(|(block, (_, next))| {
+            // What is not written yet is neither stale nor anything.
+            let rest = t.pages_per_block - next;
+            t.blocks.stale[block as usize] -= rest as u16;
+            let unwritten = u64::from(block * t.pages_per_block + next);
+            set_bits(&mut t.current, unwritten, u64::from(rest));
+            Open { block, next: *next, end: t.pages_per_block }
+        });
+        own.host = opened.next().unwrap_or(own.host);
+        own.collect = opened.next().unwrap_or(own.collect);
+    }
+}
+
+impl Tables {
+    /// Puts `pages` into the places of a block where they are; nothing counts in the others.
+    fn lay(&mut self, block: u32, pages: impl Iterator<Item = (u16, u32)>) {
+        let first = block * self.pages_per_block;
+        let mut count = 0;
+        for (slot, page) in pages {
+            let physical = first + u32::from(slot);
+            self.forward[page as usize] = physical;
+            self.backward[physical as usize] = page;
+            self.current[physical as usize / 64] |= 1 << (physical % 64);
+            count += 1;
+        }
+        self.blocks.stale[block as usize] = (self.pages_per_block - count) as u16;
+    }
+}
+
+/// All blocks of all planes, (plane, index), in random order.
+fn shuffled(likes: &[Vec<Like>]) -> Vec<(u32, u32)> {
+    let each = |(plane, likes): (u32, &Vec<Like>)| (0..likes.len() as u32).map(move |i| (plane, i));
+    let mut order: Vec<(u32, u32)> = (0..).zip(likes).flat_map(each).collect();
+    for i in (1..order.len()).rev() {
+        order.swap(i, (mix(!(i as u64)) % (i as u64 + 1)) as usize);
+    }
+    order
+}

@@ -1,0 +1,273 @@
+//! A small drive of the kind of another, written at random until it is steady, and looked at then.
+
+use super::{NONE, PageMap};
+use crate::nand::{NOBODY, Nand};
+use assay_spec::Nanos;
+use assay_spec::device::{EraseTime, Frontiers, NandSpec, PageMapSpec, PlaneMode, WearSpec};
+use assay_spec::seed::mix;
+use std::ops::Range;
+
+/// Random writes of single pages: a share `heat` of them goes to the first share `hot` of the
+/// drive, the rest to the rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct History {
+    /// The share of the pages.
+    pub hot: f64,
+    /// The share of the writes.
+    pub heat: f64,
+}
+
+impl History {
+    /// All pages alike.
+    pub const UNIFORM: History = History { hot: 0.5, heat: 0.5 };
+
+    /// The page of `pages` that write number `step` goes to.
+    pub(super) fn page(self, step: u64, pages: u32) -> u32 {
+        let pages = u64::from(pages);
+        let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
+        let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;
+        let (r, s) = (mix(2 * step), mix(2 * step + 1));
+        let is_hot = r < (self.heat * u64::MAX as f64) as u64;
+        (if is_hot { below(s, hot) } else { hot + below(s, pages - hot) }) as u32
+    }
+}
+
+/// Planes of the twin, at most; its blocks a plane, at least; its pages, about.
+const PLANES: u32 = 4;
+const BLOCKS: u32 = 96;
+const PAGES: u32 = 1 << 17;
+/// Passes over the twin before it can be steady, and after which it counts as that.
+const FEWEST: usize = 4;
+const MOST: usize = 40;
+/// It is steady when a pass programs so much as the one before.
+const SAME: f64 = 0.01;
+/// So often, a quarter of a pass apart, is it looked at: more blocks to take after.
+const LOOKS: usize = 6;
+
+/// Like which block of the twin one is.
+#[derive(Clone, Copy)]
+pub(super) struct Like {
+    pub(super) model: u32,
+    /// Valid pages it has more.
+    pub(super) more: i32,
+}
+
+/// Valid pages of a block of the twin: place and logical page.
+type Valid = [(u16, u32)];
+
+/// A plane of the twin when it was looked at.
+pub(super) struct Look {
+    /// Its closed blocks, the oldest first.
+    closed: Range<usize>,
+    /// Its open ones and how far they are written: the host's and, if it has its own, the
+    /// collector's.
+    pub(super) open: Vec<(Like, u32)>,
+    pub(super) free: usize,
+}
+
+/// What the twin was like.
+pub(super) struct Twin {
+    pub(super) planes: u32,
+    pub(super) logical: u32,
+    /// Where the valid pages of each block begin in `pages`.
+    blocks: Vec<usize>,
+    pages: Vec<(u16, u32)>,
+    /// Plane by plane, look by look.
+    looks: Vec<Look>,
+}
+
+impl Twin {
+    /// The twin of a drive, written until it is steady and looked at then.
+    pub(super) fn written(
+        map: &PageMap,
+        nand: &NandSpec,
+        spec: PageMapSpec,
+        logical: u32,
+        history: History,
+    ) -> Twin {
+        let kept = spec.collection.reserve_blocks.max(2);
+        let planes = nand.planes().min(PLANES);
+        let blocks = (PAGES / (planes * nand.pages_per_block)).max(BLOCKS).max(8 * kept);
+        let blocks = blocks.min(nand.blocks_per_plane);
+        // Blocks with nothing in them in the mean: free ones, and the rest of the open ones.
+        let open = if spec.collection.frontiers == Frontiers::One { 0.5 } else { 1.0 };
+        let empty = f64::from(kept) - 0.5 + open;
+        let room = |blocks: u32, planes: u32| (f64::from(blocks) - empty) * f64::from(planes);
+        let drive = nand.blocks_per_plane - map.kept_beyond(0);
+        let share = f64::from(logical) / room(drive, nand.planes());
+        let twin_nand = NandSpec {
+            channels: planes,
+            dies_per_channel: 1,
+            planes_per_die: 1,
+            plane_mode: PlaneMode::Independent,
+            blocks_per_plane: blocks,
+            read: Nanos(1),
+            program: Nanos(1),
+            program_slow: Nanos(1),
+            erase: Nanos(1),
+            pages_per_program: 1,
+            slc: None,
+            ..*nand
+        };
+        let most = planes * ((blocks - 3) * nand.pages_per_block - 1);
+        let pages = ((share * room(blocks, planes)) as u32).min(most);
+        let mut twin_spec = spec;
+        twin_spec.collection.erase = EraseTime::AtOnce;
+        twin_spec.collection.background = None;
+        twin_spec.wear = WearSpec::None;
+        twin_spec.save_map_every = None;
+        twin_spec.power_fail_safe = false;
+        twin_spec.slc = None;
+        let mut bed = Bed {
+            map: PageMap::new(&twin_nand, twin_spec, pages, 0, true),
+            nand: Nand::new(&twin_nand, 0),
+            history,
+            pages,
+            step: 0,
+        };
+        bed.settle();
+        let (blocks, all) = (Vec::new(), Vec::new());
+        let mut twin = Twin { planes, logical: pages, blocks, pages: all, looks: Vec::new() };
+        for _ in 0..LOOKS {
+            bed.write(u64::from(pages) / 4);
+            twin.look_at(&bed.map);
+        }
+        twin.blocks.push(twin.pages.len());
+        twin
+    }
+
+    fn look_at(&mut self, map: &PageMap) {
+        let t = &map.tables;
+        for plane in &map.planes {
+            let blocks = t.blocks.range(plane.index);
+            // One that is being emptied is like no other: many like it would be space for nothing.
+            let emptied = plane.collecting.as_ref().map(|c| c.block as usize);
+            let is_closed = |b: &usize| t.blocks.closed[*b] != 0 && Some(*b) != emptied;
+            let mut closed: Vec<usize> = blocks.filter(is_closed).collect();
+            closed.sort_by_key(|b| t.blocks.closed[*b]);
+            let first = self.blocks.len();
+            closed.iter().for_each(|b| self.copy(map, *b as u32));
+            let closed = first..self.blocks.len();
+            let open = [plane.host, plane.collect].into_iter().filter(|o| o.block != NONE);
+            let mut copied = Vec::new();
+            for o in open {
+                let like = Like { model: self.blocks.len() as u32, more: 0 };
+                copied.push((like, o.next));
+                self.copy(map, o.block);
+            }
+            self.looks.push(Look { closed, open: copied, free: plane.free.len() });
+        }
+    }
+
+    fn copy(&mut self, map: &PageMap, block: u32) {
+        self.blocks.push(self.pages.len());
+        let first = block * map.tables.pages_per_block;
+        for slot in 0..map.tables.pages_per_block {
+            let page = map.tables.backward[(first + slot) as usize];
+            if page != NONE && map.tables.forward[page as usize] == first + slot {
+                self.pages.push((slot as u16, page));
+            }
+        }
+    }
+
+    /// Which plane of the twin, and when, `plane` has its open and free blocks from.
+    pub(super) fn look_for(&self, plane: u32) -> &Look {
+        let looks = self.looks.len() as u32 / self.planes;
+        let look = (mix(u64::from(plane)) % u64::from(looks)) as u32;
+        &self.looks[(look * self.planes + plane % self.planes) as usize]
+    }
+
+    /// Like which block one of `plane` is that is the `rank`th oldest of `closed` ones.
+    pub(super) fn of_age(&self, plane: u32, is_static: bool, rank: u32, closed: u32) -> Like {
+        let turn = mix(u64::from(plane) << 32 | u64::from(rank));
+        let looks = self.looks.len() as u32;
+        let look = match is_static {
+            // Only every so many of the pages lie on a plane.
+            true => {
+                let turn = (turn % u64::from(looks / self.planes)) as u32;
+                turn * self.planes + plane % self.planes
+            }
+            false => (turn % u64::from(looks)) as u32,
+        };
+        let blocks = &self.looks[look as usize].closed;
+        let index = u64::from(rank) * blocks.len() as u64 / u64::from(closed);
+        Like { model: blocks.start as u32 + index as u32, more: 0 }
+    }
+
+    fn of(&self, model: u32) -> &Valid {
+        &self.pages[self.blocks[model as usize]..self.blocks[model as usize + 1]]
+    }
+
+    pub(super) fn count(&self, model: u32) -> u32 {
+        self.of(model).len() as u32
+    }
+
+    /// The valid pages of a block of `plane` that is `like` one of the twin's.
+    pub(super) fn valid(
+        &self,
+        like: Like,
+        plane: u32,
+        step: u32,
+        pages_per_block: u32,
+        valid: &mut Vec<(u16, u32)>,
+    ) {
+        valid.clear();
+        valid.extend_from_slice(self.of(like.model));
+        // Where pages come or go, and which ones come, is chance.
+        let turn = |i: u32| mix(u64::from(like.model) << 32 | u64::from(i)) >> 20;
+        for i in like.more..0 {
+            valid.swap_remove((turn(i.unsigned_abs()) % valid.len() as u64) as usize);
+        }
+        if like.more > 0 {
+            let mut taken = vec![false; pages_per_block as usize];
+            valid.iter().for_each(|(slot, _)| taken[*slot as usize] = true);
+            let start = (turn(0) % u64::from(pages_per_block)) as u32;
+            let places = (0..pages_per_block).map(|i| (start + i) % pages_per_block);
+            let free = places.filter(|slot| !taken[*slot as usize]).take(like.more as usize);
+            let pages = u64::from(self.logical / step * step);
+            valid.extend(free.map(|slot| {
+                // On a plane with fixed places only every `step`th page lies.
+                let page = (turn(slot + 1) % pages) as u32 / step * step + plane % step;
+                (slot as u16, page)
+            }));
+        }
+    }
+}
+
+/// The twin while it is written.
+struct Bed {
+    map: PageMap,
+    nand: Nand,
+    history: History,
+    pages: u32,
+    step: u64,
+}
+
+impl Bed {
+    fn write(&mut self, count: u64) {
+        let mut notices = Vec::new();
+        for step in self.step..self.step + count {
+            let page = self.history.page(step, self.pages);
+            crate::ftl::Ftl::write(&mut self.map, &mut self.nand, page, &(page..page + 1), NOBODY);
+            while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
+                self.nand.happen(queue, slot, &mut notices);
+            }
+            notices.clear();
+        }
+        self.step += count;
+    }
+
+    /// Pass after pass, until one programs as much as the one before.
+    fn settle(&mut self) {
+        let mut last = f64::NAN;
+        for pass in 0..MOST {
+            self.nand.mark();
+            self.write(u64::from(self.pages));
+            let programmed = self.nand.counts.programmed() as f64;
+            if pass >= FEWEST && (programmed / last - 1.0).abs() < SAME {
+                break;
+            }
+            last = programmed;
+        }
+    }
+}
