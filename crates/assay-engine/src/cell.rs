@@ -19,7 +19,7 @@ use crate::target::Target;
 use crate::target::null::NullTarget;
 use crate::target::sim::SimTarget;
 use crate::target::uring::{UringOptions, UringTarget};
-use assay_sim::{Array, Drive, History, Host, Past, build};
+use assay_sim::{Array, Drive, Host, Past, RandomWrites, build};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
     Amount, Arrival, Experiment, HostSpec, HostVariant, Scale, StartState, Step, StreamSpec,
@@ -387,7 +387,7 @@ fn past(start: StartState) -> Past {
     match start {
         StartState::Fresh => Past::New,
         StartState::Filled => Past::Filled,
-        StartState::Steady => Past::Steady(History::UNIFORM),
+        StartState::Steady => Past::Steady(RandomWrites::UNIFORM),
     }
 }
 

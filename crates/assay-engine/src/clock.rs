@@ -27,8 +27,10 @@ pub struct Clock {
 impl Clock {
     /// A clock that shows zero now.
     pub fn start() -> Clock {
+        // Reading the clock moves what is in the page: it comes second.
+        let start = monotonic();
         let page = page().map(|page| (page, page.load(Ordering::Relaxed)));
-        Clock { start: monotonic(), page }
+        Clock { start, page }
     }
 
     /// The time since the start.
@@ -38,8 +40,8 @@ impl Clock {
     }
 
     /// The time since the start as of when it last moved: in a guest it does while one waits, and
-    /// looking does not move it, so nothing may wait by looking. Not to be mixed with `now`, which
-    /// moves it. Elsewhere the two are one.
+    /// looking does not move it, so nothing may wait by looking. `now`, which moves it, is never
+    /// behind it by more than a reading takes. Elsewhere the two are one.
     #[inline]
     pub fn glance(&self) -> Nanos {
         match self.page {

@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use assay_sim::{Closed, Drive, History, Past, build};
+use assay_sim::{Closed, Drive, Past, RandomWrites, build};
 use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::histogram::Histogram;
 use assay_spec::seed::mix;
@@ -81,7 +81,7 @@ impl Bed {
     /// As after random writes without end.
     fn steady(spec: &DeviceSpec, size: &str) -> Bed {
         let (before, begun) = (resident(), Instant::now());
-        let drive = build(spec, Past::Steady(History::UNIFORM));
+        let drive = build(spec, Past::Steady(RandomWrites::UNIFORM));
         let (seconds, memory) = (begun.elapsed().as_secs_f64(), resident() - before);
         println!(
             "{:30} {seconds:6.2} s and {:.2} GiB to steady state (goals 5 and 1.5 for 512 GiB)",

@@ -5,8 +5,7 @@
 //! in order, and appends the completions. Time never runs back. What happens does not depend on how
 //! often, or how far, a drive is advanced.
 
-use crate::ftl::page::steady::FEWEST_BLOCKS;
-use crate::ftl::page::twin::History;
+use crate::ftl::page::twin::{RandomWrites, Shape};
 use crate::hdd::Hdd;
 use crate::nand::{Flash, Observer};
 use crate::ssd::{self, Moment};
@@ -142,27 +141,30 @@ pub enum Past {
     /// It was written from start to end, again and again.
     Filled,
     /// It was written at random until that changed nothing any more. Only drives for which
-    /// `can_be_steady` can be built like that; others are filled.
-    Steady(History),
+    /// `can_be_steady` can be built like that.
+    Steady(RandomWrites),
 }
 
-/// Whether the state that random writes lead to can be built: where pages are mapped each on its
-/// own, and there are enough blocks to be like others.
-pub fn can_be_steady(spec: &DeviceSpec) -> bool {
-    match &spec.kind {
-        DeviceKind::Ssd(ssd) => {
-            matches!(ssd.ftl, FtlSpec::Page(_)) && ssd.nand.blocks_per_plane >= FEWEST_BLOCKS
-        }
-        DeviceKind::Hdd(_) | DeviceKind::Volume(_) => true,
-    }
+/// Whether the state that random writes lead to can be built; why not, if so.
+///
+/// # Errors
+/// In words: pages are not mapped each on its own, or there are too few blocks, or spare pages, for
+/// the drive to be like a smaller one.
+pub fn can_be_steady(spec: &DeviceSpec) -> Result<(), &'static str> {
+    let DeviceKind::Ssd(ssd) = &spec.kind else { return Ok(()) };
+    let FtlSpec::Page(map) = &ssd.ftl else { return Err("its pages are not mapped one by one") };
+    let logical = (spec.capacity.0 / ssd.nand.page.0) as u32;
+    Shape::of(&ssd.nand, map, logical).map(|_| ())
 }
 
 /// Builds the drive of `spec`.
+///
+/// # Panics
+/// If it is to be steady and cannot be built so: `can_be_steady`.
 pub fn build(spec: &DeviceSpec, past: Past) -> Box<dyn Drive + Send> {
-    let past = match past {
-        Past::Steady(_) if !can_be_steady(spec) => Past::Filled,
-        past => past,
-    };
+    if let (Past::Steady(_), Err(why)) = (past, can_be_steady(spec)) {
+        panic!("{} cannot be built steady: {why}", spec.name);
+    }
     match &spec.kind {
         DeviceKind::Ssd(ssd) => ssd::build(ssd, spec.link, spec.capacity, past),
         DeviceKind::Hdd(hdd) => Box::new(Hdd::new(hdd, spec.link, spec.capacity)),

@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use assay_sim::{Closed, Drive, History, Past, build, can_be_steady};
+use assay_sim::{Closed, Drive, Past, RandomWrites, build, can_be_steady};
 use assay_spec::decode::Source;
 use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::seed::mix;
@@ -82,7 +82,7 @@ fn the_next_million_requests_take_as_long() {
         let mut written = Bed::new(&spec, Past::Filled);
         let past = 8 * written.pages;
         measured(&mut written, 0, 0..past);
-        let mut built = Bed::new(&spec, Past::Steady(History::UNIFORM));
+        let mut built = Bed::new(&spec, Past::Steady(RandomWrites::UNIFORM));
         built.drive.check();
         let (its, its_wa) = measured(&mut built, reads, past..past + MILLION);
         built.drive.check();
@@ -103,7 +103,7 @@ fn the_next_million_requests_take_as_long() {
              the written one's"
         );
         println!("{said}");
-        assert!(off < usual.max(0.02), "{said}");
+        assert!(off < usual.max(0.03), "{said}");
         assert!((time - 1.0).abs() <= usually && (ratio - 1.0).abs() < 0.005, "{said}");
     }
 }
@@ -116,7 +116,7 @@ fn reading_in_order_takes_as_long() {
     let before = in_order(&mut written);
     let past = 4 * written.pages;
     measured(&mut written, 0, 0..past);
-    let mut built = Bed::new(&spec, Past::Steady(History::UNIFORM));
+    let mut built = Bed::new(&spec, Past::Steady(RandomWrites::UNIFORM));
     // First, what was written last is still on its way.
     in_order(&mut written);
     let (its, mean) = (in_order(&mut built), in_order(&mut written));
@@ -137,14 +137,14 @@ fn every_drive_that_maps_pages_goes_on() {
         // A part of each: the whole of some is gibibytes of maps.
         let blocks = ssd.nand.blocks_per_plane;
         ssd.nand.blocks_per_plane = blocks.min(384);
-        let share = f64::from(ssd.nand.blocks_per_plane - 64) / f64::from(blocks);
+        let share = f64::from(ssd.nand.blocks_per_plane) / f64::from(blocks) * 0.97;
         let page = ssd.nand.page.0;
         spec.capacity = Bytes((spec.capacity.0 as f64 * share) as u64 / page * page);
-        if !can_be_steady(&spec) {
+        if can_be_steady(&spec).is_err() {
             continue;
         }
         seen += 1;
-        for past in [History::UNIFORM, History { hot: 0.1, heat: 0.9 }] {
+        for past in [RandomWrites::UNIFORM, RandomWrites { hot: 0.1, heat: 0.9 }] {
             let mut drive = build(&spec, Past::Steady(past));
             drive.check();
             let pages = spec.capacity.0 / page;

@@ -6,12 +6,11 @@ use assay_spec::experiment::{StartState, WorkloadSpec};
 
 /// Why this workload cannot be measured on this target, if so.
 pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
-    if workload.phases.start == StartState::Steady && !can_be_steady(&target.kind) {
-        return Some(
-            "it begins `steady`, and what random writes make of flash that is not mapped page by \
-             page cannot be built: have it written, by a `[[workload.precondition]]` with `steady`"
-                .to_owned(),
-        );
+    if let (StartState::Steady, Err(why)) = (workload.phases.start, can_be_steady(&target.kind)) {
+        return Some(format!(
+            "it begins `steady`, and such a state of this drive cannot be built: {why}; have it \
+             written, by a `[[workload.precondition]]` with `steady`"
+        ));
     }
     if let Some(work) = &workload.files {
         return match &target.kind {
@@ -59,11 +58,11 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
 }
 
 /// Whether all its modelled drives can be built as they are after random writes.
-fn can_be_steady(kind: &TargetKind) -> bool {
+fn can_be_steady(kind: &TargetKind) -> Result<(), &'static str> {
     match kind {
         TargetKind::Model(spec) => assay_sim::can_be_steady(spec),
         TargetKind::Array(setup) => setup.can_be_steady(),
         TargetKind::Linux(setup) => setup.drives.can_be_steady(),
-        TargetKind::Null | TargetKind::Directory(_) | TargetKind::Real(_) => true,
+        TargetKind::Null | TargetKind::Directory(_) | TargetKind::Real(_) => Ok(()),
     }
 }

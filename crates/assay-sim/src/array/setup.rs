@@ -73,8 +73,11 @@ impl ArraySetup {
     }
 
     /// Whether all its drives can be built as they are after random writes.
-    pub fn can_be_steady(&self) -> bool {
-        self.members.iter().all(|m| match &m.drive {
+    ///
+    /// # Errors
+    /// Why one cannot.
+    pub fn can_be_steady(&self) -> Result<(), &'static str> {
+        self.members.iter().try_for_each(|m| match &m.drive {
             MemberDrive::Device(spec) => drive::can_be_steady(spec),
             MemberDrive::Array(array) => array.can_be_steady(),
         })

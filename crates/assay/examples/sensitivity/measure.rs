@@ -73,6 +73,10 @@ impl Baseline {
             scale.map(|s| s.parse().map_err(|()| format!("{s} is no scale"))).transpose()?;
         let mut experiments: Vec<(Experiment, ExperimentRecord)> =
             study.experiments.iter().map(|b| decoded(b, scale)).collect::<Result<_>>()?;
+        let unknown = without.iter().find(|name| experiments.iter().all(|(e, _)| e.name != **name));
+        if let Some(name) = unknown {
+            return Err(format!("{} has no experiment `{name}`", study.name));
+        }
         experiments.retain(|(e, _)| !without.contains(&e.name));
         let ledgers: Vec<Ledger> = study
             .ledgers

@@ -12,7 +12,7 @@ const INSIDE: &str = "ASSAY_TEST_INSIDE";
 /// still there after it, and what the call returned.
 fn call_holding(value: u64, number: i64, first: i64, second: i64) -> (bool, i64) {
     let (low, high, result): (u64, u64, i64);
-    // SAFETY: the calls below take numbers only and touch no memory of ours.
+    // SAFETY: the calls below touch no memory that anybody uses.
     unsafe {
         asm!(
             "movq xmm0, {value}",
@@ -35,6 +35,33 @@ fn call_holding(value: u64, number: i64, first: i64, second: i64) -> (bool, i64)
     ((low, high) == (value, value), result)
 }
 
+/// Whether `value` stays in a register over a write to `page`, which is not there yet.
+fn touch_holding(value: u64, page: *mut u8) -> bool {
+    let left: u64;
+    // SAFETY: the page is mapped, and nobody else has it.
+    unsafe {
+        asm!(
+            "movq xmm7, {value}",
+            "mov byte ptr [{page}], 1",
+            "movq {left}, xmm7",
+            value = in(reg) value,
+            page = in(reg) page,
+            left = lateout(reg) left,
+            out("xmm7") _,
+        );
+    }
+    left == value
+}
+
+/// A page that is not there yet.
+fn page() -> *mut u8 {
+    let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
+    // SAFETY: a mapping at a place of the kernel's choice touches no memory of ours.
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), 4096, rights, kind, -1, 0) };
+    assert_ne!(at, libc::MAP_FAILED);
+    at.cast()
+}
+
 /// A handler with floating-point work of its own.
 extern "C" fn handler(_: libc::c_int) {
     assert!(call_holding(u64::MAX, libc::SYS_getpid, 0, 0).0, "in a handler");
@@ -54,6 +81,11 @@ fn keeps_its_registers() {
     let (itself, signal) = (i64::from(std::process::id()), i64::from(libc::SIGUSR1));
     for i in 0..200 {
         assert!(call_holding(i, libc::SYS_kill, itself, signal).0, "over a signal");
+    }
+    for i in 0..200 {
+        let page = page();
+        assert!(touch_holding(i, page), "over a page fault");
+        assert!(call_holding(i, libc::SYS_munmap, page as i64, 4096).0, "over an unmapping");
     }
     for i in 1..50 {
         let (is_kept, child) = call_holding(i, libc::SYS_fork, 0, 0);

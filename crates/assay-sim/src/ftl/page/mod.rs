@@ -22,7 +22,7 @@ mod collect;
 mod drive;
 mod recover;
 pub(crate) mod saved;
-pub(crate) mod steady;
+mod steady;
 #[cfg(test)]
 mod steady_tests;
 #[cfg(test)]

@@ -10,27 +10,24 @@
 //! is being emptied; blocks have never been erased; a cache of one bit a cell is empty.
 
 use super::collect::set_bits;
-use super::twin::{History, Like, Twin};
+use super::twin::{Like, RandomWrites, Twin};
 use super::{Open, PageMap, Tables, saved};
 use assay_spec::device::{Allocation, NandSpec, PageMapSpec};
 use assay_spec::seed::mix;
 
-/// Blocks of a plane that it takes for them to be like those of another.
-pub(crate) const FEWEST_BLOCKS: u32 = 64;
-
 impl PageMap {
-    /// The map of `logical` pages after a `history` that is as long as need be.
+    /// The map of `logical` pages after a `history` that is as long as need be; there is a twin.
     pub(crate) fn steady(
         nand: &NandSpec,
         spec: PageMapSpec,
         logical: u32,
         seed: u64,
-        history: History,
+        history: RandomWrites,
     ) -> PageMap {
         let mut map = PageMap::new(nand, spec, logical, seed, false);
         let saved = map.saved.is_some().then(|| saved::map_pages(nand.page, u64::from(logical)));
         let logical = logical + saved.unwrap_or_default() as u32;
-        let twin = Twin::written(&map, nand, spec, logical, history);
+        let twin = Twin::written(nand, spec, logical, history);
         map.become_like(&twin, logical);
         map
     }
@@ -72,6 +69,7 @@ impl PageMap {
         for (plane, likes) in (0..).zip(&likes) {
             self.close_and_open(twin, plane, likes);
         }
+        self.planes.iter_mut().for_each(|plane| self.tables.note_due(plane));
     }
 
     /// The first blocks of a plane are used, the others free.
@@ -113,7 +111,7 @@ impl PageMap {
     }
 
     /// Blocks that a plane keeps free beyond those that the twin's do.
-    pub(super) fn kept_beyond(&self, plane: u32) -> u32 {
+    fn kept_beyond(&self, plane: u32) -> u32 {
         self.planes[plane as usize].kept_for_cache + self.tables.kept_free() as u32
     }
 

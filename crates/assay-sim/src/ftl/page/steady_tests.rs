@@ -5,7 +5,8 @@
 
 #![allow(clippy::print_stdout)]
 
-use super::twin::History;
+use super::tests::{any_collection, pick, small, torture_on};
+use super::twin::RandomWrites;
 use super::*;
 use crate::nand::NOBODY;
 use assay_spec::device::{CopyPath, EraseTime, Pace, PlaneMode, VictimSpec};
@@ -55,7 +56,7 @@ fn spec(victim: VictimSpec, allocation: Allocation, pace: Pace) -> PageMapSpec {
 fn write(
     map: &mut PageMap,
     nand: &mut Nand,
-    history: History,
+    history: RandomWrites,
     pages: u32,
     steps: std::ops::Range<u64>,
 ) -> f64 {
@@ -104,21 +105,26 @@ fn compare(
     pace: Pace,
     frontiers: Frontiers,
     spare: f64,
-    history: History,
+    history: RandomWrites,
 ) {
-    let (nand_spec, mut spec) = (nand(4, 2048, 64), spec(victim, allocation, pace));
+    let mut spec = spec(victim, allocation, pace);
     spec.collection.frontiers = frontiers;
+    compare_on(&nand(4, 2048, 64), spec, spare, history);
+}
+
+fn compare_on(nand_spec: &NandSpec, spec: PageMapSpec, spare: f64, history: RandomWrites) {
     let pages = (nand_spec.pages() as f64 / (1.0 + spare)) as u32;
-    let mut built = PageMap::steady(&nand_spec, spec, pages, 0, history);
+    let mut built = PageMap::steady(nand_spec, spec, pages, 0, history);
     built.check();
-    let mut written = PageMap::new(&nand_spec, spec, pages, 0, true);
-    let mut nand = Nand::new(&nand_spec, 0);
+    let mut written = PageMap::new(nand_spec, spec, pages, 0, true);
+    let mut nand = Nand::new(nand_spec, 0);
     let past = 10 * u64::from(pages);
     write(&mut written, &mut nand, history, pages, 0..past);
     let off = distance(&valid(&built), &valid(&written));
     let neighbours = together(&built) - together(&written);
-    let mut fresh = Nand::new(&nand_spec, 0);
-    let soon = past..past + u64::from(pages) / 50;
+    let mut fresh = Nand::new(nand_spec, 0);
+    // Of large blocks it takes some to say anything.
+    let soon = past..past + u64::from((pages / 50).max(50 * nand_spec.pages_per_block));
     let later = soon.end..past + 1_000_000;
     let mut ratio = |steps: std::ops::Range<u64>| {
         let its = write(&mut built, &mut fresh, history, pages, steps.clone());
@@ -126,19 +132,22 @@ fn compare(
     };
     let (soon, later) = (ratio(soon), ratio(later));
     built.check();
-    let what = format!("{victim:?} {allocation:?} {pace:?} {frontiers:?} {spare} {history:?}");
+    let PageMapSpec { allocation, collection, .. } = spec;
+    let what = format!("{} planes, {allocation:?}, {collection:?}, {spare}", nand_spec.planes());
     let said = format!(
         "{what}: distance {off:.4}, write amplification {soon:.4}, {later:.4}, \
          neighbours {neighbours:.4}"
     );
     println!("{said}");
     assert!(neighbours.abs() < 0.02, "{said}");
-    assert!(off < 0.02 && (soon - 1.0).abs() < 0.04 && (later - 1.0).abs() < 0.005, "{said}");
+    let usual =
+        0.02_f64.max(1.0 / f64::from(nand_spec.planes() * nand_spec.blocks_per_plane).sqrt());
+    assert!(off < usual && (soon - 1.0).abs() < 0.04 && (later - 1.0).abs() < 0.005, "{said}");
 }
 
 #[test]
 fn after_uniform_writes_built_is_as_written() {
-    let uniform = History::UNIFORM;
+    let uniform = RandomWrites::UNIFORM;
     let (fixed, anywhere) = (Allocation::Static, Allocation::Dynamic);
     let (spread, whole) = (Pace::Spread, Pace::WholeBlock);
     let (one, two) = (Frontiers::One, Frontiers::Two);
@@ -149,13 +158,59 @@ fn after_uniform_writes_built_is_as_written() {
     compare(random, fixed, spread, one, 0.2, uniform);
 }
 
+/// Planes that are no multiple of the twin's; large blocks, of which the twin has the fewest; pages
+/// that leave their plane.
+#[test]
+fn of_any_shape_built_is_as_written() {
+    let (uniform, hot) = (RandomWrites::UNIFORM, RandomWrites { hot: 0.2, heat: 0.8 });
+    let (fixed, anywhere) = (Allocation::Static, Allocation::Dynamic);
+    let greedy = |allocation| spec(VictimSpec::Greedy, allocation, Pace::Spread);
+    compare_on(&nand(6, 1024, 64), greedy(fixed), 0.15, hot);
+    compare_on(&nand(7, 1024, 64), greedy(anywhere), 0.1, uniform);
+    compare_on(&nand(3, 400, 512), greedy(anywhere), 0.2, uniform);
+    let mut leaving = greedy(anywhere);
+    (leaving.collection.over_drive, leaving.collection.copy) = (true, CopyPath::Controller);
+    compare_on(&nand(6, 1024, 64), leaving, 0.2, uniform);
+}
+
 #[test]
 fn after_hot_and_cold_writes_built_is_as_written() {
-    let hot = History { hot: 0.2, heat: 0.8 };
+    let hot = RandomWrites { hot: 0.2, heat: 0.8 };
     let (fixed, anywhere) = (Allocation::Static, Allocation::Dynamic);
     let (spread, whole) = (Pace::Spread, Pace::WholeBlock);
     let (one, two) = (Frontiers::One, Frontiers::Two);
     compare(VictimSpec::CostBenefit, anywhere, spread, one, 0.28, hot);
     compare(VictimSpec::Greedy, fixed, spread, two, 0.28, hot);
     compare(VictimSpec::Fifo, anywhere, whole, one, 0.28, hot);
+}
+
+/// It goes on from the state that random writes lead to as from any other.
+#[test]
+fn random_work_goes_on_from_a_steady_state() {
+    let mut seen = 0;
+    for seed in 0..160_u64 {
+        let pick = |n, salt| pick(seed, n, salt);
+        let mut spec = any_collection(seed);
+        spec.power_fail_safe = pick(3, 14) == 0;
+        let nand_spec = NandSpec {
+            blocks_per_plane: 40 + pick(100, 9) as u32,
+            pages_per_block: [4, 8, 7, 65][pick(4, 10)],
+            channels: 1 + pick(6, 15) as u32,
+            dies_per_channel: 1,
+            planes_per_die: 1,
+            ..small::nand()
+        };
+        // Up to the fullest drive that has such a state, and beyond, where it is refused.
+        let room = nand_spec.blocks_per_plane - spec.collection.reserve_blocks.max(3) - 1;
+        let most = nand_spec.planes() * (room * nand_spec.pages_per_block - 1);
+        let logical = most - [0, most / 40, most / 25, most / 7, most / 3][pick(5, 11)];
+        if twin::Shape::of(&nand_spec, &spec, logical).is_err() {
+            continue;
+        }
+        seen += 1;
+        let history = RandomWrites { hot: 0.3, heat: [0.3, 0.8][pick(2, 16)] };
+        let map = PageMap::steady(&nand_spec, spec, logical, seed, history);
+        torture_on(map, &nand_spec, true, logical, seed, 4000);
+    }
+    assert!(seen > 80, "{seen}");
 }

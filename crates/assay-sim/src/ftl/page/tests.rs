@@ -1,6 +1,6 @@
 //! Random work on small drives, and each policy where it matters.
 
-mod small;
+pub(super) mod small;
 
 use super::*;
 use crate::nand::{NOBODY, Notice};
@@ -18,7 +18,20 @@ fn torture(
     steps: u64,
 ) -> PageMap {
     let filled = seed.is_multiple_of(2);
-    let mut map = PageMap::new(nand_spec, spec, logical, seed, filled);
+    let map = PageMap::new(nand_spec, spec, logical, seed, filled);
+    torture_on(map, nand_spec, filled, logical, seed, steps)
+}
+
+/// The same of a map whose pages have all been written, or none.
+pub(super) fn torture_on(
+    mut map: PageMap,
+    nand_spec: &NandSpec,
+    filled: bool,
+    logical: u32,
+    seed: u64,
+    steps: u64,
+) -> PageMap {
+    map.check();
     let mut nand = Nand::new(nand_spec, 0);
     let mut written = vec![filled; logical as usize];
     for step in 0..steps {
@@ -63,8 +76,8 @@ fn settle(nand: &mut Nand) {
     assert!(nand.is_idle());
 }
 
-#[test]
-fn random_work_under_every_policy_keeps_every_invariant() {
+/// Collections as they are declared, by chance.
+pub(super) fn any_collection(seed: u64) -> PageMapSpec {
     let victims = [
         VictimSpec::Greedy,
         VictimSpec::Fifo,
@@ -72,27 +85,37 @@ fn random_work_under_every_policy_keeps_every_invariant() {
         VictimSpec::RandomGreedy { choices: 4 },
     ];
     let wears = [WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 4 }];
+    let background = BackgroundSpec { after: Nanos(1000), blocks: 6 };
+    let pick = |n, salt| pick(seed, n, salt);
+    let allocation = [Allocation::Dynamic, Allocation::Static][pick(2, 1)];
+    let copy = [CopyPath::CopyBack, CopyPath::Controller][pick(2, 6)];
+    let may_leave = allocation == Allocation::Dynamic && copy == CopyPath::Controller;
+    PageMapSpec {
+        allocation,
+        collection: CollectionSpec {
+            victim: victims[pick(4, 2)],
+            reserve_blocks: 2 + pick(4, 3) as u32,
+            pace: [Pace::Spread, Pace::WholeBlock][pick(2, 4)],
+            frontiers: [Frontiers::One, Frontiers::Two][pick(2, 5)],
+            copy,
+            over_drive: may_leave && pick(4, 12) > 0,
+            erase: [EraseTime::AtOnce, EraseTime::WhenIdle][pick(2, 13)],
+            background: [None, Some(background)][pick(2, 7)],
+        },
+        wear: wears[pick(3, 8)],
+        ..greedy()
+    }
+}
+
+pub(super) fn pick(seed: u64, n: u64, salt: u64) -> usize {
+    (mix(seed ^ salt << 40) % n) as usize
+}
+
+#[test]
+fn random_work_under_every_policy_keeps_every_invariant() {
     for seed in 0..192_u64 {
-        let pick = |n: u64, salt: u64| (mix(seed ^ salt << 40) % n) as usize;
-        let background = BackgroundSpec { after: Nanos(1000), blocks: 6 };
-        let allocation = [Allocation::Dynamic, Allocation::Static][pick(2, 1)];
-        let copy = [CopyPath::CopyBack, CopyPath::Controller][pick(2, 6)];
-        let may_leave = allocation == Allocation::Dynamic && copy == CopyPath::Controller;
-        let spec = PageMapSpec {
-            allocation,
-            collection: CollectionSpec {
-                victim: victims[pick(4, 2)],
-                reserve_blocks: 2 + pick(4, 3) as u32,
-                pace: [Pace::Spread, Pace::WholeBlock][pick(2, 4)],
-                frontiers: [Frontiers::One, Frontiers::Two][pick(2, 5)],
-                copy,
-                over_drive: may_leave && pick(4, 12) > 0,
-                erase: [EraseTime::AtOnce, EraseTime::WhenIdle][pick(2, 13)],
-                background: [None, Some(background)][pick(2, 7)],
-            },
-            wear: wears[pick(3, 8)],
-            ..greedy()
-        };
+        let pick = |n, salt| pick(seed, n, salt);
+        let spec = any_collection(seed);
         let nand_spec = NandSpec {
             blocks_per_plane: 8 + pick(20, 9) as u32,
             pages_per_block: [4, 8, 7, 65][pick(4, 10)],

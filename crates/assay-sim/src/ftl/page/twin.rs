@@ -3,23 +3,25 @@
 use super::{NONE, PageMap};
 use crate::nand::{NOBODY, Nand};
 use assay_spec::Nanos;
-use assay_spec::device::{EraseTime, Frontiers, NandSpec, PageMapSpec, PlaneMode, WearSpec};
+use assay_spec::device::{
+    EraseTime, Frontiers, NandSpec, PageMapSpec, PlaneMode, SlcCacheSpec, WearSpec,
+};
 use assay_spec::seed::mix;
 use std::ops::Range;
 
 /// Random writes of single pages: a share `heat` of them goes to the first share `hot` of the
 /// drive, the rest to the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct History {
+pub struct RandomWrites {
     /// The share of the pages.
     pub hot: f64,
     /// The share of the writes.
     pub heat: f64,
 }
 
-impl History {
+impl RandomWrites {
     /// All pages alike.
-    pub const UNIFORM: History = History { hot: 0.5, heat: 0.5 };
+    pub const UNIFORM: RandomWrites = RandomWrites { hot: 0.5, heat: 0.5 };
 
     /// The page of `pages` that write number `step` goes to.
     pub(super) fn page(self, step: u64, pages: u32) -> u32 {
@@ -36,7 +38,14 @@ impl History {
 const PLANES: u32 = 4;
 const BLOCKS: u32 = 96;
 const PAGES: u32 = 1 << 17;
-/// Passes over the twin before it can be steady, and after which it counts as that.
+/// Blocks of a plane that it takes for them to be like others.
+const FEWEST_BLOCKS: u32 = 48;
+/// How full a drive may be of valid pages, and must be, for it to have a steady state that a twin
+/// of it finds.
+const FULLEST: f64 = 0.98;
+const EMPTIEST: f64 = 0.25;
+/// As many pages as its flash has are written to the twin so often before it can be steady, and at
+/// most.
 const FEWEST: usize = 4;
 const MOST: usize = 40;
 /// It is steady when a pass programs so much as the one before.
@@ -76,25 +85,62 @@ pub(super) struct Twin {
     looks: Vec<Look>,
 }
 
+/// How large a twin is.
+pub(crate) struct Shape {
+    planes: u32,
+    blocks: u32,
+    pages: u32,
+}
+
+impl Shape {
+    /// The twin of a drive of `logical` pages; why there is none, if so.
+    pub(crate) fn of(
+        nand: &NandSpec,
+        spec: &PageMapSpec,
+        logical: u32,
+    ) -> Result<Shape, &'static str> {
+        let kept = spec.collection.reserve_blocks.max(2);
+        let fixed = spec.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
+        let usable = nand.blocks_per_plane.saturating_sub(fixed + u32::from(spec.power_fail_safe));
+        if usable < FEWEST_BLOCKS {
+            return Err("its planes have fewer than 48 blocks");
+        }
+        if usable < 8 * kept || kept > FEWEST_BLOCKS {
+            return Err("its planes keep many of their blocks free");
+        }
+        let pages = f64::from(nand.pages_per_block);
+        let full = f64::from(logical) / f64::from(nand.planes()) / pages;
+        if full > FULLEST * f64::from(usable - kept - 2) {
+            return Err("it has hardly any spare pages");
+        }
+        if full < EMPTIEST * f64::from(usable) {
+            return Err("most of its pages are spare");
+        }
+        // Large blocks are many pages: fewer planes have enough of them.
+        let planes = 4 * PAGES / (BLOCKS * nand.pages_per_block);
+        let planes = planes.clamp(1, PLANES).min(nand.planes());
+        let blocks = (PAGES / (planes * nand.pages_per_block)).max(BLOCKS).max(8 * kept);
+        let blocks = blocks.min(usable);
+        // Blocks with nothing in them in the mean: free ones, and the rest of the open ones.
+        let open = if spec.collection.frontiers == Frontiers::One { 0.5 } else { 1.0 };
+        let room = |blocks: u32| f64::from(blocks) - (f64::from(kept) - 0.5 + open);
+        let most = planes * ((blocks - 3) * nand.pages_per_block - 1);
+        let share = full * room(blocks) / room(usable) * pages;
+        let pages = ((share * f64::from(planes)) as u32).min(most);
+        Ok(Shape { planes, blocks, pages })
+    }
+}
+
 impl Twin {
     /// The twin of a drive, written until it is steady and looked at then.
     pub(super) fn written(
-        map: &PageMap,
         nand: &NandSpec,
         spec: PageMapSpec,
         logical: u32,
-        history: History,
+        history: RandomWrites,
     ) -> Twin {
-        let kept = spec.collection.reserve_blocks.max(2);
-        let planes = nand.planes().min(PLANES);
-        let blocks = (PAGES / (planes * nand.pages_per_block)).max(BLOCKS).max(8 * kept);
-        let blocks = blocks.min(nand.blocks_per_plane);
-        // Blocks with nothing in them in the mean: free ones, and the rest of the open ones.
-        let open = if spec.collection.frontiers == Frontiers::One { 0.5 } else { 1.0 };
-        let empty = f64::from(kept) - 0.5 + open;
-        let room = |blocks: u32, planes: u32| (f64::from(blocks) - empty) * f64::from(planes);
-        let drive = nand.blocks_per_plane - map.kept_beyond(0);
-        let share = f64::from(logical) / room(drive, nand.planes());
+        let Shape { planes, blocks, pages } =
+            Shape::of(nand, &spec, logical).expect("the declaration was checked for that");
         let twin_nand = NandSpec {
             channels: planes,
             dies_per_channel: 1,
@@ -109,8 +155,6 @@ impl Twin {
             slc: None,
             ..*nand
         };
-        let most = planes * ((blocks - 3) * nand.pages_per_block - 1);
-        let pages = ((share * room(blocks, planes)) as u32).min(most);
         let mut twin_spec = spec;
         twin_spec.collection.erase = EraseTime::AtOnce;
         twin_spec.collection.background = None;
@@ -155,7 +199,9 @@ impl Twin {
                 copied.push((like, o.next));
                 self.copy(map, o.block);
             }
-            self.looks.push(Look { closed, open: copied, free: plane.free.len() });
+            // One that empties a block may have no free one; one that does not, has.
+            let free = plane.free.len().max(1);
+            self.looks.push(Look { closed, open: copied, free });
         }
     }
 
@@ -238,7 +284,7 @@ impl Twin {
 struct Bed {
     map: PageMap,
     nand: Nand,
-    history: History,
+    history: RandomWrites,
     pages: u32,
     step: u64,
 }
@@ -262,7 +308,7 @@ impl Bed {
         let mut last = f64::NAN;
         for pass in 0..MOST {
             self.nand.mark();
-            self.write(u64::from(self.pages));
+            self.write(self.map.tables.backward.len() as u64);
             let programmed = self.nand.counts.programmed() as f64;
             if pass >= FEWEST && (programmed / last - 1.0).abs() < SAME {
                 break;

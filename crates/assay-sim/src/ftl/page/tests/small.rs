@@ -7,7 +7,7 @@ use assay_spec::device::{
 use assay_spec::{Bytes, Nanos};
 
 /// Four planes of 24 blocks of 8 pages.
-pub(super) fn nand() -> NandSpec {
+pub(in super::super) fn nand() -> NandSpec {
     let program = Nanos(900);
     NandSpec {
         channels: 2,
