@@ -663,6 +663,8 @@ impl PageMap {
             free -= bad.len() as i64;
             plane.emptied.iter().for_each(|(block, _)| claim(*block, "emptied"));
             free -= plane.emptied.len() as i64;
+            let has_next = plane.collecting.is_some() || plane.empty_blocks() > 0;
+            assert!(has_next, "plane {} empties no block and has none free", plane.index);
             for open in [plane.host, plane.collect].iter().filter(|open| open.block != NONE) {
                 claim(open.block, "open");
             }
