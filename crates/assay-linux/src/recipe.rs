@@ -31,8 +31,8 @@ const FILES: u64 = 1660;
 /// twice, takes 128 ns instead of 256 (less would make programs that spin on it spin longer).
 ///
 /// What a system call costs us: at each, the kernel fetches and sets the floating-point registers
-/// of the program, which hardly ever change. It asks for as much as there is instead of for as much
-/// as there could be, and sets what is not there already: a fifth of the time.
+/// of the program, which hardly ever change. It sets what is not there already; to tell, it
+/// compares as much as there is instead of as much as there could be.
 ///
 /// And `/dev/virtual-time`, a page with the time in it, for our program to read it without a call.
 const PATCH: &str = include_str!("kernel.patch");

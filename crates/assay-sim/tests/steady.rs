@@ -91,20 +91,22 @@ fn the_next_million_requests_take_as_long() {
             (0..4).map(|i| measured(&mut written, reads, next(i))).collect();
         let (first, wa) = &own[0];
         let off = distance(&its, first);
-        let usual = own[1..].iter().map(|(other, _)| distance(first, other)).fold(0.0, f64::max);
-        // So does their mean.
+        let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+        let pairs = pairs.map(|(i, j): (usize, usize)| (&own[i].0, &own[j].0));
+        let usual = pairs.iter().map(|(a, b)| distance(a, b)).fold(0.0, f64::max);
+        // So does their mean, if by more than a hundredth.
         let mean = |all: &[u64]| all.iter().sum::<u64>() as f64 / all.len() as f64;
         let (time, ratio) = (mean(&its) / mean(first), its_wa / wa);
-        let usually = own[1..].iter().map(|(other, _)| (mean(other) / mean(first) - 1.0).abs());
-        let usually = usually.fold(0.01, f64::max);
+        let usually =
+            pairs.iter().map(|(a, b)| (mean(a) / mean(b) - 1.0).abs()).fold(0.0, f64::max);
         let said = format!(
             "{name}, {reads} % reads: distance {off:.4}, of the written one's own millions \
              {usual:.4}; mean latency {time:.4} ({usually:.4}), write amplification {ratio:.4} of \
              the written one's"
         );
         println!("{said}");
-        assert!(off < usual.max(0.03), "{said}");
-        assert!((time - 1.0).abs() <= usually && (ratio - 1.0).abs() < 0.005, "{said}");
+        assert!(off < usual, "{said}");
+        assert!((time - 1.0).abs() <= usually.max(0.01) && (ratio - 1.0).abs() < 0.005, "{said}");
     }
 }
 

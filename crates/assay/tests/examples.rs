@@ -125,3 +125,24 @@ fn every_device_file_of_the_examples_is_used() {
         assert!(texts.iter().any(|text| text.contains(&target)), "no example uses {target}");
     }
 }
+
+/// A drive that cannot be built as random writes leave it is not measured as something else.
+#[test]
+fn a_state_that_cannot_be_built_is_skipped_with_the_reason() {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let out = temporary.path().join("out");
+    let run = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .current_dir(workspace())
+        .args(["run", "examples/steady.toml", "--only", "sim:ssd-l", "--quiet", "--out"])
+        .arg(&out)
+        .output()
+        .expect("the binary runs");
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let text = std::fs::read_to_string(out.join("cells.json")).expect("the cells are there");
+    let cells: serde_json::Value = serde_json::from_str(&text).expect("they are JSON");
+    let cells = cells["cells"].as_array().expect("they are a list");
+    let why = cells.iter().map(|c| c["skipped"].as_str().unwrap_or_default());
+    let why: Vec<&str> = why.collect();
+    assert_eq!((why[0], why[1]), ("", ""), "new and filled are measured");
+    assert!(why[2].contains("its pages are not mapped one by one"), "{}", why[2]);
+}

@@ -141,6 +141,12 @@ impl Blocks {
     }
 }
 
+/// Pages that are mapped of a drive of `host` pages: those of a map that is saved, too.
+fn mapped_pages(nand: &NandSpec, spec: &PageMapSpec, host: u32) -> u32 {
+    let saved = spec.save_map_every.map(|_| saved::map_pages(nand.page, u64::from(host)) as u32);
+    host + saved.unwrap_or_default()
+}
+
 /// A plane's log.
 struct Plane {
     index: u32,
@@ -196,9 +202,8 @@ impl PageMap {
         filled: bool,
     ) -> PageMap {
         let saved = spec.save_map_every.map(|every| SavedMap::new(every, nand.page, logical));
-        let map_pages = saved::map_pages(nand.page, u64::from(logical)) as u32;
         let host = logical;
-        let logical = logical + if saved.is_some() { map_pages } else { 0 };
+        let logical = mapped_pages(nand, &spec, host);
         let records = match spec.power_fail_safe {
             true => trims::record_pages(nand.page, u64::from(host)) as u32,
             false => 0,

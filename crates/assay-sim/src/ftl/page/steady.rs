@@ -7,34 +7,33 @@
 //! order. That takes a random write a page instead of the several passes that a history takes.
 //!
 //! What it leaves out: a plane's valid pages are those of its share of the drive, exactly; no block
-//! is being emptied; blocks have never been erased; a cache of one bit a cell is empty.
+//! is being emptied; blocks have never been erased; a cache of one bit a cell is empty. Drives of
+//! one kind begin alike.
 
 use super::collect::set_bits;
-use super::twin::{Like, RandomWrites, Twin};
-use super::{Open, PageMap, Tables, saved};
+use super::twin::{Like, RandomWrites, Shape, Twin};
+use super::{Open, PageMap, Tables};
 use assay_spec::device::{Allocation, NandSpec, PageMapSpec};
 use assay_spec::seed::mix;
 
 impl PageMap {
-    /// The map of `logical` pages after a `history` that is as long as need be; there is a twin.
+    /// The map of `host` pages as random writes leave it; there is a twin.
     pub(crate) fn steady(
         nand: &NandSpec,
         spec: PageMapSpec,
-        logical: u32,
+        host: u32,
         seed: u64,
-        history: RandomWrites,
+        writes: RandomWrites,
     ) -> PageMap {
-        let mut map = PageMap::new(nand, spec, logical, seed, false);
-        let saved = map.saved.is_some().then(|| saved::map_pages(nand.page, u64::from(logical)));
-        let logical = logical + saved.unwrap_or_default() as u32;
-        let twin = Twin::written(nand, spec, logical, history);
-        map.become_like(&twin, logical);
+        let mut map = PageMap::new(nand, spec, host, seed, false);
+        let shape = Shape::of(nand, &spec, host).expect("who asks has checked that");
+        map.become_like(&Twin::written(nand, spec, &shape, writes), &shape);
         map
     }
 
-    fn become_like(&mut self, twin: &Twin, logical: u32) {
+    fn become_like(&mut self, twin: &Twin, shape: &Shape) {
         let planes = self.planes.len() as u32;
-        let likes: Vec<Vec<Like>> = (0..planes).map(|p| self.likes(twin, p, logical)).collect();
+        let likes: Vec<Vec<Like>> = (0..planes).map(|p| self.likes(twin, p, shape)).collect();
         // How many pages of the drive stand for each of the twin's, and where they begin.
         let is_static = self.allocation == Allocation::Static;
         let (parts, step) = if is_static { (planes, twin.planes) } else { (1, 1) };
@@ -79,17 +78,16 @@ impl PageMap {
 
     /// Which blocks of the twin those of `plane` are like: closed ones, oldest first, then open
     /// ones.
-    fn likes(&self, twin: &Twin, plane: u32, logical: u32) -> Vec<Like> {
+    fn likes(&self, twin: &Twin, plane: u32, shape: &Shape) -> Vec<Like> {
         let t = &self.tables;
         let look = twin.look_for(plane);
-        let used = t.blocks.per_plane - (look.free as u32 + self.kept_beyond(plane));
-        let closed = used - look.open.len() as u32;
+        let closed = shape.usable - look.free as u32 - look.open.len() as u32;
         let is_static = self.allocation == Allocation::Static;
         let of_age = |i: u32| twin.of_age(plane, is_static, i, closed);
         let mut likes: Vec<Like> = (0..closed).map(of_age).collect();
         let open: Vec<Like> = look.open.iter().map(|(like, _)| *like).collect();
         let planes = self.planes.len() as u32;
-        let wanted = logical / planes + u32::from(plane < logical % planes);
+        let wanted = shape.mapped / planes + u32::from(plane < shape.mapped % planes);
         let has = likes.iter().chain(&open).map(|l| i64::from(twin.count(l.model))).sum::<i64>();
         // What it lacks, or has too much, comes from all of them, and what some do not take from
         // the next ones that do.
@@ -108,11 +106,6 @@ impl PageMap {
         assert_eq!(left, 0, "plane {plane} does not hold its share");
         likes.extend(open);
         likes
-    }
-
-    /// Blocks that a plane keeps free beyond those that the twin's do.
-    fn kept_beyond(&self, plane: u32) -> u32 {
-        self.planes[plane as usize].kept_for_cache + self.tables.kept_free() as u32
     }
 
     fn close_and_open(&mut self, twin: &Twin, plane: u32, likes: &[Like]) {

@@ -1,78 +1,16 @@
 //! A state that was built against the same state written.
-
 //!
 //! Sequential writes have an exact twin: a filled drive, `tests.rs`.
 
 #![allow(clippy::print_stdout)]
 
 use super::tests::{any_collection, pick, small, torture_on};
-use super::twin::RandomWrites;
+use super::theory::{nand, spec};
+use super::twin::{Bed, RandomWrites};
 use super::*;
-use crate::nand::NOBODY;
-use assay_spec::device::{CopyPath, EraseTime, Pace, PlaneMode, VictimSpec};
-use assay_spec::{Bytes, Nanos};
+use assay_spec::device::{CopyPath, Pace, VictimSpec};
 
-fn nand(planes: u32, blocks: u32, pages: u32) -> NandSpec {
-    NandSpec {
-        channels: planes,
-        dies_per_channel: 1,
-        planes_per_die: 1,
-        plane_mode: PlaneMode::Independent,
-        blocks_per_plane: blocks,
-        pages_per_block: pages,
-        page: Bytes(4096),
-        read: Nanos(1),
-        program: Nanos(1),
-        program_slow: Nanos(1),
-        erase: Nanos(1),
-        bus: Bytes(4_096_000_000_000),
-        cache_register: false,
-        pages_per_program: 1,
-        slc: None,
-    }
-}
-
-fn spec(victim: VictimSpec, allocation: Allocation, pace: Pace) -> PageMapSpec {
-    PageMapSpec {
-        allocation,
-        collection: CollectionSpec {
-            victim,
-            reserve_blocks: 2,
-            pace,
-            frontiers: Frontiers::One,
-            copy: CopyPath::CopyBack,
-            over_drive: false,
-            erase: EraseTime::AtOnce,
-            background: None,
-        },
-        wear: WearSpec::None,
-        save_map_every: None,
-        power_fail_safe: false,
-        slc: None,
-    }
-}
-
-/// Writes after `history`; returns pages programmed a page written.
-fn write(
-    map: &mut PageMap,
-    nand: &mut Nand,
-    history: RandomWrites,
-    pages: u32,
-    steps: std::ops::Range<u64>,
-) -> f64 {
-    nand.mark();
-    let count = steps.end - steps.start;
-    let mut notices = Vec::new();
-    for step in steps {
-        let page = history.page(step, pages);
-        map.write(nand, page, &(page..page + 1), NOBODY);
-        while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
-            nand.happen(queue, slot, &mut notices);
-        }
-        notices.clear();
-    }
-    nand.counts.programmed() as f64 / count as f64
-}
+const HOT: RandomWrites = RandomWrites { hot: 0.2, heat: 0.8 };
 
 /// Valid pages of the closed blocks, sorted.
 fn valid(map: &PageMap) -> Vec<u32> {
@@ -97,91 +35,85 @@ fn together(map: &PageMap) -> f64 {
     pairs.count() as f64 / planes.len() as f64
 }
 
-/// A drive that is built and one that is written: their blocks, and what they do next. It has four
-/// times the blocks of its twin.
-fn compare(
-    victim: VictimSpec,
-    allocation: Allocation,
-    pace: Pace,
-    frontiers: Frontiers,
-    spare: f64,
-    history: RandomWrites,
-) {
-    let mut spec = spec(victim, allocation, pace);
-    spec.collection.frontiers = frontiers;
-    compare_on(&nand(4, 2048, 64), spec, spare, history);
-}
-
-fn compare_on(nand_spec: &NandSpec, spec: PageMapSpec, spare: f64, history: RandomWrites) {
-    let pages = (nand_spec.pages() as f64 / (1.0 + spare)) as u32;
-    let mut built = PageMap::steady(nand_spec, spec, pages, 0, history);
-    built.check();
-    let mut written = PageMap::new(nand_spec, spec, pages, 0, true);
-    let mut nand = Nand::new(nand_spec, 0);
-    let past = 10 * u64::from(pages);
-    write(&mut written, &mut nand, history, pages, 0..past);
-    let off = distance(&valid(&built), &valid(&written));
-    let neighbours = together(&built) - together(&written);
-    let mut fresh = Nand::new(nand_spec, 0);
+/// A drive that is built and one that is written: their blocks, and what they do next.
+fn compare(nand: &NandSpec, spec: PageMapSpec, spare: f64, writes: RandomWrites) {
+    let pages = (nand.pages() as f64 / (1.0 + spare)) as u32;
+    let map = PageMap::new(nand, spec, pages, 0, true);
+    let mut written = Bed::new(map, nand, pages, writes);
+    written.write(10 * u64::from(pages));
+    let map = PageMap::steady(nand, spec, pages, 0, writes);
+    map.check();
+    let mut built = Bed::new(map, nand, pages, writes);
+    built.step = written.step;
+    let off = distance(&valid(&built.map), &valid(&written.map));
+    let neighbours = together(&built.map) - together(&written.map);
     // Of large blocks it takes some to say anything.
-    let soon = past..past + u64::from((pages / 50).max(50 * nand_spec.pages_per_block));
-    let later = soon.end..past + 1_000_000;
-    let mut ratio = |steps: std::ops::Range<u64>| {
-        let its = write(&mut built, &mut fresh, history, pages, steps.clone());
-        its / write(&mut written, &mut nand, history, pages, steps)
-    };
-    let (soon, later) = (ratio(soon), ratio(later));
-    built.check();
+    let soon = u64::from((pages / 50).max(50 * nand.pages_per_block));
+    let mut ratio = |count| built.write(count) / written.write(count);
+    let (soon, later) = (ratio(soon), ratio(1_000_000 - soon));
+    built.map.check();
     let PageMapSpec { allocation, collection, .. } = spec;
-    let what = format!("{} planes, {allocation:?}, {collection:?}, {spare}", nand_spec.planes());
     let said = format!(
-        "{what}: distance {off:.4}, write amplification {soon:.4}, {later:.4}, \
-         neighbours {neighbours:.4}"
+        "{} planes, {allocation:?}, {collection:?}, {spare}: distance {off:.4}, \
+         write amplification {soon:.4}, {later:.4}, neighbours {neighbours:.4}",
+        nand.planes()
     );
     println!("{said}");
     assert!(neighbours.abs() < 0.02, "{said}");
-    let usual =
-        0.02_f64.max(1.0 / f64::from(nand_spec.planes() * nand_spec.blocks_per_plane).sqrt());
+    let usual = 0.02_f64.max(1.0 / f64::from(nand.planes() * nand.blocks_per_plane).sqrt());
     assert!(off < usual && (soon - 1.0).abs() < 0.04 && (later - 1.0).abs() < 0.005, "{said}");
 }
 
+/// Such victims, with these policies besides.
+fn with(victim: VictimSpec, changes: &[fn(&mut PageMapSpec)]) -> PageMapSpec {
+    let mut spec = spec(victim);
+    changes.iter().for_each(|change| change(&mut spec));
+    spec
+}
+
+fn fixed(spec: &mut PageMapSpec) {
+    spec.allocation = Allocation::Static;
+}
+
+fn spread(spec: &mut PageMapSpec) {
+    spec.collection.pace = Pace::Spread;
+}
+
+fn apart(spec: &mut PageMapSpec) {
+    spec.collection.frontiers = Frontiers::Two;
+}
+
+/// Four times the blocks of the twin.
 #[test]
 fn after_uniform_writes_built_is_as_written() {
-    let uniform = RandomWrites::UNIFORM;
-    let (fixed, anywhere) = (Allocation::Static, Allocation::Dynamic);
-    let (spread, whole) = (Pace::Spread, Pace::WholeBlock);
-    let (one, two) = (Frontiers::One, Frontiers::Two);
+    let (nand, uniform) = (nand(4, 2048, 64), RandomWrites::UNIFORM);
     let random = VictimSpec::RandomGreedy { choices: 4 };
-    compare(VictimSpec::Greedy, anywhere, spread, one, 0.28, uniform);
-    compare(VictimSpec::Greedy, fixed, whole, two, 0.12, uniform);
-    compare(VictimSpec::Fifo, anywhere, spread, two, 0.28, uniform);
-    compare(random, fixed, spread, one, 0.2, uniform);
+    compare(&nand, with(VictimSpec::Greedy, &[spread]), 0.28, uniform);
+    compare(&nand, with(VictimSpec::Greedy, &[fixed, apart]), 0.12, uniform);
+    compare(&nand, with(VictimSpec::Fifo, &[spread, apart]), 0.28, uniform);
+    compare(&nand, with(random, &[fixed, spread]), 0.2, uniform);
+}
+
+#[test]
+fn after_hot_and_cold_writes_built_is_as_written() {
+    let nand = nand(4, 2048, 64);
+    compare(&nand, with(VictimSpec::CostBenefit, &[spread]), 0.28, HOT);
+    compare(&nand, with(VictimSpec::Greedy, &[fixed, spread, apart]), 0.28, HOT);
+    compare(&nand, spec(VictimSpec::Fifo), 0.28, HOT);
 }
 
 /// Planes that are no multiple of the twin's; large blocks, of which the twin has the fewest; pages
 /// that leave their plane.
 #[test]
 fn of_any_shape_built_is_as_written() {
-    let (uniform, hot) = (RandomWrites::UNIFORM, RandomWrites { hot: 0.2, heat: 0.8 });
-    let (fixed, anywhere) = (Allocation::Static, Allocation::Dynamic);
-    let greedy = |allocation| spec(VictimSpec::Greedy, allocation, Pace::Spread);
-    compare_on(&nand(6, 1024, 64), greedy(fixed), 0.15, hot);
-    compare_on(&nand(7, 1024, 64), greedy(anywhere), 0.1, uniform);
-    compare_on(&nand(3, 400, 512), greedy(anywhere), 0.2, uniform);
-    let mut leaving = greedy(anywhere);
+    let uniform = RandomWrites::UNIFORM;
+    let greedy = with(VictimSpec::Greedy, &[spread]);
+    compare(&nand(6, 1024, 64), with(VictimSpec::Greedy, &[fixed, spread]), 0.15, HOT);
+    compare(&nand(7, 1024, 64), greedy, 0.1, uniform);
+    compare(&nand(3, 400, 512), greedy, 0.2, uniform);
+    let mut leaving = greedy;
     (leaving.collection.over_drive, leaving.collection.copy) = (true, CopyPath::Controller);
-    compare_on(&nand(6, 1024, 64), leaving, 0.2, uniform);
-}
-
-#[test]
-fn after_hot_and_cold_writes_built_is_as_written() {
-    let hot = RandomWrites { hot: 0.2, heat: 0.8 };
-    let (fixed, anywhere) = (Allocation::Static, Allocation::Dynamic);
-    let (spread, whole) = (Pace::Spread, Pace::WholeBlock);
-    let (one, two) = (Frontiers::One, Frontiers::Two);
-    compare(VictimSpec::CostBenefit, anywhere, spread, one, 0.28, hot);
-    compare(VictimSpec::Greedy, fixed, spread, two, 0.28, hot);
-    compare(VictimSpec::Fifo, anywhere, whole, one, 0.28, hot);
+    compare(&nand(6, 1024, 64), leaving, 0.2, uniform);
 }
 
 /// It goes on from the state that random writes lead to as from any other.

@@ -4,91 +4,67 @@
 
 #![allow(clippy::print_stdout)]
 
+use super::twin::{Bed, RandomWrites};
 use super::*;
-use crate::nand::{NOBODY, Notice};
-use assay_spec::device::{CopyPath, Pace, PlaneMode, VictimSpec};
-use assay_spec::seed::mix;
+use assay_spec::device::{CopyPath, EraseTime, Pace, PlaneMode, VictimSpec};
 use assay_spec::{Bytes, Nanos};
 
-/// One plane of `blocks` × `pages`, one frontier.
-struct Bed {
-    map: PageMap,
-    nand: Nand,
-    notices: Vec<Notice>,
-    user: u32,
+/// Planes of `blocks` × `pages`, in no time.
+pub(super) fn nand(planes: u32, blocks: u32, pages: u32) -> NandSpec {
+    NandSpec {
+        channels: planes,
+        dies_per_channel: 1,
+        planes_per_die: 1,
+        plane_mode: PlaneMode::Independent,
+        blocks_per_plane: blocks,
+        pages_per_block: pages,
+        page: Bytes(4096),
+        read: Nanos(1),
+        program: Nanos(1),
+        program_slow: Nanos(1),
+        erase: Nanos(1),
+        bus: Bytes(4_096_000_000_000),
+        cache_register: false,
+        pages_per_program: 1,
+        slc: None,
+    }
 }
 
-impl Bed {
-    fn new(victim: VictimSpec, blocks: u32, pages: u32, spare: f64) -> Bed {
-        let spec = PageMapSpec {
-            allocation: Allocation::Dynamic,
-            collection: CollectionSpec {
-                victim,
-                reserve_blocks: 2,
-                pace: Pace::WholeBlock,
-                frontiers: Frontiers::One,
-                copy: CopyPath::CopyBack,
-                over_drive: false,
-                erase: assay_spec::device::EraseTime::AtOnce,
-                background: None,
-            },
-            wear: WearSpec::None,
-            save_map_every: None,
-            power_fail_safe: false,
-            slc: None,
-        };
-        let nand = NandSpec {
-            channels: 1,
-            dies_per_channel: 1,
-            planes_per_die: 1,
-            plane_mode: PlaneMode::Independent,
-            blocks_per_plane: blocks,
-            pages_per_block: pages,
-            page: Bytes(4096),
-            read: Nanos(1),
-            program: Nanos(1),
-            program_slow: Nanos(1),
-            erase: Nanos(1),
-            bus: Bytes(4_096_000_000_000),
-            cache_register: false,
-            pages_per_program: 1,
-            slc: None,
-        };
-        let user = (f64::from(blocks * pages) / (1.0 + spare)) as u32;
-        let map = PageMap::new(&nand, spec, user, 1, true);
-        Bed { map, nand: Nand::new(&nand, 0), notices: Vec::new(), user }
+/// One frontier, a block at a time.
+pub(super) fn spec(victim: VictimSpec) -> PageMapSpec {
+    PageMapSpec {
+        allocation: Allocation::Dynamic,
+        collection: CollectionSpec {
+            victim,
+            reserve_blocks: 2,
+            pace: Pace::WholeBlock,
+            frontiers: Frontiers::One,
+            copy: CopyPath::CopyBack,
+            over_drive: false,
+            erase: EraseTime::AtOnce,
+            background: None,
+        },
+        wear: WearSpec::None,
+        save_map_every: None,
+        power_fail_safe: false,
+        slc: None,
     }
+}
 
-    /// Write amplification over one pass of the user capacity, after `passes` of them; a share
-    /// `heat` of the writes goes to a share `hot` of the pages.
-    fn measure(&mut self, passes: u64, hot: f64, heat: f64) -> f64 {
-        let user = u64::from(self.user);
-        let hot_pages = ((user as f64 * hot) as u64).max(1);
-        let threshold = (heat * u64::MAX as f64) as u64;
-        let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;
-        for step in 0..(passes + 1) * user {
-            if step == passes * user {
-                self.nand.mark();
-            }
-            let (r, s) = (mix(2 * step), mix(2 * step + 1));
-            let page = if r < threshold {
-                below(s, hot_pages)
-            } else {
-                hot_pages + below(s, user - hot_pages)
-            };
-            let page = page as u32;
-            self.map.write(&mut self.nand, page, &(page..page + 1), NOBODY);
-            while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
-                self.nand.happen(queue, slot, &mut self.notices);
-            }
-        }
-        self.nand.counts.programmed() as f64 / user as f64
-    }
-
-    fn uniform(mut self, passes: u64) -> f64 {
-        // The share of the hot pages is that of the writes: no heat at all.
-        self.measure(passes, 0.5, 0.5)
-    }
+/// Write amplification of one plane over one pass of the user capacity, after `passes` of them.
+fn measure(
+    victim: VictimSpec,
+    (blocks, pages): (u32, u32),
+    spare: f64,
+    passes: u64,
+    writes: RandomWrites,
+) -> f64 {
+    let nand = nand(1, blocks, pages);
+    let user = (f64::from(blocks * pages) / (1.0 + spare)) as u32;
+    let map = PageMap::new(&nand, spec(victim), user, 1, true);
+    let mut bed = Bed::new(map, &nand, user, writes);
+    bed.write(passes * u64::from(user));
+    bed.write(u64::from(user))
 }
 
 /// Relative to `theory`.
@@ -167,7 +143,7 @@ fn d_choices(spare: f64, b: u32, d: f64) -> f64 {
 #[test]
 fn greedy_with_large_blocks_is_within_two_percent_of_xiang_and_kurkoski() {
     for spare in [0.07, 0.12, 0.25, 0.28, 0.5] {
-        let measured = Bed::new(VictimSpec::Greedy, 4096, 1024, spare).uniform(3);
+        let measured = measure(VictimSpec::Greedy, (4096, 1024), spare, 3, RandomWrites::UNIFORM);
         let theory = large_blocks(spare);
         println!("spare {spare}: {measured:.3}, theory {theory:.3}");
         assert!(deviation(measured, theory).abs() < 0.02, "{spare}: {measured} and {theory}");
@@ -177,7 +153,7 @@ fn greedy_with_large_blocks_is_within_two_percent_of_xiang_and_kurkoski() {
 #[test]
 fn first_in_first_out_is_what_its_closed_form_says() {
     for spare in [0.12, 0.28, 0.5] {
-        let measured = Bed::new(VictimSpec::Fifo, 2048, 64, spare).uniform(6);
+        let measured = measure(VictimSpec::Fifo, (2048, 64), spare, 6, RandomWrites::UNIFORM);
         let theory = large_blocks(spare);
         println!("spare {spare}: {measured:.3}, theory {theory:.3}");
         assert!(deviation(measured, theory).abs() < 0.02, "{spare}: {measured} and {theory}");
@@ -187,7 +163,7 @@ fn first_in_first_out_is_what_its_closed_form_says() {
 #[test]
 fn first_in_first_out_with_hot_and_cold_pages_too() {
     for (spare, hot, heat) in [(0.28, 0.2, 0.8), (0.28, 0.1, 0.9), (0.5, 0.2, 0.8)] {
-        let measured = Bed::new(VictimSpec::Fifo, 2048, 64, spare).measure(12, hot, heat);
+        let measured = measure(VictimSpec::Fifo, (2048, 64), spare, 12, RandomWrites { hot, heat });
         let theory = fifo_hot_cold(spare, hot, heat);
         println!("spare {spare}, {heat} on {hot}: {measured:.3}, theory {theory:.3}");
         assert!(deviation(measured, theory).abs() < 0.02, "{spare}: {measured} and {theory}");
@@ -205,7 +181,7 @@ fn d_choices_and_greedy_with_small_blocks_are_their_mean_fields() {
     ];
     for (victim, d) in cases {
         for (spare, pages) in [(0.12, 32), (0.28, 32), (0.28, 128)] {
-            let measured = Bed::new(victim, 8192, pages, spare).uniform(6);
+            let measured = measure(victim, (8192, pages), spare, 6, RandomWrites::UNIFORM);
             let theory = d_choices(spare, pages, d);
             println!("{victim:?}, {pages} pages, {spare}: {measured:.3}, theory {theory:.3}");
             let off = deviation(measured, theory).abs();

@@ -1,6 +1,7 @@
 //! A small drive of the kind of another, written at random until it is steady, and looked at then.
 
-use super::{NONE, PageMap};
+use super::{NONE, PageMap, mapped_pages};
+use crate::ftl::Ftl;
 use crate::nand::{NOBODY, Nand};
 use assay_spec::Nanos;
 use assay_spec::device::{
@@ -85,20 +86,25 @@ pub(super) struct Twin {
     looks: Vec<Look>,
 }
 
-/// How large a twin is.
+/// How large a twin is, and what of the drive it is like.
 pub(crate) struct Shape {
     planes: u32,
     blocks: u32,
     pages: u32,
+    /// Blocks of one of the drive's planes that are not kept for something else.
+    pub(super) usable: u32,
+    /// The drive's pages that are mapped.
+    pub(super) mapped: u32,
 }
 
 impl Shape {
-    /// The twin of a drive of `logical` pages; why there is none, if so.
+    /// The twin of a drive of `host` pages; why there is none, if so.
     pub(crate) fn of(
         nand: &NandSpec,
         spec: &PageMapSpec,
-        logical: u32,
+        host: u32,
     ) -> Result<Shape, &'static str> {
+        let mapped = mapped_pages(nand, spec, host);
         let kept = spec.collection.reserve_blocks.max(2);
         let fixed = spec.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
         let usable = nand.blocks_per_plane.saturating_sub(fixed + u32::from(spec.power_fail_safe));
@@ -109,7 +115,7 @@ impl Shape {
             return Err("its planes keep many of their blocks free");
         }
         let pages = f64::from(nand.pages_per_block);
-        let full = f64::from(logical) / f64::from(nand.planes()) / pages;
+        let full = f64::from(mapped) / f64::from(nand.planes()) / pages;
         if full > FULLEST * f64::from(usable - kept - 2) {
             return Err("it has hardly any spare pages");
         }
@@ -127,7 +133,7 @@ impl Shape {
         let most = planes * ((blocks - 3) * nand.pages_per_block - 1);
         let share = full * room(blocks) / room(usable) * pages;
         let pages = ((share * f64::from(planes)) as u32).min(most);
-        Ok(Shape { planes, blocks, pages })
+        Ok(Shape { planes, blocks, pages, usable, mapped })
     }
 }
 
@@ -136,11 +142,10 @@ impl Twin {
     pub(super) fn written(
         nand: &NandSpec,
         spec: PageMapSpec,
-        logical: u32,
-        history: RandomWrites,
+        shape: &Shape,
+        writes: RandomWrites,
     ) -> Twin {
-        let Shape { planes, blocks, pages } =
-            Shape::of(nand, &spec, logical).expect("the declaration was checked for that");
+        let Shape { planes, blocks, pages, .. } = *shape;
         let twin_nand = NandSpec {
             channels: planes,
             dies_per_channel: 1,
@@ -162,13 +167,8 @@ impl Twin {
         twin_spec.save_map_every = None;
         twin_spec.power_fail_safe = false;
         twin_spec.slc = None;
-        let mut bed = Bed {
-            map: PageMap::new(&twin_nand, twin_spec, pages, 0, true),
-            nand: Nand::new(&twin_nand, 0),
-            history,
-            pages,
-            step: 0,
-        };
+        let map = PageMap::new(&twin_nand, twin_spec, pages, 0, true);
+        let mut bed = Bed::new(map, &twin_nand, pages, writes);
         bed.settle();
         let (blocks, all) = (Vec::new(), Vec::new());
         let mut twin = Twin { planes, logical: pages, blocks, pages: all, looks: Vec::new() };
@@ -280,40 +280,47 @@ impl Twin {
     }
 }
 
-/// The twin while it is written.
-struct Bed {
-    map: PageMap,
+/// A map and what it asks, while it is written.
+pub(super) struct Bed {
+    pub(super) map: PageMap,
     nand: Nand,
-    history: RandomWrites,
     pages: u32,
-    step: u64,
+    writes: RandomWrites,
+    /// Writes so far: the next one's number.
+    pub(super) step: u64,
 }
 
 impl Bed {
-    fn write(&mut self, count: u64) {
+    pub(super) fn new(map: PageMap, nand: &NandSpec, pages: u32, writes: RandomWrites) -> Bed {
+        Bed { map, nand: Nand::new(nand, 0), pages, writes, step: 0 }
+    }
+
+    /// Writes so many pages; returns how many it programs for each.
+    pub(super) fn write(&mut self, count: u64) -> f64 {
+        self.nand.mark();
         let mut notices = Vec::new();
         for step in self.step..self.step + count {
-            let page = self.history.page(step, self.pages);
-            crate::ftl::Ftl::write(&mut self.map, &mut self.nand, page, &(page..page + 1), NOBODY);
+            let page = self.writes.page(step, self.pages);
+            self.map.write(&mut self.nand, page, &(page..page + 1), NOBODY);
             while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
                 self.nand.happen(queue, slot, &mut notices);
             }
             notices.clear();
         }
         self.step += count;
+        self.nand.counts.programmed() as f64 / count as f64
     }
 
     /// Pass after pass, until one programs as much as the one before.
     fn settle(&mut self) {
+        let pass = self.map.tables.backward.len() as u64;
         let mut last = f64::NAN;
-        for pass in 0..MOST {
-            self.nand.mark();
-            self.write(self.map.tables.backward.len() as u64);
-            let programmed = self.nand.counts.programmed() as f64;
-            if pass >= FEWEST && (programmed / last - 1.0).abs() < SAME {
+        for done in 0..MOST {
+            let ratio = self.write(pass);
+            if done >= FEWEST && (ratio / last - 1.0).abs() < SAME {
                 break;
             }
-            last = programmed;
+            last = ratio;
         }
     }
 }
