@@ -210,7 +210,7 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, offered: Offered<'_>) -> ClaimV
         ClaimKind::Contradiction => contradiction::verdict(claim, check.as_ref()),
         ClaimKind::Measured => overall(claim, &values, predicate.as_ref(), &look_up, offered),
     };
-    if verdict == Verdict::NotRun {
+    if verdict != Verdict::NotBuilt {
         let missing = values.iter_mut().filter(|v| v.verdict == Verdict::NotBuilt);
         missing.for_each(|v| v.verdict = Verdict::NotRun);
     }

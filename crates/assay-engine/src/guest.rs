@@ -100,7 +100,7 @@ pub fn run_guest(
     // The kernel has one depth for all its drives, and a terminal's read is always on its way.
     let least = if start.console.is_some() { 2 } else { 1 };
     let guest = Boot {
-        kernel: &setup.kernel,
+        kernel: setup.kernel.as_ref().expect("what has no kernel is skipped"),
         program: &program,
         job: serde_json::to_string(job).expect("plain data"),
         memory: settings.memory,

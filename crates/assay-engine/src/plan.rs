@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::safety::Intent;
 use crate::target::block::{self, Kind, Opened};
 use assay_sim::ArraySetup;
-use assay_spec::array::is_array;
+use assay_spec::array::{is_array, parse_linux};
 use assay_spec::catalog::{self, DEVICES};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
@@ -78,7 +78,7 @@ pub fn open_target(
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     if is_linux(written) && !Path::new(written).exists() {
-        return linux::open(written, None);
+        return linux::open(written, None, Ok(linux::kernel()?));
     }
     if is_array(written) && !Path::new(written).exists() {
         return array::open(written, None);
@@ -100,6 +100,21 @@ pub fn open_target(
     }
 }
 
+/// As [`open_target`], but Linux is opened without a kernel, too: its cells are then skipped and
+/// say why.
+pub fn open_target_or_skip(
+    written: &str,
+    intent: &IntentRecord,
+    writes: bool,
+) -> std::result::Result<PlannedTarget, PlanError> {
+    match linux::kernel() {
+        Err(e) if is_linux(written) && !Path::new(written).exists() => {
+            linux::open(written, None, Err(format!("{}: {}", e.message, e.hint)))
+        }
+        _ => open_target(written, intent, writes),
+    }
+}
+
 /// Opens a target of a saved run again, by its name there; a model from the spec saved with it.
 pub fn reopen_target(
     saved: &TargetRecord,
@@ -108,7 +123,11 @@ pub fn reopen_target(
 ) -> std::result::Result<PlannedTarget, PlanError> {
     let mut target = match &saved.spec {
         Some(text) if saved.kind == "linux" => {
-            let opened = linux::open(&saved.written, Some(text))?;
+            let kernel = match saved.identity.iter().any(|(key, _)| key == "kernel") {
+                true => Ok(linux::kernel()?),
+                false => Err("the run began without a kernel: begin it anew".to_owned()),
+            };
+            let opened = linux::open(&saved.written, Some(text), kernel)?;
             same_device(saved, &opened.record)?;
             opened
         }
@@ -144,7 +163,8 @@ fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
         let (was, is) = (of(saved, key), of(found, key));
         (was != is).then(|| format!("its {key} was {}, and is {}", say(was), say(is)))
     };
-    let size = (saved.capacity != found.capacity)
+    // The size of a directory is the room that is left beside its files.
+    let size = (saved.capacity != found.capacity && saved.kind != "directory")
         .then(|| format!("its size was {}, and is {}", saved.capacity, found.capacity));
     let differs = || ["serial", "model", "kernel"].into_iter().find_map(differs);
     let Some(what) = size.or_else(differs) else {
@@ -307,6 +327,14 @@ fn open_real(written: &str, record: &IntentRecord, writes: bool) -> Result<Plann
         kind: TargetKind::Real(opened),
         may_write: writes && (new || allowed),
     })
+}
+
+/// What cells call a drive of the catalogue or Linux on some, which need not be opened for it.
+pub fn name_in_cells(written: &str) -> Option<String> {
+    match is_linux(written) {
+        true => parse_linux(written).ok().map(|spec| linux::name_in_cells(&spec)),
+        false => Some(find_model(written.strip_prefix("sim:")?).ok()?.name),
+    }
 }
 
 /// A file name as a target's name: what would not do in a cell's name becomes `-`.

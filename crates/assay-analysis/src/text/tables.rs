@@ -117,9 +117,6 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
     };
     for cell in &run.cells {
         let at = format!("{}@{}", cell.workload, cell.target);
-        if let Some(reason) = &cell.skipped {
-            add(format!("{at}: not measured: {reason}."));
-        }
         if let Some(e) = metric::estimate(cell, "errors").ok().filter(|e| e.value > 0.0) {
             add(format!("{at}: {} requests ended with an error.", e.value));
         }
@@ -130,8 +127,32 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
             repeat.warnings.iter().for_each(|w| add(format!("{at}: {w}")));
         }
     }
+    notes.extend(not_measured(run));
     notes.extend(without_interval(run));
     notes
+}
+
+/// Why cells were skipped: of each reason the first cells, and how many more there are.
+fn not_measured(run: &Run) -> Vec<String> {
+    const SHOWN: usize = 4;
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for cell in &run.cells {
+        let Some(reason) = cell.skipped.as_deref() else { continue };
+        let at = format!("{}@{}", cell.workload, cell.target);
+        match reasons.iter_mut().find(|(other, _)| *other == reason) {
+            Some((_, cells)) => cells.push(at),
+            None => reasons.push((reason, vec![at])),
+        }
+    }
+    let line = |(reason, cells): (&str, Vec<String>)| {
+        let more = match cells.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} others"),
+        };
+        let shown = cells[..cells.len().min(SHOWN)].join(", ");
+        format!("{shown}{more}: not measured: {reason}.")
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 /// The first cells with numbers that have no interval, and why; how many more there are.

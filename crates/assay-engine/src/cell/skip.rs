@@ -12,6 +12,11 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
              written, by a `[[workload.precondition]]` with `steady`"
         ));
     }
+    if let TargetKind::Linux(setup) = &target.kind
+        && let Err(why) = &setup.kernel
+    {
+        return Some(why.clone());
+    }
     if let Some(work) = &workload.files {
         return match &target.kind {
             TargetKind::Linux(setup) if setup.spec.settings.filesystem.is_some() => {

@@ -16,14 +16,22 @@ pub struct LinuxSetup {
     pub spec: LinuxSpec,
     /// The drives that the kernel sees, one after the other.
     pub drives: ArraySetup,
-    /// The kernel.
-    pub kernel: Kernel,
+    /// The kernel, or why there is none.
+    pub kernel: Result<Kernel, String>,
+}
+
+/// The kernel in the cache.
+pub(super) fn kernel() -> Result<Kernel, Error> {
+    kernel::find().map_err(Error::from)
 }
 
 /// Opens what is written as `linux(…)`; `saved` has the texts of the run it is from, if it is.
-pub(super) fn open(written: &str, saved: Option<&str>) -> Result<PlannedTarget, PlanError> {
+pub(super) fn open(
+    written: &str,
+    saved: Option<&str>,
+    kernel: Result<Kernel, String>,
+) -> Result<PlannedTarget, PlanError> {
     let spec = parse_linux(written).map_err(PlanError::Spec)?;
-    let kernel = kernel::find().map_err(Error::from)?;
     let mut files = Files::new(saved);
     let drives = files.setup(&side_by_side(spec.drives()))?;
     check_elevator(&spec.settings, &drives)?;
@@ -41,11 +49,11 @@ pub(super) fn open(written: &str, saved: Option<&str>) -> Result<PlannedTarget, 
     Ok(PlannedTarget {
         record: TargetRecord {
             written: written.into(),
-            name: spec.settings.name.clone().unwrap_or_else(|| cell_name(&spec.name())),
+            name: name_in_cells(&spec),
             title: title(&spec),
             kind: "linux".into(),
             capacity,
-            identity: vec![("kernel".to_owned(), kernel.identity.clone())],
+            identity: kernel.iter().map(|k| ("kernel".to_owned(), k.identity.clone())).collect(),
             spec: Some(files.texts()),
             virtual_time: true,
             created: false,
@@ -55,12 +63,17 @@ pub(super) fn open(written: &str, saved: Option<&str>) -> Result<PlannedTarget, 
     })
 }
 
+/// What cells call it.
+pub(super) fn name_in_cells(spec: &LinuxSpec) -> String {
+    spec.settings.name.clone().unwrap_or_else(|| cell_name(&spec.name()))
+}
+
 /// Drives for a command in the guest, each as it would be written in `linux(…)`: `sim:wd-raptor`.
 ///
 /// # Errors
 /// If one is none, or there is no kernel.
 pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup, PlanError> {
-    let kernel = kernel::find().map_err(Error::from)?;
+    let kernel = Ok(kernel()?);
     let mut members = Vec::new();
     for text in written {
         let bare = !text.contains([':', '(']);

@@ -9,6 +9,7 @@ use assay_analysis::ledger::{LedgerVerdicts, judge};
 use assay_analysis::load::Run;
 use assay_analysis::{finding, metric, report, text};
 use assay_engine::measure::log;
+use assay_engine::plan::name_in_cells;
 use assay_engine::run::{write_json, write_text};
 use assay_spec::catalog::{Bundled, LEDGERS, STUDIES, find};
 use assay_spec::claims::Ledger;
@@ -115,11 +116,12 @@ pub fn judged(bundled: &Bundled, run: Option<&Run>) -> Result<LedgerVerdicts, Fa
     let experiments: Vec<Experiment> = experiments
         .filter_map(|b| Experiment::parse(Source { file: b.file, text: b.text }).ok())
         .collect();
+    let names = |e: &Experiment| e.targets.iter().filter_map(|t| name_in_cells(t)).collect();
+    let names: Vec<Vec<String>> = experiments.iter().map(names).collect();
     let offered = |workload: &str, target: &str| {
-        experiments.iter().any(|e| {
+        experiments.iter().zip(&names).any(|(e, names)| {
             let plain = e.without_host(target);
-            let named = |t: &String| t.strip_prefix("sim:").unwrap_or(t) == plain;
-            e.targets.iter().any(named) && e.workloads.iter().any(|w| w.name == workload)
+            names.iter().any(|n| n == plain) && e.workloads.iter().any(|w| w.name == workload)
         })
     };
     Ok(judge(&ledger, run, &offered))

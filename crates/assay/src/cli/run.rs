@@ -205,7 +205,7 @@ pub fn execute(
     let writes = workloads.any(WorkloadSpec::writes);
     watch_for_interrupt();
     let experiments = subject.experiments.iter().map(|(e, _)| e);
-    let targets = open_targets(&targets, &intent, writes, &names(experiments))?;
+    let targets = open_targets(&targets, &everywhere, &intent, writes, &names(experiments))?;
     check_effect(&intent, &targets)?;
     let started = utc_now();
     let records: Vec<TargetRecord> = targets.iter().map(|t| t.record.clone()).collect();

@@ -1,7 +1,7 @@
 //! The targets of a run: opened, named, and what was allowed of them.
 
 use crate::output::{Failure, talk};
-use assay_engine::plan::{PlannedTarget, open_target};
+use assay_engine::plan::{PlannedTarget, open_target, open_target_or_skip};
 use assay_spec::experiment::Experiment;
 use assay_spec::record::IntentRecord;
 use std::collections::BTreeMap;
@@ -18,16 +18,22 @@ pub(super) fn names<'e>(
     factors.flat_map(of).collect()
 }
 
-/// Opens every target with what may be done to it; two of one name get numbers.
+/// Opens every target with what may be done to it; two of one name get numbers. One that the user
+/// asked for must be there; the experiments' own are skipped if there is no kernel and something
+/// else was asked for.
 pub(super) fn open_targets(
     written: &[String],
+    asked_for: &[String],
     intent: &IntentRecord,
     writes: bool,
     names: &BTreeMap<String, String>,
 ) -> Result<Vec<PlannedTarget>, Failure> {
     let mut targets: Vec<PlannedTarget> = Vec::new();
     for text in written {
-        let mut target = open_target(text, intent, writes)?;
+        let mut target = match asked_for.is_empty() || asked_for.contains(text) {
+            true => open_target(text, intent, writes)?,
+            false => open_target_or_skip(text, intent, writes)?,
+        };
         if let Some(name) = names.get(text) {
             target.record.name.clone_from(name);
         }

@@ -101,7 +101,7 @@ pub fn main(options: Options) -> Outcome {
         "schema": 1,
         "command": options.command,
         "drives": options.drive,
-        "kernel": setup.kernel.identity,
+        "kernel": setup.kernel.as_ref().ok().map(|kernel| &kernel.identity),
         "started": started,
         "status": code,
         "virtual_ns": age.0,
