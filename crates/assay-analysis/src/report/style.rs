@@ -63,6 +63,7 @@ table{border-collapse:collapse;width:100%;font-size:.86rem;font-variant-numeric:
 caption{text-align:left;padding:8px 12px;font-size:.88rem}
 th,td{padding:6px 12px;text-align:right;white-space:nowrap;vertical-align:top;
 border-top:1px solid var(--edge)}
+tr:has(>:nth-child(9))>*{padding:6px 8px;font-size:.82rem}
 thead th{border-top:0;font-weight:600;background:var(--soft)}
 caption~thead th{border-top:1px solid var(--edge)}
 th:first-child,td:first-child,.l{text-align:left!important}
