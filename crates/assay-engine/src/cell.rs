@@ -215,6 +215,15 @@ impl Repeat<'_> {
         self.run_on_files(work, &ground, &mut || {})
     }
 
+    /// What a modelled drive has been through.
+    fn past(&self) -> Past {
+        match self.workload.phases.start {
+            StartState::Fresh => Past::New,
+            StartState::Filled => Past::Filled,
+            StartState::Steady => Past::Steady(RandomWrites::UNIFORM.seeded(self.seed)),
+        }
+    }
+
     /// Runs on a modelled drive behind its host.
     fn run_model<D: Drive>(
         &self,
@@ -222,7 +231,7 @@ impl Repeat<'_> {
         is_disk: bool,
         build: impl FnOnce(Past) -> D,
     ) -> Result<RepeatRecord> {
-        let drive = build(past(self.workload.phases.start));
+        let drive = build(self.past());
         let elevator = if is_disk { host.elevator.hdd } else { host.elevator.ssd };
         let mut sim = SimTarget::new(Host::new(drive, host, elevator));
         let watched = self.directory.is_some();
@@ -381,15 +390,6 @@ fn fill(content: &mut [u8], seed: u64) {
 
 /// What cutting off the requests in flight may change without a word.
 const NOTEWORTHY: f64 = 0.02;
-
-/// What a modelled drive has been through.
-fn past(start: StartState) -> Past {
-    match start {
-        StartState::Fresh => Past::New,
-        StartState::Filled => Past::Filled,
-        StartState::Steady => Past::Steady(RandomWrites::UNIFORM),
-    }
-}
 
 /// Requests that one job may have in flight; all arrivals of an open loop are one job.
 fn tags_per_process(arrival: Arrival) -> u32 {

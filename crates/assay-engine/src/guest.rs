@@ -242,7 +242,10 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
     let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
     let models: Vec<Box<dyn Drive>> = match shared {
         true => vec![hosted(Box::new(Array::new(&all, past)))],
-        false => all.members.iter().map(|m| hosted(m.drive.build(past))).collect(),
+        false => {
+            let build = |(i, m): (usize, &MemberSetup)| hosted(m.drive.build(past.of_member(i)));
+            all.members.iter().enumerate().map(build).collect()
+        }
     };
     let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
         let capacity = if shared { least } else { *size };

@@ -11,6 +11,7 @@ use crate::nand::{Flash, Observer};
 use crate::ssd::{self, Moment};
 use crate::volume::Volume;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
+use assay_spec::seed::mix;
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
 /// What a drive says to a request.
@@ -143,6 +144,16 @@ pub enum Past {
     /// It was written at random until that changed nothing any more. Only drives for which
     /// `can_be_steady` can be built like that.
     Steady(RandomWrites),
+}
+
+impl Past {
+    /// What member `index` of an array has been through that has been through this.
+    pub fn of_member(self, index: usize) -> Past {
+        match self {
+            Past::Steady(writes) => Past::Steady(writes.seeded(mix(writes.seed ^ !(index as u64)))),
+            past => past,
+        }
+    }
 }
 
 /// Whether the state that random writes lead to can be built; why not, if so.

@@ -15,9 +15,9 @@ const FASTER: f64 = 1.5;
 /// Fewer seconds have no first tenth and no rest to speak of.
 const SECONDS: usize = 10;
 
-const HINT: &str = "write the whole range before measuring: `start = \"filled\"` (the default) for \
-     a model, `[[workload.precondition]]` or `[workload.settle]` with a steady-state rule for any \
-     drive";
+const HINT: &str = "write the whole range before measuring: `start = \"filled\"` (the default) or \
+     `\"steady\"` for a model, `[[workload.precondition]]` or `[workload.settle]` with a \
+     steady-state rule for any drive";
 
 pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     by_declaration(case).or_else(|| by_series(case))

@@ -47,7 +47,7 @@ impl Repeat<'_> {
         let task = serde_json::to_string(&task).expect("plain data");
         let job = Job { ground: ground(setup), task: guest::Task::Own(task) };
         let start = Start {
-            past: super::past(self.workload.phases.start),
+            past: self.past(),
             cached: self.workload.write_cache,
             watches_itself: true,
             limits: Limits { time: LIFE, silence: SILENCE, stop: crate::drive::is_interrupted },

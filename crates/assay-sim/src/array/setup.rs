@@ -105,8 +105,10 @@ impl MemberDrive {
 impl Array {
     /// Builds `setup` of drives with such a past. Spares have none.
     pub fn new(setup: &ArraySetup, past: Past) -> Array {
-        let member = |m: &MemberSetup| (m.drive.build(past), m.controller);
-        let members = setup.members.iter().map(member).collect();
+        let member = |(index, m): (usize, &MemberSetup)| {
+            (m.drive.build(past.of_member(index)), m.controller)
+        };
+        let members = setup.members.iter().enumerate().map(member).collect();
         let spares = setup.rebuild.map(|rebuild| {
             let layout =
                 Layout::new(setup.level, setup.members.len(), setup.chunk, setup.member_capacity());

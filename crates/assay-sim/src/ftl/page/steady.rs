@@ -7,8 +7,7 @@
 //! order. That takes a random write a page instead of the several passes that a history takes.
 //!
 //! What it leaves out: a plane's valid pages are those of its share of the drive, exactly; no block
-//! is being emptied; blocks have never been erased; a cache of one bit a cell is empty. Drives of
-//! one kind begin alike.
+//! is being emptied; blocks have never been erased; a cache of one bit a cell is empty.
 
 use super::collect::set_bits;
 use super::twin::{Like, RandomWrites, Shape, Twin};
@@ -52,7 +51,7 @@ impl PageMap {
             part.iter_mut().for_each(|n| sum += std::mem::replace(n, sum));
         }
         // Of the pages that stand for one of the twin's, chance says which lies where.
-        for (plane, index) in shuffled(&likes) {
+        for (plane, index) in shuffled(&likes, twin.seed) {
             let like = likes[plane as usize][index as usize];
             twin.valid(like, plane, step, self.tables.pages_per_block, &mut valid);
             let place = &mut next[part(plane)..];
@@ -152,11 +151,11 @@ impl Tables {
 }
 
 /// All blocks of all planes, (plane, index), in random order.
-fn shuffled(likes: &[Vec<Like>]) -> Vec<(u32, u32)> {
+fn shuffled(likes: &[Vec<Like>], seed: u64) -> Vec<(u32, u32)> {
     let each = |(plane, likes): (u32, &Vec<Like>)| (0..likes.len() as u32).map(move |i| (plane, i));
     let mut order: Vec<(u32, u32)> = (0..).zip(likes).flat_map(each).collect();
     for i in (1..order.len()).rev() {
-        order.swap(i, (mix(!(i as u64)) % (i as u64 + 1)) as usize);
+        order.swap(i, (mix(seed ^ !(i as u64)) % (i as u64 + 1)) as usize);
     }
     order
 }

@@ -10,7 +10,7 @@ use super::twin::{Bed, RandomWrites};
 use super::*;
 use assay_spec::device::{CopyPath, Pace, VictimSpec};
 
-const HOT: RandomWrites = RandomWrites { hot: 0.2, heat: 0.8 };
+const HOT: RandomWrites = RandomWrites { hot: 0.2, heat: 0.8, seed: 0 };
 
 /// Valid pages of the closed blocks, sorted.
 fn valid(map: &PageMap) -> Vec<u32> {
@@ -41,7 +41,8 @@ fn compare(nand: &NandSpec, spec: PageMapSpec, spare: f64, writes: RandomWrites)
     let map = PageMap::new(nand, spec, pages, 0, true);
     let mut written = Bed::new(map, nand, pages, writes);
     written.write(10 * u64::from(pages));
-    let map = PageMap::steady(nand, spec, pages, 0, writes);
+    // Another history of the kind.
+    let map = PageMap::steady(nand, spec, pages, 0, writes.seeded(9));
     map.check();
     let mut built = Bed::new(map, nand, pages, writes);
     built.step = written.step;
@@ -140,9 +141,24 @@ fn random_work_goes_on_from_a_steady_state() {
             continue;
         }
         seen += 1;
-        let history = RandomWrites { hot: 0.3, heat: [0.3, 0.8][pick(2, 16)] };
+        let heat = [0.3, 0.8][pick(2, 16)];
+        let history = RandomWrites { hot: 0.3, heat, seed };
         let map = PageMap::steady(&nand_spec, spec, logical, seed, history);
         torture_on(map, &nand_spec, true, logical, seed, 4000);
     }
     assert!(seen > 80, "{seen}");
+}
+
+/// Repeats and members of an array are not the same drive over and over.
+#[test]
+fn each_seed_is_a_history_of_its_own() {
+    let (nand, spec) = (nand(2, 256, 16), spec(VictimSpec::Greedy));
+    let pages = (nand.pages() as f64 / 1.2) as u32;
+    let of = |seed| {
+        let history = RandomWrites::UNIFORM.seeded(seed);
+        PageMap::steady(&nand, spec, pages, 0, history).tables.forward
+    };
+    let lies_there = |a: &[u32], b: &[u32]| a.iter().zip(b).filter(|(a, b)| a == b).count();
+    assert_eq!(of(1), of(1));
+    assert!(lies_there(&of(1), &of(2)) < pages as usize / 100);
 }

@@ -18,18 +18,25 @@ pub struct RandomWrites {
     pub hot: f64,
     /// The share of the writes.
     pub heat: f64,
+    /// Which of all such histories.
+    pub seed: u64,
 }
 
 impl RandomWrites {
     /// All pages alike.
-    pub const UNIFORM: RandomWrites = RandomWrites { hot: 0.5, heat: 0.5 };
+    pub const UNIFORM: RandomWrites = RandomWrites { hot: 0.5, heat: 0.5, seed: 0 };
+
+    /// Another history of the kind.
+    pub const fn seeded(self, seed: u64) -> RandomWrites {
+        RandomWrites { seed, ..self }
+    }
 
     /// The page of `pages` that write number `step` goes to.
     pub(super) fn page(self, step: u64, pages: u32) -> u32 {
         let pages = u64::from(pages);
         let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
         let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;
-        let (r, s) = (mix(2 * step), mix(2 * step + 1));
+        let (r, s) = (mix(self.seed ^ (2 * step)), mix(self.seed ^ (2 * step + 1)));
         let is_hot = r < (self.heat * u64::MAX as f64) as u64;
         (if is_hot { below(s, hot) } else { hot + below(s, pages - hot) }) as u32
     }
@@ -77,6 +84,8 @@ pub(super) struct Look {
 
 /// What the twin was like.
 pub(super) struct Twin {
+    /// Of the history that it went through.
+    pub(super) seed: u64,
     pub(super) planes: u32,
     pub(super) logical: u32,
     /// Where the valid pages of each block begin in `pages`.
@@ -171,7 +180,9 @@ impl Twin {
         let mut bed = Bed::new(map, &twin_nand, pages, writes);
         bed.settle();
         let (blocks, all) = (Vec::new(), Vec::new());
-        let mut twin = Twin { planes, logical: pages, blocks, pages: all, looks: Vec::new() };
+        let looks = Vec::new();
+        let mut twin =
+            Twin { seed: writes.seed, planes, logical: pages, blocks, pages: all, looks };
         for _ in 0..LOOKS {
             bed.write(u64::from(pages) / 4);
             twin.look_at(&bed.map);
@@ -219,13 +230,13 @@ impl Twin {
     /// Which plane of the twin, and when, `plane` has its open and free blocks from.
     pub(super) fn look_for(&self, plane: u32) -> &Look {
         let looks = self.looks.len() as u32 / self.planes;
-        let look = (mix(u64::from(plane)) % u64::from(looks)) as u32;
+        let look = (mix(self.seed ^ u64::from(plane)) % u64::from(looks)) as u32;
         &self.looks[(look * self.planes + plane % self.planes) as usize]
     }
 
     /// Like which block one of `plane` is that is the `rank`th oldest of `closed` ones.
     pub(super) fn of_age(&self, plane: u32, is_static: bool, rank: u32, closed: u32) -> Like {
-        let turn = mix(u64::from(plane) << 32 | u64::from(rank));
+        let turn = mix(self.seed ^ (u64::from(plane) << 32 | u64::from(rank)));
         let looks = self.looks.len() as u32;
         let look = match is_static {
             // Only every so many of the pages lie on a plane.
@@ -260,7 +271,8 @@ impl Twin {
         valid.clear();
         valid.extend_from_slice(self.of(like.model));
         // Where pages come or go, and which ones come, is chance.
-        let turn = |i: u32| mix(u64::from(like.model) << 32 | u64::from(i)) >> 20;
+        let of_like = self.seed ^ (u64::from(like.model) << 32);
+        let turn = |i: u32| mix(of_like ^ u64::from(i)) >> 20;
         for i in like.more..0 {
             valid.swap_remove((turn(i.unsigned_abs()) % valid.len() as u64) as usize);
         }
