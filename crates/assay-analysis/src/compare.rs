@@ -231,6 +231,10 @@ pub fn ratio_of(
     name: &str,
 ) -> Result<Estimate, metric::MetricError> {
     let (a, b) = (metric::estimate(cell, name)?, metric::estimate(base, name)?);
+    if (a.value, b.value) == (0.0, 0.0) {
+        // What took no time in a guest, twice.
+        return Ok(Estimate { value: 1.0, interval: None, basis: a.basis });
+    }
     let ordered = |e: &Estimate| matches!(e.basis, Basis::OrderStatistics(_));
     if let (true, Some(x), Some(y)) = (ordered(&a) || ordered(&b), a.interval, b.interval) {
         // Quantile intervals have no standard error: the worst corners bound the ratio instead.

@@ -48,6 +48,8 @@ pub struct OwnedTarget {
     pub total: Option<f64>,
     /// What must be known for what is not.
     pub unknown: Vec<&'static str>,
+    /// Cards whose prices are not known and which are not included.
+    pub not_included: Vec<String>,
 }
 
 /// A cell over the years.
@@ -133,6 +135,7 @@ fn target(costs: &Costs, supposed: &Supposed, name: &str) -> Option<OwnedTarget>
         running: ownership.map(|o| o.running()),
         total: ownership.map(|o| o.total()),
         unknown,
+        not_included: quote.left_out.clone(),
     })
 }
 
@@ -179,7 +182,7 @@ fn cell(
     let (bandwidth, iops) = (rate(cell, "bandwidth")?, rate(cell, "iops")?);
     let own = ownership(costs, supposed, &cell.target);
     let even = || {
-        let base = run.cell(Some(&cell.experiment), &cell.workload, reference)?;
+        let base = run.cell_meant(Some(&cell.experiment), &cell.workload, reference)?;
         let share = bandwidth / rate(base, "bandwidth")?;
         let theirs = ownership(costs, supposed, reference)?.total();
         // Of one drive, to that of the target.

@@ -52,7 +52,8 @@ pub struct Quote {
     pub watts: Option<f64>,
     /// Power of all of it while it waits.
     pub idle_watts: Option<f64>,
-    /// Bytes that may be written to its drives together before they are worn out.
+    /// Bytes that may be written to it before a drive in it is worn out. Redundancy writes more to
+    /// the drives: as much as full stripes take.
     pub endurance: Option<f64>,
 }
 
@@ -166,6 +167,9 @@ impl Prices {
         let all = |of: fn(&Price) -> Option<f64>| -> Option<f64> {
             parts.iter().map(|(_, price)| price.and_then(of)).sum()
         };
+        let endurance =
+            |(_, price): &(_, Option<&Price>)| Some(price.and_then(|p| p.endurance)?.0 as f64);
+        let endurances: Option<Vec<f64>> = parts.iter().map(endurance).collect();
         Some(Quote {
             amount,
             gigabytes: sold.map(|sold| drives.usable(&sold) * 1e-9),
@@ -173,7 +177,7 @@ impl Prices {
             left_out,
             watts: all(|p| p.watts),
             idle_watts: all(|p| p.idle_watts),
-            endurance: all(|p| p.endurance.map(|e| e.0 as f64)),
+            endurance: endurances.map(|each| drives.usable(&each)),
         })
     }
 
@@ -306,7 +310,8 @@ impl Drives {
 }
 
 impl Shape {
-    /// Bytes that can be used, of drives with these capacities.
+    /// Bytes that can be used, of drives with these capacities; or that can be written, of drives
+    /// with such endurances: the least of them bounds both.
     fn usable(&self, sold: &mut dyn Iterator<Item = f64>) -> f64 {
         let Shape::Array(level, members) = self else { return sold.next().unwrap_or(0.0) };
         let members: Vec<f64> = members.iter().map(|m| m.usable(sold)).collect();

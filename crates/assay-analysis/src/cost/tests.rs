@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::stats::Basis;
+use assay_spec::Bytes;
+use assay_spec::record::{PriceListRecord, PricesRecord, TargetRecord};
 
 fn minutes(pages_per_mb: f64, iops: f64, device_price: f64, memory_price: f64) -> f64 {
     let rule = FiveMinutes { pages_per_mb, iops, device_price, memory_price };
@@ -61,4 +63,37 @@ fn ownership_adds_drives_energy_and_room() {
 fn wear_follows_write_amplification() {
     near(life_years(600.0, 1.0, 60.0, 2.5), 4.0);
     near(life_years(600.0, 3.0, 60.0, 1.5), 20.0);
+}
+
+/// Redundancy writes more than is written to the array, and the least drive is worn out first.
+#[test]
+fn an_array_lasts_as_long_as_the_drive_that_is_worn_out_first() {
+    let list = "format = 1\nname = \"n\"\ntitle = \"t\"\nsource = \"s\"\ndate = \"2026-11\"\n\
+                currency = \"EUR\"\n[[price]]\ndevice = \"x25-e\"\ntitle = \"X\"\n\
+                capacity = \"32GB\"\namount = 300\nendurance = \"100TB\"\n[[price]]\n\
+                device = \"ssd-m\"\ntitle = \"M\"\ncapacity = \"80GB\"\namount = 200\n\
+                endurance = \"150TB\"\n";
+    let list = PriceListRecord { file: "mine.toml".into(), text: list.into() };
+    let prices = Prices::of(&PricesRecord { list: Some(list), given: Vec::new() }).unwrap();
+    let lasts = |written: &str| {
+        let target = TargetRecord {
+            written: written.into(),
+            name: "t".into(),
+            title: String::new(),
+            kind: "array".into(),
+            capacity: Bytes(0),
+            identity: Vec::new(),
+            spec: Some("{}".into()),
+            virtual_time: true,
+            created: false,
+        };
+        prices.quote(&target).unwrap().endurance.unwrap() * 1e-12
+    };
+    near(lasts("raid0(sim:x25-e*2)"), 200.0);
+    near(lasts("raid1(sim:x25-e*2)"), 100.0);
+    near(lasts("raid5(sim:x25-e*4)"), 300.0);
+    near(lasts("raid6(sim:x25-e*4)"), 200.0);
+    near(lasts("raid10(sim:x25-e*4)"), 200.0);
+    near(lasts("raid0(sim:x25-e*2, sim:ssd-m*2)"), 400.0);
+    near(lasts("raid1(raid0(sim:x25-e*2), sim:ssd-m)"), 150.0);
 }

@@ -33,14 +33,16 @@ pub fn csv(run: &Run) -> String {
     for cell in &run.cells {
         let n = metric::histogram(cell, None).count();
         let mut row = |name: &str, unit: &str, e: &Estimate, dated: &str| {
-            let side = |v: Option<f64>| v.map(|v| v.to_string()).unwrap_or_default();
+            let side = |v: Option<f64>| {
+                v.filter(|v| v.is_finite()).map(|v| v.to_string()).unwrap_or_default()
+            };
             let fields = [
                 cell.experiment.clone(),
                 cell.workload.clone(),
                 cell.target.clone(),
                 name.to_owned(),
                 unit.to_owned(),
-                e.value.to_string(),
+                side(Some(e.value)),
                 side(e.interval.map(|i| i.0)),
                 side(e.interval.map(|i| i.1)),
                 e.basis.to_string() + dated,
@@ -59,7 +61,11 @@ pub fn csv(run: &Run) -> String {
         let Some((costs, cost)) = costs.as_ref().and_then(|c| Some((c, c.cell(cell)?))) else {
             continue;
         };
-        let dated = costs.below();
+        let mut dated = costs.prices.dated();
+        if !cost.not_included.is_empty() {
+            dated +=
+                &format!("; not included, as no price is known: {}", cost.not_included.join(", "));
+        }
         let exact = |v: f64| Estimate::bare(v, "a price");
         let rows = [
             ("price", "", Some(exact(cost.price))),

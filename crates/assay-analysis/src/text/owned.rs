@@ -50,11 +50,20 @@ fn target(t: &OwnedTarget) -> Vec<String> {
         t.replacements.map_or_else(|| "-".into(), money),
         amount(t.running),
         amount(t.total),
-        match t.unknown.as_slice() {
-            [] => String::new(),
-            all => format!("no {} in the price list", all.join(", no ")),
-        },
+        lacking(t),
     ]
+}
+
+/// What the amounts leave out or cannot say.
+fn lacking(t: &OwnedTarget) -> String {
+    let mut all: Vec<String> = Vec::new();
+    if !t.unknown.is_empty() {
+        all.push(format!("no {} in the price list", t.unknown.join(", no ")));
+    }
+    if !t.not_included.is_empty() {
+        all.push(format!("without {}, of which no price is known", t.not_included.join(", ")));
+    }
+    all.join("; ")
 }
 
 fn cell(o: &Owned, c: &OwnedCell, minutes: bool) -> Vec<String> {

@@ -222,8 +222,7 @@ impl Repeat<'_> {
             write_series(&directory.join("series").join(format!("{}.parquet", self.stem)), &fine)?;
         }
         let mut told = done.told;
-        // Clients have their time; other work ends when it is done.
-        if !matches!(work, FileWork::Clients(_)) {
+        if done.is_whole {
             let full = done.elapsed.0 as f64 / self.scale.as_f64();
             told.push(("full_time".to_owned(), full));
         }

@@ -44,7 +44,12 @@ impl Stage<'_> {
             over.store(true, Ordering::Relaxed);
             done
         });
-        done.map(|()| Done { elapsed: meter.end(), ..Done::default() })
+        done?;
+        let (done, all) = (meter.number, tags.len() as u64 - 1);
+        let is_whole = done == all;
+        let cut = || format!("{done} of {all} checkouts: the time was over");
+        let warnings = if is_whole { Vec::new() } else { vec![cut()] };
+        Ok(Done { elapsed: meter.end(), is_whole, told: Vec::new(), warnings })
     }
 }
 

@@ -50,8 +50,15 @@ impl Stage<'_> {
             self.recorder.record(number as u64, *sample);
         }
         let each = (0..).zip(&served);
-        let rates: Vec<f64> = each.map(|(job, samples)| rate(work, job, samples, time)).collect();
-        Ok(Done { elapsed: time, told: told(&rates, work.rate), warnings: Vec::new() })
+        let rates = each.map(|(job, samples)| rate(work, job, samples, time));
+        let rates: Option<Vec<f64>> = rates.collect();
+        let warnings = match rates {
+            Some(_) => Vec::new(),
+            None => vec![format!("{time} are less than a record of each client takes")],
+        };
+        // They have their time, which is not that of the whole.
+        let told = rates.map_or_else(Vec::new, |rates| told(&rates, work.rate));
+        Ok(Done { elapsed: time, is_whole: false, told, warnings })
     }
 }
 
@@ -128,13 +135,13 @@ fn schedule(work: &Clients, job: u32) -> (u64, Nanos) {
 }
 
 /// What a client got until the last of its records that was due within `time` was due: of a record
-/// that is cut by the end nobody knows whether it would have come in time.
-fn rate(work: &Clients, job: u32, samples: &[Sample], time: Nanos) -> f64 {
+/// that is cut by the end nobody knows whether it would have come in time. `None` if none was due.
+fn rate(work: &Clients, job: u32, samples: &[Sample], time: Nanos) -> Option<f64> {
     let (first, interval) = schedule(work, job);
     let whole = time.0.saturating_sub(first) / interval.0 * interval.0;
     let in_time = samples.iter().filter(|s| s.complete.0 <= first + whole);
     let bytes: u64 = in_time.map(|s| s.length.0).sum();
-    bytes as f64 / Nanos(whole.max(1)).as_secs_f64()
+    (whole > 0).then(|| bytes as f64 / Nanos(whole).as_secs_f64())
 }
 
 /// What the clients got, in bytes a second, and how evenly: Jain's index is 1 if all got the same,
@@ -171,6 +178,21 @@ mod tests {
         assert_eq!((get("client_min"), get("client_max")), (0.0, 2e6));
         assert!((get("client_sd") - 816_496.58).abs() < 1.0);
         assert!((get("fairness") - 16.0 / 24.0).abs() < 1e-9);
+    }
+
+    /// That nobody was served, evenly, is no result of a time in which nobody could be.
+    #[test]
+    fn a_client_without_a_whole_record_says_nothing() {
+        let work = Clients {
+            count: 2,
+            rate: Bytes(1_000_000),
+            record: Bytes(1_000_000),
+            length: Bytes(10_000_000),
+            time: Nanos::from_secs(10),
+        };
+        // The second begins half a record later.
+        assert_eq!(rate(&work, 0, &[], Nanos::from_millis(1400)), Some(0.0));
+        assert_eq!(rate(&work, 1, &[], Nanos::from_millis(1400)), None);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct Ground<'g> {
 pub struct Done {
     /// How long the measured phase was.
     pub elapsed: Nanos,
+    /// Whether all of it was done, so that the time is that of the whole.
+    pub is_whole: bool,
     /// Numbers the work tells of itself.
     pub told: Vec<(String, f64)>,
     /// What a reader must know.

@@ -64,7 +64,7 @@ impl Stage<'_> {
         let cut = format!("{done} of {count} records: the time was over");
         let is_cut = done < count && !is_enough(meter.last);
         let warnings = if is_cut { vec![cut] } else { Vec::new() };
-        Ok(Done { elapsed, told: Vec::new(), warnings })
+        Ok(Done { elapsed, is_whole: done == count, told: Vec::new(), warnings })
     }
 }
 

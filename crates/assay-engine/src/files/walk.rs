@@ -49,7 +49,7 @@ impl Stage<'_> {
         let cut = meter.number < all;
         let warnings =
             if cut { vec!["the time was over before the tree was".into()] } else { Vec::new() };
-        Ok(Done { elapsed, told: Vec::new(), warnings })
+        Ok(Done { elapsed, is_whole: !cut, told: Vec::new(), warnings })
     }
 }
 
