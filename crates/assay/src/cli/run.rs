@@ -344,23 +344,28 @@ fn announce_writes(run: &Run, common: &Common) {
     let cells: u32 = writing.filter(|(_, w)| w.writes()).map(|(e, _)| e.repeats).sum();
     let real = |t: &&PlannedTarget| !t.record.virtual_time && t.record.kind != "null";
     for target in run.targets.iter().filter(real).filter(|t| t.may_write && !common.quiet) {
-        talk(&format!(
-            "{} ({}) will be written to: {cells} measurements, within its first {}",
-            target.record.written, target.record.kind, target.record.capacity
-        ));
+        let TargetRecord { written, kind, capacity, .. } = &target.record;
+        let what = match kind.as_str() {
+            "directory" => "files are made in it, and removed".to_owned(),
+            _ => format!("{cells} measurements, within its first {capacity}"),
+        };
+        talk(&format!("{written} ({kind}) will be written to: {what}"));
     }
 }
 
-/// Ctrl-C ends the cell in progress and keeps what is done; a second one ends the program.
+/// Ctrl-C or `kill` ends the cell in progress, keeps what is done and removes what was made; a
+/// second one ends the program.
 pub(super) fn watch_for_interrupt() {
-    extern "C" fn on_interrupt(_signal: libc::c_int) {
+    extern "C" fn on_interrupt(signal: libc::c_int) {
         assay_engine::drive::interrupt();
         // SAFETY: `signal` is async-signal-safe, and restoring the default takes no pointer.
-        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     let handler = on_interrupt as extern "C" fn(libc::c_int);
-    // SAFETY: the handler only stores to an atomic and calls `signal`.
-    unsafe { libc::signal(libc::SIGINT, handler as libc::sighandler_t) };
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler only stores to an atomic and calls `signal`.
+        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+    }
 }
 
 /// Whatever ends the program by its own leave ends the cell in progress, as often as it comes: a
