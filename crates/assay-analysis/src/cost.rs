@@ -12,6 +12,7 @@ mod quote;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cells::not_included;
 pub use cells::{CellCost, Costs};
 pub use owned::{Owned, OwnedCell, OwnedTarget, Supposed, owned};
 pub use quote::{Prices, PricesError, Quote};

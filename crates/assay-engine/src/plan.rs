@@ -107,12 +107,10 @@ pub fn open_target_or_skip(
     intent: &IntentRecord,
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
-    match linux::kernel() {
-        Err(e) if is_linux(written) && !Path::new(written).exists() => {
-            linux::open(written, None, Err(format!("{}: {}", e.message, e.hint)))
-        }
-        _ => open_target(written, intent, writes),
+    if !is_linux(written) || Path::new(written).exists() {
+        return open_target(written, intent, writes);
     }
+    linux::open(written, None, linux::kernel().map_err(|e| format!("{}: {}", e.message, e.hint)))
 }
 
 /// Opens a target of a saved run again, by its name there; a model from the spec saved with it.

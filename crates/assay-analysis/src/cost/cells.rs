@@ -7,6 +7,7 @@ use crate::metric;
 use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
 use serde::Serialize;
+use std::borrow::Borrow;
 
 /// The prices of a run with what its targets cost.
 #[derive(Clone, Debug)]
@@ -86,8 +87,13 @@ impl Costs {
         cards.sort_unstable();
         cards.dedup();
         if !cards.is_empty() {
-            out.push(format!("not included, as no price is known: {}", cards.join(", ")));
+            out.push(not_included(&cards));
         }
         out.join("; ")
     }
+}
+
+/// What an amount leaves out.
+pub(crate) fn not_included(cards: &[impl Borrow<str>]) -> String {
+    format!("not included, as no price is known: {}", cards.join(", "))
 }

@@ -7,7 +7,6 @@
 use super::{Case, Fault};
 use crate::metric;
 use assay_spec::experiment::Amount;
-use assay_spec::record::RepeatRecord;
 use assay_spec::units::human_time;
 
 /// Seconds that a test of drift needs.
@@ -22,7 +21,7 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     let longest = case.cell.repeats.iter().map(|r| r.elapsed.0).max().filter(|ns| !is_long(*ns))?;
     let by_time = match &workload.files {
         // Work on files that was done to its end says how long the whole takes.
-        Some(_) => case.cell.repeats.iter().any(|r| !is_done(r)),
+        Some(_) => metric::estimate(case.cell, "full_time").is_err(),
         None => matches!(workload.phases.measure, Amount::Time(_)),
     };
     let bandwidth = metric::estimate(case.cell, "bandwidth").ok()?;
@@ -56,8 +55,4 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
             }
         },
     })
-}
-
-fn is_done(repeat: &RepeatRecord) -> bool {
-    repeat.device.iter().any(|(name, _)| name == "full_time")
 }

@@ -1,6 +1,6 @@
 //! CSV (RFC 4180): one row for each cell and metric, in base units, with interval and basis.
 
-use crate::cost::Costs;
+use crate::cost::{Costs, not_included};
 use crate::load::Run;
 use crate::metric;
 use crate::stats::Estimate;
@@ -63,8 +63,7 @@ pub fn csv(run: &Run) -> String {
         };
         let mut dated = costs.prices.dated();
         if !cost.not_included.is_empty() {
-            dated +=
-                &format!("; not included, as no price is known: {}", cost.not_included.join(", "));
+            dated += &format!("; {}", not_included(&cost.not_included));
         }
         let exact = |v: f64| Estimate::bare(v, "a price");
         let rows = [

@@ -3,7 +3,7 @@
 use super::costs::money;
 use super::table::{Table, wrap};
 use super::tables::clip;
-use crate::cost::{Owned, OwnedCell, OwnedTarget};
+use crate::cost::{Owned, OwnedCell, OwnedTarget, not_included};
 use assay_spec::units::three_digits;
 
 /// The tables of `assay cost`.
@@ -61,7 +61,7 @@ fn lacking(t: &OwnedTarget) -> String {
         all.push(format!("no {} in the price list", t.unknown.join(", no ")));
     }
     if !t.not_included.is_empty() {
-        all.push(format!("without {}, of which no price is known", t.not_included.join(", ")));
+        all.push(not_included(&t.not_included));
     }
     all.join("; ")
 }

@@ -13,6 +13,9 @@ use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
 
+/// Lines of one kind that are shown; of the others only the number.
+const SHOWN: usize = 4;
+
 /// The run as a table: a block for each workload, a row for each target, at most 100 columns for
 /// target names of up to 16 characters.
 pub fn summary_table(whole: &Run) -> String {
@@ -134,7 +137,6 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
 
 /// Why cells were skipped: of each reason the first cells, and how many more there are.
 fn not_measured(run: &Run) -> Vec<String> {
-    const SHOWN: usize = 4;
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for cell in &run.cells {
         let Some(reason) = cell.skipped.as_deref() else { continue };
@@ -157,7 +159,6 @@ fn not_measured(run: &Run) -> Vec<String> {
 
 /// The first cells with numbers that have no interval, and why; how many more there are.
 fn without_interval(run: &Run) -> Vec<String> {
-    const SHOWN: usize = 4;
     let mut lines: Vec<String> = Vec::new();
     let mut more = 0;
     for cell in &run.cells {
@@ -187,7 +188,6 @@ fn without_interval(run: &Run) -> Vec<String> {
 
 /// What is wrong with the cells: of each check the first few, and once what to do.
 fn doubt_lines(run: &Run) -> Vec<String> {
-    const SHOWN: usize = 4;
     let mut verdicts = soundness::verdicts(run);
     verdicts.sort_by_key(|v| v.check);
     let mut lines = Vec::new();
