@@ -105,8 +105,9 @@ pub fn run_guest(
         job: serde_json::to_string(job).expect("plain data"),
         memory: settings.memory,
         queue_depth: match settings.historical() {
-            // The kernel's `nr_requests` of the time, for the elevator to choose from.
-            Some(_) => 128,
+            // The kernel's `nr_requests` of the time, 128 of each direction, for the elevator to
+            // choose from.
+            Some(_) => 256,
             None => settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)).max(least),
         },
         sector: Bytes(512),
