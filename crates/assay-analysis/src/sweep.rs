@@ -87,7 +87,7 @@ fn of_experiment(experiment: &Experiment) -> Vec<Sweep> {
 /// What of a workload may vary, its value, and which way it goes.
 fn swept(workload: &WorkloadSpec) -> Option<(Parameter, Bytes, Op)> {
     let [stream] = workload.streams.as_slice() else { return None };
-    let StreamSpec { read_share, sizes, address, span, flush_every: 0 } = stream else {
+    let StreamSpec { read_share, sizes, address, span, flush_every: 0, fua: false } = stream else {
         return None;
     };
     let op = match *read_share {

@@ -45,6 +45,7 @@ fn ours(path: &Path, job: &Job, seed: u64) -> Measured {
         address: job.address,
         span: Span::WHOLE,
         flush_every: 0,
+        fua: false,
     };
     let options = UringOptions {
         depth: DEPTH,

@@ -33,6 +33,7 @@ fn measure(jobs: u32, address: Address, requests: u64, log: bool) -> (f64, f64, 
         address,
         span: Span { end: Some(Bytes::GIB), ..Span::WHOLE },
         flush_every: 0,
+        fua: false,
     };
     let path = std::env::temp_dir().join(format!("assay-overhead-{}.parquet", std::process::id()));
     let writer = log.then(|| LogWriter::create(&path).expect("a temporary log"));

@@ -164,7 +164,7 @@ impl Phase {
                 (max_in_flight, Nanos::ZERO, max_in_flight, Some(open))
             }
         };
-        let idle = Ask { op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO };
+        let idle = Ask { op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO, fua: false };
         Phase {
             start,
             deadline: if let Amount::Time(t) = end { start + t } else { Nanos::NEVER },
@@ -254,7 +254,8 @@ impl Phase {
                 None => now,
             };
             let ask = generator.ask();
-            let request = Request { tag: slot, op: ask.op, offset: ask.offset, length: ask.length };
+            let Ask { op, offset, length, fua } = ask;
+            let request = Request { tag: slot, op, offset, length, fua };
             if target.submit(now, request) == Submit::Full {
                 return Err(Error::usage(
                     "queue-overrun",
@@ -417,6 +418,7 @@ mod tests {
             address: Address::Sequential,
             span: Span::WHOLE,
             flush_every: 0,
+            fua: false,
         };
         let mut server = Server { now: Nanos(123), busy: Nanos::ZERO, queue: Default::default() };
         let mut generator = Generator::new(&[spec], Bytes::GIB, 1);

@@ -111,9 +111,9 @@ impl Stream {
         let mut done: Vec<Completion> = Vec::new();
         loop {
             while in_flight < self.depth && served.len() < count as usize {
-                let Ask { op, offset, length } = self.generator.ask();
+                let Ask { op, offset, length, fua } = self.generator.ask();
                 // Tags differ, so that every bar knows its request.
-                let request = Request { tag: served.len() as u32, op, offset, length };
+                let request = Request { tag: served.len() as u32, op, offset, length, fua };
                 assert_eq!(drive.submit(now, request), Accept::Accepted, "within the queue depth");
                 served.push(Served { op, offset, length, arrival: now, end: now });
                 in_flight += 1;

@@ -58,7 +58,7 @@ fn direct(path: &Path) -> Option<File> {
 }
 
 fn request(tag: u32, op: Op, block: u64, blocks: u64) -> Request {
-    Request { tag, op, offset: Bytes(block * BLOCK), length: Bytes(blocks * BLOCK) }
+    Request { tag, op, offset: Bytes(block * BLOCK), length: Bytes(blocks * BLOCK), fua: false }
 }
 
 /// Runs `requests` keeping `depth` in flight; the tags are assigned here.
@@ -190,7 +190,10 @@ fn poll_times_out_while_a_request_is_in_flight() {
     };
     let mut completions = Vec::new();
     let now = target.now();
-    target.submit(now, Request { tag: 1, op: Op::Read, offset: Bytes(0), length: Bytes(512) });
+    target.submit(
+        now,
+        Request { tag: 1, op: Op::Read, offset: Bytes(0), length: Bytes(512), fua: false },
+    );
     let until = now + Nanos::from_millis(5);
     assert!(target.poll(until, &mut completions) >= until);
     assert!(completions.is_empty(), "{completions:?}");
@@ -212,7 +215,7 @@ fn bad_requests_complete_with_an_error() {
     assert_eq!(error(&mut target, request(0, Op::Read, 8, 1)), libc::EINVAL);
     assert_eq!(error(&mut target, request(0, Op::Write, 8, 1)), libc::EINVAL);
     assert_eq!(error(&mut target, request(0, Op::Read, 0, 5)), libc::EINVAL);
-    let odd = Request { tag: 0, op: Op::Read, offset: Bytes(1), length: Bytes(BLOCK) };
+    let odd = Request { tag: 0, op: Op::Read, offset: Bytes(1), length: Bytes(BLOCK), fua: false };
     assert_eq!(error(&mut target, odd), libc::EINVAL);
     let far = Request { offset: Bytes(u64::MAX - BLOCK + 1), ..odd };
     assert_eq!(error(&mut target, far), libc::EINVAL);

@@ -225,7 +225,7 @@ impl<'w> Disks<'w> {
             let offset = base + range.offset;
             let process = if self.by_process { process } else { 0 };
             let tag = process * TAGS_PER_PROCESS + tag;
-            let request = Request { tag, op, offset, length: range.length };
+            let request = Request { tag, op, offset, length: range.length, fua: false };
             if self.models[model].submit(now, request) == Accept::QueueFull {
                 return;
             }

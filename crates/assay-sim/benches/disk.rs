@@ -64,7 +64,7 @@ fn measure(spec_depth: u32, depth: u32, op: Op, requests: u64) -> (f64, f64) {
     let mut next = |tag| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);
         let page = ((u128::from(random) * u128::from(pages)) >> 64) as u64;
-        Request { tag, op, offset: Bytes(page * 4096), length: Bytes(4096) }
+        Request { tag, op, offset: Bytes(page * 4096), length: Bytes(4096), fua: false }
     };
     let (mut now, mut ended, mut done) = (Nanos::ZERO, 0_u64, Vec::new());
     for tag in 0..depth {

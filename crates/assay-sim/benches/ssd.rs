@@ -108,7 +108,7 @@ impl Bed {
     fn run(&mut self, op: Op, count: u64, mut page: impl FnMut(u64) -> u64) -> (f64, Histogram) {
         let mut histogram = Histogram::new();
         let length = Bytes(PAGE);
-        let request = |i| Request { tag: 0, op, offset: Bytes(page(i) * PAGE), length };
+        let request = |i| Request { tag: 0, op, offset: Bytes(page(i) * PAGE), length, fua: false };
         self.drive.mark();
         let before = cpu_ns();
         self.closed.run(&mut *self.drive, count, request, |latency| histogram.record(latency));

@@ -163,7 +163,12 @@ impl Past {
 /// the drive to be like a smaller one.
 pub fn can_be_steady(spec: &DeviceSpec) -> Result<(), &'static str> {
     let DeviceKind::Ssd(ssd) = &spec.kind else { return Ok(()) };
-    let FtlSpec::Page(map) = &ssd.ftl else { return Err("its pages are not mapped one by one") };
+    let map = match &ssd.ftl {
+        FtlSpec::Page(map) => map,
+        FtlSpec::Hybrid(_) => return Err("its pages are not mapped one by one"),
+        // Whatever was written leaves the same.
+        FtlSpec::InPlace => return Ok(()),
+    };
     let logical = (spec.capacity.0 / ssd.nand.page.0) as u32;
     Shape::of(&ssd.nand, map, logical).map(|_| ())
 }

@@ -80,8 +80,9 @@ impl<D: Drive> Host<D> {
         while self.in_flight < self.depth && self.ready <= now {
             let Some(tag) = self.held.take().or_else(|| self.choose(now)) else { return };
             let chosen = &self.sent[tag as usize];
-            let (op, offset, length) = (chosen.op, chosen.offset, chosen.length());
-            if self.drive.submit(now, Request { tag, op, offset, length }) == Accept::QueueFull {
+            let (op, offset, length, fua) = (chosen.op, chosen.offset, chosen.length(), chosen.fua);
+            if self.drive.submit(now, Request { tag, op, offset, length, fua }) == Accept::QueueFull
+            {
                 self.held = Some(tag);
                 return;
             }

@@ -30,8 +30,13 @@ fn latencies(spec: &DeviceSpec, checked: bool) -> Vec<u64> {
         drive.observe(Box::new(Checker::new(&ssd.nand, pages as u32)));
     }
     let mut closed = Closed::new(32);
-    let request =
-        |op, page: u64| Request { tag: 0, op, offset: Bytes(page * PAGE), length: Bytes(PAGE) };
+    let request = |op, page: u64| Request {
+        tag: 0,
+        op,
+        offset: Bytes(page * PAGE),
+        length: Bytes(PAGE),
+        fua: false,
+    };
     closed.run(&mut *drive, pages, |i| request(Op::Write, i % pages), |_| ());
     let mut all = Vec::with_capacity(REQUESTS as usize);
     let random = |i: u64| {

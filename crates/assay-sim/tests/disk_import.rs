@@ -50,7 +50,7 @@ fn the_capacity_is_what_disksim_counts_and_the_last_sector_can_be_read() {
         assert!(hdd.raw() >= spec.capacity && hdd.raw().0 < spec.capacity.0 * 103 / 100, "{disk}");
         let mut drive = build(&spec, assay_sim::Past::Filled);
         let (offset, length) = (spec.capacity - Bytes(512), Bytes(512));
-        drive.submit(Nanos::ZERO, Request { tag: 0, op: Op::Read, offset, length });
+        drive.submit(Nanos::ZERO, Request { tag: 0, op: Op::Read, offset, length, fua: false });
         let mut done = Vec::new();
         drive.run(Nanos::NEVER, &mut done);
         // A full stroke and a turn at most, and the controller.

@@ -77,8 +77,13 @@ impl Bed {
 
     /// The error of one request, 0 if there is none.
     fn ask(&mut self, op: Op, page: u64, pages: u64) -> i32 {
-        let request =
-            Request { tag: 0, op, offset: Bytes(page * PAGE), length: Bytes(pages * PAGE) };
+        let request = Request {
+            tag: 0,
+            op,
+            offset: Bytes(page * PAGE),
+            length: Bytes(pages * PAGE),
+            fua: false,
+        };
         assert_eq!(self.drive.submit(self.now, request), Accept::Accepted);
         let mut done: Vec<Completion> = Vec::new();
         self.now = self.drive.run(Nanos::NEVER, &mut done);

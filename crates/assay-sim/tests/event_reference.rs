@@ -52,7 +52,7 @@ fn compare(
     let request = |i: u64| {
         let (write, page) = ask(i);
         let op = if write { Op::Write } else { Op::Read };
-        Request { tag: 0, op, offset: Bytes(page * PAGE), length: Bytes(PAGE) }
+        Request { tag: 0, op, offset: Bytes(page * PAGE), length: Bytes(PAGE), fua: false }
     };
     let mut drive = build(spec, assay_sim::Past::Filled);
     let mut closed = Closed::new(DEPTH);

@@ -1,7 +1,7 @@
 //! The power fails at random points of random work on random drives that are to survive it. A new
 //! controller, which knows nothing but what is in the cells, must find every page as it was left
-//! by the last write or trim that a flush has been answered for, or by a later one; and must be
-//! able to go on. With a buffer that survives power cuts, or none that answers early, what has been
+//! by the last write or trim that a flush has been answered for, or write that was to survive by
+//! itself (force unit access), or by a later one; and must be able to go on. With a buffer that survives power cuts, or none that answers early, what has been
 //! answered is enough. A drive that took no writes any more takes none afterwards.
 //!
 //! *Left out.* Writes of parts of pages; superblocks with logs, which cannot recover; and pages of
@@ -130,9 +130,19 @@ impl Page {
     }
 }
 
+/// Whether a change survives once it is answered.
+#[derive(Clone, Copy, Debug)]
+enum Safe {
+    /// As the drive keeps writes, or trims.
+    AsWrite,
+    AsTrim,
+    /// It was asked to.
+    Forced,
+}
+
 /// What is done when a request is answered.
 enum Pending {
-    Change(std::ops::Range<u32>, bool),
+    Change(std::ops::Range<u32>, Safe),
     /// By page: what had been answered when the flush was asked for.
     Flush(Vec<usize>),
     Read,
@@ -167,6 +177,7 @@ impl Host {
         let length = (1 + d.below(most)).min(count - first);
         let range = first as u32..(first + length) as u32;
         let op = d.of(&[Op::Write, Op::Write, Op::Write, Op::Write, Op::Trim, Op::Flush, Op::Read]);
+        let fua = op == Op::Write && d.below(4) == 0;
         let is_change = matches!(op, Op::Write | Op::Trim);
         let mut pages = self.pages[range.start as usize..range.end as usize].iter();
         if is_change && pages.any(|page| page.is_busy) {
@@ -180,7 +191,12 @@ impl Host {
                     let write = Change::Write(page.writes);
                     page.changes.push(if op == Op::Write { write } else { Change::Nothing });
                 }
-                Pending::Change(range, op == Op::Write)
+                let safe = match op {
+                    Op::Write if fua => Safe::Forced,
+                    Op::Write => Safe::AsWrite,
+                    _ => Safe::AsTrim,
+                };
+                Pending::Change(range, safe)
             }
             Op::Flush => Pending::Flush(self.pages.iter().map(|page| page.answered).collect()),
             Op::Read => Pending::Read,
@@ -191,7 +207,7 @@ impl Host {
             Op::Flush => (Bytes::ZERO, Bytes::ZERO),
             _ => (self.page * first, self.page * length),
         };
-        Some(Request { tag: self.next_tag, op, offset, length })
+        Some(Request { tag: self.next_tag, op, offset, length, fua })
     }
 
     fn answered(&mut self, completions: &[Completion]) {
@@ -199,14 +215,19 @@ impl Host {
             // A drive that is worn out says so; what it refused may be there or not.
             let is_refused = completion.error != 0;
             match self.pending.remove(&completion.tag).expect("it was asked for") {
-                Pending::Change(range, is_write) => {
+                Pending::Change(range, safe) => {
                     for page in &mut self.pages[range.start as usize..range.end as usize] {
                         page.is_busy = false;
                         if is_refused {
                             continue;
                         }
                         page.answered = page.changes.len() - 1;
-                        if if is_write { self.keeps_writes } else { self.keeps_trims } {
+                        let keeps = match safe {
+                            Safe::AsWrite => self.keeps_writes,
+                            Safe::AsTrim => self.keeps_trims,
+                            Safe::Forced => true,
+                        };
+                        if keeps {
                             page.certain = page.answered;
                         }
                     }
@@ -298,7 +319,7 @@ impl Rig {
     fn read_all(&mut self) -> HashMap<u32, u64> {
         for page in 0..self.host.pages.len() as u64 {
             let (offset, length) = (self.host.page * page, self.host.page);
-            let request = Request { tag: 0, op: Op::Read, offset, length };
+            let request = Request { tag: 0, op: Op::Read, offset, length, fua: false };
             self.host.pending.insert(0, Pending::Read);
             assert_eq!(self.drive.submit(self.now, request), Accept::Accepted);
             while !self.host.pending.is_empty() {

@@ -41,8 +41,13 @@ impl Bed {
 
 /// The mean latency of reading the drive's first pages in order.
 fn in_order(bed: &mut Bed) -> f64 {
-    let read =
-        |i: u64| Request { tag: 0, op: Op::Read, offset: Bytes(i * PAGE), length: Bytes(PAGE) };
+    let read = |i: u64| Request {
+        tag: 0,
+        op: Op::Read,
+        offset: Bytes(i * PAGE),
+        length: Bytes(PAGE),
+        fua: false,
+    };
     let (mut sum, count) = (0, 200_000);
     bed.closed.run(&mut *bed.drive, count, read, |latency| sum += latency.0);
     sum as f64 / count as f64
@@ -56,7 +61,13 @@ fn measured(bed: &mut Bed, reads: u64, steps: std::ops::Range<u64>) -> (Vec<u64>
     let op = |i: u64| if mix(2 * i + 1) % 100 < reads { Op::Read } else { Op::Write };
     let request = |i: u64| {
         let i = steps.start + i;
-        Request { tag: 0, op: op(i), offset: Bytes(page(i) * PAGE), length: Bytes(PAGE) }
+        Request {
+            tag: 0,
+            op: op(i),
+            offset: Bytes(page(i) * PAGE),
+            length: Bytes(PAGE),
+            fua: false,
+        }
     };
     bed.drive.mark();
     let count = steps.end - steps.start;
@@ -153,7 +164,13 @@ fn every_drive_that_maps_pages_goes_on() {
             let request = |i: u64| {
                 let at = (u128::from(mix(i)) * u128::from(pages)) >> 64;
                 let op = if mix(!i).is_multiple_of(3) { Op::Read } else { Op::Write };
-                Request { tag: 0, op, offset: Bytes(at as u64 * page), length: Bytes(page) }
+                Request {
+                    tag: 0,
+                    op,
+                    offset: Bytes(at as u64 * page),
+                    length: Bytes(page),
+                    fua: false,
+                }
             };
             let mut closed = Closed::new((spec.link.queue_depth as usize).min(32));
             closed.run(&mut *drive, 20_000, request, |_| ());

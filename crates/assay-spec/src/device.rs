@@ -78,6 +78,11 @@ pub struct LinkSpec {
     pub queue_depth: u32,
     /// Time per command in the drive's controller, before the media is touched.
     pub command: Nanos,
+    /// What each command of reads and writes has on the link of a drive of flash beside its data.
+    pub setup: Nanos,
+    /// Each 8 KiB written to a drive of flash come this long after it has asked for them, while
+    /// nothing else is on the link.
+    pub activate: Nanos,
 }
 
 /// One value of a spec and where it comes from.
@@ -146,10 +151,13 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
         return Err(with_hint(e, format!("the nearest that can be is `value = \"{near}\"`")));
     }
     let mut link = top.section("link", "link")?;
+    let time = |values: &mut Values, s: &mut Section<'_>, key| values.time(s, "link", key);
     let link_spec = LinkSpec {
         rate: values.rate(&mut link, "link", "rate")?,
         queue_depth: values.count(&mut link, "link", "queue_depth", 1..1025)?,
         command: values.time(&mut link, "link", "command")?,
+        setup: values.optional(&mut link, "setup", Nanos::ZERO, time)?,
+        activate: values.optional(&mut link, "activate", Nanos::ZERO, time)?,
     };
     link.finish()?;
     let own: [&[&'static str]; 3] = [

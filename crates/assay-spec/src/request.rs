@@ -44,6 +44,8 @@ pub struct Request {
     pub offset: Bytes,
     /// How many bytes.
     pub length: Bytes,
+    /// Of a write: it is answered when what it brings survives a power cut (force unit access).
+    pub fua: bool,
 }
 
 impl Request {

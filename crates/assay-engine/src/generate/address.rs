@@ -109,6 +109,7 @@ mod tests {
             address,
             span: Span { start: K4 * 10, end: Some(K4 * (10 + end)), percent: None },
             flush_every: 0,
+            fua: false,
         };
         let mut generator = Generator::new(&[spec], K4 * 1_000_000, 7);
         (0..n).map(|_| generator.ask()).map(|a: Ask| a.offset.0 / 4096 - 10).collect()
@@ -165,6 +166,7 @@ mod tests {
             address: Address::Sequential,
             span: Span::WHOLE,
             flush_every: 2,
+            fua: false,
         };
         let mut generator = Generator::new(&[spec], K4 * 100, 3);
         let asks: Vec<Ask> = (0..6).map(|_| generator.ask()).collect();
@@ -182,6 +184,7 @@ mod tests {
             address: Address::Random,
             span: Span { start: K4 * 50, end: Some(K4 * 5000), percent: None },
             flush_every: 0,
+            fua: false,
         };
         let mut generator = Generator::new(&[spec], K4 * 100, 3);
         for _ in 0..10_000 {

@@ -24,6 +24,8 @@ pub struct Ask {
     pub offset: Bytes,
     /// How many bytes.
     pub length: Bytes,
+    /// Whether a write is to survive a power cut when it is answered.
+    pub fua: bool,
 }
 
 /// One stream, or two taken in turn.
@@ -40,6 +42,7 @@ struct Stream {
     walker: Walker,
     random: Random,
     flush_every: u32,
+    fua: bool,
     /// Requests since the last flush.
     unflushed: u32,
 }
@@ -60,6 +63,7 @@ impl Generator {
                 walker: Walker::new(spec, capacity),
                 random: Random::new(assay_spec::seed::derive(seed, &[&index.to_string()])),
                 flush_every: spec.flush_every,
+                fua: spec.fua,
                 unflushed: 0,
             }
         };
@@ -81,7 +85,8 @@ impl Stream {
         if self.flush_every > 0 {
             if self.unflushed == self.flush_every {
                 self.unflushed = 0;
-                return Ask { op: Op::Flush, offset: Bytes::ZERO, length: Bytes::ZERO };
+                let (offset, length) = (Bytes::ZERO, Bytes::ZERO);
+                return Ask { op: Op::Flush, offset, length, fua: false };
             }
             self.unflushed += 1;
         }
@@ -98,6 +103,7 @@ impl Stream {
             share if self.random.unit() < share => Op::Read,
             _ => Op::Write,
         };
-        Ask { op, offset: self.walker.step(length, &mut self.random), length }
+        let offset = self.walker.step(length, &mut self.random);
+        Ask { op, offset, length, fua: self.fua && op == Op::Write }
     }
 }

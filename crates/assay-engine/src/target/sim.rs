@@ -118,7 +118,7 @@ mod tests {
             sim.poll(now + pause, &mut done);
             let (offset, length) = (Bytes(4096 * (mix(!index) % 1000)), Bytes(4096 * 9));
             let now = sim.now();
-            sim.submit(now, Request { tag: 0, op: Op::Write, offset, length });
+            sim.submit(now, Request { tag: 0, op: Op::Write, offset, length, fua: false });
             while done.is_empty() {
                 sim.poll(Nanos::NEVER, &mut done);
             }

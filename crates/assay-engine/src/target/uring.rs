@@ -156,12 +156,15 @@ impl UringTarget {
                 // SAFETY: the tag is free (`submit` asserts it), so nothing is in flight on it.
                 unsafe { region.stamp(tag, request.offset, length as usize, self.stamp) };
                 let from = region.slot(tag).cast_const();
+                // A device that knows no such writes gets a flush behind each from the kernel.
+                let flags = if request.fua { libc::RWF_DSYNC } else { 0 };
                 if self.registered {
                     let index = (self.options.depth as usize + tag) as u16;
                     let write = opcode::WriteFixed::new(FILE, from, length as u32, index);
-                    write.offset(offset).build()
+                    write.offset(offset).rw_flags(flags).build()
                 } else {
-                    opcode::Write::new(FILE, from, length as u32).offset(offset).build()
+                    let write = opcode::Write::new(FILE, from, length as u32);
+                    write.offset(offset).rw_flags(flags).build()
                 }
             }
             (Op::Read | Op::Write, _) => {

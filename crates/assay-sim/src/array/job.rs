@@ -236,13 +236,19 @@ impl Array {
 
     /// Hands an operation to its member, if that is still the one it was meant for.
     pub(super) fn hand(&mut self, now: Nanos, operation: u32) {
-        let Operation { part, generation, .. } = self.operations[operation];
+        let Operation { part, generation, job, .. } = self.operations[operation];
+        // Parity, too: without it a failed member could not be made up for.
+        let fua = part.op == Op::Write
+            && match self.jobs[job].host {
+                REBUILD => false,
+                host => self.hosts[host].request.fua,
+            };
         let port = &mut self.ports[part.member];
         if port.dead || port.generation != generation {
             return self.came_to_nothing(now, operation);
         }
         let Part { op, offset, length, .. } = part;
-        port.ask(now, Asked { tag: operation, op, offset, length });
+        port.ask(now, Asked { tag: operation, op, offset, length, fua });
     }
 
     /// A member has done an operation; data that was read passes its card.

@@ -15,6 +15,7 @@ pub(crate) struct Asked {
     pub(crate) op: Op,
     pub(crate) offset: Bytes,
     pub(crate) length: Bytes,
+    pub(crate) fua: bool,
 }
 
 /// A place for a member.
@@ -73,8 +74,8 @@ impl Port {
     }
 
     fn pump(&mut self, now: Nanos) {
-        while let Some(Asked { tag, op, offset, length }) = self.waiting.front().copied() {
-            let request = Request { tag, op, offset, length };
+        while let Some(Asked { tag, op, offset, length, fua }) = self.waiting.front().copied() {
+            let request = Request { tag, op, offset, length, fua };
             if self.drive.submit(now, request) == Accept::QueueFull {
                 return;
             }

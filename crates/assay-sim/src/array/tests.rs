@@ -140,7 +140,10 @@ pub(super) fn closed_loop(
         {
             let (op, offset, length) = next();
             asked += 1;
-            assert_eq!(drive.submit(now, Request { tag, op, offset, length }), Accept::Accepted);
+            assert_eq!(
+                drive.submit(now, Request { tag, op, offset, length, fua: false }),
+                Accept::Accepted
+            );
         }
         now = drive.next_event().expect("something is in flight");
         drive.advance(now, &mut completions);

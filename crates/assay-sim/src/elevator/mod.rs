@@ -22,6 +22,7 @@ mod tests;
 
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::{Bytes, Nanos, Op, Request};
+use std::collections::VecDeque;
 
 /// Requests grow to this by merging: `max_sectors_kb` of the time.
 pub const MERGED_MAX: Bytes = Bytes(512 << 10);
@@ -71,6 +72,8 @@ pub(crate) struct Waiting {
     pub(crate) offset: Bytes,
     /// First byte after it.
     pub(crate) end: Bytes,
+    /// A write that is to survive a power cut when it has ended; none is merged with it.
+    pub(crate) fua: bool,
     /// Who asked.
     pub(crate) process: u32,
     /// When the elevator got it; of merged ones, the first.
@@ -143,8 +146,8 @@ struct Link {
 pub(crate) struct Queue {
     /// In the order of arrival.
     waiting: Vec<Waiting>,
-    /// Requests with their process that find no place among those.
-    before: std::collections::VecDeque<(Request, u32)>,
+    /// Requests with their process that find no place among those: reads, and writes.
+    before: [VecDeque<(Request, u32)>; 2],
     links: Vec<Link>,
     free: Vec<u32>,
     /// Range of the request that was last added or grew.
@@ -154,7 +157,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// True if nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.before.is_empty()
+        self.waiting.is_empty() && self.before.iter().all(VecDeque::is_empty)
     }
 
     /// The requests the elevator chooses from, oldest first.
@@ -175,13 +178,16 @@ impl Queue {
         if self.merge(waiting, elevator) {
             return;
         }
-        let same = self.waiting.iter().filter(|w| w.op == request.op).count();
-        if same >= WAITING_MAX || !self.before.is_empty() {
+        if self.is_full(request.op) {
             self.release(waiting.first);
-            self.before.push_back((request, process));
+            self.before[direction(request.op)].push_back((request, process));
             return;
         }
         self.push(now, waiting, elevator);
+    }
+
+    fn is_full(&self, op: Op) -> bool {
+        self.waiting.iter().filter(|w| w.op == op).count() >= WAITING_MAX
     }
 
     fn push(&mut self, now: Nanos, waiting: Waiting, elevator: &mut dyn Elevator) {
@@ -202,12 +208,11 @@ impl Queue {
         if self.touched == Some((taken.op, taken.offset)) {
             self.touched = None;
         }
-        while let Some((request, process)) = self.before.front().copied() {
-            let same = self.waiting.iter().filter(|w| w.op == request.op).count();
-            if same >= WAITING_MAX {
+        // Only its own direction has got room; those merged into others take none.
+        while !self.is_full(taken.op) {
+            let Some((request, process)) = self.before[direction(taken.op)].pop_front() else {
                 break;
-            }
-            self.before.pop_front();
+            };
             let waiting = self.single(now, request, process);
             if !self.merge(waiting, elevator) {
                 self.push(now, waiting, elevator);
@@ -233,6 +238,7 @@ impl Queue {
             op: request.op,
             offset: request.offset,
             end: request.end(),
+            fua: request.fua,
             process,
             arrived: now,
             first: index,
@@ -258,7 +264,11 @@ impl Queue {
     /// Merges `new` into a waiting request, if it continues or precedes one.
     fn merge(&mut self, new: Waiting, elevator: &dyn Elevator) -> bool {
         let fits = |w: &Waiting| {
-            w.op == new.op && w.length() + new.length() <= MERGED_MAX && elevator.may_merge(w, &new)
+            !w.fua
+                && !new.fua
+                && w.op == new.op
+                && w.length() + new.length() <= MERGED_MAX
+                && elevator.may_merge(w, &new)
         };
         let back = self.waiting.iter().position(|w| w.end == new.offset && fits(w));
         if let Some(index) = back {
@@ -300,6 +310,7 @@ impl Queue {
         let touches = |w: &Waiting| {
             let adjacent = if behind { w.offset == grown.end } else { w.end == grown.offset };
             adjacent
+                && !w.fua
                 && w.op == grown.op
                 && w.length() + grown.length() <= MERGED_MAX
                 && elevator.may_merge(w, &grown)
@@ -313,6 +324,11 @@ impl Queue {
         let is_behind = gone.offset == self.waiting[index.min(other)].end;
         self.join(index.min(other), gone, is_behind);
     }
+}
+
+/// Which of the two queues before an elevator a request waits in.
+fn direction(op: Op) -> usize {
+    usize::from(op == Op::Write)
 }
 
 /// The request nearest to the head among those that `is_candidate` admits: ahead of `head`, or up

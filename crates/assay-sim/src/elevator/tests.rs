@@ -43,7 +43,7 @@ impl Bench {
 
     /// A page-long request of a process at a page.
     fn add(&mut self, now: Nanos, process: u32, op: Op, page: u64) {
-        let request = Request { tag: self.tags, op, offset: PAGE * page, length: PAGE };
+        let request = Request { tag: self.tags, op, offset: PAGE * page, length: PAGE, fua: false };
         self.tags += 1;
         self.queue.add(now, request, process, &mut *self.elevator);
     }
@@ -257,4 +257,25 @@ fn scattered(i: u64, limit: u64) -> u64 {
     let mut z = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (z ^ (z >> 27)) % limit
+}
+
+/// What must survive a power cut by itself goes alone, as it came.
+#[test]
+fn a_forced_write_is_merged_with_none() {
+    for listed in super::ELEVATORS {
+        let mut bench = Bench::new(listed.kind);
+        let write = |page: u64, fua| Request {
+            tag: page as u32,
+            op: Op::Write,
+            offset: PAGE * page,
+            length: PAGE,
+            fua,
+        };
+        for (page, fua) in [(7, false), (8, true), (9, false), (10, false)] {
+            bench.queue.add(Nanos::ZERO, write(page, fua), 0, &mut *bench.elevator);
+        }
+        let waiting = bench.queue.waiting().iter().map(|w| (w.length().0 / PAGE.0, w.fua));
+        let waiting: Vec<(u64, bool)> = waiting.collect();
+        assert_eq!(waiting, [(1, false), (1, true), (2, false)], "{:?}", listed.kind);
+    }
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod gc;
 pub(crate) mod hybrid;
+pub(crate) mod in_place;
 pub(crate) mod page;
 pub(crate) mod wear;
 

@@ -86,9 +86,9 @@ impl Endurance {
         has_spare
     }
 
-    /// After a power cut a worn block of `plane` is found in use.
-    pub(crate) fn finds_worn(&mut self, plane: usize) {
-        self.is_over |= self.bad[plane].len() == self.spec.spare_blocks as usize;
+    /// After a power cut so many blocks of a plane are found worn.
+    pub(crate) fn finds_worn(&mut self, blocks: usize) {
+        self.is_over |= blocks > self.spec.spare_blocks as usize;
     }
 
     /// The bad blocks of `plane`.

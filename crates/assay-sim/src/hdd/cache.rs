@@ -193,8 +193,9 @@ impl Cache {
     pub(crate) fn joinable(&self, first: u64, end: u64) -> Option<usize> {
         let holds = |d: &Dirty| self.first[d.slot] <= first && end <= self.end[d.slot];
         let goes_on = |d: &Dirty| {
-            let grows = end - self.first[d.slot] <= self.most() && !first.is_multiple_of(self.band);
-            self.end[d.slot] == first && grows && self.combine
+            let grows =
+                || end - self.first[d.slot] <= self.most() && !first.is_multiple_of(self.band);
+            self.combine && self.end[d.slot] == first && grows()
         };
         let index = self.dirty.iter().position(|d| holds(d) || goes_on(d))?;
         // Whatever else of the range waits must not be written over it later.

@@ -200,8 +200,8 @@ impl Hdd {
         let first = request.offset.0 / 512;
         let sectors = request.end().0.div_ceil(512) - first;
         let number = self.submitted;
-        let command =
-            Command { tag: request.tag, number, came: now, first, sectors, kind: Kind::Read };
+        let (tag, fua) = (request.tag, request.fua);
+        let command = Command { tag, number, came: now, first, sectors, fua, kind: Kind::Read };
         let overhead = self.overhead.of(request.op, self.last);
         match request.op {
             Op::Flush => self.flushes.push_back(Flush {

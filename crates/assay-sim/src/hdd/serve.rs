@@ -5,12 +5,12 @@
 //! the link has brought its data; the arm may set out for it at once. Read-ahead begins where a
 //! read ends and is given up as soon as the arm is needed, but for the sector under the head.
 
-use super::Hdd;
 use super::ahead::Ahead;
 use super::arm::{Access, Stream};
 use super::cache::Dirty;
 use super::geometry::Place;
 use super::schedule::Wish;
+use super::{Flush, Hdd};
 use crate::work::Activity;
 use assay_spec::device::CacheSpec;
 use assay_spec::{Bytes, Nanos};
@@ -23,6 +23,8 @@ pub(super) struct Command {
     pub came: Nanos,
     pub first: u64,
     pub sectors: u64,
+    /// A write that is answered when it is on the platter.
+    pub fua: bool,
     pub kind: Kind,
 }
 
@@ -120,7 +122,12 @@ impl Hdd {
 
     pub(super) fn write_arrives(&mut self, now: Nanos, ready: Nanos, command: Command) {
         self.follow(now);
-        if !self.policy.spec.write_cache {
+        // What waits of the same sectors must not be written over it: that goes first.
+        let goes_through = command.fua && {
+            let (first, end) = (command.first, command.first + command.sectors);
+            self.cache.dirty_in(first, end).is_none()
+        };
+        if !self.policy.spec.write_cache || goes_through {
             self.wait_for_arm(Command { kind: Kind::Write, ..command }, ready, command.first);
         } else {
             self.tell(Activity::Command, command.tag, Some(command.first), (now, ready));
@@ -155,7 +162,14 @@ impl Hdd {
             // Its segment was the only one to be had.
             self.give_up(now);
         }
-        self.complete(arrived + self.overhead.write_end, command.number, command.tag);
+        let answer = arrived + self.overhead.write_end;
+        match command.fua {
+            true => {
+                let (tag, number, until) = (command.tag, command.number, self.cache.uses);
+                self.flushes.push_back(Flush { tag, number, ready: answer, until });
+            }
+            false => self.complete(answer, command.number, command.tag),
+        }
         true
     }
 

@@ -186,7 +186,9 @@ impl Cells {
         let pages = &self.pages[first..first + self.pages_per_block as usize];
         if pages.iter().all(Option::is_none) {
             self.opened += 1;
-            self.blocks[block] = BlockFound { opened: self.opened, ..of };
+            // When the program was asked for, the erase before it need not have begun.
+            let erases = self.blocks[block].erases;
+            self.blocks[block] = BlockFound { opened: self.opened, erases, ..of };
         }
         self.pages[page as usize] = Some((spare, at.start, at.end));
         self.copies.entry(spare.logical).or_default().push(page);

@@ -27,7 +27,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Whether a flush is next among the writes, or one of the drive's own.
-    fn is_flushing(&self) -> bool {
+    pub(super) fn is_flushing(&self) -> bool {
         self.wants_record
             || !self.is_protected && self.writes.front().is_some_and(|n| self.is_of(*n, Op::Flush))
     }

@@ -6,7 +6,7 @@ use super::{FIRMWARE, LINK, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::nand::{Cause, IN_CELLS, Notice, page_of};
-use assay_spec::{Bytes, Op, Request};
+use assay_spec::{Bytes, Nanos, Op, Request};
 use std::ops::Range;
 
 /// A request in the drive.
@@ -36,6 +36,9 @@ pub(super) fn token(number: u32, page: u32) -> u64 {
     u64::from(number) << 32 | u64::from(page)
 }
 
+/// Data of one frame on the link (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
+const FRAME: Bytes = Bytes(8 << 10);
+
 /// A request number that stands for none.
 pub(super) const NO_REQUEST: u32 = AHEAD - 1;
 /// And one for pages of the map.
@@ -59,6 +62,7 @@ impl<F: Ftl> Ssd<F> {
         flight.request.op = request.op;
         flight.request.offset = request.offset;
         flight.request.length = request.length;
+        flight.request.fua = request.fua;
         (flight.pages.start, flight.pages.end) = (next, end);
         (flight.next, flight.left) = (next, end - next);
         flight.whole = whole;
@@ -75,7 +79,8 @@ impl<F: Ftl> Ssd<F> {
     /// A number that no request has had.
     #[cold]
     fn another(&mut self) -> u32 {
-        let request = Request { tag: 0, op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO };
+        let request =
+            Request { tag: 0, op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO, fua: false };
         self.requests.push(InFlight { request, pages: 0..0, next: 0, left: 0, whole: true });
         self.requests.len() as u32 - 1
     }
@@ -247,14 +252,29 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     fn begin_transfer(&mut self, transfer: Transfer) {
         self.on_link = Some(transfer);
-        let flight = &self.requests[transfer.number as usize];
-        let duration = if flight.whole {
-            self.page_time
-        } else {
-            self.share(&flight.request, transfer.page).time_at(self.rate)
-        };
+        let duration = self.link_time(transfer);
         self.link_total += duration;
         self.nand.events.after(Queue::Link, LINK, duration);
+    }
+
+    /// How long a page's share is on the link.
+    #[inline]
+    pub(super) fn link_time(&self, transfer: Transfer) -> Nanos {
+        let flight = &self.requests[transfer.number as usize];
+        let data = match flight.whole {
+            true => self.page_time,
+            false => self.share(&flight.request, transfer.page).time_at(self.rate),
+        };
+        let is_first = transfer.page == flight.pages.start;
+        let data = if is_first { self.setup + data } else { data };
+        if self.activate == Nanos::ZERO || flight.request.op == Op::Read {
+            return data;
+        }
+        // The drive asks for each 8 KiB of a write, counted from its first byte.
+        let start = flight.request.offset.max(self.page * u64::from(transfer.page));
+        let begun = |to: Bytes| (to - flight.request.offset).0.div_ceil(FRAME.0);
+        let end = start + self.share(&flight.request, transfer.page);
+        data + self.activate * (begun(end) - begun(start))
     }
 
     /// The part of `page` that `request` covers.
@@ -282,18 +302,33 @@ impl<F: Ftl> Ssd<F> {
         self.host_pages += 1;
         let request = &self.requests[done.number as usize];
         let is_part = !request.whole && self.share(&request.request, done.page) < self.page;
+        let early = self.answers_early(done.number);
         match self.saving > 0 && self.buffer.is_some() {
             _ if self.lazy.is_some() => self.keep(done),
             true => {
                 // Written back, the request is answered, and its number may be another's by then.
-                let number = if self.write_back { NO_REQUEST } else { done.number };
+                let number = if early { NO_REQUEST } else { done.number };
                 self.park(Parked::Page(Transfer { number, ..done }, is_part));
             }
             false => self.land(done, is_part),
         }
-        if self.write_back {
+        if early {
             self.page_done(done.number);
         }
+    }
+
+    /// Whether write `number` is answered when it is in the buffer. One that is to survive a power
+    /// cut is not; where pages are kept, it is followed by a flush instead.
+    #[inline]
+    pub(super) fn answers_early(&self, number: u32) -> bool {
+        let waits = || self.forces(number) && self.lazy.is_none();
+        self.write_back && (number == NO_REQUEST || !waits())
+    }
+
+    /// Whether request `number` waits for the cells though others would not.
+    #[inline]
+    fn forces(&self, number: u32) -> bool {
+        self.requests[number as usize].request.fua && !self.is_protected
     }
 
     /// A whole page goes to the flash.
@@ -305,23 +340,29 @@ impl<F: Ftl> Ssd<F> {
         };
         // Written back, the request is answered without the flash; only the slot waits for it.
         // Written through, it waits for the cells.
-        let token = match (&self.buffer, self.write_back) {
-            (None, _) => token(number, page),
-            (Some(_), true) => token(NO_REQUEST, page),
-            (Some(_), false) => token(number, page) | IN_CELLS,
+        let token = match &self.buffer {
+            None if self.forces(number) => token(number, page) | IN_CELLS,
+            None => token(number, page),
+            Some(_) if self.answers_early(number) => token(NO_REQUEST, page),
+            Some(_) => token(number, page) | IN_CELLS,
         };
-        self.awaited += u64::from(token & IN_CELLS != 0);
+        self.awaited += u64::from(self.hurries(token));
         let plane = self.ftl.write(&mut self.nand, page, &run, token);
         if let Some(buffer) = &mut self.buffer {
             buffer.fill(plane, page);
         }
         self.saving += self.ftl.save_map(&mut self.nand);
         // Whoever waits for this page to be programmed does not wait for the rest of its stripe.
-        let is_awaited = self.buffer.is_some() && !self.write_back;
-        if is_awaited || !self.writes.is_empty() {
+        if token & IN_CELLS != 0 || !self.writes.is_empty() {
             self.ftl.flush(&mut self.nand);
         }
         self.wants_drain |= self.nand.gathers();
+    }
+
+    /// Whether somebody waits for a page that may itself wait for others to be programmed with.
+    #[inline]
+    fn hurries(&self, token: u64) -> bool {
+        self.nand.gathers() && token & IN_CELLS != 0
     }
 
     /// Something that was waited for has happened on the flash.
@@ -343,7 +384,7 @@ impl<F: Ftl> Ssd<F> {
                     return self.send_for_writes();
                 }
                 self.unprogrammed -= 1;
-                self.awaited -= u64::from(token & IN_CELLS != 0);
+                self.awaited -= u64::from(self.hurries(token));
                 self.frees_slot(token);
                 let page = page_of(token);
                 if let Some(buffer) = &mut self.buffer {
@@ -390,8 +431,15 @@ impl<F: Ftl> Ssd<F> {
     fn page_done(&mut self, number: u32) {
         let flight = &mut self.requests[number as usize];
         flight.left -= 1;
-        if flight.left == 0 {
-            self.complete(number);
+        if flight.left > 0 {
+            return;
         }
+        if flight.request.fua && self.lazy.is_some() && !self.is_protected {
+            // What is kept goes to the cells as behind a flush, and is answered then.
+            self.requests[number as usize].request.op = Op::Flush;
+            self.writes.push_back(number);
+            return self.send_for_writes();
+        }
+        self.complete(number);
     }
 }

@@ -14,7 +14,7 @@ use super::Ssd;
 use super::flow::{NO_REQUEST, Transfer};
 use crate::ftl::Ftl;
 use assay_spec::device::LazySpec;
-use assay_spec::{Bytes, Nanos, Op};
+use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -164,8 +164,7 @@ impl<F: Ftl> Ssd<F> {
     #[inline(never)]
     pub(super) fn keep(&mut self, done: Transfer) {
         let part = self.part_of(done);
-        let is_flushing =
-            self.writes.front().is_some_and(|n| self.requests[*n as usize].request.op == Op::Flush);
+        let is_flushing = self.is_flushing();
         let Some(lazy) = &mut self.lazy else { return };
         let has_own_slot = lazy.put(done.page, part);
         if lazy.pages.len() >= lazy.high {

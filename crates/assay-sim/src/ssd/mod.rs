@@ -23,6 +23,7 @@ use crate::drive::{Accept, Drive, Past};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
+use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
 use crate::nand::{Flash, Nand, Notice, Observer};
 use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
@@ -57,6 +58,9 @@ pub(crate) struct Ssd<F> {
     rate: Bytes,
     /// A page on the link.
     page_time: Nanos,
+    /// What a command has on the link beside its data, and until data comes that the drive asks for.
+    setup: Nanos,
+    activate: Nanos,
     buffer: Option<WriteBuffer>,
     /// A write is answered when it is in the buffer.
     write_back: bool,
@@ -131,6 +135,7 @@ pub(crate) fn build(
             let ftl = ftl.wearing_out(spec.endurance);
             Box::new(Ssd::new(ftl, spec, link, capacity))
         }
+        FtlSpec::InPlace => Box::new(Ssd::new(InPlace::new(&spec.nand), spec, link, capacity)),
     }
 }
 
@@ -152,7 +157,7 @@ impl<F: Ftl> Ssd<F> {
                 let fold = map.slc.map(|slc| slc.fold_after);
                 map.collection.background.map(|b| b.after).into_iter().chain(fold).min()
             }
-            FtlSpec::Hybrid(_) => None,
+            FtlSpec::Hybrid(_) | FtlSpec::InPlace => None,
         };
         let idle = lazy.as_ref().and_then(Lazy::idle);
         let mut nand = Nand::new(&spec.nand, FLASH);
@@ -170,6 +175,8 @@ impl<F: Ftl> Ssd<F> {
             command: link.command,
             rate: link.rate,
             page_time: page.time_at(link.rate),
+            setup: link.setup,
+            activate: link.activate,
             buffer: (slots > 0).then(|| WriteBuffer::new(slots, spec.nand.planes())),
             lazy,
             slots: slots as u64,
@@ -302,6 +309,8 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.firmware.clear();
         self.nand.events.cancel(Queue::Timer);
         self.is_working = false;
+        // What is being written down may lack what was trimmed since.
+        self.has_recorded = false;
         self.wants_record = true;
         self.is_protected = false;
         self.send_for_writes();

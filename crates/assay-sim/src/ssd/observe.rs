@@ -33,10 +33,7 @@ impl<F: Ftl> Ssd<F> {
         }
         let flight = &self.requests[transfer.number as usize];
         let (request, end) = (flight.request, self.nand.events.now());
-        let duration = match flight.whole {
-            true => self.page_time,
-            false => self.share(&request, transfer.page).time_at(self.rate),
-        };
+        let duration = self.link_time(transfer);
         let is_read = request.op == Op::Read;
         self.tell(Work {
             activity: if is_read { Activity::ToHost } else { Activity::FromHost },

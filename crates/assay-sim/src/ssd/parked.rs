@@ -115,9 +115,10 @@ impl<F: Ftl> Ssd<F> {
         if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
             // It joins the older part of the same page, which is still waiting to be made whole.
             self.unprogrammed -= 1;
+            let early = self.answers_early(done.number);
             let Some(buffer) = &mut self.buffer else { return };
             buffer.give_back();
-            if !self.write_back {
+            if !early {
                 buffer.join(done.page, done.number);
             }
             return;
@@ -126,10 +127,11 @@ impl<F: Ftl> Ssd<F> {
         let is_on_flash = |spot| !self.nand.is_gathering(spot);
         if merges && self.ftl.locate(done.page).is_some_and(is_on_flash) {
             // The rest of a page that is written in part is read first; `page_read` goes on.
+            let early = self.answers_early(done.number);
             let number = match &mut self.buffer {
                 Some(buffer) => {
                     buffer.merge(done.page);
-                    if self.write_back { NO_REQUEST } else { done.number }
+                    if early { NO_REQUEST } else { done.number }
                 }
                 None => done.number,
             };

@@ -34,8 +34,10 @@ impl<F: Ftl> Ssd<F> {
                 }
             }
         }
-        all.push(("free_blocks".to_owned(), self.ftl.free_blocks() as f64));
-        all.extend(wear(self.ftl.erases()));
+        if !self.ftl.erases().is_empty() {
+            all.push(("free_blocks".to_owned(), self.ftl.free_blocks() as f64));
+            all.extend(wear(self.ftl.erases()));
+        }
         let stalled = self.stalled(self.nand.events.now());
         let timed = Stall::ALL.iter().zip(stalled).filter(|_| self.stalls.are_timed);
         for ((_, word), (count, time)) in timed {

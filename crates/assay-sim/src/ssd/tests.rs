@@ -60,7 +60,7 @@ fn ssd_of(device: &mut DeviceSpec) -> &mut SsdSpec {
 /// One request alone, `sectors` long, from sector `at`: how long it takes.
 fn latency(drive: &mut dyn Drive, now: Nanos, op: Op, at: u64, sectors: u64) -> Nanos {
     let (offset, length) = (Bytes(at * 512), Bytes(sectors * 512));
-    drive.submit(now, Request { tag: 0, op, offset, length });
+    drive.submit(now, Request { tag: 0, op, offset, length, fua: false });
     let mut done = Vec::new();
     while done.is_empty() {
         drive.run(Nanos::NEVER, &mut done);
@@ -80,6 +80,61 @@ fn a_write_is_answered_from_the_buffer_or_from_the_cells() {
     let merged = COMMAND + part + SENSE + SHIFT + SHIFT + PROGRAM;
     let later = Nanos::from_secs(1);
     assert_eq!(latency(&mut *through, later, Op::Write, 800, 1), merged);
+}
+
+/// One write that must be in the cells alone: what others of the time before wait for in the buffer
+/// it does not.
+#[test]
+fn a_write_that_must_survive_waits_for_the_cells() {
+    let forced = |drive: &mut dyn Drive, now: Nanos, at: u64, sectors: u64| {
+        let (offset, length) = (Bytes(at * 512), Bytes(sectors * 512));
+        drive.submit(now, Request { tag: 0, op: Op::Write, offset, length, fua: true });
+        let mut done = Vec::new();
+        while done.is_empty() {
+            drive.run(Nanos::NEVER, &mut done);
+        }
+        done[0].at - now
+    };
+    let (mut cached, transfer) = drive(|_| {});
+    let whole = COMMAND + transfer + SHIFT + PROGRAM;
+    assert_eq!(forced(&mut *cached, Nanos::ZERO, 0, 8), whole);
+    let later = Nanos::from_secs(1);
+    assert_eq!(latency(&mut *cached, later, Op::Write, 0, 8), COMMAND + transfer, "not others");
+    let part = Bytes(512).time_at(Bytes(280_000_000));
+    let merged = COMMAND + part + SENSE + SHIFT + SHIFT + PROGRAM;
+    assert_eq!(forced(&mut *cached, Nanos::from_secs(2), 800, 1), merged);
+    let (mut registers, _) = drive(|d| ssd_of(d).buffer = BufferSpec::Registers);
+    assert_eq!(forced(&mut *registers, Nanos::ZERO, 0, 8), whole);
+    let (mut safe, _) = drive(|d| {
+        if let BufferSpec::Dram { protected, .. } = &mut ssd_of(d).buffer {
+            *protected = true;
+        }
+    });
+    assert_eq!(forced(&mut *safe, Nanos::ZERO, 0, 8), COMMAND + transfer, "it survives as it is");
+}
+
+/// On SATA each command has frames beside its data; and the drive asks for each 8 KiB of a write,
+/// wherever that begins, while a read just comes.
+#[test]
+fn frames_beside_the_data_take_the_link() {
+    const SETUP: Nanos = Nanos(3000);
+    const ASKING: Nanos = Nanos(800);
+    let beside = COMMAND + SETUP;
+    let (mut drive, transfer) = drive(|d| (d.link.setup, d.link.activate) = (SETUP, ASKING));
+    let mut now = Nanos::ZERO;
+    let mut takes = |op, at, sectors| {
+        now += Nanos::from_secs(1);
+        latency(&mut *drive, now, op, at, sectors)
+    };
+    for (sectors, frames) in [(8, 1), (16, 1), (24, 2), (256, 16)] {
+        let data = transfer * (sectors / 8);
+        assert_eq!(takes(Op::Write, 0, sectors), beside + data + ASKING * frames);
+    }
+    assert_eq!(takes(Op::Write, 8, 16), beside + transfer * 2 + ASKING);
+    // Three pages with half of the first and of the last: 8 KiB, asked for once.
+    let half = Bytes(PAGE / 2).time_at(Bytes(280_000_000));
+    assert_eq!(takes(Op::Write, 4, 16), beside + half * 2 + transfer + ASKING);
+    assert_eq!(takes(Op::Read, 0, 8), beside + SENSE + SHIFT + transfer);
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn watch(name: &str, count: u32, depth: u32, pages: u64, ops: &[Op]) -> Seen {
             let op = ops[next as usize % ops.len()];
             let (offset, length) = (Bytes(random % pages * 4096), Bytes(4096 * (1 + random % 3)));
             let offset = offset.min(spec.capacity - length);
-            let request = Request { tag: next, op, offset, length };
+            let request = Request { tag: next, op, offset, length, fua: false };
             assert_eq!(drive.submit(now, request), Accept::Accepted);
             times[next as usize].0 = now;
             next += 1;

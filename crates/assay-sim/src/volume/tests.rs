@@ -14,12 +14,13 @@ fn volume() -> Volume {
         operations: RateSpec { baseline: 100, burst: 1000, credit: 90 },
         throughput: RateSpec { baseline: 100_000_000, burst: 100_000_000, credit: 0 },
     };
-    let link = LinkSpec { rate: Bytes(1_000_000_000), queue_depth: 64, command: Nanos::ZERO };
+    let (command, setup, activate) = Default::default();
+    let link = LinkSpec { rate: Bytes(1_000_000_000), queue_depth: 64, command, setup, activate };
     Volume::new(&spec, link, Bytes(1 << 30))
 }
 
 fn request(tag: u32, op: Op, length: u64) -> Request {
-    Request { tag, op, offset: Bytes::ZERO, length: Bytes(length) }
+    Request { tag, op, offset: Bytes::ZERO, length: Bytes(length), fua: false }
 }
 
 /// When each of `count` requests ends that come one behind the other, `depth` at a time.

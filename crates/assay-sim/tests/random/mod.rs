@@ -184,6 +184,7 @@ fn reserved(nand: &NandSpec, ftl: &FtlSpec) -> u32 {
                 + record
         }
         FtlSpec::Hybrid(hybrid) => stripe * (hybrid.log_superblocks * hybrid.blocks_per_log + 3),
+        FtlSpec::InPlace => 0,
     }
 }
 
@@ -235,6 +236,8 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
             rate: Bytes(50_000_000 + d.below(1_000_000_000)),
             queue_depth: d.of(&[1, 4, 32]),
             command: Nanos(d.below(50_000)),
+            setup: d.of(&[Nanos::ZERO, Nanos(3000)]),
+            activate: d.of(&[Nanos::ZERO, Nanos::ZERO, Nanos(800)]),
         },
         kind: DeviceKind::Ssd(SsdSpec {
             nand,
@@ -279,7 +282,8 @@ fn requests(d: &mut Draw<'_>, spec: &DeviceSpec) -> Vec<(Nanos, Request)> {
             Op::Flush => (Bytes::ZERO, Bytes::ZERO),
             _ => (Bytes(start * 512), Bytes(length * 512)),
         };
-        Some((Nanos(d.below(gaps + 1)), Request { tag: 0, op, offset, length }))
+        let fua = op == Op::Write && d.below(6) == 0;
+        Some((Nanos(d.below(gaps + 1)), Request { tag: 0, op, offset, length, fua }))
     };
     (0..REQUESTS).map_while(draw).collect()
 }
@@ -435,7 +439,7 @@ impl Observer for Witness {
 pub fn is_safe(ssd: &SsdSpec) -> bool {
     match ssd.ftl {
         FtlSpec::Page(map) => map.power_fail_safe,
-        FtlSpec::Hybrid(_) => true,
+        FtlSpec::Hybrid(_) | FtlSpec::InPlace => true,
     }
 }
 

@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Vec<Line> {
         let op = if fields[0] == "R" { Op::Read } else { Op::Write };
         let (offset, length) = (Bytes(number(2) as u64 * 512), Bytes(number(3) as u64 * 512));
         Line {
-            request: Request { tag: 0, op, offset, length },
+            request: Request { tag: 0, op, offset, length, fua: false },
             measured_ms: number(4) / 1e3,
             gap: Nanos((number(5) * 1e3).round() as u64),
         }

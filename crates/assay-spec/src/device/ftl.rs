@@ -14,6 +14,8 @@ pub enum FtlSpec {
     Page(PageMapSpec),
     /// Superblocks mapped as a whole, with logs for what is not sequential.
     Hybrid(HybridSpec),
+    /// Nothing is mapped: the medium is written where the page is, without erasing.
+    InPlace,
 }
 
 /// Superblocks mapped as a whole.
@@ -184,7 +186,8 @@ pub enum WearSpec {
 
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlSpec> {
     let mut ftl = top.section("ftl", "ftl")?;
-    let spec = match values.choice(&mut ftl, "ftl", "mapping", &["page", "hybrid", "block"])? {
+    let words = ["page", "hybrid", "block", "in-place"];
+    let spec = match values.choice(&mut ftl, "ftl", "mapping", &words)? {
         0 => {
             ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
             ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
@@ -217,6 +220,13 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             let page_only = ["allocation", "reserve_blocks", "save_map_every", "power_fail_safe"];
             ftl.goes_with(&page_only, "mapping `page`");
             top.goes_with(&["collection", "background", "wear", "slc"], "`ftl.mapping` `page`");
+            if mapping == 3 {
+                ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
+                ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
+                top.goes_with(&["endurance"], "an `ftl.mapping` of what is erased");
+                ftl.finish()?;
+                return Ok(FtlSpec::InPlace);
+            }
             let width = |values: &mut Values, s: &mut Section<'_>, key| {
                 values.count(s, "ftl", key, 1..65_537).map(Some)
             };
@@ -414,7 +424,7 @@ mod tests {
         };
         match ssd.ftl {
             FtlSpec::Page(map) => Ok(map),
-            FtlSpec::Hybrid(_) => Err("not a page map".into()),
+            _ => Err("not a page map".into()),
         }
     }
 

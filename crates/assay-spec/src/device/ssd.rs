@@ -259,7 +259,7 @@ fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
     let nand = &spec.nand;
     let slc = match spec.ftl {
         FtlSpec::Page(map) => map.slc,
-        FtlSpec::Hybrid(_) => None,
+        FtlSpec::Hybrid(_) | FtlSpec::InPlace => None,
     };
     if slc.is_some() && nand.slc.is_none() {
         let message = "chips without `slc_program` have no blocks of one bit a cell".to_owned();
@@ -269,7 +269,8 @@ fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
         return Ok(());
     }
     let FtlSpec::Page(map) = spec.ftl else {
-        let message = "logs write page by page: programs of several are not for them".to_owned();
+        let message =
+            "programs of several pages are not for what is written page by page".to_owned();
         return impossible("ftl", message, "leave out `nand.pages_per_program`");
     };
     if map.collection.copy == CopyPath::CopyBack {
@@ -346,6 +347,7 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
         FtlSpec::Hybrid(hybrid) => {
             stripe * u64::from(hybrid.log_superblocks * hybrid.blocks_per_log + 3)
         }
+        FtlSpec::InPlace => Bytes::ZERO,
     };
     let spare = spec.endurance.map_or(0, |e| e.spare_blocks);
     let overhead = overhead + stripe * u64::from(spare);

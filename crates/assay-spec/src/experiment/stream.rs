@@ -17,6 +17,8 @@ pub struct StreamSpec {
     pub span: Span,
     /// A flush comes after each so many requests; 0: none.
     pub flush_every: u32,
+    /// Writes are answered only when what they bring survives a power cut.
+    pub fua: bool,
 }
 
 impl StreamSpec {
@@ -94,7 +96,8 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<StreamSpec> {
     let span = decode_span(s)?;
     let address = decode_address(s, pattern).map_err(|e| needed_by(PATTERNS[pattern], e))?;
     let flush_every = s.count("flush_every", 0..1_000_001, Some(0))?;
-    let stream = StreamSpec { read_share, sizes, address, span, flush_every };
+    let fua = s.boolean("fua", false)?;
+    let stream = StreamSpec { read_share, sizes, address, span, flush_every, fua };
     check(s, &stream)?;
     Ok(stream)
 }

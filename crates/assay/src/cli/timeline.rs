@@ -92,6 +92,7 @@ fn workload(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
         address,
         span: Span::WHOLE,
         flush_every: 0,
+        fua: false,
     };
     let (small, large) = (Bytes(4 << 10), Bytes(64 << 10));
     let stream = match words {

@@ -225,7 +225,7 @@ fn work(level: Level, members: usize, seed: u64, failed: usize, rebuild: Option<
                 let (offset, length) = (Bytes(from * UNIT), Bytes((to - from) * UNIT));
                 model.values.insert(tag, numbers.below(256) as u8);
                 open.insert(tag, from..to);
-                array.submit(now, Request { tag, op, offset, length });
+                array.submit(now, Request { tag, op, offset, length, fua: false });
             }
             asked += 1;
         } else {

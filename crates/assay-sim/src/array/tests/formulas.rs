@@ -164,7 +164,8 @@ fn a_full_card_says_so() {
     array.controllers = vec![card(400_000_000)];
     array.front = Some(0);
     let mut ask = |tag| {
-        let request = Request { tag, op: Op::Read, offset: Bytes::ZERO, length: Bytes(4096) };
+        let request =
+            Request { tag, op: Op::Read, offset: Bytes::ZERO, length: Bytes(4096), fua: false };
         array.submit(Nanos::ZERO, request)
     };
     assert!((0..256).all(|tag| ask(tag) == Accept::Accepted));
@@ -192,7 +193,8 @@ fn rebuilding_takes_what_the_rate_says_and_ends() {
 fn rebuilding_in_idle_time_waits_for_the_host() {
     let small = || Fixed::new(CHUNK * 100, EACH, Nanos::ZERO);
     let mut array = array(Level::Raid1, 2, CHUNK, small, Some(Rebuild::Idle));
-    let request = Request { tag: 7, op: Op::Read, offset: Bytes::ZERO, length: Bytes(4096) };
+    let request =
+        Request { tag: 7, op: Op::Read, offset: Bytes::ZERO, length: Bytes(4096), fua: false };
     array.submit(Nanos::ZERO, request);
     array.fail(Nanos::ZERO, 1);
     let mut completions = Vec::new();
@@ -213,7 +215,8 @@ fn what_is_lost_ends_with_an_error() {
     array.missing = 0b11;
     array.ports[0].dead = true;
     array.ports[1].dead = true;
-    let request = Request { tag: 7, op: Op::Write, offset: Bytes::ZERO, length: Bytes(4096) };
+    let request =
+        Request { tag: 7, op: Op::Write, offset: Bytes::ZERO, length: Bytes(4096), fua: false };
     array.submit(Nanos::ZERO, request);
     let mut completions = Vec::new();
     array.advance(Nanos::ZERO, &mut completions);

@@ -71,7 +71,7 @@ fn run<D: Drive>(
         for tag in free.drain(..).filter(|_| now < until) {
             let (op, offset, length) = next(tag);
             assert!(open.insert(tag, now).is_none());
-            host.submit(now, Request { tag, op, offset, length });
+            host.submit(now, Request { tag, op, offset, length, fua: false });
         }
         let Some(at) = host.next_event() else { break };
         assert!(at >= now, "time runs back");
@@ -103,7 +103,7 @@ fn what_is_written_is_made_ready_one_after_the_other() {
     let ops = [Op::Write, Op::Write, Op::Write, Op::Read, Op::Read];
     for (tag, op) in (0..).zip(ops) {
         let offset = PAGE * (10 * u64::from(tag));
-        host.submit(Nanos::ZERO, Request { tag, op, offset, length: PAGE });
+        host.submit(Nanos::ZERO, Request { tag, op, offset, length: PAGE, fua: false });
     }
     assert_eq!(host.next_event(), Some(Nanos::from_micros(10)));
     host.advance(Nanos::from_micros(100), &mut Vec::new());
@@ -206,7 +206,13 @@ fn plain(requests: &[(u64, u64, Op)], gap: Nanos, depth: usize) -> Vec<(u32, Nan
         while let Some((at, page, op)) = requests.get(i).filter(|(at, ..)| Nanos(*at) <= now) {
             assert_eq!(Nanos(*at), now);
             let tag = i as u32;
-            waiting.push_back(Request { tag, op: *op, offset: PAGE * *page, length: PAGE });
+            waiting.push_back(Request {
+                tag,
+                op: *op,
+                offset: PAGE * *page,
+                length: PAGE,
+                fua: false,
+            });
             i += 1;
         }
         while in_flight < depth && ready <= now && !waiting.is_empty() {
@@ -241,7 +247,7 @@ proptest! {
         for (i, (at, page, op)) in requests.iter().enumerate() {
             host.advance(Nanos(*at), &mut ended);
             let offset = PAGE * *page;
-            host.submit(Nanos(*at), Request { tag: i as u32, op: *op, offset, length: PAGE });
+            host.submit(Nanos(*at), Request { tag: i as u32, op: *op, offset, length: PAGE, fua: false });
         }
         host.advance(Nanos(u64::MAX / 2), &mut ended);
         let ended: Vec<(u32, Nanos)> = ended.into_iter().map(|c| (c.tag, c.at)).collect();

@@ -30,7 +30,7 @@ fn drive(change: impl FnOnce(&mut HybridSpec)) -> Box<dyn Drive + Send> {
 fn write(drive: &mut dyn Drive, now: &mut Nanos, superblock: u64, page: u64) -> Nanos {
     *now += Nanos::from_secs(1);
     let offset = Bytes((superblock * PLANES * ROWS + page) * PAGE);
-    drive.submit(*now, Request { tag: 0, op: Op::Write, offset, length: Bytes(PAGE) });
+    drive.submit(*now, Request { tag: 0, op: Op::Write, offset, length: Bytes(PAGE), fua: false });
     let mut done = Vec::new();
     while done.is_empty() {
         drive.run(Nanos::NEVER, &mut done);

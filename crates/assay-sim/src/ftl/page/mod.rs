@@ -345,7 +345,9 @@ impl PageMap {
     fn is_held_up(&self, nand: &Nand, plane: usize) -> bool {
         let p = &self.planes[plane];
         let may_wait = p.collecting.is_some() || p.free.len() > self.tables.kept_free();
-        let next = p.collect.block.wrapping_mul(self.tables.pages_per_block) + p.collect.next;
+        // Without an open block this is no page, and nothing is gathered at it.
+        let first = p.collect.block.wrapping_mul(self.tables.pages_per_block);
+        let next = first.wrapping_add(p.collect.next);
         let own = Spot { plane: p.index, page: next };
         !may_wait
             && !self.tables.collection.over_drive
@@ -561,6 +563,11 @@ impl Ftl for PageMap {
 
     fn background(&mut self, nand: &mut Nand) -> bool {
         let mut asked = false;
+        if self.is_worn_out() {
+            // Nobody writes to it any more: what it did would only wear it on.
+            nand.erase_what_can_be();
+            return false;
+        }
         if self.tables.collection.over_drive {
             asked = self.collect_over_drive_in_background(nand);
         } else {

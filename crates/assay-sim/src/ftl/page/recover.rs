@@ -84,8 +84,8 @@ impl PageMap {
         let plane = &mut self.planes[plane];
         plane.free.clear();
         let mut used: Vec<u32> = Vec::new();
-        let mut dirty: Vec<u32> = Vec::new();
-        let mut erased: Vec<u32> = Vec::new();
+        // What can be written, and whether it is to be erased before.
+        let mut empty: Vec<(u32, bool)> = Vec::new();
         for block in range.start as u32..range.end as u32 {
             let pages = block * per_block..(block + 1) * per_block;
             nand.use_as_slc(block, false);
@@ -93,9 +93,9 @@ impl PageMap {
             match pages.clone().any(|p| tables.backward[p as usize] != NONE) {
                 true => used.push(block),
                 false if pages.clone().all(|p| flash.pages[p as usize] == Found::Erased) => {
-                    erased.push(block);
+                    empty.push((block, false));
                 }
-                false => dirty.push(block),
+                false => empty.push((block, true)),
             }
         }
         used.sort_by_key(|block| flash.blocks[*block as usize].opened);
@@ -118,10 +118,13 @@ impl PageMap {
             tables.count(block, next.min(end)..end);
         }
         // Those that are worn come last: what is left without them is not used up for them.
-        erased.sort_by_key(|block| tables.is_worn(*block));
-        erased.into_iter().for_each(|block| tables.put_free(plane, block));
-        dirty.sort_by_key(|block| tables.is_worn(*block));
-        dirty.into_iter().for_each(|block| tables.erase_found(plane, nand, block));
+        empty.sort_by_key(|(block, is_dirty)| (tables.is_worn(*block), *is_dirty));
+        for (block, is_dirty) in empty {
+            match is_dirty {
+                true => tables.erase_found(plane, nand, block),
+                false => tables.put_free(plane, block),
+            }
+        }
         tables.find_worn(plane);
     }
 
@@ -190,16 +193,11 @@ impl super::Tables {
         self.endurance.as_ref().is_some_and(|e| e.is_worn(block, erases))
     }
 
-    /// If `plane` has no spare block left and uses a worn one, the drive took no more writes.
+    /// If more blocks of `plane` are worn than there are spare ones, the drive took no more writes.
     fn find_worn(&mut self, plane: &super::Plane) {
-        let mut blocks = self.blocks.range(plane.index);
-        let uses_worn = blocks.any(|block| {
-            let is_bad =
-                |e: &super::Endurance| e.bad(plane.index as usize).contains(&(block as u32));
-            self.is_worn(block as u32) && !self.endurance.as_ref().is_some_and(is_bad)
-        });
-        if let Some(endurance) = self.endurance.as_mut().filter(|_| uses_worn) {
-            endurance.finds_worn(plane.index as usize);
+        let worn = self.blocks.range(plane.index).filter(|b| self.is_worn(*b as u32)).count();
+        if let Some(endurance) = &mut self.endurance {
+            endurance.finds_worn(worn);
         }
     }
 

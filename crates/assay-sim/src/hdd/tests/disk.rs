@@ -22,7 +22,7 @@ pub(super) const CACHED: (&str, &str) =
 pub(super) const DEPTH_8: (&str, &str) = ("queue_depth = { value = 1", "queue_depth = { value = 8");
 
 pub(super) fn request(op: Op, first: u64, sectors: u64, tag: u32) -> Request {
-    Request { tag, op, offset: Bytes(first * 512), length: Bytes(sectors * 512) }
+    Request { tag, op, offset: Bytes(first * 512), length: Bytes(sectors * 512), fua: false }
 }
 
 /// Submits at `at` and waits for the end.
@@ -136,6 +136,33 @@ fn an_uncached_write_ends_on_the_platter() {
     assert_eq!(serve(&mut drive(&[]), 0, Op::Write, 1, 1), 10 * MS + 200 * US);
     let mut soon = drive(&[("\"100us\"", "\"90us\"")]);
     assert_eq!(serve(&mut soon, 0, Op::Write, 1, 1), 200 * US, "there at the last moment");
+}
+
+#[test]
+fn a_write_that_must_survive_ends_on_the_platter() {
+    let forced = |disk: &mut Hdd, at: u64, first: u64, sectors: u64| {
+        let request = Request { fua: true, ..request(Op::Write, first, sectors, 0) };
+        assert_eq!(disk.submit(Nanos(at), request), Accept::Accepted);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            let next = disk.next_event().expect("a request is in flight");
+            disk.advance(next, &mut done);
+        }
+        done[0].at.0
+    };
+    // As without a cache; and what waits elsewhere goes on waiting.
+    assert_eq!(forced(&mut drive(&[CACHED]), 0, 20, 4), 2400 * US);
+    let mut disk = drive(&[CACHED, DEPTH_8]);
+    serve(&mut disk, 0, Op::Write, 20, 1);
+    serve(&mut disk, 150 * US, Op::Write, 5000, 4);
+    assert_eq!(forced(&mut disk, 300 * US, 40, 1), 4100 * US, "right behind the first");
+    // What waits of the same sectors goes first: both are written, as behind a flush.
+    let mut disk = drive(&[CACHED, DEPTH_8]);
+    serve(&mut disk, 0, Op::Write, 20, 1);
+    serve(&mut disk, 150 * US, Op::Write, 5000, 4);
+    let end = forced(&mut disk, 300 * US, 5002, 1);
+    assert_eq!((count(&disk, "destaged"), disk.cache.dirty.len()), (2.0, 0));
+    assert!(end >= disk.arm.free.0, "{end}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn write(drive: &mut dyn Drive, now: &mut Nanos, usual: Nanos, pages: &[u64]) {
 
 fn submit(drive: &mut dyn Drive, now: Nanos, op: Op, page: u64, pages: u64) {
     let (offset, length) = (Bytes(page * PAGE), Bytes(pages * PAGE));
-    drive.submit(now, Request { tag: 0, op, offset, length });
+    drive.submit(now, Request { tag: 0, op, offset, length, fua: false });
 }
 
 #[test]

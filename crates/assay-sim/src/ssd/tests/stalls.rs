@@ -42,7 +42,8 @@ fn pages_of_a_write_wait_for_the_link_and_for_slots() {
 #[test]
 fn a_wait_that_is_open_counts_until_now_and_from_the_mark_on() {
     let (mut drive_, _) = drive(|_| {});
-    let read = |tag| Request { tag, op: Op::Read, offset: Bytes(0), length: Bytes(PAGE) };
+    let read =
+        |tag| Request { tag, op: Op::Read, offset: Bytes(0), length: Bytes(PAGE), fua: false };
     for tag in 0..3 {
         drive_.submit(Nanos::ZERO, read(tag));
     }

@@ -162,7 +162,7 @@ fn decode_cache(top: &mut Section<'_>, values: &mut Values) -> Decoded<CacheSpec
     let mut s = top.section("cache", "cache")?;
     let size = values.size(&mut s, "cache", "size")?;
     let write_cache = values.boolean(&mut s, "cache", "write_cache")?;
-    let destage_window = values.count(&mut s, "cache", "destage_window", 1..1025)?;
+    let destage_window = values.count(&mut s, "cache", "destage_window", 1..8193)?;
     let get =
         |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "cache", key, 1..4097);
     let mut count = |s: &mut Section<'_>, key, default| values.optional(s, key, default, get);

@@ -1,0 +1,135 @@
+//! No translation: a medium whose pages are written where they are, such as phase-change memory.
+//!
+//! Logical pages lie striped over the planes, for good. Nothing is erased, moved or forgotten: a
+//! trim does nothing, and a page that was never written is read like any other.
+
+use super::Ftl;
+use crate::nand::{Cause, Nand, Spot};
+use assay_spec::device::NandSpec;
+use std::ops::Range;
+
+pub(crate) struct InPlace {
+    planes: u32,
+    pages_per_plane: u32,
+}
+
+impl InPlace {
+    /// The pages of `nand`, of which the capacity is the first ones.
+    pub(crate) fn new(nand: &NandSpec) -> InPlace {
+        InPlace { planes: nand.planes(), pages_per_plane: nand.pages_per_plane() as u32 }
+    }
+
+    fn spot(&self, page: u32) -> Spot {
+        let plane = page % self.planes;
+        Spot { plane, page: plane * self.pages_per_plane + page / self.planes }
+    }
+}
+
+impl Ftl for InPlace {
+    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
+        nand.read(self.spot(page), cause, token);
+        true
+    }
+
+    fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: u64) -> u32 {
+        let spot = self.spot(page);
+        nand.program_after(spot, Cause::Host, token, &[]);
+        spot.plane
+    }
+
+    fn trim(&mut self, _page: u32) {}
+
+    fn locate(&self, page: u32) -> Option<Spot> {
+        Some(self.spot(page))
+    }
+
+    fn check(&self) {}
+
+    fn erases(&self) -> &[u32] {
+        &[]
+    }
+
+    fn is_worn_out(&self) -> bool {
+        false
+    }
+
+    fn free_blocks(&self) -> u64 {
+        0
+    }
+
+    fn counters(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drive::{Past, build};
+    use assay_spec::catalog::{DEVICES, find};
+    use assay_spec::decode::Source;
+    use assay_spec::device::DeviceSpec;
+    use assay_spec::{Bytes, Nanos, Op, Request};
+
+    fn spec() -> DeviceSpec {
+        let bundled = find(DEVICES, "optane-p4800x").expect("in the catalogue");
+        DeviceSpec::parse(Source { file: bundled.file, text: bundled.text }).expect("a drive")
+    }
+
+    /// How long each of these requests takes that come together.
+    fn together(requests: &[(Op, u64, u64)]) -> Vec<u64> {
+        let mut drive = build(&spec(), Past::New);
+        for (tag, (op, offset, length)) in (0..).zip(requests) {
+            let (offset, length) = (Bytes(*offset), Bytes(*length));
+            drive.submit(Nanos::ZERO, Request { tag, op: *op, offset, length, fua: false });
+        }
+        let mut done = Vec::new();
+        while done.len() < requests.len() {
+            drive.run(Nanos::NEVER, &mut done);
+        }
+        done.sort_unstable_by_key(|c| c.tag);
+        done.iter().map(|c| c.at.0).collect()
+    }
+
+    /// 512 bytes on a channel take 640 ns, on the link 160; a die reads them in 5970.
+    const COMMAND: u64 = 500;
+    const READ: u64 = 5970;
+    const SHIFT: u64 = 640;
+    const LINK: u64 = 160;
+    /// Bytes from one die to the next of its channel, and to itself.
+    const NEXT: u64 = 7 * 512;
+    const AGAIN: u64 = 28 * 512;
+
+    #[test]
+    fn a_request_is_dealt_out_over_the_dies() {
+        let alone = COMMAND + READ + SHIFT + LINK;
+        assert_eq!(together(&[(Op::Read, 0, 512)]), [alone]);
+        // Seven sectors from seven channels, one behind the other on the link.
+        assert_eq!(together(&[(Op::Read, 0, NEXT)]), [alone + 6 * LINK]);
+        // The eighth from a second die of the first channel, whose bus it waits for; the link is
+        // still busy when it comes.
+        assert_eq!(together(&[(Op::Read, 0, 4096)]), [alone + 7 * LINK]);
+        // The same die a second time.
+        let two = together(&[(Op::Read, 0, 512), (Op::Read, AGAIN, 512)]);
+        assert_eq!(two, [alone, alone + READ]);
+    }
+
+    /// It is written where it is, again and again, and read at once; nothing is moved or erased.
+    #[test]
+    fn what_is_written_again_costs_nothing_more() {
+        let requests = 20_000_u64;
+        let mut drive = build(&spec(), Past::New);
+        let (mut now, mut done) = (Nanos::ZERO, Vec::new());
+        for i in 0..requests {
+            let op = if i % 3 == 0 { Op::Read } else { Op::Write };
+            let offset = Bytes(i % 16 * 4096);
+            let tag = i as u32;
+            drive.submit(now, Request { tag, op, offset, length: Bytes(4096), fua: false });
+            now = drive.run(Nanos::NEVER, &mut done);
+        }
+        let counters = drive.counters();
+        let told = |name: &str| counters.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+        assert_eq!((told("wa"), told("blocks_erased")), (Some(1.0), Some(0.0)));
+        assert_eq!(told("erases"), None, "there are no blocks");
+        assert_eq!(done.len() as u64, requests);
+    }
+}
