@@ -13,6 +13,7 @@ mod endurance;
 mod ftl;
 mod hdd;
 mod nand;
+mod power;
 mod slc;
 mod ssd;
 mod volume;
@@ -28,6 +29,7 @@ pub use hdd::{
     ZoneSpec,
 };
 pub use nand::{NandSpec, PlaneMode, SlcSpec};
+pub use power::PowerSpec;
 pub use slc::SlcCacheSpec;
 pub use ssd::{
     BufferSpec, Direction, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec,
@@ -171,6 +173,7 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
             "wear",
             "slc",
             "endurance",
+            "power",
         ],
         &["disk", "seek", "overhead", "cache", "queue"],
         &["volume", "operations", "throughput"],
@@ -359,6 +362,25 @@ impl Values {
         })?;
         inner.finish()?;
         Ok(rate)
+    }
+
+    /// A quantity that is no time and no size.
+    fn quantity<T: std::str::FromStr>(
+        &mut self,
+        s: &mut Section<'_>,
+        path: &str,
+        key: &'static str,
+        expected: &'static str,
+    ) -> Decoded<T> {
+        let mut inner = self.open(s, path, key)?;
+        let (text, span) = inner.string_at("value")?;
+        let value = text.parse().map_err(|_| {
+            let message = format!("`{}` = `{text}` has no such unit", dotted(path, key));
+            let e = inner.error(Kind::BadUnit, span, message, expected);
+            with_hint(e, "a number and its unit, without a sign")
+        })?;
+        inner.finish()?;
+        Ok(value)
     }
 
     /// What `get` takes out of `s`; `default`, if `key` is not there. Either way the key counts

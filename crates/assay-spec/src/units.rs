@@ -231,6 +231,55 @@ impl fmt::Display for Nanos {
     }
 }
 
+/// Power, in microwatts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Watts(pub u64);
+
+/// Energy, in picojoules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Joules(pub u64);
+
+impl Watts {
+    /// How it may be written.
+    pub const EXPECTED: &str = "a power such as `5W` or `60mW`";
+
+    /// In watts.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl Joules {
+    /// How it may be written.
+    pub const EXPECTED: &str = "an energy such as `0.6uJ`, `40nJ` or `1mJ`";
+
+    /// In joules.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+}
+
+impl std::str::FromStr for Watts {
+    type Err = QuantityError;
+    fn from_str(s: &str) -> Result<Watts, QuantityError> {
+        parse_quantity(s, &[("uW", 1), ("mW", 1_000), ("W", 1_000_000)]).map(Watts)
+    }
+}
+
+impl std::str::FromStr for Joules {
+    type Err = QuantityError;
+    fn from_str(s: &str) -> Result<Joules, QuantityError> {
+        const UNITS: &[(&str, u64)] = &[
+            ("pJ", 1),
+            ("nJ", 1_000),
+            ("uJ", 1_000_000),
+            ("mJ", 1_000_000_000),
+            ("J", 1_000_000_000_000),
+        ];
+        parse_quantity(s, UNITS).map(Joules)
+    }
+}
+
 /// Bytes a second, as in `50MB/s`; more than none.
 pub fn rate(text: &str) -> Option<Bytes> {
     let bytes = text.strip_suffix("/s").and_then(|t| t.trim().parse::<Bytes>().ok());

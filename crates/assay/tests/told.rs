@@ -14,7 +14,7 @@ question = "What do they tell?"
 log = false
 targets = [
     "sim:tiny-page.toml", "sim:tiny-hybrid.toml", "sim:mortal.toml",
-    "sim:ssd-m", "sim:wd1600js", "sim:seagate-archive-8tb", "sim:gp3-100",
+    "sim:ssd-m", "sim:wd1600js", "sim:seagate-archive-8tb", "sim:gp3-100", "sim:optane-p4800x",
     "raid5(sim:ssd-m*3, failed=1, rebuild=50MB/s, controller=perc-6i)",
     "raid1(raid0(sim:ssd-m@areca-1680*2), sim:wd1600js)",
 ]

@@ -12,6 +12,8 @@ pub const NAMES: &[&str] = &[
     "channel_busy_ns",
     "link_busy_ns",
     "firmware_busy_ns",
+    "energy_j",
+    "power_w",
     "wa",
     "wa_host",
     "wa_partial",

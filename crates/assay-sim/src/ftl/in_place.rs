@@ -130,6 +130,12 @@ mod tests {
         let told = |name: &str| counters.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
         assert_eq!((told("wa"), told("blocks_erased")), (Some(1.0), Some(0.0)));
         assert_eq!(told("erases"), None, "there are no blocks");
+        // 5 W all the time; a third reads 8 sectors, the others write them.
+        let (read, written) = (told("pages_read").unwrap(), told("pages_programmed").unwrap());
+        assert_eq!((read / 8.0).ceil(), (requests as f64 / 3.0).ceil());
+        let energy = 5.0 * now.as_secs_f64() + 0.64e-6 * read + 2.05e-6 * written;
+        assert!((told("energy_j").unwrap() - energy).abs() < 1e-9);
+        assert!((told("power_w").unwrap() - energy / now.as_secs_f64()).abs() < 1e-6);
         assert_eq!(done.len() as u64, requests);
     }
 }

@@ -26,7 +26,9 @@ use crate::ftl::hybrid::Hybrid;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
 use crate::nand::{Flash, Nand, Notice, Observer};
-use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
+use assay_spec::device::{
+    BufferSpec, FlushSpec, FtlSpec, LinkSpec, PowerSpec, ReadBuffered, SsdSpec,
+};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
 pub(crate) use flow::MAP;
@@ -110,6 +112,9 @@ pub(crate) struct Ssd<F> {
     stalls: Stalls,
     /// Blocks erased before the last mark.
     erased: u64,
+    power: Option<PowerSpec>,
+    /// When the last mark was.
+    marked: Nanos,
 }
 
 /// Builds the drive of `spec`.
@@ -210,6 +215,8 @@ impl<F: Ftl> Ssd<F> {
             link_total: Nanos::ZERO,
             stalls: Stalls::new(),
             erased: 0,
+            power: spec.power,
+            marked: Nanos::ZERO,
         }
     }
 
@@ -353,6 +360,7 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.ftl.mark();
         (self.link_total, self.firmware_total) = (Nanos::ZERO, Nanos::ZERO);
         self.host_pages = 0;
+        self.marked = self.nand.events.now();
     }
 }
 

@@ -5,6 +5,7 @@ use super::stall::{Moment, Stall};
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use assay_spec::Nanos;
+use assay_spec::units::Joules;
 
 /// Bins of the wear histogram, at most.
 const BINS: u32 = 8;
@@ -24,6 +25,7 @@ impl<F: Ftl> Ssd<F> {
             ("link_busy_ns".to_owned(), self.link_total.0 as f64),
             ("firmware_busy_ns".to_owned(), self.firmware_total.0 as f64),
         ];
+        all.extend(self.drawn());
         if self.host_pages > 0 {
             let host = self.host_pages as f64;
             all.push(("wa".to_owned(), counts.programmed() as f64 / host));
@@ -46,6 +48,20 @@ impl<F: Ftl> Ssd<F> {
         }
         all.extend(self.ftl.counters());
         all
+    }
+
+    /// The energy since the last mark, and the power that is in the mean.
+    fn drawn(&self) -> Vec<(String, f64)> {
+        let Some(power) = self.power else { return Vec::new() };
+        let counts = &self.nand.counts;
+        let of = |counted: &[u64], each: Joules| counted.iter().sum::<u64>() as f64 * each.as_f64();
+        let time = (self.nand.events.now() - self.marked).as_secs_f64();
+        let energy = power.idle.as_f64() * time
+            + of(&counts.reads, power.read)
+            + of(&counts.programs, power.program)
+            + of(&counts.erases, power.erase);
+        let mean = (time > 0.0).then(|| ("power_w".to_owned(), energy / time));
+        std::iter::once(("energy_j".to_owned(), energy)).chain(mean).collect()
     }
 
     /// What it tells of `now`.

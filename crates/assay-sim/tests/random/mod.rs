@@ -249,6 +249,7 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
             },
             readahead: d.of(&[None, Some(ahead)]),
             endurance,
+            power: None,
         }),
         facts: Vec::new(),
     }

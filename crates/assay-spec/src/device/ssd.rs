@@ -3,6 +3,7 @@
 use super::endurance::{self, EnduranceSpec};
 use super::ftl::{CopyPath, Frontiers, FtlSpec};
 use super::nand::NandSpec;
+use super::power::{self, PowerSpec};
 use super::slc::SlcCacheSpec;
 use super::{LinkSpec, Values};
 use crate::decode::{Decoded, Section, with_hint};
@@ -22,6 +23,8 @@ pub struct SsdSpec {
     pub readahead: Option<ReadAheadSpec>,
     /// How the flash wears out; `None`: never.
     pub endurance: Option<EnduranceSpec>,
+    /// What it draws, if that is known.
+    pub power: Option<PowerSpec>,
 }
 
 /// Where written data waits for the flash.
@@ -164,7 +167,8 @@ pub(super) fn decode(
         }
     };
     let endurance = endurance::decode(top, values)?;
-    let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance };
+    let power = power::decode(top, values)?;
+    let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance, power };
     check(top, &spec, capacity, link)?;
     Ok(spec)
 }

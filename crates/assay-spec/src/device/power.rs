@@ -1,0 +1,67 @@
+//! The declaration of what a drive of flash draws.
+
+use super::Values;
+use crate::decode::{Decoded, Section};
+use crate::units::{Joules, Watts};
+
+/// Power that is always drawn, and the energy of each operation beside it: of the chips, the buses
+/// and what of the controller works for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerSpec {
+    /// Always.
+    pub idle: Watts,
+    /// For each page read from the cells.
+    pub read: Joules,
+    /// For each page programmed, however many bits a cell it has.
+    pub program: Joules,
+    /// For each block erased.
+    pub erase: Joules,
+}
+
+pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Option<PowerSpec>> {
+    let Some(mut s) = top.optional_section("power", "power")? else { return Ok(None) };
+    let spec = PowerSpec {
+        idle: values.quantity(&mut s, "power", "idle", Watts::EXPECTED)?,
+        read: values.quantity(&mut s, "power", "read", Joules::EXPECTED)?,
+        program: values.quantity(&mut s, "power", "program", Joules::EXPECTED)?,
+        erase: values.quantity(&mut s, "power", "erase", Joules::EXPECTED)?,
+    };
+    s.finish()?;
+    Ok(Some(spec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Source;
+    use crate::device::{DeviceKind, DeviceSpec};
+
+    #[test]
+    fn what_a_drive_draws_has_units() {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+        let text = bundled.expect("in the catalogue").text;
+        let power = |idle: &str, read: &str| {
+            let key =
+                |key, value| format!("{key} = {{ value = \"{value}\", assumed = \"a test\" }}\n");
+            let keys = key("idle", idle) + &key("read", read) + &key("program", "2nJ");
+            let text = format!("{text}\n[power]\n{keys}{}", key("erase", "1.5mJ"));
+            let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+            match spec.map_err(|e| e.to_string())?.kind {
+                DeviceKind::Ssd(ssd) => Ok(ssd.power),
+                _ => Err("not an SSD".to_owned()),
+            }
+        };
+        let expected = PowerSpec {
+            idle: Watts(65_000),
+            read: Joules(640_000),
+            program: Joules(2_000),
+            erase: Joules(1_500_000_000),
+        };
+        assert_eq!(power("65mW", "0.64uJ"), Ok(Some(expected)));
+        for (idle, read, said) in [("65", "1uJ", "W"), ("65mW", "1us", "uJ"), ("1kW", "1uJ", "mW")]
+        {
+            let error = power(idle, read).expect_err(said);
+            assert!(error.contains(said) && error.contains("drive.toml"), "{error}");
+        }
+    }
+}
