@@ -282,6 +282,16 @@ mod tests {
         assert_eq!(row.standing, Standing::Worse);
     }
 
+    /// Records that a guest has in memory take no time: two such runs are alike, not undefined.
+    #[test]
+    fn what_took_no_time_twice_is_the_same() {
+        let (one, mut other) = (sample::cell(&[&[0, 0, 0]]), sample::cell(&[&[0, 0, 0]]));
+        other.target = "other".into();
+        let row = &table(&sample::run(vec![one, other]), "t").rows[0];
+        assert_eq!((row.p50.value, row.p50.interval), (1.0, None));
+        assert_eq!(row.p99.value, 1.0);
+    }
+
     #[test]
     fn words_follow_the_intervals() {
         let at = |low, high| Some((low, high));

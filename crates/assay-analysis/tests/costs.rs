@@ -270,6 +270,18 @@ fn ownership_without_more_is_the_price_and_break_even_follows_the_rates() {
     assert_eq!(back.cells[0].five_minutes_s, None, "without the price of memory");
 }
 
+/// A study may ask one drive in one experiment and another in the next: those are compared, too.
+#[test]
+fn the_reference_is_found_in_another_experiment() {
+    let mut run = owned_run();
+    let [first, second] = &mut run.cells[..] else { panic!("two cells") };
+    first.experiment = "other".into();
+    assert_eq!(first.workload, second.workload);
+    let costs = Costs::of(&run).unwrap();
+    let o = owned(&run, &costs, &NOTHING_MORE, "noop/ssd-m");
+    near(o.cells[1].break_even_price, 1460.0);
+}
+
 #[test]
 fn energy_and_wear_enter_where_they_are_known() {
     let run = owned_run();

@@ -254,6 +254,33 @@ fn two_seconds_are_found() {
     assert!(found(&Made { rates: vec![5000.0; 8], ..sound() }).is_empty());
 }
 
+/// Work that ends by itself is as long as it is, unless it was cut: then no whole is told.
+#[test]
+fn work_on_files_that_was_cut_short_is_found() {
+    let cut = |seconds: usize, told: &[(&str, f64)]| Made {
+        rates: vec![5000.0; seconds],
+        told: told.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        ..of_file(file("random-read", "1GiB", "direct = true"))
+    };
+    only("too-short", &cut(2, &[]));
+    assert!(found(&cut(2, &[("full_time", 2e9)])).is_empty());
+    assert!(found(&cut(8, &[])).is_empty());
+}
+
+/// A file system on a fresh drive gets free blocks for its records; what is read it wrote before.
+#[test]
+fn records_on_a_fresh_drive_are_found() {
+    let guest = |op, work: &str| Made {
+        op,
+        target: ("linux", "ext4-ssd-m"),
+        told: vec![("drive_read_bytes".to_owned(), 1e15)],
+        ..modelled(of_file(file(work, "512MiB", "start = \"fresh\"")))
+    };
+    let fresh = |made: Made| Made { target: ("linux", "ext4-ssd-m"), ..made };
+    only("fresh", &fresh(guest(Op::Write, "write")));
+    assert!(found(&fresh(guest(Op::Read, "read"))).is_empty());
+}
+
 #[test]
 fn more_than_the_link_carries_is_found() {
     // 300 MB/s at most of SATA: 5000 requests of 64 KiB are 328 MB/s.

@@ -214,6 +214,13 @@ fn empty_and_skipped_runs_do_not_panic() {
         cell.skipped = Some("no such drive".into());
         cell.repeats.clear();
     }
+    let (first, others) = (&run.cells[0], run.cells.len() - 4);
+    assert!(others > 0, "more than are shown");
+    let at = format!("{}@{}, ", first.workload, first.target);
+    let table = text::summary_table(&run).split_whitespace().collect::<Vec<_>>().join(" ");
+    let more = format!(" and {others} others: not measured: no such drive.");
+    assert!(table.contains(&at) && table.contains(&more), "{table}");
+    assert_eq!(table.matches("no such drive").count(), 1, "said once: {table}");
     let check = |run: &Run| {
         let page = report::html(run, &[verdicts(run)]);
         assert!(page.ends_with("</html>\n"));

@@ -169,8 +169,12 @@ fn kill_and_resume(dir: &Path, subject: &str, moments: &[f64]) {
 }
 
 fn interrupt(child: Child) -> Output {
+    end_by(child, libc::SIGINT)
+}
+
+fn end_by(child: Child, signal: libc::c_int) -> Output {
     // SAFETY: the child was not waited for, so the number is its own.
-    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
     child.wait_with_output().unwrap()
 }
 
@@ -220,14 +224,14 @@ fn a_finished_run_resumes_to_itself() {
 }
 
 /// Ctrl-C as soon as there is `file`: exit code 130, the way on and no other, and nothing lost.
-fn ctrl_c_when_there_is(file: &str) {
+fn signal_when_there_is(signal: libc::c_int, file: &str) {
     let words = "what is finished is kept: `assay resume out`";
     let (_alone, dir) = (alone(), temporary());
     let undisturbed = Undisturbed::run(dir.path(), "short.toml");
     let place = place(dir.path(), "interrupted");
     let mut child = start(&place, "short.toml");
     assert!(wait_for(&mut child, &place.join("out").join(file)));
-    let output = interrupt(child);
+    let output = end_by(child, signal);
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{talk}");
     assert_eq!(talk, format!("error[interrupted]: interrupted\nhint: {words}\n"));
@@ -237,12 +241,18 @@ fn ctrl_c_when_there_is(file: &str) {
 
 #[test]
 fn ctrl_c_keeps_what_is_finished_and_names_resume() {
-    ctrl_c_when_there_is("cells.json");
+    signal_when_there_is(libc::SIGINT, "cells.json");
 }
 
 #[test]
 fn ctrl_c_before_the_first_cell_names_resume_too() {
-    ctrl_c_when_there_is("run.json");
+    signal_when_there_is(libc::SIGINT, "run.json");
+}
+
+/// `kill` without more ends a run as Ctrl-C does.
+#[test]
+fn a_run_that_is_told_to_end_keeps_what_is_finished() {
+    signal_when_there_is(libc::SIGTERM, "cells.json");
 }
 
 /// Nothing is asked for an hour of the wall clock, but nobody must wait so long.
