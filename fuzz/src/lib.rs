@@ -69,7 +69,7 @@ fn exercise(spec: &DeviceSpec) {
                 Op::Flush => (Bytes::ZERO, Bytes::ZERO),
                 _ => (Bytes(place * 512), Bytes(length * 512)),
             };
-            let request = Request { tag: tag as u32, op, offset, length, fua: false };
+            let request = Request { tag: tag as u32, op, offset, length, fua: place % 2 == 1 };
             assert_eq!(drive.submit(now, request), Accept::Accepted, "{request:?}");
             now = drive.run(Nanos::NEVER, &mut done);
             assert_eq!(done.len(), 1, "{request:?} ends once");

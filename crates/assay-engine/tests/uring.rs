@@ -123,6 +123,23 @@ fn writes_arrive_32_at_a_time() {
     writes_arrive(32);
 }
 
+/// Each is on the device when it is answered; what arrives is the same.
+#[test]
+fn forced_writes_arrive() {
+    for depth in [1, 8] {
+        let scratch = Scratch::new(16);
+        let Some(mut target) = scratch.target(16, depth) else { return };
+        let forced = |b| Request { fua: true, ..request(0, Op::Write, b, 1) };
+        let writes: Vec<_> = (0..16).map(forced).collect();
+        assert!(run(&mut target, depth, &writes).iter().all(|c| c.error == 0));
+        let contents = std::fs::read(scratch.path()).unwrap();
+        for (block, data) in contents.chunks_exact(BLOCK as usize).enumerate() {
+            let address = u64::from_le_bytes(data[..8].try_into().unwrap());
+            assert_eq!(address, block as u64 * BLOCK);
+        }
+    }
+}
+
 #[test]
 fn trimmed_blocks_read_as_zeros() {
     let scratch = Scratch::new(8);

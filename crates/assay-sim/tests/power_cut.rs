@@ -1,8 +1,9 @@
 //! The power fails at random points of random work on random drives that are to survive it. A new
 //! controller, which knows nothing but what is in the cells, must find every page as it was left
 //! by the last write or trim that a flush has been answered for, or write that was to survive by
-//! itself (force unit access), or by a later one; and must be able to go on. With a buffer that survives power cuts, or none that answers early, what has been
-//! answered is enough. A drive that took no writes any more takes none afterwards.
+//! itself (force unit access), or by a later one; and must be able to go on. With a buffer that
+//! survives power cuts, or none that answers early, what has been answered is enough. A drive that
+//! took no writes any more takes none afterwards.
 //!
 //! *Left out.* Writes of parts of pages; superblocks with logs, which cannot recover; and pages of
 //! a pair, of which a torn one would take the other with it.
@@ -21,7 +22,7 @@ use random::{Draw, device};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-const DRIVES: u64 = 10_000;
+const DRIVES: u64 = 30_000;
 const CUTS: u64 = 3;
 
 /// What the flash is told, and what the host's pages in it are.

@@ -1,7 +1,7 @@
-//! Random work on random small drives under the checker: every mapping, policy, buffer and kind of
-//! die. Reads get what was written last, pages are programmed in order, maps and counts agree,
-//! resources do one thing at a time, time never runs back, and nothing depends on how a drive is
-//! advanced.
+//! Random work on random small drives under the checker: every mapping that erases, policy, buffer
+//! and kind of die. Reads get what was written last, pages are programmed in order, maps and counts
+//! agree, resources do one thing at a time, time never runs back, and nothing depends on how a
+//! drive is advanced.
 
 #![allow(clippy::print_stdout)]
 
@@ -9,7 +9,7 @@ mod random;
 
 use random::{Draw, REQUESTS, random_drive};
 
-const DRIVES: u64 = 12_000;
+const DRIVES: u64 = 40_000;
 
 #[test]
 fn random_work_on_random_drives_breaks_no_rule() {

@@ -12,22 +12,25 @@ mod controller;
 mod endurance;
 mod ftl;
 mod hdd;
+mod link;
 mod nand;
 mod power;
 mod slc;
 mod ssd;
 mod volume;
+mod wear;
 
 pub use controller::ControllerSpec;
 pub use endurance::EnduranceSpec;
 pub use ftl::{
     Allocation, BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Frontiers, FtlSpec,
-    HybridSpec, LogOpens, Pace, PageMapSpec, UnitReads, VictimSpec, WearSpec,
+    HybridSpec, LogOpens, Pace, PageMapSpec, UnitReads, VictimSpec,
 };
 pub use hdd::{
     CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, ShingledSpec, SkewSpec,
     ZoneSpec,
 };
+pub use link::LinkSpec;
 pub use nand::{NandSpec, PlaneMode, SlcSpec};
 pub use power::PowerSpec;
 pub use slc::SlcCacheSpec;
@@ -35,6 +38,7 @@ pub use ssd::{
     BufferSpec, Direction, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec,
 };
 pub use volume::{RateSpec, VolumeSpec};
+pub use wear::WearSpec;
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Kind, closest};
@@ -69,22 +73,6 @@ pub enum DeviceKind {
     Hdd(HddSpec),
     /// A cloud volume.
     Volume(VolumeSpec),
-}
-
-/// The link between host and drive.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkSpec {
-    /// Payload bytes a second.
-    pub rate: Bytes,
-    /// Most requests the drive holds at a time.
-    pub queue_depth: u32,
-    /// Time per command in the drive's controller, before the media is touched.
-    pub command: Nanos,
-    /// What each command of reads and writes has on the link of a drive of flash beside its data.
-    pub setup: Nanos,
-    /// Each 8 KiB written to a drive of flash come this long after it has asked for them, while
-    /// nothing else is on the link.
-    pub activate: Nanos,
 }
 
 /// One value of a spec and where it comes from.
@@ -152,16 +140,7 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
         let near = capacity.clamp(Bytes::MIB, Bytes(1 << 50));
         return Err(with_hint(e, format!("the nearest that can be is `value = \"{near}\"`")));
     }
-    let mut link = top.section("link", "link")?;
-    let time = |values: &mut Values, s: &mut Section<'_>, key| values.time(s, "link", key);
-    let link_spec = LinkSpec {
-        rate: values.rate(&mut link, "link", "rate")?,
-        queue_depth: values.count(&mut link, "link", "queue_depth", 1..1025)?,
-        command: values.time(&mut link, "link", "command")?,
-        setup: values.optional(&mut link, "setup", Nanos::ZERO, time)?,
-        activate: values.optional(&mut link, "activate", Nanos::ZERO, time)?,
-    };
-    link.finish()?;
+    let link_spec = link::decode(top, &mut values, kind == 0)?;
     let own: [&[&'static str]; 3] = [
         &[
             "nand",
@@ -375,7 +354,7 @@ impl Values {
         let mut inner = self.open(s, path, key)?;
         let (text, span) = inner.string_at("value")?;
         let value = text.parse().map_err(|_| {
-            let message = format!("`{}` = `{text}` has no such unit", dotted(path, key));
+            let message = format!("`{}` = `{text}` is no such quantity", dotted(path, key));
             let e = inner.error(Kind::BadUnit, span, message, expected);
             with_hint(e, "a number and its unit, without a sign")
         })?;

@@ -69,8 +69,9 @@ fn drive_refused(changes: &[(&str, &str)], stderr: &str) {
 
 /// What a workload with one stream in a closed loop takes; `@KEYS` below.
 const KEYS: &str = "expected one of `name`, `file`, `stream`, `read_share`, `sizes`, `size`, \
-                    `pattern`, `range`, `flush_every`, `rate`, `jobs`, `queue_depth`, `think`, \
-                    `start`, `precondition`, `settle`, `measure`, `write_cache`, `first`, `expect`";
+                    `pattern`, `range`, `flush_every`, `fua`, `rate`, `jobs`, `queue_depth`, \
+                    `think`, `start`, `precondition`, `settle`, `measure`, `write_cache`, `first`, \
+                    `expect`";
 
 /// For every kind of mistake: what is changed in [`EXPERIMENT`], and what is said then.
 const KINDS: &[(&str, &str, &str, &str)] = &[
@@ -1009,7 +1010,7 @@ error: unknown ftl.mapping `pages`
   --> drive.toml:29:21
    |
 29 | mapping = { value = "pages", assumed = "the common choice" }
-   |                     ^^^^^^^ expected one of `page`, `hybrid`, `block`
+   |                     ^^^^^^^ expected one of `page`, `hybrid`, `block`, `in-place`
 hint: did you mean `page`?"#,
     );
     drive_refused(

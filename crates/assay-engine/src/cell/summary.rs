@@ -44,5 +44,10 @@ fn stream_summary(stream: &StreamSpec) -> String {
         Address::HotCold { .. } => "hot/cold".to_owned(),
     };
     let sizes: Vec<String> = stream.sizes.iter().map(|(s, _)| s.to_string()).collect();
-    format!("{pattern} {way} {}", sizes.join("+"))
+    let forced = if stream.fua { " fua" } else { "" };
+    let flushes = match stream.flush_every {
+        0 => String::new(),
+        n => format!(", a flush after {n}"),
+    };
+    format!("{pattern} {way}{forced} {}{flushes}", sizes.join("+"))
 }

@@ -178,7 +178,7 @@ impl Queue {
         if self.merge(waiting, elevator) {
             return;
         }
-        if self.is_full(request.op) {
+        if self.is_full(request.op) || !self.before[direction(request.op)].is_empty() {
             self.release(waiting.first);
             self.before[direction(request.op)].push_back((request, process));
             return;

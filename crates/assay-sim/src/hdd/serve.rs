@@ -122,11 +122,10 @@ impl Hdd {
 
     pub(super) fn write_arrives(&mut self, now: Nanos, ready: Nanos, command: Command) {
         self.follow(now);
-        // What waits of the same sectors must not be written over it: that goes first.
-        let goes_through = command.fua && {
-            let (first, end) = (command.first, command.first + command.sectors);
-            self.cache.dirty_in(first, end).is_none()
-        };
+        // What waits of the same sectors must not be written over it: then everything that waits
+        // goes first, as with a flush.
+        let end = command.first + command.sectors;
+        let goes_through = command.fua && self.cache.dirty_in(command.first, end).is_none();
         if !self.policy.spec.write_cache || goes_through {
             self.wait_for_arm(Command { kind: Kind::Write, ..command }, ready, command.first);
         } else {
@@ -163,12 +162,13 @@ impl Hdd {
             self.give_up(now);
         }
         let answer = arrived + self.overhead.write_end;
-        match command.fua {
+        let Command { tag, number, fua, .. } = *command;
+        match fua {
             true => {
-                let (tag, number, until) = (command.tag, command.number, self.cache.uses);
+                let until = self.cache.uses;
                 self.flushes.push_back(Flush { tag, number, ready: answer, until });
             }
-            false => self.complete(answer, command.number, command.tag),
+            false => self.complete(answer, number, tag),
         }
         true
     }

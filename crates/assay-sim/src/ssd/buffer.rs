@@ -72,6 +72,12 @@ impl WriteBuffer {
         self.joined.push((page, request));
     }
 
+    /// Whether a request waits for `page`.
+    #[inline]
+    pub(crate) fn is_joined(&self, page: u32) -> bool {
+        !self.joined.is_empty() && self.joined.iter().any(|(p, _)| *p == page)
+    }
+
     /// A request that waits for `page`, which is in the cells now, if there is one.
     #[inline]
     pub(crate) fn joined(&mut self, page: u32) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! When what is written must be in the cells: flushes, and writes that are answered only then.
 
 use super::Ssd;
-use super::flow::Transfer;
+use super::link::Transfer;
 use crate::ftl::Ftl;
 use assay_spec::Op;
 

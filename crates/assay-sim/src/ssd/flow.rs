@@ -1,19 +1,20 @@
 //! The way of a request through the drive, event by event.
 
+use super::link::Transfer;
 use super::parked::Parked;
 use super::readahead::Hit;
-use super::{FIRMWARE, LINK, Ssd};
+use super::{FIRMWARE, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::nand::{Cause, IN_CELLS, Notice, page_of};
-use assay_spec::{Bytes, Nanos, Op, Request};
+use assay_spec::{Bytes, Op, Request};
 use std::ops::Range;
 
 /// A request in the drive.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
     pub(super) request: Request,
-    pages: Range<u32>,
+    pub(super) pages: Range<u32>,
     /// The next page of a write to be sent for.
     next: u32,
     /// Pages that are not done.
@@ -22,22 +23,12 @@ pub(super) struct InFlight {
     pub(super) whole: bool,
 }
 
-/// A page's share of a request on the link.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Transfer {
-    pub(super) number: u32,
-    pub(super) page: u32,
-}
-
 /// Whom a flash operation is for: a number of a request, or one of these, and a page.
 const AHEAD: u32 = 1 << 31;
 
 pub(super) fn token(number: u32, page: u32) -> u64 {
     u64::from(number) << 32 | u64::from(page)
 }
-
-/// Data of one frame on the link (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
-const FRAME: Bytes = Bytes(8 << 10);
 
 /// A request number that stands for none.
 pub(super) const NO_REQUEST: u32 = AHEAD - 1;
@@ -239,50 +230,6 @@ impl<F: Ftl> Ssd<F> {
         self.transfer(transfer);
     }
 
-    /// A page's share asks for the link.
-    #[inline]
-    pub(super) fn transfer(&mut self, transfer: Transfer) {
-        if self.on_link.is_some() {
-            self.waits_for_link();
-            return self.link.push_back(transfer);
-        }
-        self.begin_transfer(transfer);
-    }
-
-    #[inline]
-    fn begin_transfer(&mut self, transfer: Transfer) {
-        self.on_link = Some(transfer);
-        let duration = self.link_time(transfer);
-        self.link_total += duration;
-        self.nand.events.after(Queue::Link, LINK, duration);
-    }
-
-    /// How long a page's share is on the link.
-    #[inline]
-    pub(super) fn link_time(&self, transfer: Transfer) -> Nanos {
-        let flight = &self.requests[transfer.number as usize];
-        let data = match flight.whole {
-            true => self.page_time,
-            false => self.share(&flight.request, transfer.page).time_at(self.rate),
-        };
-        let is_first = transfer.page == flight.pages.start;
-        let data = if is_first { self.setup + data } else { data };
-        if self.activate == Nanos::ZERO || flight.request.op == Op::Read {
-            return data;
-        }
-        // The drive asks for each 8 KiB of a write, counted from its first byte.
-        let start = flight.request.offset.max(self.page * u64::from(transfer.page));
-        let begun = |to: Bytes| (to - flight.request.offset).0.div_ceil(FRAME.0);
-        let end = start + self.share(&flight.request, transfer.page);
-        data + self.activate * (begun(end) - begun(start))
-    }
-
-    /// The part of `page` that `request` covers.
-    pub(super) fn share(&self, request: &Request, page: u32) -> Bytes {
-        let start = Bytes(u64::from(page) << self.page_bits);
-        (start + self.page).min(request.end()) - start.max(request.offset)
-    }
-
     /// What was on the link is through.
     #[inline]
     pub(super) fn transferred(&mut self) {
@@ -341,6 +288,10 @@ impl<F: Ftl> Ssd<F> {
         // Written back, the request is answered without the flash; only the slot waits for it.
         // Written through, it waits for the cells.
         let token = match &self.buffer {
+            // One that must survive has joined one that need not.
+            Some(buffer) if self.answers_early(number) && buffer.is_joined(page) => {
+                token(NO_REQUEST, page) | IN_CELLS
+            }
             None if self.forces(number) => token(number, page) | IN_CELLS,
             None => token(number, page),
             Some(_) if self.answers_early(number) => token(NO_REQUEST, page),
@@ -434,7 +385,8 @@ impl<F: Ftl> Ssd<F> {
         if flight.left > 0 {
             return;
         }
-        if flight.request.fua && self.lazy.is_some() && !self.is_protected {
+        let is_forced = flight.request.op == Op::Write && flight.request.fua;
+        if is_forced && self.lazy.is_some() && !self.is_protected {
             // What is kept goes to the cells as behind a flush, and is answered then.
             self.requests[number as usize].request.op = Op::Flush;
             self.writes.push_back(number);

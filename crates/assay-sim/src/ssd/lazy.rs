@@ -11,7 +11,8 @@
 //! expected by one.
 
 use super::Ssd;
-use super::flow::{NO_REQUEST, Transfer};
+use super::flow::NO_REQUEST;
+use super::link::Transfer;
 use crate::ftl::Ftl;
 use assay_spec::device::LazySpec;
 use assay_spec::{Bytes, Nanos};

@@ -3,7 +3,8 @@
 //! A request passes the firmware, which serves one at a time (`link.command`); then page by page
 //! the buffer or the flash, and the link, which is half duplex and goes to whoever is ready first.
 //! A written page is answered when it is safe from the host's point of view: in DRAM with a DRAM
-//! buffer, in a page register or in the cells with none. A flush holds back later writes until all
+//! buffer, in a page register or in the cells with none; one that must survive a power cut by
+//! itself, in the cells if the buffer does not. A flush holds back later writes until all
 //! earlier ones are in the cells. When nothing has been asked for a while, the translation layer
 //! may work in the background until something is.
 
@@ -13,6 +14,7 @@ mod drain;
 mod flow;
 mod idle;
 mod lazy;
+mod link;
 mod observe;
 mod parked;
 mod readahead;
@@ -31,9 +33,10 @@ use assay_spec::device::{
 };
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
+use flow::InFlight;
 pub(crate) use flow::MAP;
-use flow::{InFlight, Transfer};
 use lazy::Lazy;
+use link::{Transfer, Wire};
 use parked::Parked;
 use readahead::ReadAhead;
 use stall::Stalls;
@@ -57,12 +60,7 @@ pub(crate) struct Ssd<F> {
     page_bits: u32,
     logical: u32,
     command: Nanos,
-    rate: Bytes,
-    /// A page on the link.
-    page_time: Nanos,
-    /// What a command has on the link beside its data, and until data comes that the drive asks for.
-    setup: Nanos,
-    activate: Nanos,
+    wire: Wire,
     buffer: Option<WriteBuffer>,
     /// A write is answered when it is in the buffer.
     write_back: bool,
@@ -144,6 +142,13 @@ pub(crate) fn build(
     }
 }
 
+/// How long a drive must be left alone before its translation layer has something to do.
+fn background_after(ftl: &FtlSpec) -> Option<Nanos> {
+    let FtlSpec::Page(map) = ftl else { return None };
+    let fold = map.slc.map(|slc| slc.fold_after);
+    map.collection.background.map(|b| b.after).into_iter().chain(fold).min()
+}
+
 impl<F: Ftl> Ssd<F> {
     fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity: Bytes) -> Ssd<F> {
         let page = spec.nand.page;
@@ -157,13 +162,7 @@ impl<F: Ftl> Ssd<F> {
             }
             _ => None,
         };
-        let background_after = match spec.ftl {
-            FtlSpec::Page(map) => {
-                let fold = map.slc.map(|slc| slc.fold_after);
-                map.collection.background.map(|b| b.after).into_iter().chain(fold).min()
-            }
-            FtlSpec::Hybrid(_) | FtlSpec::InPlace => None,
-        };
+        let background_after = background_after(&spec.ftl);
         let idle = lazy.as_ref().and_then(Lazy::idle);
         let mut nand = Nand::new(&spec.nand, FLASH);
         if matches!(spec.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
@@ -178,10 +177,7 @@ impl<F: Ftl> Ssd<F> {
             page_bits: page.0.trailing_zeros(),
             logical: (capacity.0 / page.0) as u32,
             command: link.command,
-            rate: link.rate,
-            page_time: page.time_at(link.rate),
-            setup: link.setup,
-            activate: link.activate,
+            wire: Wire::new(link, page),
             buffer: (slots > 0).then(|| WriteBuffer::new(slots, spec.nand.planes())),
             lazy,
             slots: slots as u64,

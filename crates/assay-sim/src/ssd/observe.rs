@@ -3,7 +3,7 @@
 //! Each hook is one test of an option when nobody looks.
 
 use super::Ssd;
-use super::flow::Transfer;
+use super::link::Transfer;
 use crate::ftl::Ftl;
 use crate::work::{Activity, Work};
 use assay_spec::Op;

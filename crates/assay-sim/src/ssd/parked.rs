@@ -3,7 +3,8 @@
 //! everything goes on in the order in which it came.
 
 use super::Ssd;
-use super::flow::{NO_REQUEST, Transfer, token};
+use super::flow::{NO_REQUEST, token};
+use super::link::Transfer;
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use std::ops::Range;

@@ -3,6 +3,7 @@
 use super::NandSpec;
 use super::Values;
 use super::slc::SlcCacheSpec;
+use super::wear::WearSpec;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
@@ -170,20 +171,6 @@ pub struct BackgroundSpec {
     pub blocks: u32,
 }
 
-/// How erases are spread over the blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WearSpec {
-    /// Free blocks are used in the order they became free.
-    None,
-    /// The free block with the fewest erases is used first.
-    Dynamic,
-    /// As dynamic; and a block that lies `spread` erases behind the most worn is emptied.
-    Static {
-        /// Erases between the most and the least worn block of a plane.
-        spread: u32,
-    },
-}
-
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlSpec> {
     let mut ftl = top.section("ftl", "ftl")?;
     let words = ["page", "hybrid", "block", "in-place"];
@@ -205,7 +192,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             let words = ["no", "yes"];
             let power_fail_safe =
                 values.choice_or(&mut ftl, "ftl", "power_fail_safe", &words, 0)? == 1;
-            let wear = decode_wear(top, values)?;
+            let wear = super::wear::decode(top, values)?;
             let slc = super::slc::decode(top, values)?;
             FtlSpec::Page(PageMapSpec {
                 allocation,
@@ -221,11 +208,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             ftl.goes_with(&page_only, "mapping `page`");
             top.goes_with(&["collection", "background", "wear", "slc"], "`ftl.mapping` `page`");
             if mapping == 3 {
-                ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
-                ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
-                top.goes_with(&["endurance"], "an `ftl.mapping` of what is erased");
-                ftl.finish()?;
-                return Ok(FtlSpec::InPlace);
+                return in_place(top, ftl);
             }
             let width = |values: &mut Values, s: &mut Section<'_>, key| {
                 values.count(s, "ftl", key, 1..65_537).map(Some)
@@ -251,6 +234,15 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
     };
     ftl.finish()?;
     Ok(spec)
+}
+
+/// A medium that is written in place has nothing more to say.
+fn in_place(top: &mut Section<'_>, mut ftl: Section<'_>) -> Decoded<FtlSpec> {
+    ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
+    ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
+    top.goes_with(&["endurance"], "an `ftl.mapping` of what is erased");
+    ftl.finish()?;
+    Ok(FtlSpec::InPlace)
 }
 
 impl PageMapSpec {
@@ -386,18 +378,6 @@ fn check_target(s: &Section<'_>, spec: &CollectionSpec, allocation: Allocation) 
         );
     }
     Ok(())
-}
-
-fn decode_wear(top: &mut Section<'_>, values: &mut Values) -> Decoded<WearSpec> {
-    let Some(mut s) = top.optional_section("wear", "wear")? else { return Ok(WearSpec::None) };
-    s.goes_with(&["spread"], "levelling `static`");
-    let spec = match values.choice(&mut s, "wear", "levelling", &["none", "dynamic", "static"])? {
-        0 => WearSpec::None,
-        1 => WearSpec::Dynamic,
-        _ => WearSpec::Static { spread: values.count(&mut s, "wear", "spread", 2..1_000_001)? },
-    };
-    s.finish()?;
-    Ok(spec)
 }
 
 #[cfg(test)]

@@ -166,7 +166,11 @@ pub(super) fn decode(
             Some(spec)
         }
     };
-    let endurance = endurance::decode(top, values)?;
+    // What is written in place has no blocks that wear out: there such a section is refused.
+    let endurance = match ftl {
+        FtlSpec::InPlace => None,
+        _ => endurance::decode(top, values)?,
+    };
     let power = power::decode(top, values)?;
     let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance, power };
     check(top, &spec, capacity, link)?;

@@ -244,5 +244,10 @@ fn check(s: &Section<'_>, stream: &StreamSpec) -> Decoded<()> {
         let e = s.error(Kind::Impossible, s.span_of("range"), message, expected);
         return Err(with_hint(e, "make it longer, or leave `range` out for the whole target"));
     }
+    if stream.fua && stream.read_share >= 1.0 {
+        let message = "reads survive nothing: with `read_share = 1` there is nothing to force";
+        let e = s.error(Kind::Impossible, s.key_span_of("fua"), message, "");
+        return Err(with_hint(e, "leave `fua` out, or lower `read_share`"));
+    }
     Ok(())
 }

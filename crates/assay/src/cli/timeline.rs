@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of a timeline.
 #[derive(Debug, clap::Args)]
+#[group(id = "timeline")]
 pub struct Options {
     /// Show what each part of this modelled drive (`sim:ssd-m`, `sim:FILE.toml`) does when
     #[arg(long = "timeline", value_name = "TARGET", conflicts_with = "words")]

@@ -246,8 +246,8 @@ proptest! {
         let mut ended = Vec::new();
         for (i, (at, page, op)) in requests.iter().enumerate() {
             host.advance(Nanos(*at), &mut ended);
-            let offset = PAGE * *page;
-            host.submit(Nanos(*at), Request { tag: i as u32, op: *op, offset, length: PAGE, fua: false });
+            let (tag, op, offset, length) = (i as u32, *op, PAGE * *page, PAGE);
+            host.submit(Nanos(*at), Request { tag, op, offset, length, fua: false });
         }
         host.advance(Nanos(u64::MAX / 2), &mut ended);
         let ended: Vec<(u32, Nanos)> = ended.into_iter().map(|c| (c.tag, c.at)).collect();

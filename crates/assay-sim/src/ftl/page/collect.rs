@@ -94,31 +94,20 @@ impl Tables {
 
     /// Chooses a block of `plane` to empty; false if no block has anything stale.
     pub(super) fn start(&mut self, plane: &mut Plane) -> bool {
-        let Some((index, cause)) = self.choose(plane) else { return false };
-        self.start_with(plane, index, cause);
-        true
+        self.start_worth(plane, 1)
     }
 
-    fn choose(&mut self, plane: &Plane) -> Option<(usize, Cause)> {
-        let blocks = self.blocks.candidates(plane.index);
+    /// The same of blocks with so many stale pages.
+    fn start_worth(&mut self, plane: &mut Plane, least: u16) -> bool {
+        let blocks = self.blocks.candidates(plane.index, least);
         let erases = &self.blocks.erases[self.blocks.range(plane.index)];
-        match cold_block(self.wear, blocks.closed, erases) {
+        let chosen = match cold_block(self.wear, blocks.closed, erases) {
             Some(block) => Some((block, Cause::Wear)),
             None => self.victim.choose(blocks).map(|block| (block, Cause::Collect)),
-        }
-    }
-
-    /// As `start`, though nobody waits: not for less than a program that lacks pages may waste, or
-    /// it would never come to an end.
-    fn start_if_worth_it(&mut self, plane: &mut Plane, nand: &Nand) -> bool {
-        let Some((index, cause)) = self.choose(plane) else { return false };
-        let block = self.blocks.range(plane.index).start + index;
-        let unit = nand.program_unit(block as u32 * self.pages_per_block);
-        let is_worth_it = cause == Cause::Wear || u32::from(self.blocks.stale[block]) >= unit;
-        if is_worth_it {
-            self.start_with(plane, index, cause);
-        }
-        is_worth_it
+        };
+        let Some((index, cause)) = chosen else { return false };
+        self.start_with(plane, index, cause);
+        true
     }
 
     /// Begins to empty a block of `plane`.
@@ -281,7 +270,8 @@ impl Tables {
         let lacks = |b: BackgroundSpec| plane.empty_blocks() < b.blocks as usize;
         background.is_some_and(lacks)
             && !plane.wants_emptied()
-            && self.start_if_worth_it(plane, nand)
+            // For less than a program that lacks pages may waste it would never come to an end.
+            && self.start_worth(plane, nand.pages_per_program())
     }
 
     /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.

@@ -1,0 +1,84 @@
+//! The link to the host: half duplex, and whoever is ready first has it next.
+//!
+//! On SATA more than data is on it: each command has frames of its own, and the drive asks for each
+//! frame of a write.
+
+use super::{LINK, Ssd};
+use crate::events::Queue;
+use crate::ftl::Ftl;
+use assay_spec::device::LinkSpec;
+use assay_spec::{Bytes, Nanos, Op, Request};
+
+/// Data of one frame (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
+const FRAME: Bytes = Bytes(8 << 10);
+
+/// A page's share of a request on the link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) number: u32,
+    pub(super) page: u32,
+}
+
+/// How long things take on it.
+pub(super) struct Wire {
+    rate: Bytes,
+    /// A whole page.
+    page: Nanos,
+    /// What a command has beside its data.
+    setup: Nanos,
+    /// Until a frame comes that the drive asks for.
+    activate: Nanos,
+}
+
+impl Wire {
+    pub(super) fn new(link: LinkSpec, page: Bytes) -> Wire {
+        let LinkSpec { rate, setup, activate, .. } = link;
+        Wire { rate, page: page.time_at(rate), setup, activate }
+    }
+}
+
+impl<F: Ftl> Ssd<F> {
+    /// A page's share asks for the link.
+    #[inline]
+    pub(super) fn transfer(&mut self, transfer: Transfer) {
+        if self.on_link.is_some() {
+            self.waits_for_link();
+            return self.link.push_back(transfer);
+        }
+        self.begin_transfer(transfer);
+    }
+
+    #[inline]
+    pub(super) fn begin_transfer(&mut self, transfer: Transfer) {
+        self.on_link = Some(transfer);
+        let duration = self.link_time(transfer);
+        self.link_total += duration;
+        self.nand.events.after(Queue::Link, LINK, duration);
+    }
+
+    /// How long a page's share is on the link.
+    #[inline]
+    pub(super) fn link_time(&self, transfer: Transfer) -> Nanos {
+        let flight = &self.requests[transfer.number as usize];
+        let data = match flight.whole {
+            true => self.wire.page,
+            false => self.share(&flight.request, transfer.page).time_at(self.wire.rate),
+        };
+        let is_first = transfer.page == flight.pages.start;
+        let data = if is_first { self.wire.setup + data } else { data };
+        if self.wire.activate == Nanos::ZERO || flight.request.op == Op::Read {
+            return data;
+        }
+        // The drive asks for each frame of a write, counted from its first byte.
+        let start = flight.request.offset.max(self.page * u64::from(transfer.page));
+        let begun = |to: Bytes| (to - flight.request.offset).0.div_ceil(FRAME.0);
+        let end = start + self.share(&flight.request, transfer.page);
+        data + self.wire.activate * (begun(end) - begun(start))
+    }
+
+    /// The part of `page` that `request` covers.
+    pub(super) fn share(&self, request: &Request, page: u32) -> Bytes {
+        let start = Bytes(u64::from(page) << self.page_bits);
+        (start + self.page).min(request.end()) - start.max(request.offset)
+    }
+}

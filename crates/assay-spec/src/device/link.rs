@@ -1,0 +1,83 @@
+//! The declaration of the link between host and drive.
+
+use super::Values;
+use crate::decode::{Decoded, Section};
+use crate::units::{Bytes, Nanos};
+
+/// The link between host and drive.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSpec {
+    /// Payload bytes a second.
+    pub rate: Bytes,
+    /// Most requests the drive holds at a time.
+    pub queue_depth: u32,
+    /// Time per command in the drive's controller, before the media is touched.
+    pub command: Nanos,
+    /// What each command of reads and writes has on the link of a drive of flash beside its data.
+    pub setup: Nanos,
+    /// Each 8 KiB written to a drive of flash come this long after it has asked for them, while
+    /// nothing else is on the link.
+    pub activate: Nanos,
+}
+
+pub(super) fn decode(
+    top: &mut Section<'_>,
+    values: &mut Values,
+    is_flash: bool,
+) -> Decoded<LinkSpec> {
+    let mut s = top.section("link", "link")?;
+    let time = |values: &mut Values, s: &mut Section<'_>, key| values.time(s, "link", key);
+    if !is_flash {
+        s.goes_with(&["setup", "activate"], "kind `ssd`");
+    }
+    let own = |values: &mut Values, s: &mut Section<'_>, key| match is_flash {
+        true => values.optional(s, key, Nanos::ZERO, time),
+        false => Ok(Nanos::ZERO),
+    };
+    let spec = LinkSpec {
+        rate: values.rate(&mut s, "link", "rate")?,
+        queue_depth: values.count(&mut s, "link", "queue_depth", 1..1025)?,
+        command: values.time(&mut s, "link", "command")?,
+        setup: own(values, &mut s, "setup")?,
+        activate: own(values, &mut s, "activate")?,
+    };
+    s.finish()?;
+    Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decode::Source;
+    use crate::device::DeviceSpec;
+
+    /// A drive of the catalogue with `lines` under `section`.
+    fn with(name: &str, section: &str, lines: &str) -> Result<DeviceSpec, String> {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == name).expect("a drive");
+        let head = format!("[{section}]\n");
+        let text = match bundled.text.contains(&head) {
+            true => bundled.text.replace(&head, &format!("{head}{lines}")),
+            false => format!("{}\n{head}{lines}", bundled.text),
+        };
+        let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+        spec.map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn frames_are_of_flash() {
+        let line = "setup = { value = \"3us\", assumed = \"a test\" }\n";
+        let spec = with("ssd-m", "link", line).expect("a drive");
+        assert_eq!((spec.link.setup.0, spec.link.activate.0), (3000, 0));
+        for name in ["exos-x24", "gp3-100"] {
+            let error = with(name, "link", line).expect_err("nobody would read it");
+            assert!(error.contains("kind `ssd`") && error.contains("setup"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_in_place_does_not_wear_out() {
+        let key = |key| format!("{key} = {{ value = 9, assumed = \"a test\" }}\n");
+        let lines = key("cycles") + &key("spread") + &key("spare_blocks");
+        let error = with("optane-p4800x", "endurance", &lines).expect_err("there is no such thing");
+        assert!(error.contains("endurance") && error.contains("drive.toml"), "{error}");
+    }
+}
