@@ -33,9 +33,10 @@ margin:26px 0 0}
 .card{border:1px solid var(--edge);border-radius:10px;padding:14px 16px;background:var(--soft)}
 .card h2{font-size:1.05rem;margin:0;padding:0;border:0;overflow-wrap:anywhere}
 .card p{margin:0 0 8px;font-size:.82rem}
-.card dl{margin:0;display:grid;grid-template-columns:1fr auto;gap:3px 12px;font-size:.88rem}
+.card dl{margin:0;display:grid;gap:3px;font-size:.88rem}
+.card dl div{display:flex;flex-wrap:wrap;column-gap:12px}
 .card dt{color:var(--dim);overflow-wrap:anywhere}
-.card dd{margin:0;text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.card dd{margin:0 0 0 auto;font-variant-numeric:tabular-nums;white-space:nowrap}
 .findings{padding-left:1.2em;margin:6px 0}.findings>li{margin:5px 0;max-width:100ch}
 .findings details{margin:0;font-size:.84rem}.findings summary{padding:0}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));

@@ -257,7 +257,11 @@ pub fn cards(run: &Run) -> String {
         for cell in run.cells.iter().filter(|c| c.target == target).take(4) {
             let value = metric::estimate(cell, "bandwidth")
                 .map_or_else(|_| "not measured".into(), |e| plus_minus(&e.scaled(1e-6)) + " MB/s");
-            out += &format!("<dt>{}</dt><dd>{}</dd>", escape(&cell.workload), escape(&value));
+            out += &format!(
+                "<div><dt>{}</dt><dd>{}</dd></div>",
+                escape(&cell.workload),
+                escape(&value)
+            );
         }
         out += "</dl></section>";
     }
