@@ -52,12 +52,15 @@ pub(super) struct Fixed {
     depth: usize,
     free: Vec<Nanos>,
     clock: Nanos,
+    /// Writes, and those of them that were forced.
+    writes: [u32; 2],
 }
 
 impl Fixed {
     pub(super) fn new(capacity: Bytes, each: Nanos, byte: Nanos) -> Fixed {
         let free = vec![Nanos::ZERO];
-        Fixed { capacity, each, byte, queue: VecDeque::new(), depth: 4, free, clock: Nanos::ZERO }
+        let (queue, clock, writes) = Default::default();
+        Fixed { capacity, each, byte, queue, depth: 4, free, clock, writes }
     }
 }
 
@@ -72,6 +75,8 @@ impl Drive for Fixed {
             return Accept::QueueFull;
         }
         self.clock = now;
+        self.writes[0] += u32::from(request.op == Op::Write);
+        self.writes[1] += u32::from(request.fua);
         let start = self.free[0].max(now);
         self.free[0] = start + self.each + self.byte * request.length.0;
         self.queue.push_back((self.free[0], request.tag));
@@ -89,7 +94,8 @@ impl Drive for Fixed {
         self.clock = to;
     }
     fn counters(&self) -> Vec<(String, f64)> {
-        Vec::new()
+        let told = ["writes", "forced"].into_iter().zip(self.writes);
+        told.map(|(name, count)| (name.to_owned(), f64::from(count))).collect()
     }
     fn mark(&mut self) {}
 }

@@ -287,16 +287,14 @@ impl<F: Ftl> Ssd<F> {
         };
         // Written back, the request is answered without the flash; only the slot waits for it.
         // Written through, it waits for the cells.
-        let token = match &self.buffer {
-            // One that must survive has joined one that need not.
-            Some(buffer) if self.answers_early(number) && buffer.is_joined(page) => {
-                token(NO_REQUEST, page) | IN_CELLS
-            }
-            None if self.forces(number) => token(number, page) | IN_CELLS,
-            None => token(number, page),
-            Some(_) if self.answers_early(number) => token(NO_REQUEST, page),
-            Some(_) => token(number, page) | IN_CELLS,
+        let early = self.answers_early(number);
+        let is_awaited = match &self.buffer {
+            None => self.forces(number),
+            // One that must survive may have joined one that need not.
+            Some(buffer) => !early || buffer.is_joined(page),
         };
+        let number = if early { NO_REQUEST } else { number };
+        let token = token(number, page) | if is_awaited { IN_CELLS } else { 0 };
         self.awaited += u64::from(self.hurries(token));
         let plane = self.ftl.write(&mut self.nand, page, &run, token);
         if let Some(buffer) = &mut self.buffer {
@@ -304,7 +302,7 @@ impl<F: Ftl> Ssd<F> {
         }
         self.saving += self.ftl.save_map(&mut self.nand);
         // Whoever waits for this page to be programmed does not wait for the rest of its stripe.
-        if token & IN_CELLS != 0 || !self.writes.is_empty() {
+        if is_awaited || !self.writes.is_empty() {
             self.ftl.flush(&mut self.nand);
         }
         self.wants_drain |= self.nand.gathers();

@@ -27,20 +27,20 @@ pub(super) fn decode(
 ) -> Decoded<LinkSpec> {
     let mut s = top.section("link", "link")?;
     let time = |values: &mut Values, s: &mut Section<'_>, key| values.time(s, "link", key);
-    if !is_flash {
-        s.goes_with(&["setup", "activate"], "kind `ssd`");
-    }
-    let own = |values: &mut Values, s: &mut Section<'_>, key| match is_flash {
-        true => values.optional(s, key, Nanos::ZERO, time),
-        false => Ok(Nanos::ZERO),
-    };
-    let spec = LinkSpec {
+    let mut spec = LinkSpec {
         rate: values.rate(&mut s, "link", "rate")?,
         queue_depth: values.count(&mut s, "link", "queue_depth", 1..1025)?,
         command: values.time(&mut s, "link", "command")?,
-        setup: own(values, &mut s, "setup")?,
-        activate: own(values, &mut s, "activate")?,
+        setup: Nanos::ZERO,
+        activate: Nanos::ZERO,
     };
+    match is_flash {
+        true => {
+            spec.setup = values.optional(&mut s, "setup", Nanos::ZERO, time)?;
+            spec.activate = values.optional(&mut s, "activate", Nanos::ZERO, time)?;
+        }
+        false => s.goes_with(&["setup", "activate"], "kind `ssd`"),
+    }
     s.finish()?;
     Ok(spec)
 }
