@@ -5,15 +5,15 @@
 //! survives power cuts, or none that answers early, what has been answered is enough. A drive that
 //! took no writes any more takes none afterwards.
 //!
-//! *Left out.* Writes of parts of pages; superblocks with logs, which cannot recover; and pages of
-//! a pair, of which a torn one would take the other with it.
+//! *Left out.* Writes that meet parts of the same page on their way; and pages of a pair, of which
+//! a torn one would take the other with it.
 
 #![allow(clippy::print_stdout)]
 
 mod random;
 
 use assay_sim::{
-    Accept, Activity, Asked, Cause, Checker, Drive, Flash, Observer, Operation, Record,
+    Accept, Activity, Asked, Cause, Checker, Drive, Flash, Observer, Operation, Record, Step,
 };
 use assay_sim::{Work, build};
 use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, FlushSpec, FtlSpec, SsdSpec};
@@ -38,6 +38,8 @@ struct Watch {
     versions: HashMap<u64, (u32, u64)>,
     /// What a read gets.
     read: HashMap<u32, u64>,
+    /// Erases before, and since.
+    erases: u64,
 }
 
 /// A watch that can be asked while the drive has it.
@@ -80,7 +82,9 @@ impl Observer for Shared {
     }
 
     fn operation(&mut self, operation: &Operation) {
-        self.watch().checker.operation(operation);
+        let mut watch = self.watch();
+        watch.erases += u64::from(operation.step == Step::Erase);
+        watch.checker.operation(operation);
     }
 
     fn work(&mut self, work: &Work) {
@@ -121,13 +125,48 @@ struct Page {
     /// The last change that has been answered, and that must be there.
     answered: usize,
     certain: usize,
+    /// And the last that must be in the cells: a buffer that survives forgets what is trimmed.
+    in_cells: usize,
     /// A change is under way.
     is_busy: bool,
+    /// The last change is of a part of it. Nothing changes it before that is in the cells: it is
+    /// not known what of two writes that meet on their way there is one of.
+    is_part: bool,
 }
 
 impl Page {
     fn with(change: Change) -> Page {
-        Page { changes: vec![change], writes: 0, answered: 0, certain: 0, is_busy: false }
+        Page {
+            changes: vec![change],
+            writes: 0,
+            answered: 0,
+            certain: 0,
+            in_cells: 0,
+            is_busy: false,
+            is_part: false,
+        }
+    }
+
+    /// Nothing of it is on its way, or may be.
+    fn is_settled(&self) -> bool {
+        !self.is_busy && self.in_cells == self.changes.len() - 1
+    }
+
+    fn may_change(&self) -> bool {
+        !self.is_busy && (!self.is_part || self.is_settled())
+    }
+
+    /// A change must be there, or a later one.
+    fn is_certain(&mut self, change: usize, host: (bool, bool)) {
+        let (is_protected, forgets_trims) = host;
+        // If trims may come to nothing, what they drop from the buffer is nowhere.
+        if forgets_trims && self.changes[change..].contains(&Change::Nothing) {
+            return;
+        }
+        self.certain = self.certain.max(change);
+        if !is_protected {
+            self.in_cells = self.certain;
+        }
     }
 }
 
@@ -143,7 +182,7 @@ enum Safe {
 
 /// What is done when a request is answered.
 enum Pending {
-    Change(std::ops::Range<u32>, Safe),
+    Change(std::ops::Range<usize>, Safe),
     /// By page: what had been answered when the flush was asked for.
     Flush(Vec<usize>),
     Read,
@@ -156,6 +195,9 @@ struct Host {
     /// Answered is safe: writes, and trims.
     keeps_writes: bool,
     keeps_trims: bool,
+    is_protected: bool,
+    /// Nothing is written down of a trim: what was there may be there again.
+    forgets_trims: bool,
     next_tag: u32,
 }
 
@@ -166,8 +208,16 @@ impl Host {
             BufferSpec::Dram { protected: true, .. } => (true, true),
             BufferSpec::Dram { write_back, .. } => (!write_back, false),
         };
-        let pending = HashMap::new();
-        Host { page: ssd.nand.page, pages, pending, keeps_writes, keeps_trims, next_tag: 0 }
+        Host {
+            page: ssd.nand.page,
+            pages,
+            pending: HashMap::new(),
+            keeps_writes,
+            keeps_trims,
+            is_protected: matches!(ssd.buffer, BufferSpec::Dram { protected: true, .. }),
+            forgets_trims: matches!(ssd.ftl, FtlSpec::Hybrid(_)),
+            next_tag: 0,
+        }
     }
 
     /// Something to ask for, if no page of it is being changed.
@@ -176,21 +226,25 @@ impl Host {
         let first = if d.below(2) == 0 { d.below(hot) } else { d.below(count) };
         let most = 1 + d.below(16);
         let length = (1 + d.below(most)).min(count - first);
-        let range = first as u32..(first + length) as u32;
         let op = d.of(&[Op::Write, Op::Write, Op::Write, Op::Write, Op::Trim, Op::Flush, Op::Read]);
         let fua = op == Op::Write && d.below(4) == 0;
-        let is_change = matches!(op, Op::Write | Op::Trim);
-        let mut pages = self.pages[range.start as usize..range.end as usize].iter();
-        if is_change && pages.any(|page| page.is_busy) {
-            return None;
-        }
+        // What is left out at its ends.
+        let mut ends = [Bytes::ZERO; 2];
+        let range = first as usize..(first + length) as usize;
         let pending = match op {
             Op::Write | Op::Trim => {
-                for page in &mut self.pages[range.start as usize..range.end as usize] {
-                    page.is_busy = true;
-                    page.writes += u64::from(op == Op::Write);
-                    let write = Change::Write(page.writes);
-                    page.changes.push(if op == Op::Write { write } else { Change::Nothing });
+                if !self.pages[range.clone()].iter().all(Page::may_change) {
+                    return None;
+                }
+                let outer = [range.start, range.end - 1];
+                if op == Op::Write && outer.iter().all(|page| self.pages[*page].is_settled()) {
+                    let sectors = self.page.0 / 512;
+                    let most = if length == 1 { sectors.div_ceil(2) } else { sectors };
+                    ends = [0, 1].map(|_| Bytes(512 * d.below(most)));
+                }
+                self.change(range.clone(), op);
+                for (page, end) in outer.into_iter().zip(ends) {
+                    self.pages[page].is_part |= end > Bytes::ZERO;
                 }
                 let safe = match op {
                     Op::Write if fua => Safe::Forced,
@@ -206,18 +260,32 @@ impl Host {
         self.pending.insert(self.next_tag, pending);
         let (offset, length) = match op {
             Op::Flush => (Bytes::ZERO, Bytes::ZERO),
-            _ => (self.page * first, self.page * length),
+            _ => (self.page * first + ends[0], self.page * length - ends[0] - ends[1]),
         };
         Some(Request { tag: self.next_tag, op, offset, length, fua })
     }
 
+    /// Pages are being written or trimmed.
+    fn change(&mut self, range: std::ops::Range<usize>, op: Op) {
+        for page in &mut self.pages[range] {
+            (page.is_busy, page.is_part) = (true, false);
+            page.writes += u64::from(op == Op::Write);
+            let write = Change::Write(page.writes);
+            page.changes.push(if op == Op::Write { write } else { Change::Nothing });
+            if op == Op::Trim && self.forgets_trims {
+                page.certain = page.in_cells;
+            }
+        }
+    }
+
     fn answered(&mut self, completions: &[Completion]) {
+        let kind = (self.is_protected, self.forgets_trims);
         for completion in completions {
             // A drive that is worn out says so; what it refused may be there or not.
             let is_refused = completion.error != 0;
             match self.pending.remove(&completion.tag).expect("it was asked for") {
                 Pending::Change(range, safe) => {
-                    for page in &mut self.pages[range.start as usize..range.end as usize] {
+                    for page in &mut self.pages[range] {
                         page.is_busy = false;
                         if is_refused {
                             continue;
@@ -229,19 +297,23 @@ impl Host {
                             Safe::Forced => true,
                         };
                         if keeps {
-                            page.certain = page.answered;
+                            page.is_certain(page.answered, kind);
                         }
                     }
                 }
                 Pending::Flush(answered) => {
                     for (page, answered) in self.pages.iter_mut().zip(answered) {
-                        page.certain = page.certain.max(answered);
+                        page.is_certain(answered, kind);
                     }
                 }
                 Pending::Read => {}
             }
         }
     }
+}
+
+fn erases_of(flash: &Flash) -> u64 {
+    flash.blocks.iter().map(|block| u64::from(block.erases)).sum()
 }
 
 /// A drive with its host and its watch.
@@ -272,6 +344,7 @@ impl Rig {
             programmed: vec![0; count],
             versions: HashMap::new(),
             read: HashMap::new(),
+            erases: flash.map_or(0, erases_of),
         }));
         let mut drive = build(spec, assay_sim::Past::New);
         drive.observe(Box::new(Shared(watch.clone())));
@@ -313,7 +386,10 @@ impl Rig {
 
     fn cut(&mut self) -> Flash {
         let dark = self.drive.lose_power(self.now);
-        self.watch.lock().expect("nobody panics with it").checker.cut(dark)
+        let watch = self.watch.lock().expect("nobody panics with it");
+        let flash = watch.checker.cut(dark);
+        assert_eq!(erases_of(&flash), watch.erases, "what is kept of each block");
+        flash
     }
 
     /// Every page that a new controller finds, one by one.
@@ -356,7 +432,7 @@ fn found(before: &Rig, read: &HashMap<u32, u64>) -> Vec<Page> {
 fn cut_power(mut d: Draw<'_>) -> bool {
     let spec = device(&mut d);
     let DeviceKind::Ssd(ssd) = &spec.kind else { return false };
-    if !matches!(ssd.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
+    if !random::is_safe(ssd) {
         return false;
     }
     let count = (spec.capacity.0 / ssd.nand.page.0) as usize;
@@ -378,8 +454,7 @@ fn cut_power(mut d: Draw<'_>) -> bool {
         next.host.pages = found(&rig, &read);
         next.drive.check();
         // What it had asked for may not have been done.
-        let erases = flash.blocks.iter().map(|block| f64::from(block.erases)).sum::<f64>();
-        if erases == told(&rig, "erases") && told(&rig, "read_only") == 1.0 {
+        if erases_of(&flash) as f64 == told(&rig, "erases") && told(&rig, "read_only") == 1.0 {
             assert_eq!(told(&next, "read_only"), 1.0, "it takes writes again");
         }
         rig = next;

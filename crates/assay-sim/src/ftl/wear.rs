@@ -55,7 +55,7 @@ impl FreeBlocks {
 #[derive(Clone, Debug)]
 pub(crate) struct Endurance {
     spec: EnduranceSpec,
-    /// By plane, or group of planes: the blocks that are not used any more.
+    /// By plane: the blocks that are not used any more.
     bad: Vec<Vec<u32>>,
     /// One more would have gone bad than may.
     pub(crate) is_over: bool,
@@ -98,9 +98,8 @@ impl Endurance {
 
     /// What it tells, as drives do: spare blocks that are left in the plane that has fewest, and
     /// erases, each in per cent of what there was or may be.
-    /// `width` blocks go bad together.
-    pub(crate) fn counters(&self, erases: &[u32], width: u32) -> Vec<(String, f64)> {
-        let bad = self.bad.iter().map(Vec::len).sum::<usize>() as f64 * f64::from(width);
+    pub(crate) fn counters(&self, erases: &[u32]) -> Vec<(String, f64)> {
+        let bad = self.bad.iter().map(Vec::len).sum::<usize>() as f64;
         let most = self.bad.iter().map(Vec::len).max().unwrap_or_default();
         let all = f64::from(self.spec.spare_blocks);
         let spare = if all > 0.0 { 100.0 * (all - most as f64) / all } else { 0.0 };

@@ -92,11 +92,6 @@ impl Nand {
         if self.is_slc(page) { gather.slc_pages } else { gather.pages }
     }
 
-    /// Pages of a program with all bits of its cells.
-    pub(crate) fn pages_per_program(&self) -> u16 {
-        self.gather.as_ref().map_or(1, |gather| gather.pages as u16)
-    }
-
     /// Whether `spot` has been asked to be programmed and waits for others.
     pub(crate) fn is_gathering(&self, spot: Spot) -> bool {
         let Some(gather) = &self.gather else { return false };

@@ -10,8 +10,8 @@ pub struct EnduranceSpec {
     pub cycles: u32,
     /// Standard deviation of that from block to block, in per cent of it.
     pub spread: u32,
-    /// Blocks of each plane that may go bad; of superblocks, so many of each group of planes. When
-    /// one more would, the drive takes no writes any more.
+    /// Blocks of each plane that may go bad. When one more would, the drive takes no writes any
+    /// more.
     pub spare_blocks: u32,
 }
 

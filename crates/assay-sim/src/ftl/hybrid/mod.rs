@@ -3,7 +3,8 @@
 //! 2007, FAST, for the one sequential log).
 //!
 //! A superblock is one block on each of `width` planes. Logical superblocks map to physical ones as
-//! a whole, and every page keeps its plane, so that merging needs no bus. One *stream* at a time, a
+//! a whole, and every page keeps its plane, so that merging needs no bus, and what a plane holds of
+//! a superblock is found again after a power cut from that plane alone. One *stream* at a time, a
 //! superblock written from its first page on, goes in order into a new superblock that takes the
 //! old one's place when it is complete; its pages wait in the registers and are programmed a stripe
 //! at a time, when all of it is loaded. Anything else goes to the *log* of its superblock, in units
@@ -14,32 +15,34 @@
 //! logs (`mapping = "block"`) every write begins a stream where it is, after the pages before it
 //! have been copied: block mapping with replacement blocks.
 //!
-//! *Invariants.* A physical superblock is data, log, stream or free. Pages of a block are
+//! *Invariants.* A block is data, log, stream, free or bad. Pages of a block are
 //! programmed in order, except that a log or stream may end before its block does.
 
+mod recover;
 mod shape;
+mod superblocks;
 #[cfg(test)]
 mod tests;
 mod unit;
 
 use super::wear::Endurance;
 use super::{Ftl, NONE};
-use crate::nand::{Cause, IN_CELLS, Nand, Spot};
+use crate::nand::{Cause, Flash, IN_CELLS, Nand, Spot};
 use assay_spec::device::{EnduranceSpec, HybridSpec, LogOpens, NandSpec, UnitReads};
 use shape::{Place, Shape};
 use std::collections::VecDeque;
 use std::ops::Range;
+use superblocks::Superblocks;
 
 pub(crate) struct Hybrid {
     shape: Shape,
+    superblocks: Superblocks,
     unit: u32,
     log_limit: usize,
     /// Physical superblock of each logical one, or `NONE`.
     data: Vec<u32>,
     /// Whether a logical page holds anything.
     written: Vec<bool>,
-    /// Free superblocks of each group of planes, the longest free first.
-    free: Vec<VecDeque<u32>>,
     /// Logs in use, the longest unused first.
     logs: VecDeque<Log>,
     stream: Option<Stream>,
@@ -57,7 +60,6 @@ pub(crate) struct Hybrid {
     last_end: u32,
     /// By block: how often it was erased.
     erases: Vec<u32>,
-    /// Of superblocks: one is worn when one of its blocks is.
     endurance: Option<Endurance>,
     merges: [u64; 3],
 }
@@ -75,10 +77,10 @@ struct Log {
 }
 
 impl Log {
-    fn spot(&self, shape: &Shape, place: Place, index: u16) -> Spot {
-        let (block, page) =
-            (u32::from(index) / shape.pages_per_block, u32::from(index) % shape.pages_per_block);
-        shape.spot(place, self.blocks[block as usize], page)
+    fn spot(&self, map: &Hybrid, place: Place, index: u16) -> Spot {
+        let pages = map.shape.pages_per_block;
+        let (block, page) = (u32::from(index) / pages, u32::from(index) % pages);
+        map.superblocks.spot(place, self.blocks[block as usize], page)
     }
 }
 
@@ -108,23 +110,16 @@ impl Hybrid {
             blocks_per_plane: nand.blocks_per_plane,
             pages_per_block: nand.pages_per_block,
         };
-        let superblocks = logical.div_ceil(shape.pages());
-        let mut free =
-            vec![(0..nand.blocks_per_plane).collect::<VecDeque<u32>>(); shape.groups as usize];
-        let mut data = vec![NONE; superblocks as usize];
-        if filled {
-            for (superblock, block) in data.iter_mut().enumerate() {
-                let group = superblock % shape.groups as usize;
-                *block = free[group].pop_front().expect("the capacity was checked");
-            }
-        }
+        let mut superblocks = Superblocks::new(shape);
+        let all = 0..logical.div_ceil(shape.pages());
+        let data = all.map(|superblock| if filled { superblocks.take(superblock) } else { NONE });
         Hybrid {
+            data: data.collect(),
             shape,
+            superblocks,
             unit: (spec.unit.0 / nand.page.0).max(1) as u32,
             log_limit: spec.log_superblocks as usize,
-            data,
             written: vec![filled; logical as usize],
-            free,
             logs: VecDeque::new(),
             stream: None,
             held: Vec::new(),
@@ -143,36 +138,43 @@ impl Hybrid {
 
     /// The same of blocks that wear out.
     pub(crate) fn wearing_out(mut self, spec: Option<EnduranceSpec>) -> Hybrid {
-        self.endurance = spec.map(|spec| Endurance::new(spec, self.free.len()));
+        self.endurance =
+            spec.map(|spec| Endurance::new(spec, (self.shape.groups * self.shape.width) as usize));
         self
     }
 
-    fn take_free(&mut self, superblock: u32) -> u32 {
-        let group = (superblock % self.shape.groups) as usize;
-        self.free[group].pop_front().expect("the declaration leaves enough superblocks")
-    }
-
-    /// Erases a superblock; true if it is worn.
-    fn erase(&mut self, nand: &mut Nand, superblock: u32, block: u32) -> bool {
-        let mut is_worn = false;
-        for offset in 0..self.shape.width {
-            let first = self.shape.spot(Place { superblock, offset }, block, 0);
-            nand.erase(first, Cause::Collect);
-            let own = first.page / self.shape.pages_per_block;
-            let erases = &mut self.erases[own as usize];
-            *erases += 1;
-            is_worn |= self.endurance.as_ref().is_some_and(|e| e.is_worn(own, *erases));
+    /// Asks for the erases of a physical superblock.
+    fn erase(&mut self, nand: &mut Nand, superblock: u32, number: u32) {
+        for (index, plane) in (0..).zip(self.superblocks.planes(superblock)) {
+            self.erase_block(nand, plane, self.superblocks.block(number, index));
         }
-        is_worn
     }
 
-    /// An erased superblock can be used again, unless it is worn.
-    fn give_back(&mut self, superblock: u32, block: u32, is_worn: bool) {
-        let group = (superblock % self.shape.groups) as usize;
-        let is_bad = is_worn && self.endurance.as_mut().is_some_and(|e| e.retire(group, block));
+    fn erase_block(&mut self, nand: &mut Nand, plane: u32, block: u32) {
+        nand.erase(Spot { plane, page: self.shape.first_page(plane, block) }, Cause::Collect);
+        self.erases[(plane * self.shape.blocks_per_plane + block) as usize] += 1;
+    }
+
+    /// An erased superblock falls apart, and its blocks can be used again.
+    fn give_back(&mut self, superblock: u32, number: u32) {
+        for (index, plane) in (0..).zip(self.superblocks.planes(superblock)) {
+            self.give_back_block(plane, self.superblocks.block(number, index));
+        }
+        self.superblocks.unlink(number);
+    }
+
+    /// An erased block can be used again, unless it is worn and not the one too many.
+    fn give_back_block(&mut self, plane: u32, block: u32) {
+        let is_bad = self.is_worn(plane, block)
+            && self.endurance.as_mut().is_some_and(|e| e.retire(plane as usize, block));
         if !is_bad {
-            self.free[group].push_back(block);
+            self.superblocks.put_free(plane, block);
         }
+    }
+
+    fn is_worn(&self, plane: u32, block: u32) -> bool {
+        let own = plane * self.shape.blocks_per_plane + block;
+        self.endurance.as_ref().is_some_and(|e| e.is_worn(own, self.erases[own as usize]))
     }
 
     fn log(&self, superblock: u32) -> Option<&Log> {
@@ -187,10 +189,10 @@ impl Hybrid {
         }
         let logged = self.log(place.superblock).map(|log| (log, log.index[place.offset as usize]));
         match logged.filter(|(_, index)| *index != NOT_HERE) {
-            Some((log, index)) => Some(log.spot(&self.shape, place, index)),
+            Some((log, index)) => Some(log.spot(self, place, index)),
             None => {
                 let block = Some(self.data[place.superblock as usize]).filter(|b| *b != NONE)?;
-                Some(self.shape.spot(place, block, place.offset / self.shape.width))
+                Some(self.superblocks.spot(place, block, place.offset / self.shape.width))
             }
         }
     }
@@ -202,7 +204,7 @@ impl Hybrid {
         for offset in offsets.filter(|offset| first + offset < last) {
             let place = Place { superblock, offset };
             if let Some(from) = self.at_rest(first + offset) {
-                let to = self.shape.spot(place, block, offset / self.shape.width);
+                let to = self.superblocks.spot(place, block, offset / self.shape.width);
                 nand.copy_back(from, to, Cause::Collect);
             }
         }
@@ -213,18 +215,16 @@ impl Hybrid {
     fn replace(&mut self, nand: &mut Nand, superblock: u32, block: u32) {
         let old = std::mem::replace(&mut self.data[superblock as usize], block);
         let old = Some(old).filter(|old| *old != NONE);
-        let old = old.map(|old| (old, self.erase(nand, superblock, old)));
+        old.iter().for_each(|old| self.erase(nand, superblock, *old));
         if let Some(index) = self.logs.iter().position(|log| log.superblock == superblock)
             && let Some(log) = self.logs.remove(index)
         {
             for block in log.blocks {
-                let is_worn = self.erase(nand, superblock, block);
-                self.give_back(superblock, block, is_worn);
+                self.erase(nand, superblock, block);
+                self.give_back(superblock, block);
             }
         }
-        if let Some((old, is_worn)) = old {
-            self.give_back(superblock, old, is_worn);
-        }
+        old.iter().for_each(|old| self.give_back(superblock, *old));
     }
 
     /// Programs the stripe as far as it is loaded.
@@ -245,7 +245,7 @@ impl Hybrid {
 
     fn open_stream(&mut self, nand: &mut Nand, place: Place) {
         self.close_stream(nand);
-        let block = self.take_free(place.superblock);
+        let block = self.superblocks.take(place.superblock);
         self.copy(nand, place.superblock, block, 0..place.offset);
         let superblock = place.superblock;
         self.stream = Some(Stream { superblock, block, fill: place.offset });
@@ -254,7 +254,7 @@ impl Hybrid {
     /// The next page of the stream.
     fn write_in_order(&mut self, nand: &mut Nand, place: Place, token: u64) -> u32 {
         let Some(stream) = &mut self.stream else { return 0 };
-        let spot = self.shape.spot(place, stream.block, place.offset / self.shape.width);
+        let spot = self.superblocks.spot(place, stream.block, place.offset / self.shape.width);
         stream.fill += 1;
         let complete = stream.fill == self.shape.pages();
         let program = nand.program_held(spot, Cause::Host, token);
@@ -299,7 +299,7 @@ impl Hybrid {
     /// Opens a log for what is written at `place`.
     fn open_log(&mut self, nand: &mut Nand, place: Place) {
         let Place { superblock, offset } = place;
-        let block = self.take_free(superblock);
+        let block = self.superblocks.take(superblock);
         let before = match self.log_opens {
             LogOpens::Empty => 0,
             LogOpens::InPlace => offset - offset % self.unit,
@@ -325,22 +325,22 @@ impl Hybrid {
             return self.close_stream(nand);
         }
         self.merges[FULL] += 1;
-        let block = self.take_free(superblock);
+        let block = self.superblocks.take(superblock);
         self.copy(nand, superblock, block, 0..self.shape.pages());
         self.replace(nand, superblock, block);
     }
 
     /// The next place of a page in its log.
-    fn append(&mut self, log: usize, place: Place) -> Spot {
-        let index = self.logs[log].next[(place.offset % self.shape.width) as usize];
-        if u32::from(index) == self.logs[log].blocks.len() as u32 * self.shape.pages_per_block {
-            let block = self.take_free(place.superblock);
-            self.logs[log].blocks.push(block);
+    fn append(&mut self, number: usize, place: Place) -> Spot {
+        let index = self.logs[number].next[(place.offset % self.shape.width) as usize];
+        if u32::from(index) == self.logs[number].blocks.len() as u32 * self.shape.pages_per_block {
+            let block = self.superblocks.take(place.superblock);
+            self.logs[number].blocks.push(block);
         }
-        let log = &mut self.logs[log];
+        let log = &mut self.logs[number];
         log.next[(place.offset % self.shape.width) as usize] += 1;
         log.index[place.offset as usize] = index;
-        log.spot(&self.shape, place, index)
+        self.logs[number].spot(self, place, index)
     }
 
     /// A page out of order: it goes to its log. What of its unit the run leaves out is read before
@@ -411,40 +411,39 @@ impl Ftl for Hybrid {
         let in_stream = |s: &Stream| s.superblock == place.superblock && place.offset < s.fill;
         match self.stream.filter(in_stream) {
             Some(stream) if self.written[page as usize] => {
-                Some(self.shape.spot(place, stream.block, place.offset / self.shape.width))
+                Some(self.superblocks.spot(place, stream.block, place.offset / self.shape.width))
             }
             _ => self.at_rest(page),
         }
     }
 
+    fn recover(&mut self, nand: &mut Nand, flash: &Flash) -> bool {
+        self.find(nand, flash);
+        true
+    }
+
     fn check(&self) {
-        let mut used =
-            vec![vec![false; self.shape.blocks_per_plane as usize]; self.shape.groups as usize];
-        let mut claim = |group: u32, block: u32| {
-            let was = std::mem::replace(&mut used[group as usize][block as usize], true);
-            assert!(!was, "superblock {block} of group {group} is used twice");
+        let mut used = vec![false; self.erases.len()];
+        let mut claim = |plane: u32, block: u32| {
+            let own = plane * self.shape.blocks_per_plane + block;
+            let was = std::mem::replace(&mut used[own as usize], true);
+            assert!(!was, "block {block} of plane {plane} is used twice");
         };
-        let group = |superblock: u32| superblock % self.shape.groups;
-        for (superblock, block) in self.data.iter().enumerate().filter(|(_, b)| **b != NONE) {
-            claim(group(superblock as u32), *block);
+        let data = (0..).zip(&self.data).filter(|(_, number)| **number != NONE);
+        let data = data.map(|(superblock, number)| (superblock, *number));
+        let logs = self.logs.iter().flat_map(|l| l.blocks.iter().map(|b| (l.superblock, *b)));
+        let stream = self.stream.iter().map(|stream| (stream.superblock, stream.block));
+        for (superblock, number) in data.chain(logs).chain(stream) {
+            for (index, plane) in (0..).zip(self.superblocks.planes(superblock)) {
+                claim(plane, self.superblocks.block(number, index));
+            }
         }
-        for log in &self.logs {
-            log.blocks.iter().for_each(|block| claim(group(log.superblock), *block));
+        for (plane, free) in (0..).zip(self.superblocks.free()) {
+            free.iter().for_each(|block| claim(plane, *block));
+            let bad = self.endurance.as_ref().map_or(&[][..], |e| e.bad(plane as usize));
+            bad.iter().for_each(|block| claim(plane, *block));
         }
-        self.stream.iter().for_each(|stream| claim(group(stream.superblock), stream.block));
-        let mut lost = 0;
-        for (group, free) in self.free.iter().enumerate() {
-            free.iter().for_each(|block| claim(group as u32, *block));
-            let bad = self.endurance.as_ref().map_or(&[][..], |e| e.bad(group));
-            bad.iter().for_each(|block| claim(group as u32, *block));
-            lost += bad.len();
-        }
-        assert!(used.iter().flatten().all(|u| *u), "a superblock is lost");
-        let logs: usize = self.logs.iter().map(|log| log.blocks.len()).sum();
-        let data = self.data.iter().filter(|block| **block != NONE).count();
-        let in_use = (data + logs + lost + usize::from(self.stream.is_some())) as u64;
-        let all = self.erases.len() as u64;
-        assert_eq!(self.free_blocks() + in_use * u64::from(self.shape.width), all, "free blocks");
+        assert!(used.iter().all(|u| *u), "a block is lost");
         assert!(self.logs.len() <= self.log_limit, "more logs than there are");
     }
 
@@ -457,8 +456,7 @@ impl Ftl for Hybrid {
     }
 
     fn free_blocks(&self) -> u64 {
-        let superblocks: usize = self.free.iter().map(VecDeque::len).sum();
-        superblocks as u64 * u64::from(self.shape.width)
+        self.superblocks.free().map(|free| free.len() as u64).sum()
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
@@ -467,8 +465,7 @@ impl Ftl for Hybrid {
         let count = |(name, kind): (&str, usize)| (name.to_owned(), self.merges[kind] as f64);
         let mut counters: Vec<(String, f64)> = merges.map(count).to_vec();
         counters.push(("logs".to_owned(), self.logs.len() as f64));
-        counters
-            .extend(self.endurance.iter().flat_map(|e| e.counters(&self.erases, self.shape.width)));
+        counters.extend(self.endurance.iter().flat_map(|e| e.counters(&self.erases)));
         counters
     }
 

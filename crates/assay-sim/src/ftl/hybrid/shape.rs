@@ -1,7 +1,5 @@
 //! How planes and blocks make superblocks.
 
-use crate::nand::Spot;
-
 /// How planes and blocks make superblocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
@@ -27,11 +25,8 @@ impl Shape {
         Place { superblock: page / self.pages(), offset: page % self.pages() }
     }
 
-    /// Page `index` of the block that physical superblock `block` of the logical one's group has on
-    /// the plane of `place`.
-    pub(super) fn spot(&self, place: Place, block: u32, index: u32) -> Spot {
-        let group = place.superblock % self.groups;
-        let plane = group * self.width + place.offset % self.width;
-        Spot { plane, page: (plane * self.blocks_per_plane + block) * self.pages_per_block + index }
+    /// The first page of a plane's block.
+    pub(super) fn first_page(&self, plane: u32, block: u32) -> u32 {
+        (plane * self.blocks_per_plane + block) * self.pages_per_block
     }
 }

@@ -120,14 +120,13 @@ impl Blocks {
         first..first + self.per_plane as usize
     }
 
-    fn candidates(&self, plane: u32, least: u16) -> Candidates<'_> {
+    fn candidates(&self, plane: u32) -> Candidates<'_> {
         Candidates {
             stale: &self.stale[self.range(plane)],
             closed: &self.closed[self.range(plane)],
             now: self.closings,
             pages_per_block: self.pages,
             plane,
-            least,
         }
     }
 
@@ -633,7 +632,7 @@ impl Ftl for PageMap {
     fn counters(&self) -> Vec<(String, f64)> {
         let mut all = vec![("urgent_collections".to_owned(), self.tables.urgent as f64)];
         let endurance = self.tables.endurance.iter();
-        all.extend(endurance.flat_map(|e| e.counters(&self.tables.blocks.erases, 1)));
+        all.extend(endurance.flat_map(|e| e.counters(&self.tables.blocks.erases)));
         all
     }
 

@@ -117,8 +117,7 @@ impl PageMap {
             }
             tables.count(block, next.min(end)..end);
         }
-        // Those that are worn come last: what is left without them is not used up for them.
-        empty.sort_by_key(|(block, is_dirty)| (tables.is_worn(*block), *is_dirty));
+        empty.sort_by_key(|(_, is_dirty)| *is_dirty);
         for (block, is_dirty) in empty {
             match is_dirty {
                 true => tables.erase_found(plane, nand, block),

@@ -249,3 +249,25 @@ fn pages_in_a_row_make_a_unit_of_the_log_together() {
         drive_.check();
     }
 }
+
+#[test]
+fn what_is_on_the_link_when_the_power_fails_goes_to_the_cells_with_what_was_kept() {
+    // What is kept, and written then: the same page, another, or the first of all.
+    for (kept, last, pages) in [(&[0, 10][..], 0, 2.0), (&[0], 30, 2.0), (&[], 30, 1.0)] {
+        let (mut drive_, transfer) = drive(|d| {
+            lazy(8, 8, 4, None)(d);
+            if let BufferSpec::Dram { protected, .. } = &mut ssd_of(d).buffer {
+                *protected = true;
+            }
+        });
+        let mut now = Nanos::ZERO;
+        write(&mut *drive_, &mut now, COMMAND + transfer, kept);
+        submit(&mut *drive_, now, Op::Write, last, 1);
+        let cut = now + COMMAND + ONE;
+        assert_eq!(asked_by(&mut *drive_, cut), (0.0, 0.0));
+        let dark = drive_.lose_power(cut);
+        assert!(dark >= cut + transfer - ONE + PROGRAM, "{kept:?}, {last}");
+        assert_eq!(asked(&*drive_), (pages, 0.0), "{kept:?}, {last}");
+        assert_eq!(asked_by(&mut *drive_, dark + Nanos::from_secs(1)), (pages, 0.0));
+    }
+}

@@ -1,0 +1,162 @@
+//! A map made again from what is found on the flash, as [`crate::ftl::page`] does: of each page
+//! the newest version counts.
+//!
+//! A plane does what it is asked in order, so what it holds is what it held at some moment of its
+//! own past, whatever the other planes had done by then: each is put in order for itself. Where one
+//! block has the newest of all that the plane has of a superblock, in its place, the others are
+//! erased; where none has, they are merged. Then superblocks are linked anew. At no moment does
+//! a plane lack the block that this takes: one that a merge was filling holds nothing that is not
+//! elsewhere, and a stream leaves the one that its merge would take.
+//!
+//! Nothing says what was trimmed: it may be there again as it was when that was done.
+
+use super::{Hybrid, NONE};
+use crate::nand::{Cause, Flash, Found, Nand, Spare, Spot};
+use std::collections::BTreeMap;
+
+impl Hybrid {
+    /// Takes over what is found. Asks for the merges and erases that must come first.
+    pub(super) fn find(&mut self, nand: &mut Nand, flash: &Flash) {
+        assert!(self.data.iter().all(|number| *number == NONE), "it knows nothing yet");
+        self.erases = flash.blocks.iter().map(|block| block.erases).collect();
+        self.superblocks.clear();
+        let newest = self.find_newest(flash);
+        self.written = newest.iter().map(|version| *version > 0).collect();
+        let planes = 0..self.shape.groups * self.shape.width;
+        let mut found: Vec<BTreeMap<u32, u32>> =
+            planes.map(|plane| self.find_blocks(nand, flash, &newest, plane)).collect();
+        for superblock in 0..self.data.len() as u32 {
+            let planes = self.superblocks.planes(superblock);
+            if !planes.clone().any(|plane| found[plane as usize].contains_key(&superblock)) {
+                continue;
+            }
+            let mut own = |plane: u32| found[plane as usize].remove(&superblock);
+            let blocks = planes.map(|p| own(p).unwrap_or_else(|| self.superblocks.take_block(p)));
+            let blocks = blocks.collect();
+            self.data[superblock as usize] = self.superblocks.link(blocks);
+        }
+    }
+
+    /// The newest version of each logical page, 0 if there is none.
+    fn find_newest(&self, flash: &Flash) -> Vec<u64> {
+        let mut newest = vec![0; self.written.len()];
+        for found in &flash.pages {
+            let Found::Holds(spare) = found else { continue };
+            let best: &mut u64 = &mut newest[spare.logical as usize];
+            *best = spare.version.max(*best);
+        }
+        newest
+    }
+
+    /// Puts a plane in order: the block that it has of each superblock.
+    fn find_blocks(
+        &mut self,
+        nand: &mut Nand,
+        flash: &Flash,
+        newest: &[u64],
+        plane: u32,
+    ) -> BTreeMap<u32, u32> {
+        let mut of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        // What can be written, and whether it is to be erased before.
+        let mut empty: Vec<(u32, bool)> = Vec::new();
+        for block in 0..self.shape.blocks_per_plane {
+            let pages = self.pages_of(flash, plane, block);
+            let holds = pages.iter().find_map(|page| match page {
+                Found::Holds(spare) => Some(self.shape.place(spare.logical).superblock),
+                _ => None,
+            });
+            match holds {
+                Some(superblock) => of.entry(superblock).or_default().push(block),
+                None => empty.push((block, pages.iter().any(|page| *page != Found::Erased))),
+            }
+        }
+        empty.sort_by_key(|(_, is_dirty)| *is_dirty);
+        for (block, is_dirty) in empty {
+            match is_dirty {
+                true => self.free_found(nand, plane, block),
+                false => self.give_back_block(plane, block),
+            }
+        }
+        let found = of.into_iter().map(|(superblock, mut blocks)| {
+            let own = plane * self.shape.blocks_per_plane;
+            blocks.sort_by_key(|block| flash.blocks[(own + block) as usize].opened);
+            let block = self.one_of(nand, flash, newest, (plane, superblock), blocks);
+            (superblock, block)
+        });
+        let found = found.collect();
+        self.find_worn(plane);
+        found
+    }
+
+    /// The block with all that counts of a superblock on a plane, which `blocks` have, the oldest
+    /// first. The others are erased.
+    fn one_of(
+        &mut self,
+        nand: &mut Nand,
+        flash: &Flash,
+        newest: &[u64],
+        (plane, superblock): (u32, u32),
+        mut blocks: Vec<u32>,
+    ) -> u32 {
+        let first = superblock * self.shape.pages() + plane % self.shape.width;
+        let rows = (0..self.shape.pages_per_block).map(|row| (row, first + row * self.shape.width));
+        let there = |page: &u32| newest.get(*page as usize).is_some_and(|version| *version > 0);
+        let wanted: Vec<(u32, u32)> = rows.filter(|(_, page)| there(page)).collect();
+        let is_newest = |found: &Found, page: u32| {
+            let newest = Spare { logical: page, version: newest[page as usize] };
+            *found == Found::Holds(newest)
+        };
+        let has_all = |block: &u32| {
+            let pages = self.pages_of(flash, plane, *block);
+            wanted.iter().all(|(row, page)| is_newest(&pages[*row as usize], *page))
+        };
+        if let Some(at) = blocks.iter().position(has_all) {
+            let block = blocks.remove(at);
+            blocks.iter().for_each(|old| self.free_found(nand, plane, *old));
+            return block;
+        }
+        let index_in = |map: &Hybrid, block: u32, page: u32| {
+            let pages = map.pages_of(flash, plane, block);
+            (0..).zip(pages).find(|(_, found)| is_newest(found, page)).map(|(index, _)| index)
+        };
+        // Of copies the older ones are enough, if all are there: a merge that was under way begins
+        // anew, and however often the power fails, it takes no more than one block.
+        for at in (0..blocks.len()).rev() {
+            let others = || blocks.iter().filter(|other| **other != blocks[at]);
+            let is_in = |page: u32| others().any(|b| index_in(self, *b, page).is_some());
+            if wanted.iter().all(|(_, page)| is_in(*page)) {
+                let block = blocks.remove(at);
+                self.free_found(nand, plane, block);
+            }
+        }
+        let block = self.superblocks.take_block(plane);
+        for (row, page) in wanted {
+            let place = |b: &u32| Some((*b, index_in(self, *b, page)?));
+            let (old, index) = blocks.iter().find_map(place).expect("that is how it was found");
+            let from = Spot { plane, page: self.shape.first_page(plane, old) + index };
+            let to = Spot { plane, page: self.shape.first_page(plane, block) + row };
+            nand.copy_back(from, to, Cause::Collect);
+        }
+        blocks.iter().for_each(|old| self.free_found(nand, plane, *old));
+        block
+    }
+
+    /// A block with nothing that counts is erased.
+    fn free_found(&mut self, nand: &mut Nand, plane: u32, block: u32) {
+        self.erase_block(nand, plane, block);
+        self.give_back_block(plane, block);
+    }
+
+    fn pages_of<'a>(&self, flash: &'a Flash, plane: u32, block: u32) -> &'a [Found] {
+        let first = self.shape.first_page(plane, block) as usize;
+        &flash.pages[first..first + self.shape.pages_per_block as usize]
+    }
+
+    /// If more blocks of `plane` are worn than there are spare ones, the drive took no more writes.
+    fn find_worn(&mut self, plane: u32) {
+        let worn = (0..self.shape.blocks_per_plane).filter(|b| self.is_worn(plane, *b)).count();
+        if let Some(endurance) = &mut self.endurance {
+            endurance.finds_worn(worn);
+        }
+    }
+}
