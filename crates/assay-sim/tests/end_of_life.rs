@@ -5,6 +5,7 @@ use assay_sim::{Accept, Checker, Drive, build};
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
 use assay_spec::device::{BackgroundSpec, DeviceKind, DeviceSpec, FtlSpec};
+use assay_spec::device::{HybridSpec, LogOpens, Logs, UnitReads};
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 
@@ -35,17 +36,18 @@ fn spec(spread: u32, collection: &str, wear: &str) -> DeviceSpec {
     parse(&(text + wear), spread)
 }
 
-/// A small drive of superblocks with logs.
-fn hybrid(spread: u32) -> DeviceSpec {
+/// A small drive of superblocks with such logs.
+fn hybrid(spread: u32, logs: Logs) -> DeviceSpec {
     let whole = spec(spread, "", "");
     let DeviceKind::Ssd(mut ssd) = whole.kind else { panic!("a flash drive") };
-    ssd.ftl = FtlSpec::Hybrid(assay_spec::device::HybridSpec {
+    ssd.ftl = FtlSpec::Hybrid(HybridSpec {
         width: None,
         log_superblocks: 3,
+        logs,
         unit: Bytes(PAGE),
-        unit_reads: assay_spec::device::UnitReads::Together,
+        unit_reads: UnitReads::Together,
         blocks_per_log: 1,
-        log_opens: assay_spec::device::LogOpens::Empty,
+        log_opens: LogOpens::Empty,
         merge_together: 1,
         stream_after: 0,
     });
@@ -136,7 +138,9 @@ fn a_worn_drive_refuses_writes_and_keeps_what_it_has() {
         ("without levelling", spec(5, "", WEAR_NONE)),
         ("static levelling", spec(5, "", WEAR_STATIC)),
         ("over the drive", spec(5, OVER_DRIVE, "")),
-        ("superblocks", hybrid(5)),
+        ("superblocks", hybrid(5, Logs::Own)),
+        ("superblocks and logs that are switched", hybrid(5, Logs::Switched)),
+        ("superblocks and logs that all share", hybrid(5, Logs::Shared)),
     ];
     for (what, spec) in drives {
         let mut bed = Bed::new(&spec);

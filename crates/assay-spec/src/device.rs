@@ -24,7 +24,7 @@ pub use controller::ControllerSpec;
 pub use endurance::EnduranceSpec;
 pub use ftl::{
     Allocation, BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Frontiers, FtlSpec,
-    HybridSpec, LogOpens, Pace, PageMapSpec, UnitReads, VictimSpec,
+    HybridSpec, LogOpens, Logs, Pace, PageMapSpec, UnitReads, VictimSpec,
 };
 pub use hdd::{
     CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, ShingledSpec, SkewSpec,

@@ -1010,7 +1010,7 @@ error: unknown ftl.mapping `pages`
   --> drive.toml:29:21
    |
 29 | mapping = { value = "pages", assumed = "the common choice" }
-   |                     ^^^^^^^ expected one of `page`, `hybrid`, `block`, `in-place`
+   |                     ^^^^^^^ expected one of `page`, `hybrid`, `block`, `in-place`, `bast`, `fast`
 hint: did you mean `page`?"#,
     );
     drive_refused(

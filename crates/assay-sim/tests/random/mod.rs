@@ -198,7 +198,7 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
             let log_superblocks = if mapping == 3 { 0 } else { 1 + d.below(3) as u32 };
             // What the logs take must leave room for data.
             let two = nand.blocks_per_plane > 2 * log_superblocks + 4;
-            FtlSpec::Hybrid(HybridSpec {
+            let hybrid = HybridSpec {
                 width: d.of(&[None, Some(1)]),
                 unit_reads: d.of(&[UnitReads::Together, UnitReads::OneByOne]),
                 blocks_per_log: if two { d.of(&[1, 2]) } else { 1 },
@@ -206,8 +206,21 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
                 merge_together: d.of(&[1, 2]),
                 stream_after: d.of(&[0, 1, 5]),
                 log_superblocks,
+                logs: d.of(&[Logs::Own, Logs::Own, Logs::Switched, Logs::Shared]),
                 unit: nand.page
                     * if nand.pages_per_block.is_multiple_of(2) { d.of(&[1, 2]) } else { 1 },
+            };
+            FtlSpec::Hybrid(match hybrid.logs {
+                _ if log_superblocks == 0 => HybridSpec { logs: Logs::Own, ..hybrid },
+                Logs::Own => hybrid,
+                _ => HybridSpec {
+                    blocks_per_log: 1,
+                    log_opens: LogOpens::Empty,
+                    merge_together: 1,
+                    stream_after: 0,
+                    unit: nand.page,
+                    ..hybrid
+                },
             })
         }
     };

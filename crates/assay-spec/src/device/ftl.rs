@@ -26,6 +26,8 @@ pub struct HybridSpec {
     pub width: Option<u32>,
     /// Logs at a time; without any it is block mapping with one replacement block at a time.
     pub log_superblocks: u32,
+    /// What belongs in them.
+    pub logs: Logs,
     /// Smallest unit the log maps; smaller writes read the rest of the unit first.
     pub unit: Bytes,
     /// How the rest of a unit is read.
@@ -39,6 +41,20 @@ pub struct HybridSpec {
     /// So many writes, each where the last one ended, are a stream wherever they begin; with 0 only
     /// one that begins a superblock is.
     pub stream_after: u32,
+}
+
+/// What belongs in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logs {
+    /// What is written to one superblock, but not what is written in order from its start: that
+    /// goes to a superblock of its own.
+    Own,
+    /// All that is written to one superblock. A log that was written in order takes the place of
+    /// the data (Kim et al., IEEE TCE 2002, BAST).
+    Switched,
+    /// What is written to any superblock, but not in order from its start (Lee et al., ACM TECS
+    /// 2007, FAST).
+    Shared,
 }
 
 /// What a log begins with.
@@ -173,11 +189,10 @@ pub struct BackgroundSpec {
 
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlSpec> {
     let mut ftl = top.section("ftl", "ftl")?;
-    let words = ["page", "hybrid", "block", "in-place"];
+    let words = ["page", "hybrid", "block", "in-place", "bast", "fast"];
     let spec = match values.choice(&mut ftl, "ftl", "mapping", &words)? {
         0 => {
-            ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
-            ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
+            not_of_superblocks(&mut ftl);
             let words = ["dynamic", "static"];
             let allocation = match values.choice_or(&mut ftl, "ftl", "allocation", &words, 0)? {
                 0 => Allocation::Dynamic,
@@ -216,19 +231,9 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             let width = values.optional(&mut ftl, "superblock_planes", None, width)?;
             FtlSpec::Hybrid(match mapping {
                 1 => decode_hybrid(&mut ftl, values, width)?,
-                _ => {
-                    ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
-                    HybridSpec {
-                        width,
-                        log_superblocks: 0,
-                        unit: Bytes(512),
-                        unit_reads: UnitReads::Together,
-                        blocks_per_log: 1,
-                        log_opens: LogOpens::Empty,
-                        merge_together: 1,
-                        stream_after: 0,
-                    }
-                }
+                2 => plain(&mut ftl, values, width, Logs::Own)?,
+                4 => plain(&mut ftl, values, width, Logs::Switched)?,
+                _ => plain(&mut ftl, values, width, Logs::Shared)?,
             })
         }
     };
@@ -238,8 +243,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
 
 /// A medium that is written in place has nothing more to say.
 fn in_place(top: &mut Section<'_>, mut ftl: Section<'_>) -> Decoded<FtlSpec> {
-    ftl.goes_with(&["superblock_planes"], "mapping `hybrid` or `block`");
-    ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
+    not_of_superblocks(&mut ftl);
     top.goes_with(&["endurance"], "an `ftl.mapping` of what is erased");
     ftl.finish()?;
     Ok(FtlSpec::InPlace)
@@ -256,16 +260,47 @@ impl PageMapSpec {
     }
 }
 
-/// What only a drive with logs can say.
-const OF_LOGS: [&str; 7] = [
-    "log_superblocks",
-    "unit",
-    "unit_reads",
-    "blocks_per_log",
-    "log_opens",
-    "merge_together",
-    "stream_after",
-];
+const WITH_LOGS: &str = "mapping `hybrid`, `bast` or `fast`";
+
+/// What only a drive of superblocks can say.
+fn not_of_superblocks(ftl: &mut Section<'_>) {
+    ftl.goes_with(&["superblock_planes"], "mapping `hybrid`, `bast`, `fast` or `block`");
+    ftl.goes_with(&["log_superblocks"], WITH_LOGS);
+    ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
+}
+
+/// Superblocks of which nothing more is to be said: without logs of their own, or with such as a
+/// paper has them.
+fn plain(
+    ftl: &mut Section<'_>,
+    values: &mut Values,
+    width: Option<u32>,
+    logs: Logs,
+) -> Decoded<HybridSpec> {
+    ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
+    let log_superblocks = match logs {
+        Logs::Own => {
+            ftl.goes_with(&["log_superblocks"], WITH_LOGS);
+            0
+        }
+        _ => values.count(ftl, "ftl", "log_superblocks", 1..4097)?,
+    };
+    Ok(HybridSpec {
+        width,
+        log_superblocks,
+        logs,
+        unit: Bytes(512),
+        unit_reads: UnitReads::Together,
+        blocks_per_log: 1,
+        log_opens: LogOpens::Empty,
+        merge_together: 1,
+        stream_after: 0,
+    })
+}
+
+/// What only `hybrid` can say of its logs.
+const OF_LOGS: [&str; 6] =
+    ["unit", "unit_reads", "blocks_per_log", "log_opens", "merge_together", "stream_after"];
 
 fn decode_hybrid(
     ftl: &mut Section<'_>,
@@ -295,6 +330,7 @@ fn decode_hybrid(
     Ok(HybridSpec {
         width,
         log_superblocks,
+        logs: Logs::Own,
         unit,
         unit_reads,
         blocks_per_log,
@@ -406,6 +442,38 @@ mod tests {
             FtlSpec::Page(map) => Ok(map),
             _ => Err("not a page map".into()),
         }
+    }
+
+    #[test]
+    fn each_name_of_a_mapping_has_its_logs() {
+        let of = |mapping: &str, keys: &str| {
+            let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+            let text = bundled.expect("in the catalogue").text;
+            // Its `[ftl]` is another, and what comes with a page map goes.
+            let first = text.find("[ftl]").expect("it has a layer");
+            let last = text.find("[buffer]").expect("and a buffer");
+            let mapping = format!("mapping = {{ value = \"{mapping}\", assumed = \"a test\" }}");
+            let text = format!("{}[ftl]\n{mapping}\n{keys}\n{}", &text[..first], &text[last..]);
+            let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+            let DeviceKind::Ssd(ssd) = spec.map_err(|e| format!("{e:?}"))?.kind else {
+                return Err("not an SSD".into());
+            };
+            match ssd.ftl {
+                FtlSpec::Hybrid(hybrid) => Ok((hybrid.logs, hybrid.log_superblocks)),
+                _ => Err("not superblocks".to_owned()),
+            }
+        };
+        let eight = "log_superblocks = { value = 8, assumed = \"a test\" }";
+        let unit = "unit = { value = \"4KiB\", assumed = \"a test\" }";
+        assert_eq!(of("bast", eight), Ok((Logs::Switched, 8)));
+        assert_eq!(of("fast", eight), Ok((Logs::Shared, 8)));
+        assert_eq!(of("hybrid", &format!("{eight}\n{unit}")), Ok((Logs::Own, 8)));
+        assert_eq!(of("block", ""), Ok((Logs::Own, 0)));
+        for (mapping, keys) in [("bast", ""), ("fast", ""), ("block", eight)] {
+            assert!(of(mapping, keys).unwrap_err().contains("log_superblocks"), "{mapping}");
+        }
+        let refused = of("fast", &format!("{eight}\n{unit}")).unwrap_err();
+        assert!(refused.contains("hybrid"), "{refused}");
     }
 
     #[test]

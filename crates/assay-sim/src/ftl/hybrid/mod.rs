@@ -1,6 +1,6 @@
-//! Mapping by superblock, with logs for what is not sequential (Kim et al., IEEE TCE 2002, BAST:
-//! each log belongs to one data block; Kang et al., EMSOFT 2006, superblocks; Lee et al., ACM TECS
-//! 2007, FAST, for the one sequential log).
+//! Mapping by superblock (Kang et al., EMSOFT 2006), with logs for what is not sequential: each for
+//! one superblock (Kim et al., IEEE TCE 2002, BAST), or shared by all, with one sequential log (Lee
+//! et al., ACM TECS 2007, FAST).
 //!
 //! A superblock is one block on each of `width` planes. Logical superblocks map to physical ones as
 //! a whole, and every page keeps its plane, so that merging needs no bus, and what a plane holds of
@@ -11,15 +11,17 @@
 //! of `unit` pages whose other pages are read first. A log may open with copies of the pages before
 //! what is written, as a stream does, and go on in further superblocks when it is full. When no log
 //! is left, or one can have no more, those longest unused are *merged*, one or some at a time: the
-//! newest copy of each page is copied to a new superblock, then the old ones are erased. Without
-//! logs (`mapping = "block"`) every write begins a stream where it is, after the pages before it
-//! have been copied: block mapping with replacement blocks.
+//! newest copy of each page is copied to a new superblock, then the old ones are erased. A log that
+//! has everything in its place can be *switched* for the data instead, as BAST does. Without logs
+//! (`mapping = "block"`) every write begins a stream where it is, after the pages before it have
+//! been copied: block mapping with replacement blocks.
 //!
-//! *Invariants.* A block is data, log, stream, free or bad. Pages of a block are
-//! programmed in order, except that a log or stream may end before its block does.
+//! *Invariants.* A block is data, log, stream, free or bad. Pages of a block are programmed in
+//! order, except that a log or stream may end before its block does.
 
 mod recover;
 mod shape;
+mod shared;
 mod superblocks;
 #[cfg(test)]
 mod tests;
@@ -28,8 +30,9 @@ mod unit;
 use super::wear::Endurance;
 use super::{Ftl, NONE};
 use crate::nand::{Cause, Flash, IN_CELLS, Nand, Spot};
-use assay_spec::device::{EnduranceSpec, HybridSpec, LogOpens, NandSpec, UnitReads};
+use assay_spec::device::{EnduranceSpec, HybridSpec, LogOpens, Logs, NandSpec, UnitReads};
 use shape::{Place, Shape};
+use shared::Shared;
 use std::collections::VecDeque;
 use std::ops::Range;
 use superblocks::Superblocks;
@@ -45,6 +48,10 @@ pub(crate) struct Hybrid {
     written: Vec<bool>,
     /// Logs in use, the longest unused first.
     logs: VecDeque<Log>,
+    /// Those that belong to no superblock, if they do not.
+    shared: Option<Shared>,
+    /// What is written in order goes to its log, too, and takes the data's place there.
+    switches_logs: bool,
     stream: Option<Stream>,
     /// The stream's programs that are loaded, or will be, and wait for the rest of their stripe.
     held: Vec<u32>,
@@ -121,6 +128,8 @@ impl Hybrid {
             log_limit: spec.log_superblocks as usize,
             written: vec![filled; logical as usize],
             logs: VecDeque::new(),
+            shared: (spec.logs == Logs::Shared).then(|| Shared::new(logical as usize)),
+            switches_logs: spec.logs == Logs::Switched,
             stream: None,
             held: Vec::new(),
             unit_reads: spec.unit_reads,
@@ -177,15 +186,27 @@ impl Hybrid {
         self.endurance.as_ref().is_some_and(|e| e.is_worn(own, self.erases[own as usize]))
     }
 
+    fn open_logs(&self) -> usize {
+        self.shared.as_ref().map_or(self.logs.len(), Shared::len)
+    }
+
     fn log(&self, superblock: u32) -> Option<&Log> {
         self.logs.iter().find(|log| log.superblock == superblock)
     }
 
     /// The newest copy of a page that is not in the stream.
     fn at_rest(&self, page: u32) -> Option<Spot> {
-        let place = self.shape.place(page);
         if !self.written[page as usize] {
             return None;
+        }
+        self.at_rest_or_trimmed(page)
+    }
+
+    /// The same of a page that is written, or has been trimmed and is copied along.
+    fn at_rest_or_trimmed(&self, page: u32) -> Option<Spot> {
+        let place = self.shape.place(page);
+        if let Some(physical) = self.shared.as_ref().and_then(|shared| shared.newest(page)) {
+            return Some(self.shape.spot(physical));
         }
         let logged = self.log(place.superblock).map(|log| (log, log.index[place.offset as usize]));
         match logged.filter(|(_, index)| *index != NOT_HERE) {
@@ -203,7 +224,10 @@ impl Hybrid {
         let last = self.written.len() as u32;
         for offset in offsets.filter(|offset| first + offset < last) {
             let place = Place { superblock, offset };
-            if let Some(from) = self.at_rest(first + offset) {
+            let page = first + offset;
+            let is_kept = self.shared.as_ref().is_some_and(|shared| shared.has_copy(page));
+            let from = if is_kept { self.at_rest_or_trimmed(page) } else { self.at_rest(page) };
+            if let Some(from) = from {
                 let to = self.superblocks.spot(place, block, offset / self.shape.width);
                 nand.copy_back(from, to, Cause::Collect);
             }
@@ -225,6 +249,11 @@ impl Hybrid {
             }
         }
         old.iter().for_each(|old| self.give_back(superblock, *old));
+        if let Some(shared) = &mut self.shared {
+            let pages = superblock * self.shape.pages()..(superblock + 1) * self.shape.pages();
+            let pages = pages.start..pages.end.min(self.written.len() as u32);
+            pages.for_each(|page| shared.supersede(page));
+        }
     }
 
     /// Programs the stripe as far as it is loaded.
@@ -277,7 +306,12 @@ impl Hybrid {
             let most = self.unit.div_ceil(self.shape.width);
             let pages = self.shape.pages_per_block * self.blocks_per_log;
             let room = |next: &u16| u32::from(*next) + most <= pages;
-            let full = !self.logs[index].next.iter().all(room);
+            let own = (place.offset % self.shape.width) as usize;
+            let full = match self.switches_logs {
+                // The last row is still to be filled when its first page is there.
+                true => !room(&self.logs[index].next[own]),
+                false => !self.logs[index].next.iter().all(room),
+            };
             if !full {
                 // It is now the one used last.
                 if let Some(log) = self.logs.remove(index) {
@@ -324,10 +358,34 @@ impl Hybrid {
             // The stream has what is newest; with the rest it takes the place of data and log.
             return self.close_stream(nand);
         }
+        if self.switches_logs && self.switch(nand, superblock) {
+            return;
+        }
         self.merges[FULL] += 1;
         let block = self.superblocks.take(superblock);
         self.copy(nand, superblock, block, 0..self.shape.pages());
         self.replace(nand, superblock, block);
+    }
+
+    /// If all that the log of a superblock has lies in its place there, what is missing is copied
+    /// behind it, and it takes the data's place.
+    fn switch(&mut self, nand: &mut Nand, superblock: u32) -> bool {
+        let Some(at) = self.logs.iter().position(|log| log.superblock == superblock) else {
+            return false;
+        };
+        let (log, width) = (&self.logs[at], self.shape.width);
+        let row = |offset: u32| (offset / width) as u16;
+        let is_in = |offset: &u32| row(*offset) < log.next[(offset % width) as usize];
+        if (0..self.shape.pages()).filter(is_in).any(|o| log.index[o as usize] != row(o)) {
+            return false;
+        }
+        let missing: Vec<u32> = (0..self.shape.pages()).filter(|o| !is_in(o)).collect();
+        self.merges[if missing.is_empty() { SWITCH } else { PARTIAL }] += 1;
+        let block = log.blocks[0];
+        missing.into_iter().for_each(|o| self.copy(nand, superblock, block, o..o + 1));
+        self.logs.remove(at);
+        self.replace(nand, superblock, block);
+        true
     }
 
     /// The next place of a page in its log.
@@ -347,6 +405,12 @@ impl Hybrid {
     /// and follows it, while the host has its answer.
     fn write_to_log(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32 {
         let place = self.shape.place(page);
+        if self.shared.is_some() {
+            let spot = self.append_to_shared(nand, page);
+            self.written[page as usize] = true;
+            nand.program_after(spot, Cause::Host, token, &[]);
+            return spot.plane;
+        }
         let log = self.log_for(nand, place);
         let rest = match page == self.unit_of(page).start.max(run.start) {
             true => self.rest_of_unit(page, run),
@@ -384,11 +448,15 @@ impl Ftl for Hybrid {
         self.in_a_row = if page == self.last_end { self.in_a_row + 1 } else { 0 };
         self.last_end = page + 1;
         let found = self.stream_after > 0 && self.in_a_row >= self.stream_after;
-        if continues || found || place.offset == 0 || self.log_limit == 0 {
+        let begins = place.offset == 0 && !self.switches_logs;
+        if continues || found || begins || self.log_limit == 0 {
             if !continues {
                 self.open_stream(nand, place);
             }
             self.written[page as usize] = true;
+            if let Some(shared) = &mut self.shared {
+                shared.supersede(page);
+            }
             return self.write_in_order(nand, place, token);
         }
         self.close_stripe(nand);
@@ -433,7 +501,8 @@ impl Ftl for Hybrid {
         let data = data.map(|(superblock, number)| (superblock, *number));
         let logs = self.logs.iter().flat_map(|l| l.blocks.iter().map(|b| (l.superblock, *b)));
         let stream = self.stream.iter().map(|stream| (stream.superblock, stream.block));
-        for (superblock, number) in data.chain(logs).chain(stream) {
+        let shared = self.shared.iter().flat_map(Shared::superblocks);
+        for (superblock, number) in data.chain(logs).chain(stream).chain(shared) {
             for (index, plane) in (0..).zip(self.superblocks.planes(superblock)) {
                 claim(plane, self.superblocks.block(number, index));
             }
@@ -444,7 +513,8 @@ impl Ftl for Hybrid {
             bad.iter().for_each(|block| claim(plane, *block));
         }
         assert!(used.iter().all(|u| *u), "a block is lost");
-        assert!(self.logs.len() <= self.log_limit, "more logs than there are");
+        self.shared.iter().for_each(Shared::check);
+        assert!(self.open_logs() <= self.log_limit, "more logs than there are");
     }
 
     fn erases(&self) -> &[u32] {
@@ -464,7 +534,7 @@ impl Ftl for Hybrid {
             [("merges_switch", SWITCH), ("merges_partial", PARTIAL), ("merges_full", FULL)];
         let count = |(name, kind): (&str, usize)| (name.to_owned(), self.merges[kind] as f64);
         let mut counters: Vec<(String, f64)> = merges.map(count).to_vec();
-        counters.push(("logs".to_owned(), self.logs.len() as f64));
+        counters.push(("logs".to_owned(), self.open_logs() as f64));
         counters.extend(self.endurance.iter().flat_map(|e| e.counters(&self.erases)));
         counters
     }

@@ -4,7 +4,8 @@
 //! A plane does what it is asked in order, so what it holds is what it held at some moment of its
 //! own past, whatever the other planes had done by then: each is put in order for itself. Where one
 //! block has the newest of all that the plane has of a superblock, in its place, the others are
-//! erased; where none has, they are merged. Then superblocks are linked anew. At no moment does
+//! erased; where none has, they are merged. Logs that superblocks share go when that is done for
+//! each that is in them. Then superblocks are linked anew. At no moment does
 //! a plane lack the block that this takes: one that a merge was filling holds nothing that is not
 //! elsewhere, and a stream leaves the one that its merge would take.
 //!
@@ -12,7 +13,7 @@
 
 use super::{Hybrid, NONE};
 use crate::nand::{Cause, Flash, Found, Nand, Spare, Spot};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Hybrid {
     /// Takes over what is found. Asks for the merges and erases that must come first.
@@ -56,18 +57,27 @@ impl Hybrid {
         newest: &[u64],
         plane: u32,
     ) -> BTreeMap<u32, u32> {
-        let mut of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        // By superblock: the blocks that have something of it, and those that have nothing else.
+        let mut of: BTreeMap<u32, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
+        let mut shared: Vec<u32> = Vec::new();
         // What can be written, and whether it is to be erased before.
         let mut empty: Vec<(u32, bool)> = Vec::new();
         for block in 0..self.shape.blocks_per_plane {
             let pages = self.pages_of(flash, plane, block);
-            let holds = pages.iter().find_map(|page| match page {
+            let holds = pages.iter().filter_map(|page| match page {
                 Found::Holds(spare) => Some(self.shape.place(spare.logical).superblock),
                 _ => None,
             });
-            match holds {
-                Some(superblock) => of.entry(superblock).or_default().push(block),
-                None => empty.push((block, pages.iter().any(|page| *page != Found::Erased))),
+            let superblocks: BTreeSet<u32> = holds.collect();
+            match superblocks.len() {
+                0 => empty.push((block, pages.iter().any(|page| *page != Found::Erased))),
+                1 => (),
+                _ => shared.push(block),
+            }
+            for superblock in &superblocks {
+                let (all, own) = of.entry(*superblock).or_default();
+                all.push(block);
+                own.extend(Some(block).filter(|_| superblocks.len() == 1));
             }
         }
         empty.sort_by_key(|(_, is_dirty)| *is_dirty);
@@ -77,26 +87,27 @@ impl Hybrid {
                 false => self.give_back_block(plane, block),
             }
         }
-        let found = of.into_iter().map(|(superblock, mut blocks)| {
-            let own = plane * self.shape.blocks_per_plane;
-            blocks.sort_by_key(|block| flash.blocks[(own + block) as usize].opened);
-            let block = self.one_of(nand, flash, newest, (plane, superblock), blocks);
+        let found = of.into_iter().map(|(superblock, (all, mut own))| {
+            let first = plane * self.shape.blocks_per_plane;
+            own.sort_by_key(|block| flash.blocks[(first + block) as usize].opened);
+            let block = self.one_of(nand, flash, newest, (plane, superblock), (all, own));
             (superblock, block)
         });
         let found = found.collect();
+        shared.into_iter().for_each(|block| self.free_found(nand, plane, block));
         self.find_worn(plane);
         found
     }
 
-    /// The block with all that counts of a superblock on a plane, which `blocks` have, the oldest
-    /// first. The others are erased.
+    /// The block with all that counts of a superblock on a plane, which `all` have, and among them
+    /// its `own`, the oldest first. Its own others are erased.
     fn one_of(
         &mut self,
         nand: &mut Nand,
         flash: &Flash,
         newest: &[u64],
         (plane, superblock): (u32, u32),
-        mut blocks: Vec<u32>,
+        (mut all, mut own): (Vec<u32>, Vec<u32>),
     ) -> u32 {
         let first = superblock * self.shape.pages() + plane % self.shape.width;
         let rows = (0..self.shape.pages_per_block).map(|row| (row, first + row * self.shape.width));
@@ -110,9 +121,9 @@ impl Hybrid {
             let pages = self.pages_of(flash, plane, *block);
             wanted.iter().all(|(row, page)| is_newest(&pages[*row as usize], *page))
         };
-        if let Some(at) = blocks.iter().position(has_all) {
-            let block = blocks.remove(at);
-            blocks.iter().for_each(|old| self.free_found(nand, plane, *old));
+        if let Some(at) = own.iter().position(has_all) {
+            let block = own.remove(at);
+            own.iter().for_each(|old| self.free_found(nand, plane, *old));
             return block;
         }
         let index_in = |map: &Hybrid, block: u32, page: u32| {
@@ -121,23 +132,25 @@ impl Hybrid {
         };
         // Of copies the older ones are enough, if all are there: a merge that was under way begins
         // anew, and however often the power fails, it takes no more than one block.
-        for at in (0..blocks.len()).rev() {
-            let others = || blocks.iter().filter(|other| **other != blocks[at]);
+        for at in (0..own.len()).rev() {
+            let block = own[at];
+            let others = || all.iter().filter(|other| **other != block);
             let is_in = |page: u32| others().any(|b| index_in(self, *b, page).is_some());
             if wanted.iter().all(|(_, page)| is_in(*page)) {
-                let block = blocks.remove(at);
+                own.remove(at);
+                all.retain(|other| *other != block);
                 self.free_found(nand, plane, block);
             }
         }
         let block = self.superblocks.take_block(plane);
         for (row, page) in wanted {
             let place = |b: &u32| Some((*b, index_in(self, *b, page)?));
-            let (old, index) = blocks.iter().find_map(place).expect("that is how it was found");
+            let (old, index) = all.iter().find_map(place).expect("that is how it was found");
             let from = Spot { plane, page: self.shape.first_page(plane, old) + index };
             let to = Spot { plane, page: self.shape.first_page(plane, block) + row };
             nand.copy_back(from, to, Cause::Collect);
         }
-        blocks.iter().for_each(|old| self.free_found(nand, plane, *old));
+        own.iter().for_each(|old| self.free_found(nand, plane, *old));
         block
     }
 

@@ -1,5 +1,7 @@
 //! How planes and blocks make superblocks.
 
+use crate::nand::Spot;
+
 /// How planes and blocks make superblocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
@@ -23,6 +25,11 @@ impl Shape {
 
     pub(super) fn place(&self, page: u32) -> Place {
         Place { superblock: page / self.pages(), offset: page % self.pages() }
+    }
+
+    /// A physical page with its plane.
+    pub(super) fn spot(&self, page: u32) -> Spot {
+        Spot { plane: page / self.pages_per_block / self.blocks_per_plane, page }
     }
 
     /// The first page of a plane's block.

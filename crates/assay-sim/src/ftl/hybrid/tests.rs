@@ -4,7 +4,7 @@ use crate::drive::Drive;
 use crate::ssd::build;
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
-use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec, HybridSpec, LogOpens};
+use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec, HybridSpec, LogOpens, Logs};
 use assay_spec::{Bytes, Nanos, Op, Request};
 
 const PAGE: u64 = 4096;
@@ -82,4 +82,64 @@ fn a_log_is_full_when_its_last_block_is() {
         let first = (0..4 * ROWS).position(|_| slow(&write(&mut *drive, &mut now, 7, PLANES)));
         assert_eq!(first, Some(blocks as usize * ROWS as usize), "{blocks} blocks");
     }
+}
+
+/// Full, partial and switch merges, and pages programmed.
+fn told(drive: &dyn Drive) -> [f64; 4] {
+    let names = ["merges_full", "merges_partial", "merges_switch", "pages_programmed"];
+    let counters = drive.counters();
+    names.map(|name| counters.iter().find(|(n, _)| n == name).expect("it is told").1)
+}
+
+/// Two superblocks written in order twice, page by page in turn.
+fn two_in_turn(logs: Logs) -> [f64; 4] {
+    let mut drive = drive(|d| (d.logs, d.log_superblocks, d.stream_after) = (logs, 2, 0));
+    let mut now = Nanos::ZERO;
+    for page in (0..2).flat_map(|_| 0..PLANES * ROWS) {
+        write(&mut *drive, &mut now, 3, page);
+        write(&mut *drive, &mut now, 5, page);
+    }
+    drive.check();
+    told(&*drive)
+}
+
+#[test]
+fn a_log_that_was_written_in_order_takes_the_place_of_the_data() {
+    // Each has its log; the second round finds them full.
+    let pages = (4 * PLANES * ROWS) as f64;
+    assert_eq!(two_in_turn(Logs::Switched), [0.0, 0.0, 2.0, pages]);
+    // With room for one stream, the second goes to its log out of place.
+    let [full, partial, switch, programmed] = two_in_turn(Logs::Shared);
+    assert!(full + partial > 0.0 && programmed > pages, "{full} {partial} {switch}");
+    // Ten rows, and then other superblocks: the rest is copied behind them.
+    let mut drive = drive(|d| (d.logs, d.log_superblocks, d.stream_after) = (Logs::Switched, 2, 0));
+    let mut now = Nanos::ZERO;
+    for page in 0..10 * PLANES {
+        write(&mut *drive, &mut now, 7, page);
+    }
+    write(&mut *drive, &mut now, 8, PLANES);
+    assert_eq!(told(&*drive)[..3], [0.0, 0.0, 0.0]);
+    write(&mut *drive, &mut now, 9, PLANES);
+    assert_eq!(told(&*drive), [0.0, 1.0, 0.0, (PLANES * ROWS) as f64 + 2.0]);
+    drive.check();
+}
+
+#[test]
+fn logs_that_all_share_are_full_before_any_is_merged() {
+    let merges = |logs| {
+        let mut drive = drive(|d| (d.logs, d.log_superblocks, d.stream_after) = (logs, 2, 0));
+        let mut now = Nanos::ZERO;
+        // Rows of one plane, in six superblocks in turn: two logs have 256 of them.
+        let mut before = 0.0;
+        for i in 0..2 * ROWS + 1 {
+            before = told(&*drive)[0];
+            write(&mut *drive, &mut now, i % 6, PLANES * (1 + i / 6));
+        }
+        drive.check();
+        (before, told(&*drive)[0])
+    };
+    // The oldest has something of all six.
+    assert_eq!(merges(Logs::Shared), (0.0, 6.0));
+    // Where each superblock has its own, two are soon used up, and then each write needs one.
+    assert_eq!(merges(Logs::Switched), (254.0, 255.0));
 }

@@ -4,7 +4,7 @@ use super::{COMMAND, PAGE, PROGRAM, SENSE, SHIFT, drive, latency, saves_every_fo
 use crate::drive::Drive;
 use assay_spec::device::{
     BackgroundSpec, BufferSpec, DeviceSpec, FlushSpec, FtlSpec, HybridSpec, LazySpec, LogOpens,
-    UnitReads,
+    Logs, UnitReads,
 };
 use assay_spec::{Bytes, Nanos, Op, Request};
 
@@ -227,6 +227,7 @@ fn pages_in_a_row_make_a_unit_of_the_log_together() {
     let spec = HybridSpec {
         width: None,
         log_superblocks: 4,
+        logs: Logs::Own,
         unit: Bytes(2 * PAGE),
         unit_reads: UnitReads::Together,
         blocks_per_log: 1,

@@ -1,0 +1,132 @@
+//! Logs that belong to nobody (Lee et al., ACM TECS 2007, FAST): a page goes to the next place of
+//! its plane in the log that is being filled, whatever superblock it is of. When there are as many
+//! as there may be, the oldest is emptied: each superblock with a page in it that counts is merged.
+//!
+//! A log may hold old copies of a page that has been merged since. If that page is trimmed, merges
+//! take its content along as long as there are such: else one of them would be the newest that is
+//! found after a power cut.
+
+use super::{Hybrid, NONE};
+use crate::nand::{Nand, Spot};
+use std::collections::VecDeque;
+
+pub(super) struct Shared {
+    /// The oldest first; each with the group that it is of.
+    logs: VecDeque<SharedLog>,
+    /// By logical page: the physical page in a log that counts, or `NONE`.
+    newest: Vec<u32>,
+    /// By logical page: copies in logs, old ones among them.
+    copies: Vec<u16>,
+}
+
+struct SharedLog {
+    group: u32,
+    number: u32,
+    /// Next page on each plane.
+    next: Vec<u32>,
+    /// Logical pages with their physical ones.
+    wrote: Vec<(u32, u32)>,
+}
+
+impl Shared {
+    pub(super) fn new(pages: usize) -> Shared {
+        Shared { logs: VecDeque::new(), newest: vec![NONE; pages], copies: vec![0; pages] }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.logs.len()
+    }
+
+    /// The physical page of `page` in a log, if it counts.
+    pub(super) fn newest(&self, page: u32) -> Option<u32> {
+        Some(self.newest[page as usize]).filter(|physical| *physical != NONE)
+    }
+
+    /// Whether a log holds a copy of `page`.
+    pub(super) fn has_copy(&self, page: u32) -> bool {
+        self.copies[page as usize] > 0
+    }
+
+    /// What logs hold of `page` does not count any longer.
+    pub(super) fn supersede(&mut self, page: u32) {
+        self.newest[page as usize] = NONE;
+    }
+
+    /// The physical superblocks of all logs, with a logical one of their group.
+    pub(super) fn superblocks(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.logs.iter().map(|log| (log.group, log.number))
+    }
+
+    /// A logical page that counts in the oldest log.
+    fn in_oldest(&self) -> Option<u32> {
+        let counts = |(page, at): &&(u32, u32)| self.newest[*page as usize] == *at;
+        self.logs.front()?.wrote.iter().find(counts).map(|(page, _)| *page)
+    }
+
+    /// The log of `group` that has the next page of a plane.
+    fn room(&self, group: u32, offset: usize, pages: u32) -> Option<usize> {
+        self.logs.iter().position(|log| log.group == group && log.next[offset] < pages)
+    }
+
+    /// Panics unless the copies of each page are counted and those that count are there.
+    pub(super) fn check(&self) {
+        let mut copies = vec![0; self.copies.len()];
+        let mut found = 0;
+        for (page, at) in self.logs.iter().flat_map(|log| &log.wrote) {
+            copies[*page as usize] += 1;
+            found += usize::from(self.newest[*page as usize] == *at);
+        }
+        assert_eq!(copies, self.copies, "copies in logs");
+        let counting = self.newest.iter().filter(|at| **at != NONE).count();
+        assert_eq!(found, counting, "what counts is in a log");
+    }
+}
+
+impl Hybrid {
+    /// The next place of `page` in the logs that all share.
+    pub(super) fn append_to_shared(&mut self, nand: &mut Nand, page: u32) -> Spot {
+        let place = self.shape.place(page);
+        let group = place.superblock % self.shape.groups;
+        let offset = (place.offset % self.shape.width) as usize;
+        let pages = self.shape.pages_per_block;
+        let found = self.shared().room(group, offset, pages);
+        let index = found.unwrap_or_else(|| self.open_shared(nand, group));
+        let log = &mut self.shared().logs[index];
+        let (number, row) = (log.number, log.next[offset]);
+        log.next[offset] += 1;
+        let spot = self.superblocks.spot(place, number, row);
+        let shared = self.shared();
+        shared.logs[index].wrote.push((page, spot.page));
+        shared.newest[page as usize] = spot.page;
+        shared.copies[page as usize] += 1;
+        spot
+    }
+
+    fn shared(&mut self) -> &mut Shared {
+        self.shared.as_mut().expect("its logs are shared")
+    }
+
+    /// Opens a log in `group`; its number among the logs.
+    fn open_shared(&mut self, nand: &mut Nand, group: u32) -> usize {
+        while self.shared().len() >= self.log_limit {
+            self.empty_oldest(nand);
+        }
+        let number = self.superblocks.take(group);
+        let next = vec![0; self.shape.width as usize];
+        self.shared().logs.push_back(SharedLog { group, number, next, wrote: Vec::new() });
+        self.shared().len() - 1
+    }
+
+    /// Merges every superblock with a page in the oldest log, and erases that.
+    fn empty_oldest(&mut self, nand: &mut Nand) {
+        while let Some(page) = self.shared().in_oldest() {
+            self.merge(nand, self.shape.place(page).superblock);
+        }
+        let Some(log) = self.shared().logs.pop_front() else { return };
+        for (page, _) in log.wrote {
+            self.shared().copies[page as usize] -= 1;
+        }
+        self.erase(nand, log.group, log.number);
+        self.give_back(log.group, log.number);
+    }
+}
