@@ -143,3 +143,17 @@ fn logs_that_all_share_are_full_before_any_is_merged() {
     // Where each superblock has its own, two are soon used up, and then each write needs one.
     assert_eq!(merges(Logs::Switched), (254.0, 255.0));
 }
+
+#[test]
+fn what_a_stream_has_written_again_does_not_count_in_a_log() {
+    let mut drive = drive(|d| (d.logs, d.log_superblocks, d.stream_after) = (Logs::Shared, 1, 0));
+    let mut now = Nanos::ZERO;
+    write(&mut *drive, &mut now, 3, PLANES);
+    (0..=PLANES).for_each(|page| assert!(write(&mut *drive, &mut now, 3, page) > Nanos::ZERO));
+    // The first is in the log, old; 127 more fill its plane there, and the next wants another log.
+    for row in 0..ROWS {
+        write(&mut *drive, &mut now, 4, PLANES * (1 + row % (ROWS - 1)));
+    }
+    assert_eq!(told(&*drive)[..3], [1.0, 0.0, 0.0], "the stream goes on");
+    drive.check();
+}
