@@ -9,27 +9,32 @@
 //! ```
 
 mod controller;
+mod ecc;
 mod endurance;
 mod ftl;
 mod hdd;
+mod hybrid;
 mod link;
 mod nand;
 mod power;
 mod slc;
 mod ssd;
+mod values;
 mod volume;
 mod wear;
 
 pub use controller::ControllerSpec;
+pub use ecc::EccSpec;
 pub use endurance::EnduranceSpec;
 pub use ftl::{
-    Allocation, BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Frontiers, FtlSpec,
-    HybridSpec, LogOpens, Logs, Pace, PageMapSpec, UnitReads, VictimSpec,
+    Allocation, BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Frontiers, FtlSpec, Pace,
+    PageMapSpec, VictimSpec,
 };
 pub use hdd::{
     CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SeekSpec, ShingledSpec, SkewSpec,
     ZoneSpec,
 };
+pub use hybrid::{HybridSpec, LogOpens, Logs, UnitReads};
 pub use link::LinkSpec;
 pub use nand::{NandSpec, PlaneMode, SlcSpec};
 pub use power::PowerSpec;
@@ -41,9 +46,10 @@ pub use volume::{RateSpec, VolumeSpec};
 pub use wear::WearSpec;
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
-use crate::diagnostic::{Kind, closest};
+use crate::diagnostic::Kind;
 use crate::experiment::{bad_name, is_name};
-use crate::units::{self, Bytes, Nanos};
+use crate::units::Bytes;
+use values::Values;
 
 /// A drive, as declared.
 #[derive(Clone, Debug)]
@@ -153,6 +159,7 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
             "slc",
             "endurance",
             "power",
+            "ecc",
         ],
         &["disk", "seek", "overhead", "cache", "queue"],
         &["volume", "operations", "throughput"],
@@ -167,223 +174,4 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
         _ => DeviceKind::Volume(volume::decode(top, &mut values)?),
     };
     Ok(DeviceSpec { name, aliases, title, capacity, link: link_spec, kind, facts: values.facts })
-}
-
-/// `section.key`, or `key` at the top.
-fn dotted(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
-}
-
-/// The table of a value with its origin, which must be there.
-fn open_table<'a>(section: &mut Section<'a>, key: &'static str) -> Decoded<Section<'a>> {
-    section.section(key, key).map_err(|e| {
-        let missing = e.kind == Kind::MissingKey && section.misspelt(key).is_none();
-        if !missing && e.kind != Kind::WrongType {
-            return e;
-        }
-        let written = match e.kind {
-            Kind::WrongType => section.source().text.get(section.whole_span_of(key)),
-            _ => None,
-        };
-        let value = written.filter(|w| !w.contains('\n')).unwrap_or("…");
-        let hint = format!(
-            "every value says where it is from: `{key} = {{ value = {value}, assumed = \"why\" }}`"
-        );
-        with_hint(e, hint)
-    })
-}
-
-/// Takes values with their origins out of sections, keeping the facts.
-struct Values {
-    sources: Vec<(String, String)>,
-    facts: Vec<Fact>,
-}
-
-impl Values {
-    fn new(top: &mut Section<'_>) -> Decoded<Values> {
-        let mut table = top.section("sources", "sources")?;
-        let mut sources = Vec::new();
-        for key in table.free_keys() {
-            let Some(value) = table.take_free(&key) else { continue };
-            match value.get_ref() {
-                toml::de::DeValue::String(text) => sources.push((key, text.to_string())),
-                _ => {
-                    let message = format!("source `{key}` is not a string");
-                    let expected = "the title and place of a publication";
-                    let e = table.error(Kind::WrongType, value.span(), message, expected);
-                    return Err(with_hint(
-                        e,
-                        "write it in quotes, e.g. `sheet = \"a data sheet\"`",
-                    ));
-                }
-            }
-        }
-        Ok(Values { sources, facts: Vec::new() })
-    }
-
-    /// Opens `section.key`, records its origin, and returns the table holding `value`.
-    fn open<'a>(
-        &mut self,
-        section: &mut Section<'a>,
-        path: &str,
-        key: &'static str,
-    ) -> Decoded<Section<'a>> {
-        let path = dotted(path, key);
-        let mut inner = open_table(section, key)?.value_of(path.clone());
-        let mut origins = Vec::new();
-        if let Some((id, span)) = inner.optional_string("source")? {
-            let found = self.sources.iter().find(|(k, _)| *k == id);
-            let Some((_, text)) = found else {
-                let known: Vec<&str> = self.sources.iter().map(|(k, _)| k.as_str()).collect();
-                let e = inner.error(
-                    Kind::UnknownValue,
-                    span,
-                    format!("unknown source `{id}`"),
-                    "a key of `[sources]`",
-                );
-                return Err(match closest(&id, &known) {
-                    Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
-                    None => with_hint(e, "add it to `[sources]` at the top of the file"),
-                });
-            };
-            origins.push(Origin::Source(text.clone()));
-        }
-        if let Some((how, _)) = inner.optional_string("derived")? {
-            origins.push(Origin::Derived(how));
-        }
-        if let Some((why, _)) = inner.optional_string("assumed")? {
-            origins.push(Origin::Assumed(why));
-        }
-        if origins.len() != 1 {
-            let e = inner.error(
-                Kind::MissingKey,
-                section.whole_span_of(key),
-                match origins.len() {
-                    0 => format!("`{path}` names no origin"),
-                    n => format!("`{path}` names {n} origins"),
-                },
-                "exactly one of `source`, `derived`, `assumed`",
-            );
-            return Err(with_hint(e, "a value without a source cannot be checked by anyone"));
-        }
-        let span = inner.span_of("value");
-        let value = inner.source().text.get(span).unwrap_or("").trim_matches('"').to_owned();
-        self.facts.push(Fact { path, value, origin: origins.remove(0) });
-        Ok(inner)
-    }
-
-    fn time(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<Nanos> {
-        let mut inner = self.open(s, path, key)?;
-        let (value, span) = (inner.time("value")?, inner.span_of("value"));
-        // Nothing in a drive takes longer, and sums of a few of these stay far from overflow.
-        if value > Nanos::from_secs(60) {
-            let message = format!("`{}` = {value} is out of range", dotted(path, key));
-            let e = inner.error(Kind::OutOfRange, span, message, "at most 60s");
-            return Err(with_hint(e, "nothing in a drive takes longer: is it the right unit?"));
-        }
-        inner.finish()?;
-        Ok(value)
-    }
-
-    fn size(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<Bytes> {
-        let mut inner = self.open(s, path, key)?;
-        let (value, span) = (inner.size("value")?, inner.span_of("value"));
-        if value < Bytes(512) {
-            let message = format!("`{}` = {value} is out of range", dotted(path, key));
-            let e = inner.error(Kind::OutOfRange, span, message, "at least 512B");
-            return Err(with_hint(e, "the nearest that can be is `value = \"512B\"`"));
-        }
-        inner.finish()?;
-        Ok(value)
-    }
-
-    fn count(
-        &mut self,
-        s: &mut Section<'_>,
-        path: &str,
-        key: &'static str,
-        range: std::ops::Range<u32>,
-    ) -> Decoded<u32> {
-        let mut inner = self.open(s, path, key)?;
-        let value = inner.count("value", range, None)?;
-        inner.finish()?;
-        Ok(value)
-    }
-
-    fn choice(
-        &mut self,
-        s: &mut Section<'_>,
-        path: &str,
-        key: &'static str,
-        words: &[&'static str],
-    ) -> Decoded<usize> {
-        let mut inner = self.open(s, path, key)?;
-        let value = inner.choice("value", words)?;
-        inner.finish()?;
-        Ok(value)
-    }
-
-    fn boolean(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<bool> {
-        let mut inner = self.open(s, path, key)?;
-        let value = inner.choice("value", &["no", "yes"])?;
-        inner.finish()?;
-        Ok(value == 1)
-    }
-
-    /// A rate such as `40MB/s`, as bytes a second; never zero.
-    fn rate(&mut self, s: &mut Section<'_>, path: &str, key: &'static str) -> Decoded<Bytes> {
-        let mut inner = self.open(s, path, key)?;
-        let (text, span) = inner.string_at("value")?;
-        let expected = "a rate such as `300MB/s`";
-        let rate = units::rate(&text).ok_or_else(|| {
-            let e = inner.error(Kind::BadUnit, span, format!("`{text}` is not a rate"), expected);
-            with_hint(e, "a size above 0 and `/s` behind it; MB is 10^6 bytes, MiB 2^20")
-        })?;
-        inner.finish()?;
-        Ok(rate)
-    }
-
-    /// A quantity that is no time and no size.
-    fn quantity<T: std::str::FromStr>(
-        &mut self,
-        s: &mut Section<'_>,
-        path: &str,
-        key: &'static str,
-        expected: &'static str,
-    ) -> Decoded<T> {
-        let mut inner = self.open(s, path, key)?;
-        let (text, span) = inner.string_at("value")?;
-        let value = text.parse().map_err(|_| {
-            let message = format!("`{}` = `{text}` is no such quantity", dotted(path, key));
-            let e = inner.error(Kind::BadUnit, span, message, expected);
-            with_hint(e, "a number and its unit, without a sign")
-        })?;
-        inner.finish()?;
-        Ok(value)
-    }
-
-    /// What `get` takes out of `s`; `default`, if `key` is not there. Either way the key counts
-    /// among those that may be there.
-    fn optional<'a, T>(
-        &mut self,
-        s: &mut Section<'a>,
-        key: &'static str,
-        default: T,
-        get: impl FnOnce(&mut Values, &mut Section<'a>, &'static str) -> Decoded<T>,
-    ) -> Decoded<T> {
-        s.may_have(&[key]);
-        if s.has(key) { get(self, s, key) } else { Ok(default) }
-    }
-
-    /// A choice that may be left out; then it is the word at `default`.
-    fn choice_or(
-        &mut self,
-        s: &mut Section<'_>,
-        path: &str,
-        key: &'static str,
-        words: &[&'static str],
-        default: usize,
-    ) -> Decoded<usize> {
-        self.optional(s, key, default, |values, s, key| values.choice(s, path, key, words))
-    }
 }

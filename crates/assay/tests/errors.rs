@@ -1005,13 +1005,15 @@ hint: write the number with its unit, in quotes"#,
     );
     drive_refused(
         &[("mapping = { value = \"page\"", "mapping = { value = \"pages\"")],
-        r#"
+        concat!(
+            r#"
 error: unknown ftl.mapping `pages`
   --> drive.toml:29:21
    |
 29 | mapping = { value = "pages", assumed = "the common choice" }
-   |                     ^^^^^^^ expected one of `page`, `hybrid`, `block`, `in-place`, `bast`, `fast`
-hint: did you mean `page`?"#,
+   |                     ^^^^^^^ expected one of `page`, `hybrid`, `block`, `in-place`, "#,
+            "`bast`, `fast`\nhint: did you mean `page`?"
+        ),
     );
     drive_refused(
         &[("read = { value = \"50us\"", "read = { valu = \"50us\"")],

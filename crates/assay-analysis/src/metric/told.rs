@@ -56,6 +56,8 @@ pub const NAMES: &[&str] = &[
     "available_spare",
     "percentage_used",
     "read_only",
+    "read_retries",
+    "uncorrectable",
     "read_hits",
     "media_reads",
     "destaged",

@@ -17,7 +17,9 @@ mod ask;
 mod bus;
 mod cells;
 mod checker;
+mod counts;
 mod deferred;
+mod ecc;
 mod gather;
 mod geometry;
 pub mod observe;
@@ -25,11 +27,13 @@ mod ops;
 
 pub use cells::{BlockFound, Flash, Found, Record, Spare};
 pub use checker::Checker;
+pub(crate) use ecc::Ecc;
 
 use crate::events::{Events, Queue};
 use crate::waits::Waits;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
+use counts::Counts;
 use deferred::Replacing;
 use gather::Gather;
 use geometry::Geometry;
@@ -50,6 +54,8 @@ pub(crate) struct Spot {
 pub(crate) enum Notice {
     /// The data of a read is in the controller.
     Read(u64),
+    /// What the next notice says is there cannot be put right.
+    Lost(u64),
     /// The data of a program is in its register.
     Loaded(u64),
     /// And in the cells of this plane.
@@ -129,6 +135,8 @@ pub(crate) struct Nand {
     erases: Vec<VecDeque<u32>>,
     erases_left: usize,
     replacing: Replacing,
+    /// Wrong bits, if there are any that matter.
+    ecc: Option<Box<Ecc>>,
     /// Blocks wait to be erased until what replaced their pages is in the cells.
     keeps_replaced: bool,
     read: Nanos,
@@ -151,21 +159,6 @@ pub(crate) struct Nand {
     /// How many do.
     behind_open: [usize; 2],
     observer: Option<Box<dyn Observer>>,
-}
-
-/// Operations since the last mark, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub reads: [u64; Cause::COUNT],
-    pub programs: [u64; Cause::COUNT],
-    pub erases: [u64; Cause::COUNT],
-}
-
-impl Counts {
-    /// Programs of all causes.
-    pub(crate) fn programmed(&self) -> u64 {
-        self.programs.iter().sum()
-    }
 }
 
 impl Nand {
@@ -195,6 +188,7 @@ impl Nand {
             erases: vec![VecDeque::new(); spec.planes() as usize],
             erases_left: 0,
             replacing: Replacing::new(spec),
+            ecc: None,
             keeps_replaced: false,
             read: spec.read,
             program: [spec.program, spec.program_slow],
@@ -303,6 +297,10 @@ impl Nand {
                 Kind::Copy => (Queue::Other, op.duration),
                 _ => (Queue::Other, self.erase),
             };
+            let (queue, duration) = match kind == Kind::Read && self.ecc.is_some() {
+                true => self.sense_until_right(head, queue, duration),
+                false => (queue, duration),
+            };
             let p = &mut self.planes[plane as usize];
             p.head = next;
             if needs_register {
@@ -393,6 +391,7 @@ impl Nand {
         }
         self.counts = Counts::default();
         (self.array_total, self.channel_total) = (Nanos::ZERO, Nanos::ZERO);
+        self.ecc.iter_mut().for_each(|ecc| ecc.mark());
     }
 }
 

@@ -21,10 +21,12 @@ pub(super) struct InFlight {
     left: u32,
     /// Whether it covers whole pages only.
     pub(super) whole: bool,
+    /// Some of what it reads cannot be put right.
+    pub(super) is_lost: bool,
 }
 
 /// Whom a flash operation is for: a number of a request, or one of these, and a page.
-const AHEAD: u32 = 1 << 31;
+pub(super) const AHEAD: u32 = 1 << 31;
 
 pub(super) fn token(number: u32, page: u32) -> u64 {
     u64::from(number) << 32 | u64::from(page)
@@ -57,6 +59,7 @@ impl<F: Ftl> Ssd<F> {
         (flight.pages.start, flight.pages.end) = (next, end);
         (flight.next, flight.left) = (next, end - next);
         flight.whole = whole;
+        flight.is_lost = false;
         self.nand.events.cancel(Queue::Timer);
         self.is_working = false;
         self.firmware.push_back(number);
@@ -72,7 +75,8 @@ impl<F: Ftl> Ssd<F> {
     fn another(&mut self) -> u32 {
         let request =
             Request { tag: 0, op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO, fua: false };
-        self.requests.push(InFlight { request, pages: 0..0, next: 0, left: 0, whole: true });
+        let none = InFlight { request, pages: 0..0, next: 0, left: 0, whole: true, is_lost: false };
+        self.requests.push(none);
         self.requests.len() as u32 - 1
     }
 
@@ -319,6 +323,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn noticed(&mut self, notice: Notice) {
         match notice {
             Notice::Read(token) => self.page_read((token >> 32) as u32, page_of(token)),
+            Notice::Lost(token) => self.page_lost((token >> 32) as u32, page_of(token)),
             Notice::Loaded(token) => {
                 let number = (token >> 32) as u32;
                 if token & IN_CELLS == 0 && number < MAP {

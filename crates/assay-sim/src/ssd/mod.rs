@@ -27,7 +27,7 @@ use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
-use crate::nand::{Flash, Nand, Notice, Observer};
+use crate::nand::{Ecc, Flash, Nand, Notice, Observer};
 use assay_spec::device::{
     BufferSpec, FlushSpec, FtlSpec, LinkSpec, PowerSpec, ReadBuffered, SsdSpec,
 };
@@ -168,6 +168,11 @@ impl<F: Ftl> Ssd<F> {
         if matches!(spec.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
             nand.keep_replaced();
         }
+        if let Some(ecc) = spec.ecc {
+            let cycles = spec.endurance.map(|endurance| endurance.cycles);
+            nand.has_wrong_bits(Ecc::new(ecc, &spec.nand, cycles), ftl.erases());
+        }
+        let ever = ftl.erases().iter().map(|n| u64::from(*n)).sum();
         Ssd {
             ftl,
             nand,
@@ -210,7 +215,7 @@ impl<F: Ftl> Ssd<F> {
             firmware_total: Nanos::ZERO,
             link_total: Nanos::ZERO,
             stalls: Stalls::new(),
-            erased: 0,
+            erased: ever,
             power: spec.power,
             marked: Nanos::ZERO,
         }
@@ -324,6 +329,8 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn recover(&mut self, flash: &Flash) -> bool {
+        let erases: Vec<u32> = flash.blocks.iter().map(|block| block.erases).collect();
+        self.nand.finds_erases(&erases);
         let can = self.ftl.recover(&mut self.nand, flash);
         let ever: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
         self.erased = ever - self.nand.counts.erases.iter().sum::<u64>();

@@ -26,6 +26,10 @@ impl<F: Ftl> Ssd<F> {
             ("firmware_busy_ns".to_owned(), self.firmware_total.0 as f64),
         ];
         all.extend(self.drawn());
+        if let Some((retries, lost)) = self.nand.tried_again() {
+            all.push(("read_retries".to_owned(), retries as f64));
+            all.push(("uncorrectable".to_owned(), lost as f64));
+        }
         if self.host_pages > 0 {
             let host = self.host_pages as f64;
             all.push(("wa".to_owned(), counts.programmed() as f64 / host));
@@ -58,6 +62,7 @@ impl<F: Ftl> Ssd<F> {
         let time = (self.nand.events.now() - self.marked).as_secs_f64();
         let energy = power.idle.as_f64() * time
             + of(&counts.reads, power.read)
+            + of(&[self.nand.tried_again().map_or(0, |(retries, _)| retries)], power.read)
             + of(&counts.programs, power.program)
             + of(&counts.erases, power.erase);
         let mean = (time > 0.0).then(|| ("power_w".to_owned(), energy / time));

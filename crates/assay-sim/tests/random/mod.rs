@@ -162,8 +162,26 @@ fn endurance(d: &mut Draw<'_>, most: u32) -> Option<EnduranceSpec> {
         cycles: 1 + d.below(6) as u32,
         spread: d.below(16) as u32,
         spare_blocks: d.below(3) as u32,
+        used: 0,
     };
     d.of(&[None, None, Some(spec)]).filter(|spec| spec.spare_blocks <= most)
+}
+
+/// Cells with so many wrong bits that some reads are tried again, and some given up.
+fn ecc(d: &mut Draw<'_>, nand: &NandSpec, wears: bool) -> Option<EccSpec> {
+    let bits = nand.page.0 as f64 * 8.0;
+    let fresh = d.below(8) as f64 / bits;
+    let spec = EccSpec {
+        codeword: nand.page,
+        corrects: 1 + d.below(6) as u32,
+        fresh,
+        worn: if wears { fresh + d.below(20) as f64 / bits } else { fresh },
+        growth: d.of(&[0.5, 1.0, 2.0]),
+        retry: Nanos(d.below(200_000)),
+        gain: d.of(&[1.0, 1.5, 3.0]),
+        retries: d.below(5) as u32,
+    };
+    d.of(&[None, None, Some(spec)])
 }
 
 /// Pages that the layer works with beside the host's, at most.
@@ -188,41 +206,43 @@ fn reserved(nand: &NandSpec, ftl: &FtlSpec) -> u32 {
     }
 }
 
+/// Superblocks, with logs of some kind or, as in block mapping, without any.
+fn hybrid(d: &mut Draw<'_>, nand: &NandSpec, is_block: bool) -> HybridSpec {
+    let log_superblocks = if is_block { 0 } else { 1 + d.below(3) as u32 };
+    // What the logs take must leave room for data.
+    let two = nand.blocks_per_plane > 2 * log_superblocks + 4;
+    let hybrid = HybridSpec {
+        width: d.of(&[None, Some(1)]),
+        unit_reads: d.of(&[UnitReads::Together, UnitReads::OneByOne]),
+        blocks_per_log: if two { d.of(&[1, 2]) } else { 1 },
+        log_opens: d.of(&[LogOpens::Empty, LogOpens::InPlace]),
+        merge_together: d.of(&[1, 2]),
+        stream_after: d.of(&[0, 1, 5]),
+        log_superblocks,
+        logs: d.of(&[Logs::Own, Logs::Own, Logs::Switched, Logs::Shared]),
+        unit: nand.page * if nand.pages_per_block.is_multiple_of(2) { d.of(&[1, 2]) } else { 1 },
+    };
+    match hybrid.logs {
+        _ if log_superblocks == 0 => HybridSpec { logs: Logs::Own, ..hybrid },
+        Logs::Own => hybrid,
+        _ => HybridSpec {
+            blocks_per_log: 1,
+            log_opens: LogOpens::Empty,
+            merge_together: 1,
+            stream_after: 0,
+            unit: nand.page,
+            ..hybrid
+        },
+    }
+}
+
 /// A drive as full as its declaration may make it, or emptier.
 pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let mut nand = nand(d);
     let stripe = nand.planes() * nand.pages_per_block;
     let ftl = match d.below(5) {
         mapping if mapping < 3 || nand.pages_per_program > 1 => FtlSpec::Page(page_map(d, &nand)),
-        mapping => {
-            let log_superblocks = if mapping == 3 { 0 } else { 1 + d.below(3) as u32 };
-            // What the logs take must leave room for data.
-            let two = nand.blocks_per_plane > 2 * log_superblocks + 4;
-            let hybrid = HybridSpec {
-                width: d.of(&[None, Some(1)]),
-                unit_reads: d.of(&[UnitReads::Together, UnitReads::OneByOne]),
-                blocks_per_log: if two { d.of(&[1, 2]) } else { 1 },
-                log_opens: d.of(&[LogOpens::Empty, LogOpens::InPlace]),
-                merge_together: d.of(&[1, 2]),
-                stream_after: d.of(&[0, 1, 5]),
-                log_superblocks,
-                logs: d.of(&[Logs::Own, Logs::Own, Logs::Switched, Logs::Shared]),
-                unit: nand.page
-                    * if nand.pages_per_block.is_multiple_of(2) { d.of(&[1, 2]) } else { 1 },
-            };
-            FtlSpec::Hybrid(match hybrid.logs {
-                _ if log_superblocks == 0 => HybridSpec { logs: Logs::Own, ..hybrid },
-                Logs::Own => hybrid,
-                _ => HybridSpec {
-                    blocks_per_log: 1,
-                    log_opens: LogOpens::Empty,
-                    merge_together: 1,
-                    stream_after: 0,
-                    unit: nand.page,
-                    ..hybrid
-                },
-            })
-        }
+        mapping => FtlSpec::Hybrid(hybrid(d, &nand, mapping == 3)),
     };
     if let FtlSpec::Page(map) = &ftl {
         nand.blocks_per_plane += map.safety_blocks(&nand);
@@ -233,6 +253,7 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let most = nand.pages() as u32 - reserved;
     let pages = most - d.of(&[0, 1, most / 9, most / 3]);
     let dram = dram(d, &nand);
+    let ecc = ecc(d, &nand, endurance.is_some());
     let ahead = ReadAheadSpec {
         trigger: 2,
         window: nand.page * (1 + d.below(20)),
@@ -263,6 +284,7 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
             readahead: d.of(&[None, Some(ahead)]),
             endurance,
             power: None,
+            ecc,
         }),
         facts: Vec::new(),
     }

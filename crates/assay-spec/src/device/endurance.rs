@@ -13,6 +13,15 @@ pub struct EnduranceSpec {
     /// Blocks of each plane that may go bad. When one more would, the drive takes no writes any
     /// more.
     pub spare_blocks: u32,
+    /// Erases that each block has behind it when the drive is new, in per cent of `cycles`.
+    pub used: u32,
+}
+
+impl EnduranceSpec {
+    /// The same as a number.
+    pub fn erased(&self) -> u32 {
+        (u64::from(self.cycles) * u64::from(self.used) / 100) as u32
+    }
 }
 
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Option<EnduranceSpec>> {
@@ -21,6 +30,9 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
     // Six deviations below the mean a block still takes something.
     let spread = values.count(&mut s, "endurance", "spread", 0..16)?;
     let spare_blocks = values.count(&mut s, "endurance", "spare_blocks", 0..1_000_001)?;
+    let per_cent =
+        |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "endurance", key, 0..101);
+    let used = values.optional(&mut s, "used", 0, per_cent)?;
     s.finish()?;
-    Ok(Some(EnduranceSpec { cycles, spread, spare_blocks }))
+    Ok(Some(EnduranceSpec { cycles, spread, spare_blocks, used }))
 }

@@ -2,6 +2,7 @@
 
 use super::NandSpec;
 use super::Values;
+use super::hybrid::{self, HybridSpec, Logs};
 use super::slc::SlcCacheSpec;
 use super::wear::WearSpec;
 use crate::decode::{Decoded, Section, with_hint};
@@ -17,63 +18,6 @@ pub enum FtlSpec {
     Hybrid(HybridSpec),
     /// Nothing is mapped: the medium is written where the page is, without erasing.
     InPlace,
-}
-
-/// Superblocks mapped as a whole.
-#[derive(Clone, Copy, Debug)]
-pub struct HybridSpec {
-    /// Planes that a superblock has a block of; all planes if `None`.
-    pub width: Option<u32>,
-    /// Logs at a time; without any it is block mapping with one replacement block at a time.
-    pub log_superblocks: u32,
-    /// What belongs in them.
-    pub logs: Logs,
-    /// Smallest unit the log maps; smaller writes read the rest of the unit first.
-    pub unit: Bytes,
-    /// How the rest of a unit is read.
-    pub unit_reads: UnitReads,
-    /// Superblocks that a log may come to have.
-    pub blocks_per_log: u32,
-    /// What a log begins with.
-    pub log_opens: LogOpens,
-    /// Logs merged at once when there is none left.
-    pub merge_together: u32,
-    /// So many writes, each where the last one ended, are a stream wherever they begin; with 0 only
-    /// one that begins a superblock is.
-    pub stream_after: u32,
-}
-
-/// What belongs in a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Logs {
-    /// What is written to one superblock, but not what is written in order from its start: that
-    /// goes to a superblock of its own.
-    Own,
-    /// All that is written to one superblock. A log that was written in order takes the place of
-    /// the data (Kim et al., IEEE TCE 2002, BAST).
-    Switched,
-    /// What is written to any superblock, but not in order from its start (Lee et al., ACM TECS
-    /// 2007, FAST).
-    Shared,
-}
-
-/// What a log begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogOpens {
-    /// Nothing: its first page is the first one written.
-    Empty,
-    /// The pages of the superblock before the first one written, which so lies in its place: the
-    /// write may be the first of a stream.
-    InPlace,
-}
-
-/// How the pages of a unit are read that a write leaves out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnitReads {
-    /// All at once, from whichever planes have them.
-    Together,
-    /// One after the other, as a controller does that has room for one page.
-    OneByOne,
 }
 
 /// Every page mapped on its own.
@@ -192,7 +136,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
     let words = ["page", "hybrid", "block", "in-place", "bast", "fast"];
     let spec = match values.choice(&mut ftl, "ftl", "mapping", &words)? {
         0 => {
-            not_of_superblocks(&mut ftl);
+            hybrid::goes_without(&mut ftl);
             let words = ["dynamic", "static"];
             let allocation = match values.choice_or(&mut ftl, "ftl", "allocation", &words, 0)? {
                 0 => Allocation::Dynamic,
@@ -230,10 +174,10 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             };
             let width = values.optional(&mut ftl, "superblock_planes", None, width)?;
             FtlSpec::Hybrid(match mapping {
-                1 => decode_hybrid(&mut ftl, values, width)?,
-                2 => plain(&mut ftl, values, width, Logs::Own)?,
-                4 => plain(&mut ftl, values, width, Logs::Switched)?,
-                _ => plain(&mut ftl, values, width, Logs::Shared)?,
+                1 => hybrid::decode(&mut ftl, values, width)?,
+                2 => hybrid::plain(&mut ftl, values, width, Logs::Own)?,
+                4 => hybrid::plain(&mut ftl, values, width, Logs::Switched)?,
+                _ => hybrid::plain(&mut ftl, values, width, Logs::Shared)?,
             })
         }
     };
@@ -243,7 +187,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
 
 /// A medium that is written in place has nothing more to say.
 fn in_place(top: &mut Section<'_>, mut ftl: Section<'_>) -> Decoded<FtlSpec> {
-    not_of_superblocks(&mut ftl);
+    hybrid::goes_without(&mut ftl);
     top.goes_with(&["endurance"], "an `ftl.mapping` of what is erased");
     ftl.finish()?;
     Ok(FtlSpec::InPlace)
@@ -258,86 +202,6 @@ impl PageMapSpec {
             false => 0,
         }
     }
-}
-
-const WITH_LOGS: &str = "mapping `hybrid`, `bast` or `fast`";
-
-/// What only a drive of superblocks can say.
-fn not_of_superblocks(ftl: &mut Section<'_>) {
-    ftl.goes_with(&["superblock_planes"], "mapping `hybrid`, `bast`, `fast` or `block`");
-    ftl.goes_with(&["log_superblocks"], WITH_LOGS);
-    ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
-}
-
-/// Superblocks of which nothing more is to be said: without logs of their own, or with such as a
-/// paper has them.
-fn plain(
-    ftl: &mut Section<'_>,
-    values: &mut Values,
-    width: Option<u32>,
-    logs: Logs,
-) -> Decoded<HybridSpec> {
-    ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
-    let log_superblocks = match logs {
-        Logs::Own => {
-            ftl.goes_with(&["log_superblocks"], WITH_LOGS);
-            0
-        }
-        _ => values.count(ftl, "ftl", "log_superblocks", 1..4097)?,
-    };
-    Ok(HybridSpec {
-        width,
-        log_superblocks,
-        logs,
-        unit: Bytes(512),
-        unit_reads: UnitReads::Together,
-        blocks_per_log: 1,
-        log_opens: LogOpens::Empty,
-        merge_together: 1,
-        stream_after: 0,
-    })
-}
-
-/// What only `hybrid` can say of its logs.
-const OF_LOGS: [&str; 6] =
-    ["unit", "unit_reads", "blocks_per_log", "log_opens", "merge_together", "stream_after"];
-
-fn decode_hybrid(
-    ftl: &mut Section<'_>,
-    values: &mut Values,
-    width: Option<u32>,
-) -> Decoded<HybridSpec> {
-    let log_superblocks = values.count(ftl, "ftl", "log_superblocks", 1..4097)?;
-    let unit = values.size(ftl, "ftl", "unit")?;
-    let words = ["together", "one-by-one"];
-    let unit_reads = match values.choice_or(ftl, "ftl", "unit_reads", &words, 0)? {
-        0 => UnitReads::Together,
-        _ => UnitReads::OneByOne,
-    };
-    let blocks = |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "ftl", key, 1..17);
-    let blocks_per_log = values.optional(ftl, "blocks_per_log", 1, blocks)?;
-    let log_opens = match values.choice_or(ftl, "ftl", "log_opens", &["empty", "in-place"], 0)? {
-        0 => LogOpens::Empty,
-        _ => LogOpens::InPlace,
-    };
-    let most = log_superblocks + 1;
-    let together =
-        |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "ftl", key, 1..most);
-    let merge_together = values.optional(ftl, "merge_together", 1, together)?;
-    let count =
-        |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "ftl", key, 0..65_537);
-    let stream_after = values.optional(ftl, "stream_after", 0, count)?;
-    Ok(HybridSpec {
-        width,
-        log_superblocks,
-        logs: Logs::Own,
-        unit,
-        unit_reads,
-        blocks_per_log,
-        log_opens,
-        merge_together,
-        stream_after,
-    })
 }
 
 fn decode_collection(

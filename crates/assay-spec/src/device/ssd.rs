@@ -1,5 +1,6 @@
 //! The declaration of a solid-state drive.
 
+use super::ecc::{self, EccSpec};
 use super::endurance::{self, EnduranceSpec};
 use super::ftl::{CopyPath, Frontiers, FtlSpec};
 use super::nand::NandSpec;
@@ -25,6 +26,8 @@ pub struct SsdSpec {
     pub endurance: Option<EnduranceSpec>,
     /// What it draws, if that is known.
     pub power: Option<PowerSpec>,
+    /// Wrong bits; `None`: none that matter.
+    pub ecc: Option<EccSpec>,
 }
 
 /// Where written data waits for the flash.
@@ -172,7 +175,8 @@ pub(super) fn decode(
         _ => endurance::decode(top, values)?,
     };
     let power = power::decode(top, values)?;
-    let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance, power };
+    let ecc = ecc::decode(top, values)?;
+    let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance, power, ecc };
     check(top, &spec, capacity, link)?;
     Ok(spec)
 }
@@ -237,6 +241,7 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes, link: LinkSpec) -> 
     check_endurance(top, spec, link)?;
     check_spare(top, spec, capacity)?;
     check_programs(top, spec)?;
+    ecc::check(top, spec)?;
     if let FtlSpec::Hybrid(hybrid) = spec.ftl {
         let width = hybrid.width.unwrap_or(nand.planes());
         let superblock = nand.page * u64::from(width) * u64::from(nand.pages_per_block);
@@ -412,7 +417,7 @@ mod tests {
             }
         };
         let command = "command = { value = \"1us\"";
-        let spec = EnduranceSpec { cycles: 3000, spread: 5, spare_blocks: 20 };
+        let spec = EnduranceSpec { cycles: 3000, spread: 5, spare_blocks: 20, used: 0 };
         assert_eq!(drive(20, command), Ok(Some(spec)));
         let is = |spare, command: &str, why: &str| {
             let said = drive(spare, command).expect_err("it cannot be");

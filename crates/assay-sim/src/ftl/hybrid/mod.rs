@@ -149,6 +149,7 @@ impl Hybrid {
     pub(crate) fn wearing_out(mut self, spec: Option<EnduranceSpec>) -> Hybrid {
         self.endurance =
             spec.map(|spec| Endurance::new(spec, (self.shape.groups * self.shape.width) as usize));
+        self.erases.fill(spec.map_or(0, |spec| spec.erased()));
         self
     }
 

@@ -241,6 +241,7 @@ impl PageMap {
         let spare = spec.map_or(0, |spec| spec.spare_blocks);
         self.plane_limit -= spare * self.tables.pages_per_block;
         self.tables.endurance = spec.map(|spec| Endurance::new(spec, self.planes.len()));
+        self.tables.blocks.erases.fill(spec.map_or(0, |spec| spec.erased()));
         self
     }
 

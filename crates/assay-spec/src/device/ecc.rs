@@ -1,0 +1,70 @@
+//! The declaration of errors in the cells, and of what is done about them.
+
+use super::Values;
+use crate::decode::{Decoded, Section, with_hint};
+use crate::diagnostic::Kind;
+use crate::units::{Bytes, Nanos};
+
+/// Wrong bits, how many of them can be put right, and what a read costs that has more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EccSpec {
+    /// Data that is put right together.
+    pub codeword: Bytes,
+    /// Wrong bits in it that can be.
+    pub corrects: u32,
+    /// Share of wrong bits in what a block holds that has never been erased.
+    pub fresh: f64,
+    /// The same when it has been erased as often as it can be, in the mean.
+    pub worn: f64,
+    /// Between them it grows as this power of the erases.
+    pub growth: f64,
+    /// What each further attempt at a read takes, by other voltages.
+    pub retry: Nanos,
+    /// By how much each divides the share of wrong bits.
+    pub gain: f64,
+    /// How many there are before a page is given up.
+    pub retries: u32,
+}
+
+pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Option<EccSpec>> {
+    let Some(mut s) = top.optional_section("ecc", "ecc")? else { return Ok(None) };
+    let spec = EccSpec {
+        codeword: values.size(&mut s, "ecc", "codeword")?,
+        corrects: values.count(&mut s, "ecc", "corrects", 1..65_537)?,
+        fresh: values.number(&mut s, "ecc", "fresh", 0.0, 0.1)?,
+        worn: values.number(&mut s, "ecc", "worn", 0.0, 0.1)?,
+        growth: values.number(&mut s, "ecc", "growth", 0.1, 10.0)?,
+        retry: values.time(&mut s, "ecc", "retry")?,
+        gain: values.number(&mut s, "ecc", "gain", 1.0, 100.0)?,
+        retries: values.count(&mut s, "ecc", "retries", 0..101)?,
+    };
+    if spec.worn < spec.fresh {
+        let message = format!(
+            "a worn block has fewer wrong bits ({}) than a new one ({})",
+            spec.worn, spec.fresh
+        );
+        let e = s.error(Kind::Impossible, s.key_span_of("worn"), message, "");
+        return Err(with_hint(e, "raise `ecc.worn` to `ecc.fresh` at least"));
+    }
+    s.finish()?;
+    Ok(Some(spec))
+}
+
+/// What codewords exclude.
+pub(super) fn check(top: &Section<'_>, spec: &super::SsdSpec) -> Decoded<()> {
+    let Some(ecc) = spec.ecc else { return Ok(()) };
+    let impossible = |message: String, hint: &str| {
+        let e = top.error(Kind::Impossible, top.key_span_of("ecc"), message, "");
+        Err(with_hint(e, hint))
+    };
+    let page = spec.nand.page;
+    if !page.is_multiple_of(ecc.codeword) && !ecc.codeword.is_multiple_of(page) {
+        let message = format!("codewords of {} do not fill pages of {page}", ecc.codeword);
+        return impossible(message, "take a divisor or a multiple of the page");
+    }
+    if spec.endurance.is_none() && ecc.worn > ecc.fresh {
+        let message = "blocks that never wear out have no more wrong bits later".to_owned();
+        return impossible(message, "add `[endurance]`, or take `ecc.worn` as `ecc.fresh`");
+    }
+    Ok(())
+}
