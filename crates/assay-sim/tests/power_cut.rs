@@ -316,6 +316,11 @@ fn erases_of(flash: &Flash) -> u64 {
     flash.blocks.iter().map(|block| u64::from(block.erases)).sum()
 }
 
+/// Erases that each block has behind it.
+fn used(ssd: &SsdSpec) -> u32 {
+    ssd.endurance.map_or(0, |endurance| endurance.erased())
+}
+
 /// A drive with its host and its watch.
 struct Rig {
     drive: Box<dyn Drive + Send>,
@@ -329,9 +334,10 @@ impl Rig {
         let count = pages.len();
         let checker = match flash {
             Some(flash) => Checker::found(&ssd.nand, count as u32, flash),
-            None => Checker::new(&ssd.nand, count as u32),
+            None => Checker::new(&ssd.nand, count as u32).used(used(ssd)),
         };
         let checker = checker.power_fail_safe(true);
+        let blocks = u64::from(ssd.nand.planes() * ssd.nand.blocks_per_plane);
         let lazy = matches!(
             ssd.buffer,
             BufferSpec::Dram { write_back: true, flush: FlushSpec::Lazy(_), .. }
@@ -344,7 +350,7 @@ impl Rig {
             programmed: vec![0; count],
             versions: HashMap::new(),
             read: HashMap::new(),
-            erases: flash.map_or(0, erases_of),
+            erases: flash.map_or_else(|| u64::from(used(ssd)) * blocks, erases_of),
         }));
         let mut drive = build(spec, assay_sim::Past::New);
         drive.observe(Box::new(Shared(watch.clone())));

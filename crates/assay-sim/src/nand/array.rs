@@ -136,9 +136,6 @@ impl Nand {
         if !self.cache_register && kind != Kind::Erase {
             self.planes[plane as usize].register = NO_OP;
         }
-        if kind == Kind::Erase && self.ecc.is_some() {
-            self.note_erase(index);
-        }
         if kind == Kind::Program && token != NOBODY {
             notices.push(Notice::Programmed(token, plane));
         }

@@ -65,11 +65,7 @@ impl Nand {
             }
             return if held { self.loaded_while_held(index) } else { self.confirm(plane) };
         }
-        let is_lost = self.ecc.is_some() && self.is_lost(index);
         if token != NOBODY {
-            if is_lost {
-                notices.push(Notice::Lost(token));
-            }
             notices.push(Notice::Read(token));
             if token & BEHIND != 0 {
                 self.not_behind(0);

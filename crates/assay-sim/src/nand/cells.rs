@@ -133,6 +133,11 @@ impl Cells {
         cells
     }
 
+    /// All blocks have been erased so often.
+    pub(super) fn used(&mut self, erases: u32) {
+        self.blocks.iter_mut().for_each(|block| block.erases = erases);
+    }
+
     fn block(&self, page: u32) -> usize {
         (page / self.pages_per_block) as usize
     }

@@ -100,6 +100,12 @@ impl Checker {
         self.writes
     }
 
+    /// The same, of a drive whose blocks have been erased so often before.
+    pub fn used(mut self, erases: u32) -> Checker {
+        self.cells.used(erases);
+        self
+    }
+
     /// The same, of a drive that nothing may be erased on that would be missed if the power failed.
     pub fn power_fail_safe(self, is_safe: bool) -> Checker {
         Checker { is_safe, ..self }

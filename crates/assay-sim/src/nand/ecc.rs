@@ -5,13 +5,17 @@
 //! can be put right. If it does not, it is sensed again by other voltages, which leaves fewer: for
 //! so long its plane does nothing else. The transfers of attempts that fail are not on the bus. A
 //! block with one bit a cell has no wrong bits that matter.
+//!
+//! How many attempts a page needs is a matter of its cells and how often they were erased: it is
+//! the same each time. What is made of a page that cannot be put right is lost with it, wherever
+//! it goes, until it is written anew.
 
 use super::{Nand, Spot};
 use crate::events::Queue;
 use assay_spec::Nanos;
 use assay_spec::device::{EccSpec, NandSpec};
 use assay_spec::seed::mix;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 pub(crate) struct Ecc {
     spec: EccSpec,
@@ -22,59 +26,59 @@ pub(crate) struct Ecc {
     codewords: f64,
     /// By block: how often it has been erased.
     erases: Vec<u32>,
-    /// Reads under way that will not come out.
-    failing: Vec<u32>,
-    /// By erases: the chances that so many attempts are enough, of 2⁶⁴.
-    chances: HashMap<u32, Vec<u64>>,
-    /// By plane: reads that were drawn for. What two planes do at once has no order.
-    reads: Vec<u64>,
+    /// By erases: the chances that so many attempts are enough, of 2⁶⁴; empty if not known yet.
+    chances: Vec<Vec<u64>>,
+    /// Physical pages whose contents are not what they should be.
+    lost: HashSet<u32>,
     /// Attempts beyond the first, and pages given up, since the last mark.
     pub retries: u64,
-    pub lost: u64,
+    pub given_up: u64,
 }
 
 impl Ecc {
-    /// For the chips of `nand`, whose blocks take `cycles` erases in the mean.
-    pub(crate) fn new(spec: EccSpec, nand: &NandSpec, cycles: Option<u32>) -> Ecc {
+    /// For the chips of `nand`, whose blocks take `cycles` erases in the mean, and have been erased
+    /// so often; never, if nothing is said.
+    pub(crate) fn new(spec: EccSpec, nand: &NandSpec, cycles: Option<u32>, erases: &[u32]) -> Ecc {
+        let mut known = vec![0; (nand.planes() * nand.blocks_per_plane) as usize];
+        known.iter_mut().zip(erases).for_each(|(own, erases)| *own = *erases);
         Ecc {
             spec,
             cycles: f64::from(cycles.unwrap_or(1)),
             bits: spec.codeword.0 as f64 * 8.0,
             codewords: (nand.page.0 as f64 / spec.codeword.0 as f64).max(1.0),
-            erases: Vec::new(),
-            failing: Vec::new(),
-            chances: HashMap::new(),
-            reads: vec![0; nand.planes() as usize],
+            erases: known,
+            chances: Vec::new(),
+            lost: HashSet::new(),
             retries: 0,
-            lost: 0,
+            given_up: 0,
         }
     }
 
-    /// What a read of `spot`, in `block`, takes beyond the first attempt, and whether it comes out.
-    pub(super) fn read(&mut self, spot: Spot, block: u32) -> (Nanos, bool) {
+    /// Attempts beyond the first that page `page` of `block` needs, if any number is enough.
+    fn attempts(&mut self, page: u32, block: u32) -> Option<u32> {
         let erases = self.erases[block as usize];
-        let reads = &mut self.reads[spot.plane as usize];
-        *reads += 1;
-        let draw = mix(mix(*reads) ^ u64::from(spot.page));
-        let (spec, cycles) = (self.spec, self.cycles);
-        let (bits, codewords) = (self.bits, self.codewords);
-        let chances = self.chances.entry(erases).or_insert_with(|| {
-            let wrong = wrong_bits(&spec, f64::from(erases) / cycles);
-            let enough = |attempt: u32| {
-                let mean = bits * wrong / spec.gain.powi(attempt as i32);
-                (at_most(spec.corrects, mean).powf(codewords) * u64::MAX as f64) as u64
-            };
-            (0..=spec.retries).map(enough).collect()
-        });
-        let enough = chances.iter().position(|chance| draw < *chance);
-        let retries = enough.map_or(spec.retries, |n| n as u32);
-        self.retries += u64::from(retries);
-        self.lost += u64::from(enough.is_none());
-        (spec.retry * u64::from(retries), enough.is_some())
+        let draw = mix(mix(u64::from(page)) ^ u64::from(erases));
+        if self.chances.len() <= erases as usize {
+            self.chances.resize(erases as usize + 1, Vec::new());
+        }
+        if self.chances[erases as usize].is_empty() {
+            self.chances[erases as usize] = self.chances_at(erases);
+        }
+        let enough = self.chances[erases as usize].iter().position(|chance| draw < *chance);
+        enough.map(|attempts| attempts as u32)
+    }
+
+    fn chances_at(&self, erases: u32) -> Vec<u64> {
+        let wrong = wrong_bits(&self.spec, f64::from(erases) / self.cycles);
+        let enough = |attempt: u32| {
+            let mean = self.bits * wrong / self.spec.gain.powi(attempt as i32);
+            (at_most(self.spec.corrects, mean).powf(self.codewords) * u64::MAX as f64) as u64
+        };
+        (0..=self.spec.retries).map(enough).collect()
     }
 
     pub(super) fn mark(&mut self) {
-        (self.retries, self.lost) = (0, 0);
+        (self.retries, self.given_up) = (0, 0);
     }
 }
 
@@ -89,72 +93,100 @@ fn at_most(most: u32, mean: f64) -> f64 {
         return 1.0;
     }
     // The terms by their logarithms: the first may be too small for a number.
-    let mut log = -mean;
+    let (mut log, each) = (-mean, mean.ln());
     let mut sum = log.exp();
     for k in 1..=most {
-        log += mean.ln() - f64::from(k).ln();
+        log += each - f64::from(k).ln();
         sum += log.exp();
     }
     sum.min(1.0)
 }
 
 impl Nand {
-    /// Wrong bits matter from now on; the blocks have been erased so often.
-    pub(crate) fn has_wrong_bits(&mut self, ecc: Ecc, erases: &[u32]) {
-        self.ecc = Some(Box::new(Ecc { erases: erases.to_vec(), ..ecc }));
+    /// Whether wrong bits matter.
+    #[inline]
+    pub(crate) fn has_ecc(&self) -> bool {
+        self.ecc.is_some()
+    }
+
+    /// They do from now on.
+    pub(crate) fn has_wrong_bits(&mut self, ecc: Ecc) {
+        self.ecc = Some(Box::new(ecc));
     }
 
     /// After a power cut blocks are found to have been erased so often.
-    pub(crate) fn finds_erases(&mut self, erases: &[u32]) {
-        self.ecc.iter_mut().for_each(|ecc| ecc.erases.copy_from_slice(erases));
+    pub(crate) fn finds_erases(&mut self, erases: impl Iterator<Item = u32>) {
+        let Some(ecc) = &mut self.ecc else { return };
+        ecc.erases.iter_mut().zip(erases).for_each(|(own, erases)| *own = erases);
+    }
+
+    /// Whether the blocks have been erased as often as is known here.
+    pub(crate) fn knows_erases(&self, erases: &[u32]) -> bool {
+        self.ecc.as_ref().is_none_or(|ecc| ecc.erases.iter().zip(erases).all(|(a, b)| a == b))
     }
 
     /// The read `head` begins, which takes so long if it comes out at once: how long it takes.
-    #[cold]
     pub(super) fn sense_until_right(
         &mut self,
         head: u32,
         queue: Queue,
         duration: Nanos,
     ) -> (Queue, Nanos) {
-        let (spot, is_slc) = (self.pool.get(head).spot, self.pool.get(head).is_slc);
-        let block = self.geometry.block(spot.page);
-        // What is in the register already has been put right, or not.
-        let Some(ecc) = self.ecc.as_mut().filter(|_| duration > Nanos::ZERO && !is_slc) else {
-            return (queue, duration);
-        };
-        let (more, is_right) = ecc.read(spot, block);
-        if !is_right {
-            ecc.failing.push(head);
-        }
-        match more {
-            Nanos::ZERO => (queue, duration),
-            more => (Queue::Other, duration + more),
+        let (page, is_slc) = (self.pool.get(head).spot.page, self.pool.get(head).is_slc);
+        let block = self.geometry.block(page);
+        let Some(ecc) = self.ecc.as_mut().filter(|_| !is_slc) else { return (queue, duration) };
+        let enough = ecc.attempts(page, block);
+        let retries = enough.unwrap_or(ecc.spec.retries);
+        ecc.retries += u64::from(retries);
+        ecc.given_up += u64::from(enough.is_none());
+        match retries {
+            0 => (queue, duration),
+            _ => (Queue::Other, duration + ecc.spec.retry * u64::from(retries)),
         }
     }
 
-    /// Whether the data of read `index`, which is through, is lost.
-    #[cold]
-    pub(super) fn is_lost(&mut self, index: u32) -> bool {
+    /// Whether what `spot` holds, or is getting, cannot be had any more.
+    pub(crate) fn is_lost(&mut self, spot: Spot) -> bool {
+        let is_slc = self.gathers() && self.is_slc(spot.page);
+        let (block, is_gathering) = (self.geometry.block(spot.page), self.is_gathering(spot));
         let Some(ecc) = &mut self.ecc else { return false };
-        let Some(at) = ecc.failing.iter().position(|failing| *failing == index) else {
-            return false;
-        };
-        ecc.failing.swap_remove(at);
-        true
+        let is_sensed = !is_slc && !is_gathering;
+        ecc.lost.contains(&spot.page) || is_sensed && ecc.attempts(spot.page, block).is_none()
     }
 
-    /// Erase `index` is done.
-    #[cold]
-    pub(super) fn note_erase(&mut self, index: u32) {
-        let block = self.geometry.block(self.pool.get(index).spot.page);
+    /// What `spot` is getting is lost, or a part of it.
+    pub(crate) fn note_lost(&mut self, spot: Spot) {
+        self.ecc.iter_mut().for_each(|ecc| ecc.lost.extend([spot.page]));
+    }
+
+    /// `to` is getting what `from` holds.
+    #[inline]
+    pub(super) fn note_copy(&mut self, from: Spot, to: Spot) {
+        match self.ecc.is_some() && self.is_lost(from) {
+            true => self.note_lost(to),
+            false => self.note_new(to),
+        }
+    }
+
+    /// `spot` is getting something new, and whole.
+    #[inline]
+    pub(super) fn note_new(&mut self, spot: Spot) {
+        if let Some(ecc) = &mut self.ecc {
+            ecc.lost.remove(&spot.page);
+        }
+    }
+
+    /// The block of `spot` is asked to be erased.
+    #[inline]
+    pub(super) fn note_erase(&mut self, spot: Spot) {
+        let block = self.geometry.block(spot.page);
         self.ecc.iter_mut().for_each(|ecc| ecc.erases[block as usize] += 1);
     }
 
     /// Attempts at reads beyond the first, and pages given up, since the last mark; nothing if
     /// there are no wrong bits that matter.
     pub(crate) fn tried_again(&self) -> Option<(u64, u64)> {
-        self.ecc.as_ref().map(|ecc| (ecc.retries, ecc.lost))
+        self.ecc.as_ref().map(|ecc| (ecc.retries, ecc.given_up))
     }
 }
 

@@ -81,7 +81,7 @@ impl Nand {
     }
 
     /// Whether `page` has one bit a cell.
-    fn is_slc(&self, page: u32) -> bool {
+    pub(super) fn is_slc(&self, page: u32) -> bool {
         let block = self.geometry.block(page) as usize;
         self.gather.as_ref().is_some_and(|g| g.in_slc.get(block) == Some(&true))
     }

@@ -54,8 +54,6 @@ pub(crate) struct Spot {
 pub(crate) enum Notice {
     /// The data of a read is in the controller.
     Read(u64),
-    /// What the next notice says is there cannot be put right.
-    Lost(u64),
     /// The data of a program is in its register.
     Loaded(u64),
     /// And in the cells of this plane.

@@ -1,7 +1,6 @@
 //! How requests end.
 
 use super::Ssd;
-use super::flow::{AHEAD, MAP};
 use crate::ftl::Ftl;
 use assay_spec::{Completion, Op};
 
@@ -11,22 +10,40 @@ const READ_ONLY: i32 = 30;
 const UNREADABLE: i32 = 5;
 
 impl<F: Ftl> Ssd<F> {
+    /// A page of a request is done from the host's point of view.
+    #[inline]
+    pub(super) fn page_done(&mut self, number: u32) {
+        let flight = &mut self.requests[number as usize];
+        flight.left -= 1;
+        if flight.left > 0 {
+            return;
+        }
+        let is_forced = flight.request.op == Op::Write && flight.request.fua;
+        if is_forced && self.lazy.is_some() && !self.is_protected {
+            // What is kept goes to the cells as behind a flush, and is answered then.
+            self.requests[number as usize].request.op = Op::Flush;
+            self.writes.push_back(number);
+            return self.send_for_writes();
+        }
+        self.complete(number);
+    }
+
     #[inline]
     pub(super) fn complete(&mut self, number: u32) {
         let is_lost = self.requests[number as usize].is_lost;
         self.answer(number, if is_lost { UNREADABLE } else { 0 });
     }
 
-    /// A page that comes now, or has been fetched, cannot be put right. Whoever has asked for it is
-    /// told; what nobody has asked for is fetched again when somebody does.
-    #[cold]
-    pub(super) fn page_lost(&mut self, number: u32, page: u32) {
-        let number = match number & AHEAD {
-            0 => Some(number),
-            _ => self.readahead.as_mut().and_then(|ahead| ahead.lost(page, number & !AHEAD)),
-        };
-        let is_read = |n: &u32| *n < MAP && self.requests[*n as usize].request.op == Op::Read;
-        if let Some(number) = number.filter(is_read) {
+    /// Whether what the flash holds of `page` cannot be put right, or is made of what could not.
+    #[inline]
+    pub(super) fn is_lost(&mut self, page: u32) -> bool {
+        self.nand.has_ecc() && self.ftl.locate(page).is_some_and(|spot| self.nand.is_lost(spot))
+    }
+
+    /// Read `number` gets `page` from the flash, as it is now.
+    #[inline]
+    pub(super) fn note_if_lost(&mut self, number: u32, page: u32) {
+        if self.is_lost(page) {
             self.requests[number as usize].is_lost = true;
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct InFlight {
     /// The next page of a write to be sent for.
     next: u32,
     /// Pages that are not done.
-    left: u32,
+    pub(super) left: u32,
     /// Whether it covers whole pages only.
     pub(super) whole: bool,
     /// Some of what it reads cannot be put right.
@@ -26,7 +26,7 @@ pub(super) struct InFlight {
 }
 
 /// Whom a flash operation is for: a number of a request, or one of these, and a page.
-pub(super) const AHEAD: u32 = 1 << 31;
+const AHEAD: u32 = 1 << 31;
 
 pub(super) fn token(number: u32, page: u32) -> u64 {
     u64::from(number) << 32 | u64::from(page)
@@ -117,6 +117,9 @@ impl<F: Ftl> Ssd<F> {
                 continue;
             }
             let hit = self.readahead.as_mut().map_or(Hit::Miss, |r| r.take(page, number));
+            if !matches!(hit, Hit::Miss) {
+                self.note_if_lost(number, page);
+            }
             match hit {
                 Hit::There => self.transfer(Transfer { number, page }),
                 Hit::OnItsWay => (),
@@ -138,8 +141,9 @@ impl<F: Ftl> Ssd<F> {
         let is_there = self.reads_waiting(transfer)
             || self.is_buffered(page)
             || !self.ftl.read(&mut self.nand, page, Cause::Host, token(number, page));
-        if is_there {
-            self.transfer(transfer);
+        match is_there {
+            true => self.transfer(transfer),
+            false => self.note_if_lost(number, page),
         }
     }
 
@@ -323,7 +327,6 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn noticed(&mut self, notice: Notice) {
         match notice {
             Notice::Read(token) => self.page_read((token >> 32) as u32, page_of(token)),
-            Notice::Lost(token) => self.page_lost((token >> 32) as u32, page_of(token)),
             Notice::Loaded(token) => {
                 let number = (token >> 32) as u32;
                 if token & IN_CELLS == 0 && number < MAP {
@@ -375,26 +378,12 @@ impl<F: Ftl> Ssd<F> {
                     buffer.merged(page);
                 }
                 self.tell_resumed(Some(page));
+                let is_lost = self.is_lost(page);
                 self.write(transfer);
+                if is_lost && let Some(spot) = self.ftl.locate(page) {
+                    self.nand.note_lost(spot);
+                }
             }
         }
-    }
-
-    /// A page of a request is done from the host's point of view.
-    #[inline]
-    fn page_done(&mut self, number: u32) {
-        let flight = &mut self.requests[number as usize];
-        flight.left -= 1;
-        if flight.left > 0 {
-            return;
-        }
-        let is_forced = flight.request.op == Op::Write && flight.request.fua;
-        if is_forced && self.lazy.is_some() && !self.is_protected {
-            // What is kept goes to the cells as behind a flush, and is answered then.
-            self.requests[number as usize].request.op = Op::Flush;
-            self.writes.push_back(number);
-            return self.send_for_writes();
-        }
-        self.complete(number);
     }
 }

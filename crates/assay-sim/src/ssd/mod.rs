@@ -170,7 +170,7 @@ impl<F: Ftl> Ssd<F> {
         }
         if let Some(ecc) = spec.ecc {
             let cycles = spec.endurance.map(|endurance| endurance.cycles);
-            nand.has_wrong_bits(Ecc::new(ecc, &spec.nand, cycles), ftl.erases());
+            nand.has_wrong_bits(Ecc::new(ecc, &spec.nand, cycles, ftl.erases()));
         }
         let ever = ftl.erases().iter().map(|n| u64::from(*n)).sum();
         Ssd {
@@ -329,8 +329,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn recover(&mut self, flash: &Flash) -> bool {
-        let erases: Vec<u32> = flash.blocks.iter().map(|block| block.erases).collect();
-        self.nand.finds_erases(&erases);
+        self.nand.finds_erases(flash.blocks.iter().map(|block| block.erases));
         let can = self.ftl.recover(&mut self.nand, flash);
         let ever: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
         self.erased = ever - self.nand.counts.erases.iter().sum::<u64>();

@@ -225,16 +225,6 @@ impl ReadAhead {
         None
     }
 
-    /// A page that arrives cannot be put right; the request that waits for it, if one does.
-    pub(crate) fn lost(&mut self, page: u32, epoch: u32) -> Option<u32> {
-        let awaited = self.awaited.iter().find(|(e, p, _)| (*e, *p) == (epoch, page));
-        let number = awaited.map(|(.., number)| *number);
-        if number.is_none() {
-            self.written(page);
-        }
-        number
-    }
-
     /// What was fetched of a page is stale when it is written.
     pub(crate) fn written(&mut self, page: u32) {
         for stream in self.streams.iter_mut().filter(|s| s.index(page).is_some()) {

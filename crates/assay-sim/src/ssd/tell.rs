@@ -80,6 +80,7 @@ impl<F: Ftl> Ssd<F> {
         let of_blocks: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
         let all = self.erased + self.nand.counts.erases.iter().sum::<u64>();
         assert_eq!(of_blocks, all, "erases of all blocks");
+        assert!(self.nand.knows_erases(self.ftl.erases()), "wrong bits go by other erases");
     }
 }
 

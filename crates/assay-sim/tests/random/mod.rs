@@ -164,6 +164,8 @@ fn endurance(d: &mut Draw<'_>, most: u32) -> Option<EnduranceSpec> {
         spare_blocks: d.below(3) as u32,
         used: 0,
     };
+    let used = if spec.spread < 8 { d.of(&[0, 0, 50]) } else { 0 };
+    let spec = EnduranceSpec { used, ..spec };
     d.of(&[None, None, Some(spec)]).filter(|spec| spec.spare_blocks <= most)
 }
 

@@ -38,6 +38,11 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
         gain: values.number(&mut s, "ecc", "gain", 1.0, 100.0)?,
         retries: values.count(&mut s, "ecc", "retries", 0..101)?,
     };
+    if u64::from(spec.corrects) >= spec.codeword.0 * 8 {
+        let message = format!("{} wrong bits are all that {} has", spec.corrects, spec.codeword);
+        let e = s.error(Kind::Impossible, s.key_span_of("corrects"), message, "");
+        return Err(with_hint(e, "codes put about a hundredth of the bits right"));
+    }
     if spec.worn < spec.fresh {
         let message = format!(
             "a worn block has fewer wrong bits ({}) than a new one ({})",

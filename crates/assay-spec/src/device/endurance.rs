@@ -1,7 +1,8 @@
 //! The declaration of how flash wears out.
 
 use super::Values;
-use crate::decode::{Decoded, Section};
+use crate::decode::{Decoded, Section, with_hint};
+use crate::diagnostic::Kind;
 
 /// How often blocks can be erased, and how many may go bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,13 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
     let per_cent =
         |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "endurance", key, 0..101);
     let used = values.optional(&mut s, "used", 0, per_cent)?;
+    // Blocks differ by no more than six deviations.
+    let most = 99_u32.saturating_sub(6 * spread);
+    if used > most {
+        let message = format!("blocks that differ by {spread} % may be worn before {used} %");
+        let e = s.error(Kind::Impossible, s.key_span_of("used"), message, "");
+        return Err(with_hint(e, format!("lower `used` to {most} at most, or `spread`")));
+    }
     s.finish()?;
     Ok(Some(EnduranceSpec { cycles, spread, spare_blocks, used }))
 }

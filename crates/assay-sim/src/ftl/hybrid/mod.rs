@@ -515,7 +515,8 @@ impl Ftl for Hybrid {
         }
         assert!(used.iter().all(|u| *u), "a block is lost");
         self.shared.iter().for_each(Shared::check);
-        assert!(self.open_logs() <= self.log_limit, "more logs than there are");
+        let groups = if self.shared.is_some() { self.shape.groups as usize } else { 1 };
+        assert!(self.open_logs() <= self.log_limit * groups, "more logs than there are");
     }
 
     fn erases(&self) -> &[u32] {

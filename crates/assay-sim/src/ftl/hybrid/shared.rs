@@ -1,6 +1,7 @@
 //! Logs that belong to nobody (Lee et al., ACM TECS 2007, FAST): a page goes to the next place of
-//! its plane in the log that is being filled, whatever superblock it is of. When there are as many
-//! as there may be, the oldest is emptied: each superblock with a page in it that counts is merged.
+//! its plane in the log that is being filled, whatever superblock of its group it is of. When the
+//! group has as many as it may have, its oldest is emptied: each superblock with a page in it that
+//! counts is merged.
 //!
 //! A log may hold old copies of a page that has been merged since. If that page is trimmed, merges
 //! take its content along as long as there are such: else one of them would be the newest that is
@@ -16,7 +17,7 @@ pub(super) struct Shared {
     /// By logical page: the physical page in a log that counts, or `NONE`.
     newest: Vec<u32>,
     /// By logical page: copies in logs, old ones among them.
-    copies: Vec<u16>,
+    copies: Vec<u32>,
 }
 
 struct SharedLog {
@@ -57,10 +58,16 @@ impl Shared {
         self.logs.iter().map(|log| (log.group, log.number))
     }
 
-    /// A logical page that counts in the oldest log.
-    fn in_oldest(&self) -> Option<u32> {
+    /// The oldest log of `group`, if it has as many as `limit`.
+    fn oldest_of_full(&self, group: u32, limit: usize) -> Option<usize> {
+        let own = || self.logs.iter().enumerate().filter(|(_, log)| log.group == group);
+        own().next().map(|(index, _)| index).filter(|_| own().count() >= limit)
+    }
+
+    /// A logical page that counts in log `index`.
+    fn counting_in(&self, index: usize) -> Option<u32> {
         let counts = |(page, at): &&(u32, u32)| self.newest[*page as usize] == *at;
-        self.logs.front()?.wrote.iter().find(counts).map(|(page, _)| *page)
+        self.logs[index].wrote.iter().find(counts).map(|(page, _)| *page)
     }
 
     /// The log of `group` that has the next page of a plane.
@@ -108,8 +115,9 @@ impl Hybrid {
 
     /// Opens a log in `group`; its number among the logs.
     fn open_shared(&mut self, nand: &mut Nand, group: u32) -> usize {
-        while self.shared().len() >= self.log_limit {
-            self.empty_oldest(nand);
+        let limit = self.log_limit;
+        if let Some(oldest) = self.shared().oldest_of_full(group, limit) {
+            self.empty_shared(nand, oldest);
         }
         let number = self.superblocks.take(group);
         let next = vec![0; self.shape.width as usize];
@@ -117,12 +125,12 @@ impl Hybrid {
         self.shared().len() - 1
     }
 
-    /// Merges every superblock with a page in the oldest log, and erases that.
-    fn empty_oldest(&mut self, nand: &mut Nand) {
-        while let Some(page) = self.shared().in_oldest() {
+    /// Merges every superblock with a page in log `index`, and erases that.
+    fn empty_shared(&mut self, nand: &mut Nand, index: usize) {
+        while let Some(page) = self.shared().counting_in(index) {
             self.merge(nand, self.shape.place(page).superblock);
         }
-        let Some(log) = self.shared().logs.pop_front() else { return };
+        let Some(log) = self.shared().logs.remove(index) else { return };
         for (page, _) in log.wrote {
             self.shared().copies[page as usize] -= 1;
         }

@@ -149,11 +149,28 @@ fn what_a_stream_has_written_again_does_not_count_in_a_log() {
     let mut drive = drive(|d| (d.logs, d.log_superblocks, d.stream_after) = (Logs::Shared, 1, 0));
     let mut now = Nanos::ZERO;
     write(&mut *drive, &mut now, 3, PLANES);
-    (0..=PLANES).for_each(|page| assert!(write(&mut *drive, &mut now, 3, page) > Nanos::ZERO));
+    for page in 0..=PLANES {
+        write(&mut *drive, &mut now, 3, page);
+    }
     // The first is in the log, old; 127 more fill its plane there, and the next wants another log.
     for row in 0..ROWS {
         write(&mut *drive, &mut now, 4, PLANES * (1 + row % (ROWS - 1)));
     }
     assert_eq!(told(&*drive)[..3], [1.0, 0.0, 0.0], "the stream goes on");
+    drive.check();
+}
+
+#[test]
+fn each_group_of_planes_has_logs_to_share() {
+    let mut drive = drive(|d| {
+        (d.logs, d.log_superblocks, d.stream_after) = (Logs::Shared, 1, 0);
+        d.width = Some(1);
+    });
+    // One page in each of 32 groups, twice: all find room.
+    let mut now = Nanos::ZERO;
+    for group in (0..PLANES).chain(0..PLANES) {
+        write(&mut *drive, &mut now, 0, group * ROWS + 1);
+    }
+    assert_eq!(told(&*drive)[..3], [0.0; 3]);
     drive.check();
 }
