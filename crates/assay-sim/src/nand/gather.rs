@@ -86,6 +86,11 @@ impl Nand {
         self.gather.as_ref().is_some_and(|g| g.in_slc.get(block) == Some(&true))
     }
 
+    /// Pages of a program with all bits of its cells.
+    pub(crate) fn pages_per_program(&self) -> u16 {
+        self.gather.as_ref().map_or(1, |gather| gather.pages as u16)
+    }
+
     /// Pages that are programmed together with `page`, itself among them.
     pub(crate) fn program_unit(&self, page: u32) -> u32 {
         let Some(gather) = &self.gather else { return 1 };

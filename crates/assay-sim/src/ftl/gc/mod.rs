@@ -18,16 +18,18 @@ pub(crate) struct Candidates<'a> {
     pub now: u32,
     pub pages_per_block: u32,
     pub plane: u32,
+    /// Stale pages that a block must have to be worth emptying.
+    pub least: u16,
 }
 
 impl Candidates<'_> {
-    /// Closed blocks with something stale: only these are worth emptying.
+    /// Closed blocks with enough that is stale: only these are worth emptying.
     fn eligible(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.stale.len()).filter(|b| self.is_eligible(*b))
     }
 
     fn is_eligible(&self, block: usize) -> bool {
-        self.closed[block] != 0 && self.stale[block] > 0
+        self.closed[block] != 0 && self.stale[block] >= self.least
     }
 }
 
@@ -66,7 +68,22 @@ mod tests {
             now: 100,
             pages_per_block: 64,
             plane: 0,
+            least: 1,
         })
+    }
+
+    /// Whatever a policy prefers, it is one of those.
+    #[test]
+    fn a_block_has_enough_to_be_worth_it() {
+        for spec in ALL {
+            let of = |least| {
+                let (stale, closed) = (&[5, 3, 8, 60][..], &[1, 2, 3, 0][..]);
+                let blocks =
+                    Candidates { stale, closed, now: 9, pages_per_block: 64, plane: 0, least };
+                policy(spec, 1).choose(blocks)
+            };
+            assert_eq!((of(6), of(9)), (Some(2), None), "{spec:?}");
+        }
     }
 
     #[test]

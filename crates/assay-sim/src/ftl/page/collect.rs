@@ -94,7 +94,12 @@ impl Tables {
 
     /// Chooses a block of `plane` to empty; false if no block has anything stale.
     pub(super) fn start(&mut self, plane: &mut Plane) -> bool {
-        let blocks = self.blocks.candidates(plane.index);
+        self.start_worth(plane, 1)
+    }
+
+    /// The same of blocks with so many stale pages.
+    fn start_worth(&mut self, plane: &mut Plane, least: u16) -> bool {
+        let blocks = self.blocks.candidates(plane.index, least);
         let erases = &self.blocks.erases[self.blocks.range(plane.index)];
         let chosen = match cold_block(self.wear, blocks.closed, erases) {
             Some(block) => Some((block, Cause::Wear)),
@@ -263,7 +268,10 @@ impl Tables {
             return true;
         }
         let lacks = |b: BackgroundSpec| plane.empty_blocks() < b.blocks as usize;
-        background.is_some_and(lacks) && !plane.wants_emptied() && self.start(plane)
+        background.is_some_and(lacks)
+            && !plane.wants_emptied()
+            // For less than a program that lacks pages may waste it would never come to an end.
+            && self.start_worth(plane, nand.pages_per_program())
     }
 
     /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.

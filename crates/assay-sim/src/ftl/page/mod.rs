@@ -120,13 +120,14 @@ impl Blocks {
         first..first + self.per_plane as usize
     }
 
-    fn candidates(&self, plane: u32) -> Candidates<'_> {
+    fn candidates(&self, plane: u32, least: u16) -> Candidates<'_> {
         Candidates {
             stale: &self.stale[self.range(plane)],
             closed: &self.closed[self.range(plane)],
             now: self.closings,
             pages_per_block: self.pages,
             plane,
+            least,
         }
     }
 

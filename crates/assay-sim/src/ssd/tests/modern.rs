@@ -2,7 +2,11 @@
 
 use super::{COMMAND, PAGE, PROGRAM, SENSE, SHIFT, drive_that_is, latency, ssd_of};
 use crate::drive::Drive;
-use assay_spec::device::{BufferSpec, CopyPath, DeviceSpec, FtlSpec, SlcCacheSpec, SlcSpec};
+use assay_spec::device::{
+    BackgroundSpec, BufferSpec, CopyPath, DeviceSpec, EraseTime, FtlSpec, Pace, SlcCacheSpec,
+    SlcSpec,
+};
+use assay_spec::seed::mix;
 use assay_spec::{Bytes, Nanos, Op};
 
 const SLC: Nanos = Nanos::from_micros(200);
@@ -152,4 +156,56 @@ fn the_fixed_share_is_there_on_a_full_drive() {
     };
     assert!((8.0..=12.0).contains(&folded(3)), "three blocks of four: {}", folded(3));
     assert_eq!(folded(0), 0.0, "nothing is free beyond what collection keeps");
+}
+
+/// 24 planes of 13 blocks of one program each, that are to survive power cuts, and want more free
+/// blocks when left alone than they can have.
+fn wants_too_much(device: &mut DeviceSpec) {
+    small(None, false)(device);
+    device.capacity = Bytes(24 * 46 * PAGE);
+    let ssd = ssd_of(device);
+    let nand = &mut ssd.nand;
+    (nand.channels, nand.dies_per_channel, nand.planes_per_die) = (3, 2, 4);
+    (nand.blocks_per_plane, nand.pages_per_block, nand.pages_per_program) = (13, 6, 6);
+    // Programs are there before the next pages are.
+    (nand.program, nand.program_slow) = (Nanos(244), Nanos(244));
+    (nand.read, nand.erase) = (Nanos(20_715), Nanos(63_519));
+    let FtlSpec::Page(map) = &mut ssd.ftl else { panic!("it maps pages") };
+    map.power_fail_safe = true;
+    map.save_map_every = Some(Bytes(176 * PAGE));
+    map.collection.reserve_blocks = 3;
+    map.collection.erase = EraseTime::WhenIdle;
+    map.collection.pace = Pace::WholeBlock;
+    map.collection.background = Some(BackgroundSpec { after: Nanos(468_296), blocks: 5 });
+    let BufferSpec::Dram { size, .. } = &mut ssd.buffer else { panic!("it has a buffer") };
+    *size = Bytes(24 * 7 * PAGE);
+}
+
+#[test]
+fn background_work_that_cannot_reach_its_aim_comes_to_an_end() {
+    for seed in 0..8 {
+        let (mut drive, _) = drive_that_is(false, wants_too_much);
+        let (mut now, mut draw) = (Nanos::ZERO, seed * 1000);
+        let pages = 24 * (37 + seed);
+        for _ in 0..24 * 40 {
+            draw = mix(draw);
+            let (first, pause) = (draw % pages, Nanos((draw >> 50) * 20));
+            let count = (1 + (draw >> 20) % 8).min(pages - first);
+            let (op, at, sectors) = match (draw >> 40) % 16 {
+                0 => (Op::Trim, first * 8, count * 8),
+                1 => (Op::Flush, 0, 0),
+                _ => (Op::Write, first * 8, count * 8),
+            };
+            now += latency(&mut *drive, now, op, at, sectors) + pause;
+        }
+        // Emptied for less than a program wastes, blocks leave as much behind as they had: that
+        // takes tens of thousands, if it ends.
+        let mut events = 0;
+        while let Some(next) = drive.next_event() {
+            drive.advance(next, &mut Vec::new());
+            events += 1;
+            assert!(events < 10_000, "{seed}");
+        }
+        drive.check();
+    }
 }
