@@ -89,7 +89,6 @@ impl Nand {
         old: u32,
     ) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
-        self.note_new(spot);
         if self.gathers() {
             self.gather(spot, cause, token, reads, old);
             return NO_OP;
@@ -105,7 +104,6 @@ impl Nand {
     /// read among them, have ended. The block of `from` is not erased before it has.
     pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, others: &[u32]) {
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
-        self.note_copy(from, to);
         let old = match self.keeps_replaced {
             true => self.geometry.block(from.page),
             false => NO_OP,
@@ -131,7 +129,6 @@ impl Nand {
 
     /// Asks for a program that is loaded and then waits until it is released; returns its number.
     pub(crate) fn program_held(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
-        self.note_new(spot);
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
         let token = self.marked(Kind::Program, spot.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, spot, token);
@@ -177,7 +174,6 @@ impl Nand {
     pub(crate) fn copy_back(&mut self, from: Spot, to: Spot, cause: Cause) {
         debug_assert_eq!(from.plane, to.plane, "copy-back stays in its plane");
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
-        self.note_copy(from, to);
         self.counts.reads[cause as usize] += 1;
         self.counts.programs[cause as usize] += 1;
         let duration = self.read + self.program_time(to.page).1;
@@ -205,7 +201,6 @@ impl Nand {
     pub(crate) fn erase(&mut self, spot: Spot, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         self.tell(cause, Asked::Erase { page: spot.page });
-        self.note_erase(spot);
         let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
         if self.waits_for_replacers(index, spot) {
             return;

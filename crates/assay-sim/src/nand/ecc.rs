@@ -10,7 +10,7 @@
 //! the same each time. What is made of a page that cannot be put right is lost with it, wherever
 //! it goes, until it is written anew.
 
-use super::{Nand, Spot};
+use super::{Asked, Nand, Spot};
 use crate::events::Queue;
 use assay_spec::Nanos;
 use assay_spec::device::{EccSpec, NandSpec};
@@ -159,28 +159,23 @@ impl Nand {
         self.ecc.iter_mut().for_each(|ecc| ecc.lost.extend([spot.page]));
     }
 
-    /// `to` is getting what `from` holds.
-    #[inline]
-    pub(super) fn note_copy(&mut self, from: Spot, to: Spot) {
-        match self.ecc.is_some() && self.is_lost(from) {
-            true => self.note_lost(to),
-            false => self.note_new(to),
-        }
-    }
-
-    /// `spot` is getting something new, and whole.
-    #[inline]
-    pub(super) fn note_new(&mut self, spot: Spot) {
-        if let Some(ecc) = &mut self.ecc {
-            ecc.lost.remove(&spot.page);
-        }
-    }
-
-    /// The block of `spot` is asked to be erased.
-    #[inline]
-    pub(super) fn note_erase(&mut self, spot: Spot) {
-        let block = self.geometry.block(spot.page);
-        self.ecc.iter_mut().for_each(|ecc| ecc.erases[block as usize] += 1);
+    /// What is asked for leaves what was lost behind, or takes it along.
+    pub(super) fn note_asked(&mut self, asked: &Asked) {
+        let (to, is_lost) = match *asked {
+            Asked::Read { .. } => return,
+            Asked::Program { page, .. } => (page, false),
+            Asked::Copy { from, to } => (to, self.is_lost(self.geometry.spot(from))),
+            Asked::Erase { page } => {
+                let block = self.geometry.block(page);
+                self.ecc.iter_mut().for_each(|ecc| ecc.erases[block as usize] += 1);
+                return;
+            }
+        };
+        let Some(ecc) = &mut self.ecc else { return };
+        match is_lost {
+            true => ecc.lost.insert(to),
+            false => ecc.lost.remove(&to),
+        };
     }
 
     /// Attempts at reads beyond the first, and pages given up, since the last mark; nothing if

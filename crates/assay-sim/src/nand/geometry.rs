@@ -12,6 +12,7 @@ use assay_spec::device::{NandSpec, PlaneMode};
 pub(crate) struct Geometry {
     planes: u32,
     pages_per_block: u32,
+    pages_per_plane: u32,
     dies: u32,
     arrays: u32,
     /// Per plane: its array and its channel.
@@ -51,11 +52,17 @@ impl Geometry {
         Geometry {
             planes,
             pages_per_block: spec.pages_per_block,
+            pages_per_plane: spec.pages_per_plane() as u32,
             dies,
             arrays,
             array: (0..planes).map(|p| p % arrays).collect(),
             channel: (0..planes).map(|p| p % spec.channels).collect(),
         }
+    }
+
+    /// A physical page with its plane.
+    pub(super) fn spot(&self, page: u32) -> Spot {
+        Spot { plane: page / self.pages_per_plane, page }
     }
 
     pub(crate) fn arrays(&self) -> usize {

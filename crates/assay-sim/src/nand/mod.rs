@@ -242,6 +242,9 @@ impl Nand {
         if let Some(observer) = &mut self.observer {
             observer.asked(cause, &asked);
         }
+        if self.ecc.is_some() {
+            self.note_asked(&asked);
+        }
     }
 
     /// How long a program of `page` takes, and with which others it is queued.

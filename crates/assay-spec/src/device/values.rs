@@ -29,6 +29,23 @@ fn open_table<'a>(section: &mut Section<'a>, key: &'static str) -> Decoded<Secti
     })
 }
 
+/// `value`, if it `is_in` the range `expected`.
+fn within<T: std::fmt::Display>(
+    inner: &Section<'_>,
+    value: T,
+    is_in: bool,
+    name: &str,
+    expected: &str,
+    hint: &str,
+) -> Decoded<T> {
+    if is_in {
+        return Ok(value);
+    }
+    let message = format!("`{name}` = {value} is out of range");
+    let e = inner.error(Kind::OutOfRange, inner.span_of("value"), message, expected);
+    Err(with_hint(e, hint))
+}
+
 /// Takes values with their origins out of sections, keeping the facts.
 pub(super) struct Values {
     sources: Vec<(String, String)>,
@@ -108,22 +125,33 @@ impl Values {
         Ok(inner)
     }
 
+    /// What `get` makes of the value of `section.key`, which has an origin.
+    fn take<T>(
+        &mut self,
+        section: &mut Section<'_>,
+        path: &str,
+        key: &'static str,
+        get: impl FnOnce(&mut Section<'_>) -> Decoded<T>,
+    ) -> Decoded<T> {
+        let mut inner = self.open(section, path, key)?;
+        let value = get(&mut inner)?;
+        inner.finish()?;
+        Ok(value)
+    }
+
     pub(super) fn time(
         &mut self,
         s: &mut Section<'_>,
         path: &str,
         key: &'static str,
     ) -> Decoded<Nanos> {
-        let mut inner = self.open(s, path, key)?;
-        let (value, span) = (inner.time("value")?, inner.span_of("value"));
-        // Nothing in a drive takes longer, and sums of a few of these stay far from overflow.
-        if value > Nanos::from_secs(60) {
-            let message = format!("`{}` = {value} is out of range", dotted(path, key));
-            let e = inner.error(Kind::OutOfRange, span, message, "at most 60s");
-            return Err(with_hint(e, "nothing in a drive takes longer: is it the right unit?"));
-        }
-        inner.finish()?;
-        Ok(value)
+        self.take(s, path, key, |inner| {
+            let value = inner.time("value")?;
+            // Nothing in a drive takes longer, and sums of a few of these stay far from overflow.
+            let hint = "nothing in a drive takes longer: is it the right unit?";
+            let is_in = value <= Nanos::from_secs(60);
+            within(inner, value, is_in, &dotted(path, key), "at most 60s", hint)
+        })
     }
 
     pub(super) fn size(
@@ -132,15 +160,11 @@ impl Values {
         path: &str,
         key: &'static str,
     ) -> Decoded<Bytes> {
-        let mut inner = self.open(s, path, key)?;
-        let (value, span) = (inner.size("value")?, inner.span_of("value"));
-        if value < Bytes(512) {
-            let message = format!("`{}` = {value} is out of range", dotted(path, key));
-            let e = inner.error(Kind::OutOfRange, span, message, "at least 512B");
-            return Err(with_hint(e, "the nearest that can be is `value = \"512B\"`"));
-        }
-        inner.finish()?;
-        Ok(value)
+        self.take(s, path, key, |inner| {
+            let value = inner.size("value")?;
+            let hint = "the nearest that can be is `value = \"512B\"`";
+            within(inner, value, value >= Bytes(512), &dotted(path, key), "at least 512B", hint)
+        })
     }
 
     pub(super) fn count(
@@ -150,10 +174,7 @@ impl Values {
         key: &'static str,
         range: std::ops::Range<u32>,
     ) -> Decoded<u32> {
-        let mut inner = self.open(s, path, key)?;
-        let value = inner.count("value", range, None)?;
-        inner.finish()?;
-        Ok(value)
+        self.take(s, path, key, |inner| inner.count("value", range, None))
     }
 
     pub(super) fn number(
@@ -164,10 +185,7 @@ impl Values {
         low: f64,
         high: f64,
     ) -> Decoded<f64> {
-        let mut inner = self.open(s, path, key)?;
-        let value = inner.number("value", low, high, None)?;
-        inner.finish()?;
-        Ok(value)
+        self.take(s, path, key, |inner| inner.number("value", low, high, None))
     }
 
     pub(super) fn choice(
@@ -177,10 +195,7 @@ impl Values {
         key: &'static str,
         words: &[&'static str],
     ) -> Decoded<usize> {
-        let mut inner = self.open(s, path, key)?;
-        let value = inner.choice("value", words)?;
-        inner.finish()?;
-        Ok(value)
+        self.take(s, path, key, |inner| inner.choice("value", words))
     }
 
     pub(super) fn boolean(
@@ -189,10 +204,7 @@ impl Values {
         path: &str,
         key: &'static str,
     ) -> Decoded<bool> {
-        let mut inner = self.open(s, path, key)?;
-        let value = inner.choice("value", &["no", "yes"])?;
-        inner.finish()?;
-        Ok(value == 1)
+        Ok(self.choice(s, path, key, &["no", "yes"])? == 1)
     }
 
     /// A rate such as `40MB/s`, as bytes a second; never zero.
@@ -202,15 +214,14 @@ impl Values {
         path: &str,
         key: &'static str,
     ) -> Decoded<Bytes> {
-        let mut inner = self.open(s, path, key)?;
-        let (text, span) = inner.string_at("value")?;
-        let expected = "a rate such as `300MB/s`";
-        let rate = units::rate(&text).ok_or_else(|| {
-            let e = inner.error(Kind::BadUnit, span, format!("`{text}` is not a rate"), expected);
-            with_hint(e, "a size above 0 and `/s` behind it; MB is 10^6 bytes, MiB 2^20")
-        })?;
-        inner.finish()?;
-        Ok(rate)
+        self.take(s, path, key, |inner| {
+            let (text, span) = inner.string_at("value")?;
+            units::rate(&text).ok_or_else(|| {
+                let message = format!("`{text}` is not a rate");
+                let e = inner.error(Kind::BadUnit, span, message, "a rate such as `300MB/s`");
+                with_hint(e, "a size above 0 and `/s` behind it; MB is 10^6 bytes, MiB 2^20")
+            })
+        })
     }
 
     /// A quantity that is no time and no size.
@@ -221,15 +232,14 @@ impl Values {
         key: &'static str,
         expected: &'static str,
     ) -> Decoded<T> {
-        let mut inner = self.open(s, path, key)?;
-        let (text, span) = inner.string_at("value")?;
-        let value = text.parse().map_err(|_| {
-            let message = format!("`{}` = `{text}` is no such quantity", dotted(path, key));
-            let e = inner.error(Kind::BadUnit, span, message, expected);
-            with_hint(e, "a number and its unit, without a sign")
-        })?;
-        inner.finish()?;
-        Ok(value)
+        self.take(s, path, key, |inner| {
+            let (text, span) = inner.string_at("value")?;
+            text.parse().map_err(|_| {
+                let message = format!("`{}` = `{text}` is no such quantity", dotted(path, key));
+                let e = inner.error(Kind::BadUnit, span, message, expected);
+                with_hint(e, "a number and its unit, without a sign")
+            })
+        })
     }
 
     /// What `get` takes out of `s`; `default`, if `key` is not there. Either way the key counts

@@ -5,9 +5,9 @@
 //! own past, whatever the other planes had done by then: each is put in order for itself. Where one
 //! block has the newest of all that the plane has of a superblock, in its place, the others are
 //! erased; where none has, they are merged. Logs that superblocks share go when that is done for
-//! each that is in them. Then superblocks are linked anew. At no moment does
-//! a plane lack the block that this takes: one that a merge was filling holds nothing that is not
-//! elsewhere, and a stream leaves the one that its merge would take.
+//! each that is in them. Then superblocks are linked anew. At no moment does a plane lack the block
+//! that this takes: one that a merge was filling holds nothing that is not elsewhere, and a stream
+//! leaves the one that its merge would take.
 //!
 //! Nothing says what was trimmed: it may be there again as it was when that was done.
 
