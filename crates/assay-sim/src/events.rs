@@ -119,6 +119,29 @@ impl Events {
         self.heads[queue as usize] = NEVER;
     }
 
+    /// What is pending of `slot` is called off, whatever queue it is in.
+    #[cold]
+    pub(crate) fn call_off(&mut self, slot: usize) {
+        let bits = self.bits;
+        let is_its = |key: u64| key != NEVER && key as usize >> 3 & ((1 << (bits - 3)) - 1) == slot;
+        if let Some(index) = self.heads.iter().position(|key| is_its(*key)) {
+            self.heads[index] = self.next_in(index);
+            return;
+        }
+        self.rings.iter_mut().for_each(|ring| ring.drop_if(is_its));
+        self.heap.retain(|Reverse(key)| !is_its(*key));
+    }
+
+    /// Takes out what comes next in a queue, behind its head.
+    #[inline]
+    fn next_in(&mut self, index: usize) -> u64 {
+        match self.rings.get_mut(index.wrapping_sub(FIRST_LONG)) {
+            Some(ring) => ring.pop(),
+            None if index == OTHER => self.heap.pop().map_or(NEVER, |Reverse(key)| key),
+            None => NEVER,
+        }
+    }
+
     /// The smallest key.
     #[inline]
     fn first(&self) -> u64 {
@@ -146,11 +169,7 @@ impl Events {
         }
         self.now = Nanos(at);
         let index = key as usize % QUEUES;
-        self.heads[index] = match self.rings.get_mut(index.wrapping_sub(FIRST_LONG)) {
-            Some(ring) => ring.pop(),
-            None if index == OTHER => self.heap.pop().map_or(NEVER, |Reverse(key)| key),
-            None => NEVER,
-        };
+        self.heads[index] = self.next_in(index);
         Some((Queue::ALL[index], key as usize >> 3 & ((1 << (self.bits - 3)) - 1)))
     }
 }
@@ -192,6 +211,15 @@ impl Ring {
         }
     }
 
+    /// Drops the key of which that `is_it`, if there is one.
+    fn drop_if(&mut self, is_it: impl Fn(u64) -> bool) {
+        let Some(place) = (0..self.count).find(|place| is_it(*self.at(*place))) else { return };
+        for place in place + 1..self.count {
+            *self.at(place - 1) = *self.at(place);
+        }
+        self.count -= 1;
+    }
+
     #[inline]
     fn pop(&mut self) -> u64 {
         if self.count == 0 {
@@ -229,6 +257,9 @@ mod tests {
                     };
                     let at = events.after(queue, slot, Nanos(duration));
                     pending.push((at.0, slot));
+                } else if r >> 58 & 7 == 0 && !pending.is_empty() {
+                    let (_, slot) = pending.swap_remove(r as usize % pending.len());
+                    events.call_off(slot);
                 } else {
                     pending.sort_unstable();
                     let until = events.now() + Nanos(r >> 40 & 0x1f);

@@ -177,6 +177,8 @@ struct Tape {
     bars: Vec<Bar>,
     /// Per channel and array, the index of its last bar.
     last: Vec<Option<usize>>,
+    /// Per array, what it has left for reads.
+    left: Vec<Option<Bar>>,
 }
 
 impl Recorder {
@@ -194,6 +196,7 @@ impl Recorder {
             owners: Owners::default(),
             bars: Vec::new(),
             last: vec![None; (channels + arrays) as usize],
+            left: vec![None; arrays as usize],
         };
         Recorder { shared: Arc::new(Mutex::new(tape)) }
     }
@@ -277,6 +280,28 @@ impl Observer for Recorder {
                 end,
             };
             tape.put(index as usize, bar);
+        });
+    }
+
+    fn suspended(&mut self, operation: &Operation) {
+        self.tape(|tape| {
+            let array = operation.plane % tape.arrays;
+            let Some(bar) = tape.last[(tape.channels + array) as usize] else { return };
+            let bar = &mut tape.bars[bar];
+            bar.end = operation.end;
+            // The rest of it is none of its own.
+            tape.left[array as usize] = Some(Bar { count: 0, ..*bar });
+        });
+    }
+
+    fn resumed(&mut self, operation: &Operation) {
+        self.tape(|tape| {
+            let array = operation.plane % tape.arrays;
+            // Others that are one with it come with it.
+            let Some(left) = tape.left[array as usize].take() else { return };
+            let bar = Bar { start: operation.start, end: operation.end, ..left };
+            tape.last[(tape.channels + array) as usize] = Some(tape.bars.len());
+            tape.bars.push(bar);
         });
     }
 

@@ -93,6 +93,14 @@ impl Observer for Shared {
         }
     }
 
+    fn suspended(&mut self, operation: &Operation) {
+        self.watch().checker.suspended(operation);
+    }
+
+    fn resumed(&mut self, operation: &Operation) {
+        self.watch().checker.resumed(operation);
+    }
+
     fn used_as(&mut self, block: u32, is_slc: bool) {
         self.watch().checker.used_as(block, is_slc);
     }

@@ -36,7 +36,7 @@ pub use hdd::{
 };
 pub use hybrid::{HybridSpec, LogOpens, Logs, UnitReads};
 pub use link::LinkSpec;
-pub use nand::{NandSpec, PlaneMode, SlcSpec};
+pub use nand::{NandSpec, PlaneMode, SlcSpec, SuspendSpec};
 pub use power::PowerSpec;
 pub use slc::SlcCacheSpec;
 pub use ssd::{

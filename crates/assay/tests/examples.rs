@@ -49,6 +49,7 @@ const EXAMPLES: &[&str] = &[
     "sizes",
     "steady",
     "stride",
+    "suspend",
     "targets",
     "write-cache",
     "zipf",

@@ -58,6 +58,7 @@ pub const NAMES: &[&str] = &[
     "read_only",
     "read_retries",
     "uncorrectable",
+    "suspensions",
     "read_hits",
     "media_reads",
     "destaged",

@@ -8,6 +8,64 @@ use crate::events::Queue;
 use assay_spec::Nanos;
 
 impl Nand {
+    /// Whether `plane` has nothing to do.
+    pub(crate) fn is_plane_idle(&self, plane: u32) -> bool {
+        let p = &self.planes[plane as usize];
+        let has_readers = |s: &super::Suspending| s.has_waiting(p.array as usize);
+        p.head == NO_OP
+            && p.register == NO_OP
+            && self.is_array_idle(plane)
+            && !self.suspending.as_deref().is_some_and(has_readers)
+    }
+
+    /// Whether what the planes have to do may begin on the array of `plane`.
+    #[inline]
+    pub(super) fn is_array_idle(&self, plane: u32) -> bool {
+        let array = self.planes[plane as usize].array as usize;
+        let lets_others = |s: &super::Suspending| s.lets_others(array);
+        self.arrays[array].op == NO_OP && self.suspending.as_deref().is_none_or(lets_others)
+    }
+
+    /// Whether the array of `plane` senses, or has sensed, a page of it for its register.
+    pub(super) fn is_sensing(&self, plane: u32) -> bool {
+        let array = self.planes[plane as usize].array as usize;
+        let index = self.arrays[array].op;
+        index != NO_OP && !self.has_reader(array) && {
+            let op = self.pool.get(index);
+            op.kind == Kind::Read && op.spot.plane == plane
+        }
+    }
+
+    /// Whether an array reads.
+    pub(super) fn is_sensed(&self, array: usize) -> bool {
+        self.pool.get(self.arrays[array].op).kind == Kind::Read
+    }
+
+    /// Whether it reads for what goes before others.
+    #[inline]
+    pub(super) fn has_reader(&self, array: usize) -> bool {
+        self.suspending.as_ref().is_some_and(|suspending| suspending.is_in(array))
+    }
+
+    /// Whether it is leaving what it was at.
+    #[inline]
+    pub(super) fn is_left(&self, array: usize) -> bool {
+        self.suspending.as_ref().is_some_and(|suspending| suspending.is_leaving(array))
+    }
+
+    /// How long the array takes for read `index`, which begins, and with which others it is queued.
+    #[inline]
+    pub(super) fn sense_time(&mut self, index: u32) -> (Queue, Nanos) {
+        let (queue, duration) = match self.gathers() {
+            true => self.sense(index),
+            false => (Queue::Sense, self.read),
+        };
+        match self.ecc.is_some() {
+            true => self.sense_until_right(index, queue, duration),
+            false => (queue, duration),
+        }
+    }
+
     /// An array begins an operation, or another plane joins the program that it begins now.
     #[inline]
     pub(super) fn start(&mut self, plane: u32, index: u32, queue: Queue, duration: Nanos) {
@@ -15,7 +73,10 @@ impl Nand {
         if self.arrays[array].op == NO_OP {
             self.arrays[array].op = index;
             self.array_total += duration;
-            self.events.after(queue, self.array_slot(array), duration);
+            let end = self.events.after(queue, self.array_slot(array), duration);
+            if let Some(suspending) = &mut self.suspending {
+                suspending.note_end(array, end);
+            }
         } else {
             // It ends with the program that it joins.
             self.arrays[array].joined.push(index);
@@ -53,8 +114,8 @@ impl Nand {
     /// Programs what is loaded on `plane`, if it is to be, and with it what is on the other planes.
     pub(super) fn confirm(&mut self, plane: u32) {
         let p = &self.planes[plane as usize];
-        let (index, array) = (p.register, p.array as usize);
-        if index == NO_OP || self.arrays[array].op != NO_OP {
+        let index = p.register;
+        if index == NO_OP || !self.is_array_idle(plane) {
             return;
         }
         let op = self.pool.get(index);
@@ -126,6 +187,9 @@ impl Nand {
             self.worked_on_plane(joined, notices);
         }
         self.arrays[array].op = NO_OP;
+        if let Some(suspending) = &mut self.suspending {
+            suspending.done(array);
+        }
         self.serve_array(array);
     }
 
@@ -149,6 +213,9 @@ impl Nand {
     pub(super) fn sensed(&mut self, array: usize) {
         let index = self.arrays[array].op;
         let plane = self.pool.get(index).spot.plane;
+        if self.has_reader(array) {
+            return self.reader_sensed(array, plane);
+        }
         let register = self.planes[plane as usize].register;
         if self.cache_register && register != NO_OP {
             // It stays there until the cache register is free.
@@ -164,6 +231,15 @@ impl Nand {
     /// An array has fallen idle: the planes that share it get it in turn.
     #[inline]
     pub(super) fn serve_array(&mut self, array: usize) {
+        match self.suspending.is_some() {
+            true => self.serve_array_and_readers(array),
+            false => self.serve_planes_of(array),
+        }
+    }
+
+    /// It may begin what its planes have to do.
+    #[inline]
+    pub(super) fn serve_planes_of(&mut self, array: usize) {
         let planes = self.geometry.planes_of_array(array);
         if planes.len() == 1 {
             self.confirm(array as u32);

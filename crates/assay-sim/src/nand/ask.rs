@@ -16,7 +16,11 @@ impl Nand {
         if self.gathers() {
             self.note_slc(index, spot.page);
         }
-        self.ask(index, spot.plane);
+        if self.suspending.is_some() && cause == Cause::Host && self.may_go_first(spot) {
+            self.ask_first(index, spot.plane);
+        } else {
+            self.ask(index, spot.plane);
+        }
         index
     }
 
@@ -181,7 +185,7 @@ impl Nand {
         let alone = self.planes.len() == self.arrays.len();
         // An erase that other planes hold up may come between.
         let may_come = self.keeps_replaced || self.erases_left > 0;
-        let joins = alone && !self.cache_register && !may_come;
+        let joins = alone && !self.cache_register && !may_come && self.suspending.is_none();
         if head != NO_OP && joins && self.observer.is_none() {
             // Nothing comes between copies in a row when neither another plane nor a load can:
             // they are one that takes as long.
@@ -252,6 +256,9 @@ impl Nand {
 
     #[inline]
     fn queue(&mut self, index: u32, plane: u32) {
+        if self.suspending.is_some() && self.pool.get(index).kind == Kind::Erase {
+            self.keep_behind_readers(index, plane);
+        }
         let p = &mut self.planes[plane as usize];
         if p.head == NO_OP {
             p.head = index;

@@ -71,8 +71,10 @@ impl Nand {
                 self.not_behind(0);
             }
         }
-        self.planes[plane as usize].register = NO_OP;
-        self.move_sensed(plane);
+        if self.suspending.is_none() || !self.reader_shifted(plane, index) {
+            self.planes[plane as usize].register = NO_OP;
+            self.move_sensed(plane);
+        }
         self.end(index);
         self.serve_plane(plane);
     }
@@ -81,7 +83,7 @@ impl Nand {
     fn move_sensed(&mut self, plane: u32) {
         let array = self.planes[plane as usize].array as usize;
         let (index, waits) = (self.arrays[array].op, self.arrays[array].waits);
-        if waits && self.pool.get(index).spot.plane == plane {
+        if waits && !self.has_reader(array) && self.pool.get(index).spot.plane == plane {
             (self.arrays[array].op, self.arrays[array].waits) = (NO_OP, false);
             self.planes[plane as usize].register = index;
             self.shift(plane, index);

@@ -186,6 +186,29 @@ impl Cells {
         }
     }
 
+    /// A program or an erase that has begun will end nobody knows when.
+    pub(super) fn suspended(&mut self, operation: &Operation) {
+        let now = operation.start;
+        self.ends_of(operation).filter(|end| **end > now).for_each(|end| *end = Nanos::NEVER);
+    }
+
+    /// Now it is known.
+    pub(super) fn resumed(&mut self, operation: &Operation) {
+        let left = self.ends_of(operation).filter(|end| **end == Nanos::NEVER);
+        assert!(left.map(|end| *end = operation.end).count() > 0, "{operation:?} was not left");
+    }
+
+    /// When what the block of `operation` is getting is there.
+    fn ends_of(&mut self, operation: &Operation) -> Box<dyn Iterator<Item = &mut Nanos> + '_> {
+        let block = self.block(operation.page);
+        if operation.step == Step::Erase {
+            return Box::new(std::iter::once(&mut self.erased[block]));
+        }
+        let first = block * self.pages_per_block as usize;
+        let pages = &mut self.pages[first..first + self.pages_per_block as usize];
+        Box::new(pages.iter_mut().flatten().map(|(.., end)| end))
+    }
+
     fn program(&mut self, block: usize, page: u32, spare: Spare, of: BlockFound, at: &Operation) {
         let first = block * self.pages_per_block as usize;
         let pages = &self.pages[first..first + self.pages_per_block as usize];

@@ -204,6 +204,25 @@ impl Observer for Checker {
         self.record = Some(record);
     }
 
+    fn suspended(&mut self, operation: &Operation) {
+        let Operation { step, plane, end, .. } = *operation;
+        let last = &mut self.arrays[self.geometry.array(plane)];
+        assert!(matches!(step, Step::Program | Step::Erase), "{operation:?} is left");
+        assert!(end < last.end || (last.step, last.end) == (step, end), "{operation:?}, {last:?}");
+        last.end = end;
+        self.cells.suspended(operation);
+    }
+
+    fn resumed(&mut self, operation: &Operation) {
+        let array = self.geometry.array(operation.plane);
+        let Operation { step, plane, start, end, .. } = *operation;
+        let last = self.arrays[array];
+        let joins = (last.step, last.start, last.end) == (step, start, end) && last.plane != plane;
+        assert!(start >= last.end || joins, "array {array}: {operation:?} during {last:?}");
+        self.arrays[array] = Busy { step, plane, start, end };
+        self.cells.resumed(operation);
+    }
+
     fn operation(&mut self, operation: &Operation) {
         self.cells.step(operation, self.is_safe);
         assert!(operation.end >= operation.start, "time runs back: {operation:?}");

@@ -253,8 +253,15 @@ impl Nand {
         let (plane, page, is_slc) = (op.spot.plane, op.spot.page, op.is_slc);
         let Some(gather) = &mut self.gather else { return (Queue::Sense, self.read) };
         let physical = page / gather.part;
-        let before = std::mem::replace(&mut gather.sensed[plane as usize], physical);
-        match (before == physical, is_slc) {
+        let array = self.geometry.array(plane);
+        let is_there = match self.suspending.as_mut().filter(|s| s.is_in(array)) {
+            Some(suspending) => suspending.latches(plane, physical),
+            None => {
+                let before = std::mem::replace(&mut gather.sensed[plane as usize], physical);
+                before == physical
+            }
+        };
+        match (is_there, is_slc) {
             (true, _) => (Queue::Other, Nanos::ZERO),
             (false, true) => (Queue::Other, self.slc[0]),
             (false, false) => (Queue::Sense, self.read),
@@ -265,6 +272,9 @@ impl Nand {
     pub(super) fn overwrites_register(&mut self, plane: u32) {
         if let Some(gather) = &mut self.gather {
             gather.sensed[plane as usize] = NO_OP;
+        }
+        if let Some(suspending) = &mut self.suspending {
+            suspending.forgets_latched(plane);
         }
     }
 

@@ -24,6 +24,7 @@ mod gather;
 mod geometry;
 pub mod observe;
 mod ops;
+mod suspend;
 
 pub use cells::{BlockFound, Flash, Found, Record, Spare};
 pub use checker::Checker;
@@ -40,6 +41,7 @@ use geometry::Geometry;
 pub use observe::{Asked, Cause, Observer, Operation, Step};
 use ops::{Kind, NO_OP, Pool};
 use std::collections::VecDeque;
+use suspend::Suspending;
 
 /// A physical page and its plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +137,8 @@ pub(crate) struct Nand {
     replacing: Replacing,
     /// Wrong bits, if there are any that matter.
     ecc: Option<Box<Ecc>>,
+    /// Reads that go before others, if they do.
+    suspending: Option<Box<Suspending>>,
     /// Blocks wait to be erased until what replaced their pages is in the cells.
     keeps_replaced: bool,
     read: Nanos,
@@ -179,7 +183,6 @@ impl Nand {
             planes: (0..spec.planes()).map(plane).collect(),
             arrays: vec![array; geometry.arrays()],
             channels: (0..spec.channels).map(|_| channel()).collect(),
-            geometry,
             pool: Pool::new(),
             batches: Vec::new(),
             gather: Gather::new(spec),
@@ -187,6 +190,10 @@ impl Nand {
             erases_left: 0,
             replacing: Replacing::new(spec),
             ecc: None,
+            suspending: spec.suspend.map(|suspend| {
+                let (arrays, planes) = (geometry.arrays(), spec.planes());
+                Box::new(Suspending::new(suspend, arrays, planes, spec.cache_register))
+            }),
             keeps_replaced: false,
             read: spec.read,
             program: [spec.program, spec.program_slow],
@@ -202,6 +209,7 @@ impl Nand {
             behind: Default::default(),
             behind_open: [0; 2],
             observer: None,
+            geometry,
         }
     }
 
@@ -225,16 +233,6 @@ impl Nand {
     /// asked.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.arrays.iter().all(|a| a.op == NO_OP) && self.channels.iter().all(|c| c.now == NO_OP)
-    }
-
-    /// Whether `plane` has nothing to do.
-    pub(crate) fn is_plane_idle(&self, plane: u32) -> bool {
-        let p = &self.planes[plane as usize];
-        p.head == NO_OP && p.register == NO_OP && self.is_array_idle(plane)
-    }
-
-    fn is_array_idle(&self, plane: u32) -> bool {
-        self.arrays[self.planes[plane as usize].array as usize].op == NO_OP
     }
 
     #[inline]
@@ -264,12 +262,12 @@ impl Nand {
     /// Begins what `plane` can begin.
     fn serve_plane(&mut self, plane: u32) {
         loop {
-            let p = &mut self.planes[plane as usize];
+            let p = &self.planes[plane as usize];
             let (head, register) = (p.head, p.register);
             if head == NO_OP {
                 return self.erase_if_idle(plane);
             }
-            let idle = self.arrays[p.array as usize].op == NO_OP;
+            let idle = self.is_array_idle(plane);
             let op = self.pool.get(head);
             if op.waits > 0 {
                 return;
@@ -293,14 +291,9 @@ impl Nand {
                 return;
             }
             let (queue, duration) = match kind {
-                Kind::Read if self.gather.is_some() => self.sense(head),
-                Kind::Read => (Queue::Sense, self.read),
+                Kind::Read => self.sense_time(head),
                 Kind::Copy => (Queue::Other, op.duration),
                 _ => (Queue::Other, self.erase),
-            };
-            let (queue, duration) = match kind == Kind::Read && self.ecc.is_some() {
-                true => self.sense_until_right(head, queue, duration),
-                false => (queue, duration),
             };
             let p = &mut self.planes[plane as usize];
             p.head = next;
@@ -309,21 +302,6 @@ impl Nand {
             }
             self.start(plane, head, queue, duration);
         }
-    }
-
-    /// Whether the array of `plane` senses, or has sensed, a page of it.
-    fn is_sensing(&mut self, plane: u32) -> bool {
-        let array = self.geometry.array(plane);
-        let index = self.arrays[array].op;
-        index != NO_OP && {
-            let op = self.pool.get(index);
-            op.kind == Kind::Read && op.spot.plane == plane
-        }
-    }
-
-    /// Whether an array reads.
-    fn is_sensed(&self, array: usize) -> bool {
-        self.pool.get(self.arrays[array].op).kind == Kind::Read
     }
 
     /// The event of `slot`, which was in `queue`, happens.
@@ -335,6 +313,9 @@ impl Nand {
             Queue::Sense => self.sensed(index - self.channels.len()),
             // Several pages, or a page with one bit a cell.
             Queue::Other if index < self.channels.len() => self.shifted(index, notices),
+            Queue::Other if self.is_left(index - self.channels.len()) => {
+                self.has_left(index - self.channels.len());
+            }
             Queue::Other if self.is_sensed(index - self.channels.len()) => {
                 self.sensed(index - self.channels.len());
             }
@@ -393,6 +374,7 @@ impl Nand {
         self.counts = Counts::default();
         (self.array_total, self.channel_total) = (Nanos::ZERO, Nanos::ZERO);
         self.ecc.iter_mut().for_each(|ecc| ecc.mark());
+        self.suspending.iter_mut().for_each(|suspending| suspending.count = 0);
     }
 }
 

@@ -117,6 +117,11 @@ pub trait Observer: Send {
     fn asked(&mut self, _cause: Cause, _asked: &Asked) {}
     /// A step begins.
     fn operation(&mut self, operation: &Operation);
+    /// A program or an erase that has begun is left until it is resumed; so much time of its array
+    /// that takes.
+    fn suspended(&mut self, _operation: &Operation) {}
+    /// It is gone on with, and ends then.
+    fn resumed(&mut self, _operation: &Operation) {}
     /// Something beside the flash was at work; what is asked of the flash next follows from it.
     fn work(&mut self, _work: &Work) {}
     /// From now on a block is used with one bit a cell, or not.

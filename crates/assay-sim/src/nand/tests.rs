@@ -1,6 +1,7 @@
 //! Every rule of the chips and buses, a nanosecond before and after.
 
 mod gather;
+mod suspend;
 
 use super::*;
 use assay_spec::Bytes;
@@ -22,6 +23,7 @@ fn spec() -> NandSpec {
         cache_register: false,
         pages_per_program: 1,
         slc: None,
+        suspend: None,
     }
 }
 

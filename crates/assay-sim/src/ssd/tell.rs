@@ -30,6 +30,7 @@ impl<F: Ftl> Ssd<F> {
             all.push(("read_retries".to_owned(), retries as f64));
             all.push(("uncorrectable".to_owned(), lost as f64));
         }
+        all.extend(self.nand.suspensions().map(|n| ("suspensions".to_owned(), n as f64)));
         if self.host_pages > 0 {
             let host = self.host_pages as f64;
             all.push(("wa".to_owned(), counts.programmed() as f64 / host));

@@ -5,14 +5,23 @@ use super::*;
 use crate::{Accept, Drive, build};
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
+use assay_spec::device::SuspendSpec;
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Completion, Op, Request};
 use std::collections::BTreeMap;
 
+/// A bundled drive; with `+suspend` behind its name one whose programs and erases are left for
+/// reads.
 fn spec(name: &str) -> DeviceSpec {
-    let bundled = find(DEVICES, name).unwrap_or_else(|| panic!("no {name}"));
+    let (plain, leaves) = name.split_once("+suspend").map_or((name, false), |(n, _)| (n, true));
+    let bundled = find(DEVICES, plain).unwrap_or_else(|| panic!("no {name}"));
     let source = Source { file: bundled.file, text: bundled.text };
-    DeviceSpec::parse(source).unwrap_or_else(|e| panic!("{e}"))
+    let mut spec = DeviceSpec::parse(source).unwrap_or_else(|e| panic!("{e}"));
+    if let DeviceKind::Ssd(ssd) = &mut spec.kind {
+        let (suspend, resume) = (Nanos::from_micros(30), Nanos::from_micros(20));
+        ssd.nand.suspend = leaves.then_some(SuspendSpec { suspend, resume, most: 3 });
+    }
+    spec
 }
 
 /// Everything that happened, until the drive has nothing more to do; requests by number.
@@ -58,11 +67,13 @@ fn watch(name: &str, count: u32, depth: u32, pages: u64, ops: &[Op]) -> Seen {
 const MIXED: [Op; 3] = [Op::Read, Op::Write, Op::Write];
 
 /// Drives with the number of requests and of those in flight.
-const ALL: [(&str, u32, u32); 6] = [
+const ALL: [(&str, u32, u32); 8] = [
     ("ssd-m", 400, 16),
     ("ssd-l", 150, 1),
     ("ssd-h", 400, 32),
     ("reference-28", 400, 64),
+    ("ssd-h+suspend", 400, 32),
+    ("reference-28+suspend", 400, 64),
     ("wd1600js", 200, 1),
     ("atlas10k", 200, 1),
 ];
@@ -99,6 +110,8 @@ fn bars_add_up_to_the_drives_own_busy_times() {
             ("link_busy_ns", sum(|r| r == Resource::Link)),
             ("firmware_busy_ns", sum(|r| r == Resource::Firmware)),
         ];
+        let suspensions = seen.counters.get("suspensions").copied();
+        assert_eq!(suspensions.is_some_and(|n| n > 0.0), name.ends_with("+suspend"), "{name}");
         for (counter, sum) in counters {
             assert_eq!(sum, seen.counters[counter], "{name}: {counter}");
         }

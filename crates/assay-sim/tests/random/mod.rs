@@ -65,6 +65,11 @@ fn nand(d: &mut Draw<'_>) -> NandSpec {
         program: Nanos(1 + d.below(900_000)),
     };
     let slc = d.of(&[None, Some(slc)]).filter(|_| pages_per_program > 1);
+    let suspend = SuspendSpec {
+        suspend: Nanos(d.below(100_000)),
+        resume: Nanos(d.below(50_000)),
+        most: 1 + d.below(6) as u32,
+    };
     NandSpec {
         channels: d.of(&[1, 2, 3]),
         dies_per_channel: d.of(&[1, 2]),
@@ -85,6 +90,7 @@ fn nand(d: &mut Draw<'_>) -> NandSpec {
         cache_register: d.below(2) == 0,
         pages_per_program,
         slc,
+        suspend: d.of(&[None, Some(suspend)]),
     }
 }
 
@@ -440,6 +446,14 @@ impl Observer for Witness {
         self.checker.operation(operation);
     }
 
+    fn suspended(&mut self, operation: &Operation) {
+        self.checker.suspended(operation);
+    }
+
+    fn resumed(&mut self, operation: &Operation) {
+        self.checker.resumed(operation);
+    }
+
     fn used_as(&mut self, block: u32, is_slc: bool) {
         self.checker.used_as(block, is_slc);
     }
@@ -486,6 +500,9 @@ pub fn is_safe(ssd: &SsdSpec) -> bool {
 pub fn random_drive(mut d: Draw<'_>) {
     let spec = device(&mut d);
     let DeviceKind::Ssd(ssd) = &spec.kind else { return };
+    if std::env::var("SEED").is_ok() {
+        println!("{spec:#?}");
+    }
     let requests = requests(&mut d, &spec);
     let mut drive = build(&spec, assay_sim::Past::New);
     drive.time_waits();

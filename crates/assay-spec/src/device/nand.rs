@@ -40,6 +40,19 @@ pub struct NandSpec {
     pub pages_per_program: u32,
     /// What a block does that is used with one bit a cell, if blocks can be.
     pub slc: Option<SlcSpec>,
+    /// Programs and erases can be left for reads of the host, which go before everything else.
+    pub suspend: Option<SuspendSpec>,
+}
+
+/// Programs and erases that are left for reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuspendSpec {
+    /// Until the array can be read.
+    pub suspend: Nanos,
+    /// What it costs to go on.
+    pub resume: Nanos,
+    /// How often reads are let in before one is done.
+    pub most: u32,
 }
 
 /// A block used with one bit a cell: it holds less, and is faster.
@@ -125,6 +138,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
         cache_register: values.choice_or(&mut s, "nand", "cache_register", &["no", "yes"], 0)? == 1,
         pages_per_program,
         slc: decode_slc(&mut s, values, seen)?,
+        suspend: decode_suspend(&mut s, values, seen)?,
     };
     check_programs(&s, &spec)?;
     if spec.page > Bytes::MIB || !spec.page.0.is_power_of_two() {
@@ -155,6 +169,23 @@ fn decode_slc(
     }))
 }
 
+/// Those, too.
+fn decode_suspend(
+    s: &mut Section<'_>,
+    values: &mut Values,
+    seen: impl Fn(Nanos) -> Nanos,
+) -> Decoded<Option<SuspendSpec>> {
+    s.may_have(&["suspend", "resume", "suspensions"]);
+    if !["suspend", "resume", "suspensions"].iter().any(|key| s.has(key)) {
+        return Ok(None);
+    }
+    Ok(Some(SuspendSpec {
+        suspend: seen(values.time(s, "nand", "suspend")?),
+        resume: values.time(s, "nand", "resume")?,
+        most: values.count(s, "nand", "suspensions", 1..65_536)?,
+    }))
+}
+
 /// Whether blocks are made of whole programs, with one bit a cell, too.
 fn check_programs(s: &Section<'_>, spec: &NandSpec) -> Decoded<()> {
     let impossible = |key, message: String, hint: &str| {
@@ -176,6 +207,7 @@ fn check_programs(s: &Section<'_>, spec: &NandSpec) -> Decoded<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::decode::Source;
     use crate::device::{DeviceKind, DeviceSpec};
 
@@ -199,5 +231,35 @@ mod tests {
         assert_eq!(times("80us"), reach);
         assert_eq!(times(&format!("{}us", own[0])), own.map(|t| t.next_multiple_of(own[0])));
         assert_eq!(times(&format!("{}ns", own[0] * 1000 - 1))[0], (own[0] * 2000 - 2) / 1000);
+    }
+
+    #[test]
+    fn what_is_left_for_reads_is_said_as_a_whole() {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+        let text = bundled.expect("in the catalogue").text;
+        let suspend = |keys: &[(&str, &str)]| {
+            let key = |(key, value): &(&str, &str)| {
+                format!("{key} = {{ value = {value}, assumed = \"a test\" }}\n")
+            };
+            let keys: String = keys.iter().map(key).collect();
+            let text = text.replace("[nand]\n", &format!("[nand]\n{keys}"));
+            let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+            match spec.map_err(|e| e.to_string())?.kind {
+                DeviceKind::Ssd(ssd) => Ok(ssd.nand.suspend),
+                _ => Err("not an SSD".to_owned()),
+            }
+        };
+        assert_eq!(suspend(&[]), Ok(None));
+        let all = [("suspend", "\"20us\""), ("resume", "\"5us\""), ("suspensions", "4")];
+        let spec = SuspendSpec { suspend: Nanos(20_000), resume: Nanos(5_000), most: 4 };
+        assert_eq!(suspend(&all), Ok(Some(spec)));
+        for without in 0..3 {
+            let mut some = all.to_vec();
+            let (key, _) = some.remove(without);
+            let error = suspend(&some).expect_err("a part of it");
+            assert!(error.contains(&format!("`nand.{key}`")) || error.contains(key), "{error}");
+        }
+        let never = suspend(&[all[0], all[1], ("suspensions", "0")]).expect_err("never");
+        assert!(never.contains("suspensions"), "{never}");
     }
 }

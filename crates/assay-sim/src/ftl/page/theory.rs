@@ -27,6 +27,7 @@ pub(super) fn nand(planes: u32, blocks: u32, pages: u32) -> NandSpec {
         cache_register: false,
         pages_per_program: 1,
         slc: None,
+        suspend: None,
     }
 }
 

@@ -167,6 +167,7 @@ impl Twin {
             erase: Nanos(1),
             pages_per_program: 1,
             slc: None,
+            suspend: None,
             ..*nand
         };
         let mut twin_spec = spec;

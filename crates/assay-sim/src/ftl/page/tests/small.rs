@@ -25,6 +25,7 @@ pub(in super::super) fn nand() -> NandSpec {
         cache_register: false,
         pages_per_program: 1,
         slc: None,
+        suspend: None,
     }
 }
 

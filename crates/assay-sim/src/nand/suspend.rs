@@ -1,0 +1,341 @@
+//! Reads of the host that go before everything else on their array, and programs and erases that
+//! are left for them and gone on with afterwards (Wu and He, FAST 2012).
+//!
+//! Such a read waits for what the array is at, unless that can be left, and for nothing that waits
+//! with it; but one of a page that is about to be written stays in its plane's queue. What it reads
+//! has a latch of its own on the plane, for the register may hold what was left. An erase that is
+//! asked for after it does not begin before it has ended.
+//!
+//! Nobody waits for ever: reads are let in as they stand, then one operation of the queues has its
+//! turn; and what has been left so often is not left again.
+
+use super::observe::{Operation, Step};
+use super::ops::{Kind, NO_OP};
+use super::{Nand, Spot};
+use crate::events::Queue;
+use assay_spec::Nanos;
+use assay_spec::device::SuspendSpec;
+use std::collections::VecDeque;
+
+/// What reads that go before others need to know.
+pub(super) struct Suspending {
+    spec: SuspendSpec,
+    cache_register: bool,
+    arrays: Vec<Readers>,
+    /// By plane.
+    latches: Vec<Latch>,
+    /// How often something was left, since the last mark.
+    pub count: u64,
+}
+
+/// The reads of an array that go before others.
+#[derive(Clone, Debug, Default)]
+struct Readers {
+    /// They have not begun. So many of them go before anything else.
+    waiting: VecDeque<u32>,
+    let_in: usize,
+    /// What the array does is one of them.
+    is_in: bool,
+    /// What was left for them, and how long it had to go.
+    left: Option<(u32, Nanos)>,
+    /// It is being left: the array cannot read yet.
+    is_leaving: bool,
+    /// How often reads have been let in before it was done.
+    times: u32,
+    /// When what the array does ends.
+    until: Nanos,
+}
+
+/// Where the page of such a read waits for the bus.
+#[derive(Clone, Debug)]
+struct Latch {
+    op: u32,
+    /// The physical page that it has, if that is known.
+    page: u32,
+}
+
+impl Suspending {
+    pub(super) fn new(
+        spec: SuspendSpec,
+        arrays: usize,
+        planes: u32,
+        cache_register: bool,
+    ) -> Suspending {
+        Suspending {
+            spec,
+            cache_register,
+            arrays: vec![Readers::default(); arrays],
+            latches: vec![Latch { op: NO_OP, page: NO_OP }; planes as usize],
+            count: 0,
+        }
+    }
+
+    /// Whether operations of the queues may begin on an array that does nothing.
+    #[inline]
+    pub(super) fn lets_others(&self, array: usize) -> bool {
+        self.arrays[array].let_in == 0 && self.arrays[array].left.is_none()
+    }
+
+    /// Whether reads wait for `array`.
+    pub(super) fn has_waiting(&self, array: usize) -> bool {
+        !self.arrays[array].waiting.is_empty()
+    }
+
+    /// Whether `array` is about to leave what it is at.
+    #[inline]
+    pub(super) fn is_leaving(&self, array: usize) -> bool {
+        self.arrays[array].is_leaving
+    }
+
+    /// Whether `array` does one of these reads.
+    #[inline]
+    pub(super) fn is_in(&self, array: usize) -> bool {
+        self.arrays[array].is_in
+    }
+
+    /// What `array` begins ends then.
+    #[inline]
+    pub(super) fn note_end(&mut self, array: usize, end: Nanos) {
+        self.arrays[array].until = end;
+    }
+
+    /// What `array` was at is done.
+    pub(super) fn done(&mut self, array: usize) {
+        self.arrays[array].times = 0;
+    }
+
+    /// The latch of `plane` may not have what is in the cells any more.
+    pub(super) fn forgets_latched(&mut self, plane: u32) {
+        self.latches[plane as usize].page = NO_OP;
+    }
+
+    /// The latch of `plane` gets physical page `page`; whether it has it.
+    pub(super) fn latches(&mut self, plane: u32, page: u32) -> bool {
+        std::mem::replace(&mut self.latches[plane as usize].page, page) == page
+    }
+}
+
+impl Nand {
+    /// Whether a read of `spot` can go before all that is asked of its array: nothing there is
+    /// about to write the page.
+    pub(super) fn may_go_first(&self, spot: Spot) -> bool {
+        let Some(suspending) = &self.suspending else { return false };
+        let writes = |index: &u32| {
+            let op = self.pool.get(*index);
+            let pages = op.spot.page..op.spot.page + self.pages_of(*index);
+            matches!(op.kind, Kind::Program | Kind::Copy) && pages.contains(&spot.page)
+        };
+        let plane = &self.planes[spot.plane as usize];
+        let array = plane.array as usize;
+        let left = suspending.arrays[array].left.map_or(NO_OP, |(index, _)| index);
+        let begun = [self.arrays[array].op, plane.register, left];
+        let mut begun = begun.iter().filter(|index| **index != NO_OP);
+        if begun.any(writes) || self.arrays[array].joined.iter().any(writes) {
+            return false;
+        }
+        let some = |index: u32| Some(index).filter(|index| *index != NO_OP);
+        let next = |last: &u32| some(self.pool.get(*last).next);
+        !std::iter::successors(some(plane.head), next).any(|index| writes(&index))
+    }
+
+    /// The read `index` of `plane` goes before others.
+    pub(super) fn ask_first(&mut self, index: u32, plane: u32) {
+        self.pending += 1;
+        let array = self.planes[plane as usize].array as usize;
+        let Some(suspending) = &mut self.suspending else { return };
+        suspending.arrays[array].waiting.push_back(index);
+        if self.arrays[array].op != NO_OP {
+            self.leave(array);
+        } else if suspending.lets_others(array) {
+            suspending.arrays[array].let_in = 1;
+            self.serve_readers(array);
+        }
+    }
+
+    /// `array` leaves what it is at, if that can be and is the shorter way.
+    fn leave(&mut self, array: usize) {
+        let Some(suspending) = &mut self.suspending else { return };
+        let (now, spec) = (self.events.now(), suspending.spec);
+        let readers = &mut suspending.arrays[array];
+        let index = self.arrays[array].op;
+        let can_be = matches!(self.pool.get(index).kind, Kind::Program | Kind::Erase);
+        let is_shorter = readers.until > now + spec.suspend;
+        if !can_be || !is_shorter || readers.is_leaving || readers.times == spec.most {
+            return;
+        }
+        readers.left = Some((index, readers.until - now));
+        readers.times += 1;
+        readers.is_leaving = true;
+        suspending.count += 1;
+        let slot = self.array_slot(array);
+        self.events.call_off(slot);
+        let end = self.events.after(Queue::Other, slot, spec.suspend);
+        self.array_total += spec.suspend;
+        self.tell_left(array, index, end, false);
+    }
+
+    /// `array` has left what it was at.
+    pub(super) fn has_left(&mut self, array: usize) {
+        self.arrays[array].op = NO_OP;
+        let Some(suspending) = &mut self.suspending else { return };
+        let readers = &mut suspending.arrays[array];
+        readers.is_leaving = false;
+        readers.let_in = readers.waiting.len();
+        self.serve_readers(array);
+    }
+
+    /// It goes on with it.
+    fn go_on(&mut self, array: usize) {
+        let slot = self.array_slot(array);
+        let Some(suspending) = &mut self.suspending else { return };
+        let resume = suspending.spec.resume;
+        let Some((index, left)) = suspending.arrays[array].left.take() else { return };
+        self.arrays[array].op = index;
+        let end = self.events.after(Queue::Other, slot, resume + left);
+        suspending.note_end(array, end);
+        self.array_total += resume;
+        self.tell_left(array, index, end, true);
+    }
+
+    /// `array`, which does nothing, begins a read that goes before others, or goes on with what it
+    /// left; false if it has neither, and others may have it.
+    pub(super) fn serve_readers(&mut self, array: usize) -> bool {
+        let Some(suspending) = &mut self.suspending else { return false };
+        let readers = &mut suspending.arrays[array];
+        if readers.let_in == 0 && readers.left.is_some() {
+            if readers.waiting.is_empty() || readers.times == suspending.spec.most {
+                self.go_on(array);
+                return true;
+            }
+            // It stays left: for those that have come it would be again.
+            readers.times += 1;
+            readers.let_in = readers.waiting.len();
+        }
+        if readers.let_in == 0 {
+            return false;
+        }
+        let can_begin = |index: &u32| {
+            let plane = self.pool.get(*index).spot.plane;
+            suspending.cache_register || suspending.latches[plane as usize].op == NO_OP
+        };
+        // If all of them wait for their latch, the array does, too.
+        let Some(place) = readers.waiting.range(..readers.let_in).position(can_begin) else {
+            return true;
+        };
+        let Some(index) = readers.waiting.remove(place) else { return true };
+        readers.let_in -= 1;
+        readers.is_in = true;
+        let plane = self.pool.get(index).spot.plane;
+        let (queue, duration) = self.sense_time(index);
+        self.start(plane, index, queue, duration);
+        true
+    }
+
+    /// `array` has fallen idle: the reads that wait now go before what its planes have to do.
+    pub(super) fn serve_array_and_readers(&mut self, array: usize) {
+        let let_in = |nand: &mut Nand| {
+            let Some(suspending) = &mut nand.suspending else { return };
+            let readers = &mut suspending.arrays[array];
+            if !std::mem::take(&mut readers.is_in) {
+                readers.let_in = readers.waiting.len();
+            }
+        };
+        let_in(self);
+        if self.serve_readers(array) {
+            return;
+        }
+        self.serve_planes_of(array);
+        if self.arrays[array].op == NO_OP {
+            let_in(self);
+            self.serve_readers(array);
+        }
+    }
+
+    /// A read that went before others is sensed on `plane`.
+    pub(super) fn reader_sensed(&mut self, array: usize, plane: u32) {
+        let Some(suspending) = &mut self.suspending else { return };
+        let index = self.arrays[array].op;
+        let latch = &mut suspending.latches[plane as usize];
+        self.arrays[array].waits = latch.op != NO_OP;
+        if self.arrays[array].waits {
+            // It stays on the array until the one before it is through.
+            return;
+        }
+        latch.op = index;
+        self.arrays[array].op = NO_OP;
+        self.shift(plane, index);
+        self.serve_array(array);
+    }
+
+    /// Read `index` is through on the bus; true if it was one that went before others.
+    pub(super) fn reader_shifted(&mut self, plane: u32, index: u32) -> bool {
+        let Some(suspending) = &mut self.suspending else { return false };
+        let latch = &mut suspending.latches[plane as usize];
+        if latch.op != index {
+            return false;
+        }
+        latch.op = NO_OP;
+        let array = self.planes[plane as usize].array as usize;
+        let next = self.arrays[array].op;
+        if next == NO_OP {
+            self.serve_readers(array);
+        } else if suspending.is_in(array)
+            && self.arrays[array].waits
+            && self.pool.get(next).spot.plane == plane
+        {
+            self.reader_sensed(array, plane);
+        }
+        true
+    }
+
+    /// Erase `index` of `plane` is asked for: reads of its block that wait go before it.
+    pub(super) fn keep_behind_readers(&mut self, index: u32, plane: u32) {
+        let Some(suspending) = &self.suspending else { return };
+        let array = self.planes[plane as usize].array as usize;
+        let block = self.geometry.block(self.pool.get(index).spot.page);
+        let waiting = suspending.arrays[array].waiting.iter().copied();
+        // If an erase of the block waits for them already, this one is behind it on the plane.
+        let is_of = |read: &u32| {
+            let read = self.pool.get(*read);
+            self.geometry.block(read.spot.page) == block && read.unblocks == NO_OP
+        };
+        let before: Vec<u32> = waiting.filter(is_of).collect();
+        self.pool.get_mut(index).waits += before.len() as u16;
+        self.wait_for(index, &before);
+    }
+
+    /// Observers are told what has become of operation `index` of `array`, and of those that joined
+    /// it: left for reads, which begin at `end`, or gone on with until then.
+    #[cold]
+    fn tell_left(&mut self, array: usize, index: u32, end: Nanos, goes_on: bool) {
+        if self.observer.is_none() {
+            return;
+        }
+        let start = self.events.now();
+        let joined = self.arrays[array].joined.iter().copied();
+        let told: Vec<Operation> = std::iter::once(index)
+            .chain(joined)
+            .map(|index| {
+                let op = self.pool.get(index);
+                let (cause, plane) = (op.cause, op.spot.plane);
+                let (step, page) = match op.kind {
+                    Kind::Erase => (Step::Erase, op.spot.page),
+                    _ => (Step::Program, op.spot.page + self.pages_of(index) - 1),
+                };
+                Operation { step, cause, plane, page, start, end }
+            })
+            .collect();
+        let Some(observer) = &mut self.observer else { return };
+        for operation in &told {
+            match goes_on {
+                true => observer.resumed(operation),
+                false => observer.suspended(operation),
+            }
+        }
+    }
+
+    /// How often something was left for reads, since the last mark, if that can be.
+    pub(crate) fn suspensions(&self) -> Option<u64> {
+        self.suspending.as_ref().map(|suspending| suspending.count)
+    }
+}

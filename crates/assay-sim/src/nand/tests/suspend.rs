@@ -1,0 +1,157 @@
+//! Reads that go before others, and what is left for them.
+
+use super::*;
+use assay_spec::device::SuspendSpec;
+
+/// 20 us until the array can be read, 10 to go on, twice at most.
+fn leaving() -> NandSpec {
+    let suspend = SuspendSpec { suspend: us(20), resume: us(10), most: 2 };
+    NandSpec { suspend: Some(suspend), ..spec() }
+}
+
+/// A drive whose first plane is programming a page from 100 us to 1000.
+fn programming(spec: NandSpec) -> Bed {
+    let mut bed = Bed::new(spec);
+    bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
+    bed.until(us(100));
+    bed
+}
+
+#[test]
+fn a_program_is_left_for_a_read_and_gone_on_with() {
+    let mut bed = programming(leaving());
+    bed.until(us(500)).read(spot(0, 4), HOST, 2);
+    // 20 to leave it, 50 to sense, 100 on the bus; 10 to go on while the page is there.
+    assert_eq!(bed.when(Read(2)), us(670));
+    assert_eq!(bed.when(Programmed(1, 0)), us(570 + 10 + 500));
+    assert_eq!(bed.nand.suspensions(), Some(1));
+    assert_eq!(bed.nand.busy().0, us(900 + 20 + 50 + 10), "each counts");
+    let mut bed = programming(spec());
+    bed.until(us(500)).read(spot(0, 4), HOST, 2);
+    assert_eq!(bed.when(Read(2)), us(1150), "waits for the program if nothing can be left");
+}
+
+#[test]
+fn nothing_is_left_that_is_done_as_soon() {
+    for (at, read, programmed) in [(us(980), us(1150), us(1000)), (us(979), us(1149), us(1080))] {
+        let mut bed = programming(leaving());
+        bed.until(at).read(spot(0, 4), HOST, 2);
+        let programmed = if at == us(979) { us(1049 + 10 + 21) } else { programmed };
+        assert_eq!((bed.when(Read(2)), bed.when(Programmed(1, 0))), (read, programmed));
+    }
+}
+
+#[test]
+fn an_erase_is_left_so_often_and_each_time_for_all_that_wait() {
+    let mut bed = Bed::new(leaving());
+    bed.nand.erase(spot(0, 0), HOST);
+    bed.until(us(100)).read(spot(0, 4), HOST, 1);
+    bed.until(us(110)).read(spot(0, 5), HOST, 2);
+    // Gone on with at 320: it has had 100 of 3000, and 70 since 330.
+    bed.until(us(400)).read(spot(0, 6), HOST, 3);
+    assert_eq!(bed.until(us(600)).suspensions(), Some(2));
+    // Without a register more, a page is not sensed while another is on its way.
+    assert_eq!(bed.seen[..2], [(Read(1), us(270)), (Read(2), us(420))]);
+    bed.until(us(700)).read(spot(0, 7), HOST, 4);
+    bed.until(us(1000)).read(spot(0, 8), HOST, 5);
+    bed.when(Read(5));
+    let at = |notice| bed.seen.iter().find(|(seen, _)| *seen == notice).expect("seen").1;
+    // Left again for the third; not for the fourth and the fifth, which go first when it is done:
+    // at 470 + 10 + (3000 - 100 - 70).
+    assert_eq!([at(Read(3)), at(Read(4)), at(Read(5))], [us(570), us(3460), us(3610)]);
+}
+
+#[test]
+fn what_stays_left_counts_as_often() {
+    let mut bed = programming(leaving());
+    bed.until(us(500)).read(spot(0, 4), HOST, 2);
+    // They come while it reads: one more time, and then no more.
+    bed.until(us(560)).read(spot(0, 5), HOST, 3);
+    bed.until(us(700)).read(spot(0, 6), HOST, 4);
+    assert_eq!(bed.when(Read(3)), us(820), "the latch is free at 670");
+    assert_eq!(bed.when(Programmed(1, 0)), us(720 + 10 + 500));
+    assert_eq!(bed.when(Read(4)), us(1230 + 150));
+    assert_eq!(bed.nand.suspensions(), Some(1));
+}
+
+#[test]
+fn a_page_is_not_read_before_it_is_in_the_cells() {
+    let mut bed = programming(leaving());
+    bed.nand.program(spot(0, 1), HOST, 2, NO_OP);
+    bed.until(us(500)).read(spot(0, 0), HOST, 3);
+    bed.nand.read(spot(0, 1), HOST, 4);
+    assert_eq!(bed.when(Programmed(1, 0)), us(1000));
+    assert_eq!(bed.when(Programmed(2, 0)), us(2000));
+    assert_eq!((bed.when(Read(3)), bed.when(Read(4))), (us(2150), us(2300)));
+}
+
+#[test]
+fn an_erase_does_not_overtake_a_read_of_its_block() {
+    let mut bed = programming(leaving());
+    let least = SuspendSpec { suspend: us(20), resume: us(10), most: 1 };
+    let mut once = programming(NandSpec { suspend: Some(least), ..spec() });
+    for bed in [&mut bed, &mut once] {
+        bed.until(us(500)).read(spot(0, 4), HOST, 2);
+        // What else is there goes on, so these wait; of others on the plane one has its turn.
+        bed.until(us(530)).read(spot(0, 5), HOST, 3);
+        bed.until(us(540)).read(spot(0, 8), HOST, 4);
+        bed.nand.erase(spot(0, 4), HOST);
+        bed.nand.program(spot(0, 4), HOST, 5, NO_OP);
+    }
+    let at = |bed: &mut Bed| [Read(3), Read(4), Programmed(5, 0)].map(|notice| bed.when(notice));
+    // The two are sensed at 670 and 820, and the program goes on until 870 + 10 + 500.
+    assert_eq!(at(&mut bed), [us(820), us(970), us(1380 + 3000 + 1000)]);
+    // It goes on at 570, until 1080; sensed at 1130 and 1280, and then the erase.
+    assert_eq!(at(&mut once), [us(1230), us(1380), us(1280 + 3000 + 1000)]);
+}
+
+#[test]
+fn an_erase_waits_for_a_read_that_is_not_let_in_yet() {
+    let mut bed = programming(leaving());
+    bed.until(us(990)).read(spot(0, 4), HOST, 2);
+    // That is sensed from 1000 to 1050.
+    bed.until(us(1010)).read(spot(0, 5), HOST, 3);
+    bed.nand.erase(spot(0, 4), HOST);
+    bed.nand.erase(spot(0, 8), HOST);
+    assert_eq!((bed.when(Read(2)), bed.when(Read(3))), (us(1150), us(1300)));
+    assert_eq!(bed.nand.events.now(), us(1300 + 2 * 3000));
+}
+
+#[test]
+fn others_have_their_turn_between_reads() {
+    let mut bed = programming(leaving());
+    bed.until(us(990));
+    // They wait for the program's last 10 us.
+    bed.nand.read(spot(0, 4), HOST, 2);
+    bed.nand.read(spot(0, 5), Cause::Ahead, 3);
+    bed.until(us(1010)).read(spot(0, 6), HOST, 4);
+    assert_eq!(bed.when(Read(2)), us(1150));
+    // The read ahead was before the second one, and its page is on the bus after the
+    // first.
+    assert_eq!((bed.when(Read(3)), bed.when(Read(4))), (us(1250), us(1350)));
+}
+
+#[test]
+fn a_second_register_lets_reads_follow_each_other() {
+    let mut bed = programming(NandSpec { cache_register: true, ..leaving() });
+    bed.until(us(500));
+    (2..5).for_each(|n| _ = bed.nand.read(spot(0, n as u32 + 2), HOST, n));
+    // Sensed at 570, 620, and 720, when the second is off the array.
+    let at = [Read(2), Read(3), Read(4)].map(|notice| bed.when(notice));
+    assert_eq!(at, [us(670), us(770), us(870)]);
+    // The first alone was there when it began to be left; the third is off the array at 770.
+    assert_eq!(bed.when(Programmed(1, 0)), us(770 + 10 + 500));
+}
+
+#[test]
+fn planes_that_program_together_are_left_together() {
+    let both = NandSpec { planes_per_die: 2, plane_mode: PlaneMode::MultiPlane, ..leaving() };
+    let mut bed = Bed::new(both);
+    bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
+    bed.nand.program(spot(4, 0), HOST, 2, NO_OP);
+    // Loaded one after the other, and begun at 200.
+    bed.until(us(300)).read(spot(4, 4), HOST, 3);
+    assert_eq!(bed.when(Read(3)), us(470));
+    let ends = [Programmed(1, 0), Programmed(2, 4)].map(|notice| bed.when(notice));
+    assert_eq!(ends, [us(370 + 10 + 800); 2]);
+}
