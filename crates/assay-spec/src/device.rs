@@ -15,6 +15,7 @@ mod ftl;
 mod hdd;
 mod hybrid;
 mod link;
+mod map;
 mod nand;
 mod power;
 mod slc;

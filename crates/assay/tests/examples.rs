@@ -37,6 +37,7 @@ const EXAMPLES: &[&str] = &[
     "interleave",
     "linux",
     "lists",
+    "map-cache",
     "mixed",
     "no-log",
     "open-loop",

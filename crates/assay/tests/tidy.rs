@@ -145,7 +145,10 @@ fn files_are_short_and_exceptions_are_needed() {
     let mut offences = Vec::new();
     let is_test = |path: &Path| path.components().any(|c| c.as_os_str() == "tests");
     for (path, text) in sources().into_iter().filter(|(path, _)| !is_test(path)) {
-        let lines = text.lines().take_while(|l| l.trim() != "#[cfg(test)]").count();
+        let lines: Vec<&str> = text.lines().collect();
+        // A module of tests that stands here, not one that is in a file of its own.
+        let begins = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].ends_with('{');
+        let lines = lines.windows(2).position(begins).unwrap_or(lines.len());
         let path = path.display().to_string();
         if lines > FILE {
             long.insert(path.clone());

@@ -28,6 +28,17 @@ pub(crate) trait Ftl: Send {
     fn save_map(&mut self, _nand: &mut Nand) -> u32 {
         0
     }
+    /// The page of the map, as a logical page, that has the entry of `page`, if the map is not in
+    /// memory as a whole.
+    fn map_page(&self, _page: u32) -> Option<u32> {
+        None
+    }
+    /// Whether the entry of `page`, which is asked for, is in memory.
+    fn knows(&mut self, _page: u32) -> bool {
+        true
+    }
+    /// It has been read.
+    fn learn(&mut self, _page: u32) {}
     /// Forgets a logical page.
     fn trim(&mut self, page: u32);
     /// Whether it forgets pages at all: a worn one may not be able to write that down.

@@ -16,7 +16,7 @@ impl Nand {
         if self.gathers() {
             self.note_slc(index, spot.page);
         }
-        if self.suspending.is_some() && cause == Cause::Host && self.may_go_first(spot) {
+        if self.suspending.is_some() && is_awaited(cause, token) && self.may_go_first(spot) {
             self.ask_first(index, spot.plane);
         } else {
             self.ask(index, spot.plane);
@@ -62,14 +62,6 @@ impl Nand {
         self.pool.get_mut(last).sibling = index;
     }
 
-    /// Asks for a program; `token` is told when the data is in its register and in the cells. The
-    /// block `old`, in which the page lay, if it lay in one, is not erased before it has ended; not
-    /// needed if the plane's order sees to that.
-    #[inline]
-    pub(crate) fn program(&mut self, spot: Spot, cause: Cause, token: u64, old: u32) {
-        self.program_with(spot, cause, token, &[], old);
-    }
-
     /// Asks for a program that needs the data of `reads`: it is not loaded before they have ended.
     /// Returns its number, if it is not one of several pages.
     #[inline]
@@ -83,8 +75,10 @@ impl Nand {
         self.program_with(spot, cause, token, reads, NO_OP)
     }
 
+    /// The same of a page that lay in block `old`, if it lay in one, which is not erased before
+    /// this has ended; not needed if the plane's order sees to that.
     #[inline]
-    fn program_with(
+    pub(crate) fn program_with(
         &mut self,
         spot: Spot,
         cause: Cause,
@@ -269,6 +263,11 @@ impl Nand {
             p.tail = index;
         }
     }
+}
+
+/// Whether the host waits for a read.
+fn is_awaited(cause: Cause, token: u64) -> bool {
+    matches!(cause, Cause::Host | Cause::Map) && token != NOBODY
 }
 
 /// The logical page that a token is about.

@@ -38,6 +38,13 @@ fn spot(plane: u32, page: u32) -> Spot {
     Spot { plane, page: plane * 32 + page }
 }
 
+impl Nand {
+    /// Asks for a program that needs nothing.
+    pub(crate) fn program(&mut self, spot: Spot, cause: Cause, token: u64, old: u32) {
+        self.program_with(spot, cause, token, &[], old);
+    }
+}
+
 /// Chips, and what was noticed when.
 struct Bed {
     nand: Nand,

@@ -2,11 +2,10 @@
 
 use super::link::Transfer;
 use super::parked::Parked;
-use super::readahead::Hit;
 use super::{FIRMWARE, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
-use crate::nand::{Cause, IN_CELLS, Notice, page_of};
+use crate::nand::{IN_CELLS, Notice, page_of};
 use assay_spec::{Bytes, Op, Request};
 use std::ops::Range;
 
@@ -26,7 +25,7 @@ pub(super) struct InFlight {
 }
 
 /// Whom a flash operation is for: a number of a request, or one of these, and a page.
-const AHEAD: u32 = 1 << 31;
+pub(super) const AHEAD: u32 = 1 << 31;
 
 pub(super) fn token(number: u32, page: u32) -> u64 {
     u64::from(number) << 32 | u64::from(page)
@@ -34,8 +33,10 @@ pub(super) fn token(number: u32, page: u32) -> u64 {
 
 /// A request number that stands for none.
 pub(super) const NO_REQUEST: u32 = AHEAD - 1;
-/// And one for pages of the map.
+/// One for pages of the map, and of the record of what is trimmed, that others wait for.
 pub(crate) const MAP: u32 = AHEAD - 2;
+/// And one for those of a map of which only a part is in memory.
+pub(crate) const TABLE: u32 = AHEAD - 3;
 
 impl<F: Ftl> Ssd<F> {
     /// A request arrives.
@@ -106,83 +107,6 @@ impl<F: Ftl> Ssd<F> {
                 self.park(Parked::Trim(number, self.requests[number as usize].pages.clone()))
             }
         }
-    }
-
-    fn read(&mut self, number: u32) {
-        let flight = &self.requests[number as usize];
-        let (pages, empty) = (flight.pages.clone(), flight.left == 0);
-        let streaming = self.readahead.as_mut().is_some_and(|r| r.note(&pages));
-        for page in pages.clone() {
-            if self.waits_for_map(number, page) {
-                continue;
-            }
-            let hit = self.readahead.as_mut().map_or(Hit::Miss, |r| r.take(page, number));
-            if !matches!(hit, Hit::Miss) {
-                self.note_if_lost(number, page);
-            }
-            match hit {
-                Hit::There => self.transfer(Transfer { number, page }),
-                Hit::OnItsWay => (),
-                Hit::Miss => self.fetch(Transfer { number, page }),
-            }
-        }
-        if streaming {
-            self.read_ahead();
-        }
-        if empty {
-            self.complete(number);
-        }
-    }
-
-    /// Reads a page from the buffer or the flash.
-    #[inline]
-    pub(super) fn fetch(&mut self, transfer: Transfer) {
-        let Transfer { number, page } = transfer;
-        let is_there = self.reads_waiting(transfer)
-            || self.is_buffered(page)
-            || !self.ftl.read(&mut self.nand, page, Cause::Host, token(number, page));
-        match is_there {
-            true => self.transfer(transfer),
-            false => self.note_if_lost(number, page),
-        }
-    }
-
-    fn read_ahead(&mut self) {
-        let Some(ahead) = &mut self.readahead else { return };
-        let follows = |page: u32| {
-            let spots = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
-            spots.is_some_and(|(before, spot)| self.nand.geometry.follows(before, spot))
-        };
-        if !ahead.may_go_on(self.logical, follows) {
-            return;
-        }
-        let (missing, is_backward) = ahead.missing(self.logical);
-        let waits = self.lazy.as_ref().is_some_and(|lazy| lazy.is_any_in(&missing));
-        if waits || self.parked.iter().any(|p| p.is_in(&missing)) {
-            return;
-        }
-        for offset in 0..missing.end - missing.start {
-            let back = missing.end.wrapping_sub(offset + 1);
-            let page = if is_backward { back } else { missing.start + offset };
-            let spot = self.ftl.locate(page);
-            let is_there = spot.is_none_or(|spot| self.nand.is_gathering(spot));
-            let token = token(AHEAD | ahead.put(page, is_there), page);
-            self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
-        }
-    }
-
-    /// Whether the write buffer still holds `page`.
-    #[inline]
-    pub(super) fn is_buffered(&self, page: u32) -> bool {
-        let Some(buffer) = self.buffer.as_ref().filter(|_| self.unprogrammed > 0) else {
-            return false;
-        };
-        if !self.reads_buffer {
-            // On its plane, a read waits behind the program of the page.
-            return buffer.is_merging(page);
-        }
-        buffer.is_merging(page)
-            || self.ftl.locate(page).is_some_and(|spot| buffer.holds(spot.plane, page))
     }
 
     /// Sends for the pages of writes that there is room for, in order.
@@ -261,9 +185,8 @@ impl<F: Ftl> Ssd<F> {
         match self.saving > 0 && self.buffer.is_some() {
             _ if self.lazy.is_some() => self.keep(done),
             true => {
-                // Written back, the request is answered, and its number may be another's by then.
-                let number = if early { NO_REQUEST } else { done.number };
-                self.park(Parked::Page(Transfer { number, ..done }, is_part));
+                let landing = self.landing(done);
+                self.park(Parked::Page(landing, is_part));
             }
             false => self.land(done, is_part),
         }
@@ -329,12 +252,15 @@ impl<F: Ftl> Ssd<F> {
             Notice::Read(token) => self.page_read((token >> 32) as u32, page_of(token)),
             Notice::Loaded(token) => {
                 let number = (token >> 32) as u32;
-                if token & IN_CELLS == 0 && number < MAP {
+                if token & IN_CELLS == 0 && number < TABLE {
                     self.page_done(number);
                 }
             }
             Notice::Programmed(token, plane) => {
                 let number = ((token & !IN_CELLS) >> 32) as u32;
+                if number == TABLE {
+                    return;
+                }
                 if number == MAP {
                     self.saving -= 1;
                     self.unpark();
@@ -360,7 +286,10 @@ impl<F: Ftl> Ssd<F> {
 
     /// A page has come from the flash, for whoever wanted it.
     #[inline]
-    fn page_read(&mut self, number: u32, page: u32) {
+    pub(super) fn page_read(&mut self, number: u32, page: u32) {
+        if number == TABLE {
+            return self.looked_up(page);
+        }
         if number & AHEAD != 0 {
             let arrived = |r: &mut super::ReadAhead| r.arrived(page, number & !AHEAD);
             if let Some(number) = self.readahead.as_mut().and_then(arrived) {

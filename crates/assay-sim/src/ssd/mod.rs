@@ -11,10 +11,12 @@
 mod answer;
 mod buffer;
 mod drain;
+mod fetch;
 mod flow;
 mod idle;
 mod lazy;
 mod link;
+mod lookup;
 mod observe;
 mod parked;
 mod readahead;
@@ -34,9 +36,10 @@ use assay_spec::device::{
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
 use flow::InFlight;
-pub(crate) use flow::MAP;
+pub(crate) use flow::{MAP, TABLE};
 use lazy::Lazy;
 use link::{Transfer, Wire};
+use lookup::LookUps;
 use parked::Parked;
 use readahead::ReadAhead;
 use stall::Stalls;
@@ -101,6 +104,7 @@ pub(crate) struct Ssd<F> {
     /// Pages of the map on their way to the cells, and what waits until they are there.
     saving: u32,
     parked: VecDeque<Parked>,
+    look_ups: LookUps,
     notices: Vec<Notice>,
     done: Vec<Completion>,
 
@@ -149,13 +153,18 @@ fn background_after(ftl: &FtlSpec) -> Option<Nanos> {
     map.collection.background.map(|b| b.after).into_iter().chain(fold).min()
 }
 
+/// Pages that a buffer has room for.
+fn slots(buffer: BufferSpec, page: Bytes) -> usize {
+    match buffer {
+        BufferSpec::Registers => 0,
+        BufferSpec::Dram { size, .. } => (size.0 / page.0).max(1) as usize,
+    }
+}
+
 impl<F: Ftl> Ssd<F> {
     fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity: Bytes) -> Ssd<F> {
         let page = spec.nand.page;
-        let slots = match spec.buffer {
-            BufferSpec::Registers => 0,
-            BufferSpec::Dram { size, .. } => (size.0 / page.0).max(1) as usize,
-        };
+        let slots = slots(spec.buffer, page);
         let lazy = match spec.buffer {
             BufferSpec::Dram { write_back: true, flush: FlushSpec::Lazy(lazy), .. } => {
                 Some(Lazy::new(lazy, page, slots))
@@ -209,6 +218,7 @@ impl<F: Ftl> Ssd<F> {
             is_protected: matches!(spec.buffer, BufferSpec::Dram { protected: true, .. }),
             saving: 0,
             parked: VecDeque::new(),
+            look_ups: LookUps::new(),
             notices: Vec::new(),
             done: Vec::new(),
             host_pages: 0,

@@ -5,6 +5,7 @@
 use super::Ssd;
 use super::flow::{NO_REQUEST, token};
 use super::link::Transfer;
+use super::lookup::Wants;
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use std::ops::Range;
@@ -95,11 +96,22 @@ impl<F: Ftl> Ssd<F> {
         let request = self.requests[number as usize].request;
         let first = request.offset.0.div_ceil(self.page.0) as u32;
         let end = (request.end().0 / self.page.0) as u32;
-        (first..end).for_each(|page| self.ftl.trim(page));
-        if let Some(observer) = self.nand.observer() {
-            (first..end).for_each(|page| observer.trimmed(page));
+        for page in first..end {
+            match !self.look_ups.is_empty() && self.is_landing(page) {
+                true => _ = self.looks_up(Wants::Trim(page)),
+                false => self.trim_page(page),
+            }
         }
         self.drop_waiting(first..end);
+    }
+
+    /// `page` loses its content.
+    #[inline]
+    pub(super) fn trim_page(&mut self, page: u32) {
+        self.ftl.trim(page);
+        if let Some(observer) = self.nand.observer() {
+            observer.trimmed(page);
+        }
     }
 
     /// If many trims wait to be written down, they are.
@@ -113,6 +125,15 @@ impl<F: Ftl> Ssd<F> {
     /// A page, or a part of one, that the host has sent is given to the flash.
     #[inline]
     pub(super) fn land(&mut self, done: Transfer, is_part: bool) {
+        // The rest of a page that is being made whole is looked up already.
+        let is_merging = self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page));
+        if is_merging || !self.looks_up(Wants::Land(self.landing(done), is_part)) {
+            self.land_known(done, is_part);
+        }
+    }
+
+    #[inline]
+    pub(super) fn land_known(&mut self, done: Transfer, is_part: bool) {
         if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
             // It joins the older part of the same page, which is still waiting to be made whole.
             self.unprogrammed -= 1;

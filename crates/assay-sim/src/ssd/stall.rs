@@ -23,7 +23,7 @@ pub enum Stall {
     /// The same, where all slots were held by pages that wait for the map to be saved.
     BufferMap,
     /// A read or trim of what was written since the map began to be saved; without a buffer the
-    /// first write.
+    /// first write. And a page read for the host whose entry is not in memory.
     Map,
     /// A page read for the host that found collection before it on its plane, beyond the time it
     /// takes alone.
@@ -170,7 +170,8 @@ impl<F: Ftl> Ssd<F> {
     fn waiting(&self) -> [usize; 3] {
         let map = self.parked.len() - self.parked_pages() as usize;
         let held_back = usize::from(self.stalls.is_held_back);
-        [self.firmware.len().saturating_sub(1), self.link.len(), map + held_back]
+        let map = map + held_back + self.looking_up();
+        [self.firmware.len().saturating_sub(1), self.link.len(), map]
     }
 
     /// Number and time of the waits of each cause until `now`.

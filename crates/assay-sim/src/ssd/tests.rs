@@ -1,6 +1,7 @@
 //! What a host sees of a drive's buffer, its switch, and its saved map: to the nanosecond.
 
 mod ahead;
+mod demand;
 mod errors;
 mod lazy;
 mod modern;

@@ -102,7 +102,10 @@ fn page_map(d: &mut Draw<'_>, nand: &NandSpec) -> PageMapSpec {
         VictimSpec::RandomGreedy { choices: 3 },
     ];
     let every = Bytes(4096 * (1 + d.below(30)));
-    let save_map_every = d.of(&[None, Some(every)]);
+    let save_map_every = d.of(&[None, None, Some(every)]);
+    // Entries of everything, or of a part.
+    let cache = Bytes(8 << d.below(10));
+    let map_cache = d.of(&[None, Some(cache)]).filter(|_| save_map_every.is_none());
     let background = BackgroundSpec { after: Nanos(d.below(2_000_000)), blocks: 5 };
     let allocation = d.of(&[Allocation::Dynamic, Allocation::Static]);
     let copy = d.of(&[CopyPath::CopyBack, CopyPath::Controller]);
@@ -133,6 +136,7 @@ fn page_map(d: &mut Draw<'_>, nand: &NandSpec) -> PageMapSpec {
         },
         wear: d.of(&[WearSpec::None, WearSpec::Dynamic, WearSpec::Static { spread: 3 }]),
         save_map_every,
+        map_cache,
         power_fail_safe: d.below(2) == 0,
         slc,
     }
@@ -197,8 +201,7 @@ fn reserved(nand: &NandSpec, ftl: &FtlSpec) -> u32 {
     let stripe = nand.planes() * nand.pages_per_block;
     match *ftl {
         FtlSpec::Page(map) => {
-            // At most a page of the map for 128 of the host's.
-            let saved = map.save_map_every.map_or(0, |_| nand.pages() as u32 / 128 + 1);
+            let saved = map.map_pages(nand.page, nand.pages()) as u32;
             let record = match map.power_fail_safe {
                 true => nand.pages() as u32 / 4096 + 2,
                 false => 0,
@@ -261,6 +264,7 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let most = nand.pages() as u32 - reserved;
     let pages = most - d.of(&[0, 1, most / 9, most / 3]);
     let dram = dram(d, &nand);
+    let has_map_cache = matches!(ftl, FtlSpec::Page(map) if map.map_cache.is_some());
     let ecc = ecc(d, &nand, endurance.is_some());
     let ahead = ReadAheadSpec {
         trigger: 2,
@@ -284,7 +288,7 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
         kind: DeviceKind::Ssd(SsdSpec {
             nand,
             ftl,
-            buffer: if nand.pages_per_program > 1 {
+            buffer: if nand.pages_per_program > 1 || has_map_cache {
                 dram
             } else {
                 d.of(&[BufferSpec::Registers, dram])

@@ -32,6 +32,8 @@ pub struct PageMapSpec {
     /// So much is written by the host between two times the map is saved to flash; `None`: it is
     /// kept otherwise, at no cost.
     pub save_map_every: Option<Bytes>,
+    /// Memory for entries of the map, of which the rest is on flash; `None`: all of it.
+    pub map_cache: Option<Bytes>,
     /// Nothing is erased before what replaced it is in the cells, and trims are written down.
     pub power_fail_safe: bool,
     /// Blocks of one bit a cell that the host's data is written to first.
@@ -144,10 +146,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
             };
             let reserve_blocks = values.count(&mut ftl, "ftl", "reserve_blocks", 2..4097)?;
             let collection = decode_collection(top, values, reserve_blocks, allocation)?;
-            let every = |values: &mut Values, s: &mut Section<'_>, key| {
-                values.size(s, "ftl", key).map(Some)
-            };
-            let save_map_every = values.optional(&mut ftl, "save_map_every", None, every)?;
+            let (save_map_every, map_cache) = super::map::decode(&mut ftl, values)?;
             let words = ["no", "yes"];
             let power_fail_safe =
                 values.choice_or(&mut ftl, "ftl", "power_fail_safe", &words, 0)? == 1;
@@ -158,12 +157,14 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
                 collection,
                 wear,
                 save_map_every,
+                map_cache,
                 power_fail_safe,
                 slc,
             })
         }
         mapping => {
-            let page_only = ["allocation", "reserve_blocks", "save_map_every", "power_fail_safe"];
+            let page_only =
+                ["allocation", "reserve_blocks", "save_map_every", "map_cache", "power_fail_safe"];
             ftl.goes_with(&page_only, "mapping `page`");
             top.goes_with(&["collection", "background", "wear", "slc"], "`ftl.mapping` `page`");
             if mapping == 3 {

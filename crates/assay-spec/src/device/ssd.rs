@@ -240,6 +240,7 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes, link: LinkSpec) -> 
     }
     check_endurance(top, spec, link)?;
     check_spare(top, spec, capacity)?;
+    super::map::check(top, spec, capacity)?;
     check_programs(top, spec)?;
     ecc::check(top, spec)?;
     if let FtlSpec::Hybrid(hybrid) = spec.ftl {
@@ -340,11 +341,7 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
         // worth it.
         FtlSpec::Page(map) => {
             let blocks = map.collection.reserve_blocks.max(3) + map.safety_blocks(nand);
-            let saved = map.save_map_every.map_or(Bytes::ZERO, |_| {
-                // Four bytes a page of the host's.
-                let entries = nand.page.0 / 4;
-                nand.page * (capacity.0 / nand.page.0).div_ceil(entries)
-            });
+            let on_flash = nand.page * map.map_pages(nand.page, capacity.0 / nand.page.0);
             let fixed = map.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
             // A bit a page of the host's: what is trimmed. A page more, for a page's old copy is
             // there until the new one has its place.
@@ -352,7 +349,7 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
                 true => nand.page * (1 + (capacity.0 / nand.page.0).div_ceil(nand.page.0 * 8)),
                 false => Bytes::ZERO,
             };
-            let own = nand.page * u64::from(nand.planes()) + saved + record;
+            let own = nand.page * u64::from(nand.planes()) + on_flash + record;
             stripe * u64::from(blocks + fixed) + own
         }
         // Logs may all belong to one group of planes; a stream and a merge take one more each, and

@@ -212,7 +212,7 @@ impl Tables {
         !waits
     }
 
-    fn free(&mut self, plane: &mut Plane, nand: &mut Nand, block: u32, cause: Cause) {
+    pub(super) fn free(&mut self, plane: &mut Plane, nand: &mut Nand, block: u32, cause: Cause) {
         self.blocks.erases[block as usize] += 1;
         self.put_free(plane, block);
         let first = Spot { plane: plane.index, page: block * self.pages_per_block };
@@ -227,19 +227,6 @@ impl Tables {
         match self.goes_bad(plane, block) {
             true => self.note_due(plane),
             false => plane.free.put(block, self.blocks.erases[block as usize]),
-        }
-    }
-
-    /// Those of the emptied blocks of `plane` are free whose pages are on the chips elsewhere.
-    pub(super) fn free_emptied(&mut self, plane: &mut Plane, nand: &mut Nand) {
-        let mut index = 0;
-        while let Some((block, cause)) = plane.emptied.get(index).copied() {
-            if nand.is_gathered_from(block) {
-                index += 1;
-                continue;
-            }
-            plane.emptied.remove(index);
-            self.free(plane, nand, block, cause);
         }
     }
 
@@ -282,21 +269,6 @@ impl Tables {
             }
         }
         false
-    }
-}
-
-impl Plane {
-    /// Blocks that are free or will be.
-    pub(super) fn empty_blocks(&self) -> usize {
-        self.free.len() + self.emptied.len()
-    }
-
-    /// Whether emptied blocks are wanted before another is begun: they are worth more than what
-    /// programs that lack pages cost, or no other is left. One that waits for the collector's own
-    /// program is free when the next that is emptied has filled that.
-    pub(super) fn wants_emptied(&self) -> bool {
-        let count = self.emptied.len();
-        self.collecting.is_none() && (count > 1 || (count == 1 && self.free.len() == 0))
     }
 }
 

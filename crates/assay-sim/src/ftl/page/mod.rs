@@ -18,13 +18,17 @@
 
 mod bits;
 mod cache;
+mod check;
 mod collect;
+mod demand;
 mod drive;
+mod emptied;
 mod recover;
 pub(crate) mod saved;
 mod steady;
 #[cfg(test)]
 mod steady_tests;
+mod tables;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -32,22 +36,17 @@ mod theory;
 pub(crate) mod trims;
 pub(crate) mod twin;
 
-use super::gc::{Candidates, Victim, policy};
-use super::wear::{Endurance, FreeBlocks};
+use super::wear::Endurance;
 use super::{Ftl, NONE};
 use crate::nand::{Cause, Flash, Nand, Spot};
 use crate::ssd::MAP;
 use assay_mem::prefetch;
 use assay_spec::Op;
-use assay_spec::device::{
-    Allocation, CollectionSpec, EnduranceSpec, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec,
-    WearSpec,
-};
-use cache::SlcCache;
-use collect::Collecting;
+use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
+use demand::Demand;
 use saved::SavedMap;
-use std::collections::VecDeque;
 use std::ops::Range;
+use tables::{Frontier, LINE, Open, Plane, Tables};
 use trims::Trims;
 
 /// A translation layer that maps every page on its own.
@@ -64,132 +63,9 @@ pub(crate) struct PageMap {
     gathered: u64,
 }
 
-/// Where every page is, and what is known of every block: what the planes' logs share.
-struct Tables {
-    collection: CollectionSpec,
-    wear: WearSpec,
-    /// What is on the flash is enough to go on when the power fails.
-    is_safe: bool,
-    pages_per_block: u32,
-    pages_per_plane: u32,
-    /// Logical page to physical.
-    forward: Vec<u32>,
-    /// Physical page to logical: of a closed or open block, whatever was last programmed there.
-    backward: Vec<u32>,
-    /// One bit a physical page: not stale. Of an open block also set for pages yet to come, so that
-    /// only what goes stale must touch it.
-    current: Vec<u64>,
-    blocks: Blocks,
-    victim: Box<dyn Victim>,
-    /// Planes with fewer free blocks than they should have, in the order in which they are to
-    /// collect; only if the whole drive takes their pages.
-    due: VecDeque<u32>,
-    cache: Option<SlcCache>,
-    endurance: Option<Endurance>,
-    /// Collections that could not be spread because the host had used up its room.
-    urgent: u64,
-}
-
-/// What is known of each block.
-struct Blocks {
-    /// Pages gone stale since it was opened.
-    stale: Vec<u16>,
-    /// When it was closed, counted in closed blocks; 0 if it is open or free.
-    closed: Vec<u32>,
-    closings: u32,
-    erases: Vec<u32>,
-    per_plane: u32,
-    pages: u32,
-}
-
-impl Blocks {
-    fn new(nand: &NandSpec) -> Blocks {
-        let count = (nand.planes() * nand.blocks_per_plane) as usize;
-        Blocks {
-            stale: vec![0; count],
-            closed: vec![0; count],
-            closings: 0,
-            erases: vec![0; count],
-            per_plane: nand.blocks_per_plane,
-            pages: nand.pages_per_block,
-        }
-    }
-
-    fn range(&self, plane: u32) -> std::ops::Range<usize> {
-        let first = (plane * self.per_plane) as usize;
-        first..first + self.per_plane as usize
-    }
-
-    fn candidates(&self, plane: u32, least: u16) -> Candidates<'_> {
-        Candidates {
-            stale: &self.stale[self.range(plane)],
-            closed: &self.closed[self.range(plane)],
-            now: self.closings,
-            pages_per_block: self.pages,
-            plane,
-            least,
-        }
-    }
-
-    /// Closes the block `full`, if there is one, and opens `block`.
-    fn turn_over(&mut self, full: u32, block: u32) {
-        if full != NONE {
-            self.closings += 1;
-            self.closed[full as usize] = self.closings;
-        }
-        assert_eq!(self.closed[block as usize], 0, "a free block is not closed");
-        self.stale[block as usize] = 0;
-    }
-}
-
-/// Pages that are mapped of a drive of `host` pages: those of a map that is saved, too.
+/// Pages that are mapped of a drive of `host` pages: those of a map that is on flash, too.
 fn mapped_pages(nand: &NandSpec, spec: &PageMapSpec, host: u32) -> u32 {
-    let saved = spec.save_map_every.map(|_| saved::map_pages(nand.page, u64::from(host)) as u32);
-    host + saved.unwrap_or_default()
-}
-
-/// A plane's log.
-struct Plane {
-    index: u32,
-    free: FreeBlocks,
-    host: Open,
-    /// Where collected pages go; unused if they share the host's.
-    collect: Open,
-    collecting: Option<Collecting>,
-    /// Blocks that are empty but for copies of pages that wait to be programmed with others.
-    emptied: Vec<(u32, Cause)>,
-    /// Whether it is in `Tables::due`.
-    is_due: bool,
-    /// Valid pages.
-    live: u32,
-    /// Blocks with one bit a cell, and free ones that are kept for such.
-    cached: u32,
-    kept_for_cache: u32,
-}
-
-/// An open block, its next page, and how many are used.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    block: u32,
-    next: u32,
-    end: u32,
-}
-
-impl Open {
-    /// Pages of a block of `pages` that are written or will not be.
-    fn written(&self, pages: u32) -> u32 {
-        self.next + pages - self.end
-    }
-}
-
-/// Entries of the back-map in a cache line.
-const LINE: u32 = 16;
-
-/// Which open block a page goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Frontier {
-    Host,
-    Collect,
+    host + spec.map_pages(nand.page, u64::from(host)) as u32
 }
 
 impl PageMap {
@@ -221,17 +97,21 @@ impl PageMap {
             next_plane: 0,
             gathered: 0,
         };
+        map.tables.demand = spec.map_cache.map(|size| {
+            let room = size.0 / PageMapSpec::CACHED_ENTRY;
+            Demand::new(room, nand.page, host)
+        });
         if filled {
             // The same placement as writing the pages in order; a test holds it to that.
-            // None of it lies in the cache.
-            let cache = map.tables.cache.take();
+            // None of it lies in the cache, and the map on flash is right.
+            let (cache, demand) = (map.tables.cache.take(), map.tables.demand.take());
             let before = logical - map.tables.spare_pages(&map.planes, logical);
             (before..logical).chain(0..logical).for_each(|page| {
                 map.forget(page);
                 let plane = map.choose_plane(page);
                 map.tables.place(&mut map.planes[plane], page, Frontier::Host);
             });
-            map.tables.cache = cache;
+            (map.tables.cache, map.tables.demand) = (cache, demand);
         }
         map
     }
@@ -270,9 +150,9 @@ impl PageMap {
         None
     }
 
-    /// Programs `page` where the next one goes; returns the plane.
+    /// Programs `page` where the next one goes, when `reads` have ended; returns the plane.
     #[inline]
-    fn put(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> u32 {
+    fn put(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64, reads: &[u32]) -> u32 {
         // The old copy is stale before the collector looks, so that it is not moved for nothing;
         // but as long as the new one has no place, it may be all there is when the power fails.
         let is_safe = self.tables.is_safe;
@@ -303,7 +183,7 @@ impl PageMap {
         // On one plane the order of asking is enough, unless pages are gathered first.
         let old = old.filter(|old| self.tables.plane_of(*old) != spot.plane || nand.gathers());
         let block = old.map_or(NONE, |old| nand.geometry.block(old));
-        nand.program(spot, cause, token, block);
+        nand.program_with(spot, cause, token, reads, block);
         if is_safe && nand.gathers() {
             self.free_emptied(nand);
         }
@@ -311,14 +191,6 @@ impl PageMap {
             nand.erase_what_can_be();
         }
         spot.plane
-    }
-
-    /// Emptied blocks whose pages are on the chips elsewhere by now are free.
-    pub(super) fn free_emptied(&mut self, nand: &mut Nand) {
-        let is_new = std::mem::replace(&mut self.gathered, nand.gathered()) != nand.gathered();
-        if self.tables.is_safe && is_new {
-            self.planes.iter_mut().for_each(|plane| self.tables.free_emptied(plane, nand));
-        }
     }
 
     /// The old copy of `page`, if there is one, goes stale; returns where it is.
@@ -330,38 +202,12 @@ impl PageMap {
         (old != NONE).then_some(old)
     }
 
-    /// If `plane` wants its emptied blocks, what they wait for is programmed; true if it gets some.
-    #[inline]
-    pub(super) fn frees_emptied(&mut self, nand: &mut Nand, plane: usize) -> bool {
-        let before = self.planes[plane].emptied.len();
-        if before == 0 || !(self.planes[plane].wants_emptied() || self.is_held_up(nand, plane)) {
-            return false;
-        }
-        self.drain(nand);
-        self.planes[plane].emptied.len() < before
-    }
-
-    /// Whether nothing that `plane` collects would free its emptied block, and no more are free
-    /// than at any time.
-    #[cold]
-    fn is_held_up(&self, nand: &Nand, plane: usize) -> bool {
-        let p = &self.planes[plane];
-        let may_wait = p.collecting.is_some() || p.free.len() > self.tables.kept_free();
-        // Without an open block this is no page, and nothing is gathered at it.
-        let first = p.collect.block.wrapping_mul(self.tables.pages_per_block);
-        let next = first.wrapping_add(p.collect.next);
-        let own = Spot { plane: p.index, page: next };
-        !may_wait
-            && !self.tables.collection.over_drive
-            && p.emptied.iter().any(|(block, _)| !nand.is_gathered_at(*block, own))
-    }
-
     /// Programs the pages of the map that have changed; returns how many.
     #[cold]
     fn write_map(&mut self, nand: &mut Nand) -> u32 {
         let pages = self.saved.as_mut().map(SavedMap::take).unwrap_or_default();
         for page in &pages {
-            self.put(nand, *page, Cause::Map, u64::from(MAP) << 32 | u64::from(*page));
+            self.put(nand, *page, Cause::Map, u64::from(MAP) << 32 | u64::from(*page), &[]);
         }
         // Everything waits for them.
         self.drain(nand);
@@ -376,125 +222,6 @@ impl PageMap {
             self.tables.make_stale(old, page);
             self.planes[self.tables.plane_of(old) as usize].live -= 1;
         }
-    }
-}
-
-impl Plane {
-    fn new(index: u32, nand: &NandSpec, spec: PageMapSpec) -> Plane {
-        let none = Open { block: NONE, next: nand.pages_per_block, end: nand.pages_per_block };
-        let first = index * nand.blocks_per_plane;
-        let fixed = spec.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
-        let free = FreeBlocks::new(spec.wear, first..first + nand.blocks_per_plane);
-        Plane {
-            index,
-            free,
-            host: none,
-            collect: none,
-            collecting: None,
-            emptied: Vec::new(),
-            is_due: false,
-            live: 0,
-            cached: 0,
-            kept_for_cache: fixed,
-        }
-    }
-}
-
-impl Tables {
-    fn new(nand: &NandSpec, spec: PageMapSpec, logical: u32, seed: u64) -> Tables {
-        let pages = nand.pages() as usize;
-        Tables {
-            collection: spec.collection,
-            wear: spec.wear,
-            is_safe: spec.power_fail_safe,
-            pages_per_block: nand.pages_per_block,
-            pages_per_plane: nand.pages_per_plane() as u32,
-            forward: assay_mem::table(logical as usize, NONE),
-            backward: assay_mem::table(pages, NONE),
-            current: assay_mem::table(pages.div_ceil(64), 0),
-            blocks: Blocks::new(nand),
-            victim: policy(spec.collection.victim, seed),
-            due: VecDeque::new(),
-            cache: spec.slc.map(|slc| SlcCache::new(slc, nand)),
-            endurance: None,
-            urgent: 0,
-        }
-    }
-
-    /// How many of the `logical` pages leave old copies when they are written in order, again and
-    /// again: whole blocks of every plane, but for those that it keeps free.
-    fn spare_pages(&self, planes: &[Plane], logical: u32) -> u32 {
-        let count = planes.len() as u32;
-        let full = logical.div_ceil(count * self.pages_per_block);
-        let resting = self.collection.background.map_or(0, |b| b.blocks);
-        let fixed = planes.first().map_or(0, |plane| plane.kept_for_cache);
-        let kept = self.collection.reserve_blocks.max(resting).max(2) + fixed;
-        let kept = kept + self.kept_free() as u32;
-        let spare = self.blocks.per_plane.saturating_sub(full + kept);
-        (spare * count * self.pages_per_block).min(logical)
-    }
-
-    /// Blocks of a plane that are free at any time, so that there is room for what is torn.
-    #[inline]
-    fn kept_free(&self) -> usize {
-        usize::from(self.is_safe)
-    }
-
-    #[inline]
-    fn plane_of(&self, physical: u32) -> u32 {
-        physical / self.pages_per_plane
-    }
-
-    /// Gives `page` the next physical page of a plane's frontier.
-    #[inline]
-    fn place(&mut self, plane: &mut Plane, page: u32, frontier: Frontier) -> Spot {
-        let shared = self.collection.frontiers == Frontiers::One;
-        let own = frontier == Frontier::Collect && !shared;
-        let open = if own { &mut plane.collect } else { &mut plane.host };
-        if open.next == open.end {
-            self.open_next(plane, own);
-        }
-        let open = if own { &mut plane.collect } else { &mut plane.host };
-        let physical = open.block * self.pages_per_block + open.next;
-        if physical.is_multiple_of(LINE) {
-            prefetch(&self.backward, (physical + LINE) as usize);
-        }
-        open.next += 1;
-        plane.live += 1;
-        self.forward[page as usize] = physical;
-        self.backward[physical as usize] = page;
-        Spot { plane: plane.index, page: physical }
-    }
-
-    /// Closes the full block of a frontier, if there is one, and opens the next.
-    #[inline]
-    fn open_next(&mut self, plane: &mut Plane, own: bool) {
-        let block = plane.free.take().expect("a free block is kept");
-        let full = if own { plane.collect.block } else { plane.host.block };
-        self.turn_over(full, block);
-        let mut end = self.pages_per_block;
-        if self.cache.is_some() && !own {
-            end = self.open_for_host(plane, block);
-        }
-        let open = if own { &mut plane.collect } else { &mut plane.host };
-        *open = Open { block, next: 0, end };
-        self.note_due(plane);
-    }
-
-    /// Closes the block `full`, if there is one, and opens `block`.
-    fn turn_over(&mut self, full: u32, block: u32) {
-        self.blocks.turn_over(full, block);
-        let first = u64::from(block) * u64::from(self.pages_per_block);
-        collect::set_bits(&mut self.current, first, u64::from(self.pages_per_block));
-    }
-
-    #[inline]
-    fn make_stale(&mut self, physical: u32, page: u32) {
-        debug_assert_eq!(self.backward[physical as usize], page, "the maps are inverse");
-        let (word, bit) = (physical as usize / 64, physical % 64);
-        debug_assert_ne!(self.current[word] >> bit & 1, 0, "a page goes stale once");
-        self.current[word] &= !(1 << bit);
-        self.blocks.stale[(physical / self.pages_per_block) as usize] += 1;
     }
 }
 
@@ -514,7 +241,11 @@ impl Ftl for PageMap {
         if let Some(saved) = &mut self.saved {
             saved.change(page);
         }
-        self.put(nand, page, Cause::Host, token)
+        let plane = self.put(nand, page, Cause::Host, token, &[]);
+        if self.tables.demand.is_some() {
+            self.write_changed(nand);
+        }
+        plane
     }
 
     #[inline]
@@ -527,10 +258,26 @@ impl Ftl for PageMap {
         if let Some(saved) = &mut self.saved {
             saved.change(page);
         }
+        let is_there = self.tables.forward[page as usize] != NONE;
+        if let Some(demand) = self.tables.demand.as_mut().filter(|_| is_there) {
+            demand.change(page);
+        }
         match self.tables.is_safe {
             true => self.trim_later(page),
             false => self.forget(page),
         }
+    }
+
+    fn map_page(&self, page: u32) -> Option<u32> {
+        self.page_of_map(page)
+    }
+
+    fn knows(&mut self, page: u32) -> bool {
+        self.knows_entry(page)
+    }
+
+    fn learn(&mut self, page: u32) {
+        self.learn_entry(page);
     }
 
     fn takes_trims(&self) -> bool {
@@ -616,6 +363,7 @@ impl Ftl for PageMap {
         self.check_maps();
         self.check_planes();
         self.tables.check_cache(&self.planes);
+        self.tables.demand.iter().for_each(Demand::check);
         self.check_room();
     }
 
@@ -633,6 +381,10 @@ impl Ftl for PageMap {
 
     fn counters(&self) -> Vec<(String, f64)> {
         let mut all = vec![("urgent_collections".to_owned(), self.tables.urgent as f64)];
+        if let Some(demand) = &self.tables.demand {
+            let words = ["map_lookups", "map_misses", "map_writes"].map(String::from);
+            all.extend(words.into_iter().zip(demand.counts.map(|n| n as f64)));
+        }
         let endurance = self.tables.endurance.iter();
         all.extend(endurance.flat_map(|e| e.counters(&self.tables.blocks.erases)));
         all
@@ -640,74 +392,6 @@ impl Ftl for PageMap {
 
     fn mark(&mut self) {
         self.tables.urgent = 0;
-    }
-}
-
-impl PageMap {
-    fn check_maps(&self) {
-        let t = &self.tables;
-        let mut live = vec![0_u32; self.planes.len()];
-        for (page, physical) in t.forward.iter().enumerate().filter(|(_, p)| **p != NONE) {
-            assert_eq!(t.backward[*physical as usize], page as u32, "the maps are inverse");
-            let current = t.current[*physical as usize / 64] >> (physical % 64) & 1;
-            assert_eq!(current, 1, "a mapped page is current");
-            live[t.plane_of(*physical) as usize] += 1;
-        }
-        for (plane, live) in self.planes.iter().zip(live) {
-            assert_eq!(plane.live, live, "valid pages of plane {}", plane.index);
-            // After a power cut some may be back that had left.
-            let back = self.tables.kept_free() as u32 * self.tables.pages_per_block;
-            assert!(live <= self.plane_limit + back);
-        }
-    }
-
-    fn check_planes(&self) {
-        let mut free = 0_i64;
-        for plane in &self.planes {
-            let blocks = self.tables.blocks.range(plane.index);
-            let mut states = vec!["closed"; blocks.len()];
-            let mut claim = |block: u32, state: &'static str| {
-                let was = std::mem::replace(&mut states[block as usize - blocks.start], state);
-                assert_eq!(was, "closed", "block {block} is {was} and {state}");
-            };
-            plane.free.iter().for_each(|block| claim(block, "free"));
-            let bad =
-                self.tables.endurance.as_ref().map_or(&[][..], |e| e.bad(plane.index as usize));
-            bad.iter().for_each(|block| claim(*block, "bad"));
-            free -= bad.len() as i64;
-            plane.emptied.iter().for_each(|(block, _)| claim(*block, "emptied"));
-            free -= plane.emptied.len() as i64;
-            let has_next = plane.collecting.is_some() || plane.empty_blocks() > 0;
-            assert!(has_next, "plane {} empties no block and has none free", plane.index);
-            for open in [plane.host, plane.collect].iter().filter(|open| open.block != NONE) {
-                claim(open.block, "open");
-            }
-            for (block, state) in blocks.zip(states) {
-                self.check_block(block as u32, state, plane);
-                let is_open = [plane.host.block, plane.collect.block].contains(&(block as u32));
-                free += i64::from(self.tables.blocks.closed[block] == 0 && !is_open);
-            }
-        }
-        assert_eq!(self.free_blocks() as i64, free, "blocks neither open, closed nor bad");
-    }
-
-    fn check_block(&self, block: u32, state: &str, plane: &Plane) {
-        let t = &self.tables;
-        let (b, first) = (block as usize, block * t.pages_per_block);
-        assert_eq!(t.blocks.closed[b] != 0, state == "closed", "block {block} is {state}");
-        let written = match state {
-            "free" | "bad" | "emptied" => 0,
-            "open" if block == plane.host.block => plane.host.written(t.pages_per_block),
-            "open" => plane.collect.next,
-            _ => t.pages_per_block,
-        };
-        let mapped = |p: &u32| {
-            let page = t.backward[*p as usize];
-            page != NONE && t.forward[page as usize] == *p
-        };
-        let valid = (first..first + written.min(t.pages_per_block)).filter(mapped).count() as u32;
-        // A block being emptied still counts what has been moved out of it as current.
-        let moved = plane.collecting.as_ref().filter(|c| c.block == block).map_or(0, |c| c.moved);
-        assert_eq!(u32::from(t.blocks.stale[b]) + valid + moved, written, "pages of block {block}");
+        self.tables.demand.iter_mut().for_each(|demand| demand.counts = [0; 3]);
     }
 }

@@ -7,9 +7,7 @@
 
 use super::bits::Bits;
 use assay_spec::Bytes;
-
-/// Bytes of an entry of the map.
-const ENTRY: u64 = 4;
+use assay_spec::device::PageMapSpec;
 
 /// Which pages of the map have changed since it was last saved.
 pub(super) struct SavedMap {
@@ -23,18 +21,13 @@ pub(super) struct SavedMap {
     changed: Bits,
 }
 
-/// Pages of flash that the map of `logical` pages takes.
-pub(crate) fn map_pages(page: Bytes, logical: u64) -> u64 {
-    logical.div_ceil(page.0 / ENTRY)
-}
-
 impl SavedMap {
     /// Of a map of `logical` pages, saved each time the host has written `every` bytes.
     pub(super) fn new(every: Bytes, page: Bytes, logical: u32) -> SavedMap {
         SavedMap {
             every: (every.0 / page.0).max(1),
             since: 0,
-            entries: (page.0 / ENTRY) as u32,
+            entries: (page.0 / PageMapSpec::ENTRY) as u32,
             first: logical,
             changed: Bits::default(),
         }
@@ -69,7 +62,6 @@ mod tests {
     fn what_has_changed_is_written_once() {
         // 4096 / 4 entries a page: 3000 logical pages have a map of three.
         let mut map = SavedMap::new(Bytes(3 * 4096), Bytes(4096), 3000);
-        assert_eq!(map_pages(Bytes(4096), 3000), 3);
         [0, 1023, 2999, 5].iter().for_each(|page| map.change(*page));
         assert_eq!([map.is_due(), map.is_due(), map.is_due()], [false, false, true]);
         assert_eq!(map.take(), [3000, 3002]);

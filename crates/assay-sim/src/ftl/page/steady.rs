@@ -51,7 +51,7 @@ impl PageMap {
             part.iter_mut().for_each(|n| sum += std::mem::replace(n, sum));
         }
         // Of the pages that stand for one of the twin's, chance says which lies where.
-        for (plane, index) in shuffled(&likes, twin.seed) {
+        for (plane, index) in shuffled(&likes, twin.writes.seed) {
             let like = likes[plane as usize][index as usize];
             twin.valid(like, plane, step, self.tables.pages_per_block, &mut valid);
             let place = &mut next[part(plane)..];
@@ -68,6 +68,9 @@ impl PageMap {
             self.close_and_open(twin, plane, likes);
         }
         self.planes.iter_mut().for_each(|plane| self.tables.note_due(plane));
+        if let Some(demand) = &mut self.tables.demand {
+            demand.become_like(&twin.changed, twin.writes);
+        }
     }
 
     /// The first blocks of a plane are used, the others free.

@@ -8,7 +8,8 @@ use super::tests::{any_collection, pick, small, torture_on};
 use super::theory::{nand, spec};
 use super::twin::{Bed, RandomWrites};
 use super::*;
-use assay_spec::device::{CopyPath, Pace, VictimSpec};
+use assay_spec::Bytes;
+use assay_spec::device::{CopyPath, Frontiers, Pace, VictimSpec};
 
 const HOT: RandomWrites = RandomWrites { hot: 0.2, heat: 0.8, seed: 0 };
 
@@ -115,6 +116,20 @@ fn of_any_shape_built_is_as_written() {
     let mut leaving = greedy;
     (leaving.collection.over_drive, leaving.collection.copy) = (true, CopyPath::Controller);
     compare(&nand(6, 1024, 64), leaving, 0.2, uniform);
+}
+
+/// The map's own pages are written far more often than others, by the host's writes and by moves.
+#[test]
+fn with_a_part_of_the_map_in_memory_built_is_as_written() {
+    let cached = |victim, share: f64| {
+        let mut spec = with(victim, &[spread, apart]);
+        spec.map_cache = Some(Bytes((share * 4.0 * 2048.0 * 64.0 * 8.0) as u64));
+        spec
+    };
+    let nand = nand(4, 2048, 64);
+    compare(&nand, cached(VictimSpec::Greedy, 0.02), 0.28, RandomWrites::UNIFORM);
+    compare(&nand, cached(VictimSpec::Greedy, 0.2), 0.15, RandomWrites::UNIFORM);
+    compare(&nand, cached(VictimSpec::Greedy, 0.05), 0.28, HOT);
 }
 
 /// It goes on from the state that random writes lead to as from any other.

@@ -5,7 +5,7 @@ pub(super) mod small;
 use super::*;
 use crate::nand::{NOBODY, Notice};
 use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Pace};
-use assay_spec::device::{VictimSpec, WearSpec};
+use assay_spec::device::{Frontiers, VictimSpec, WearSpec};
 use assay_spec::{Bytes, Nanos, seed::mix};
 use small::{greedy, nand};
 
@@ -333,7 +333,7 @@ fn run_down() -> (PageMap, Nand) {
 /// How long it takes until a page for `cause` is in the cells.
 fn time_to_put(map: &mut PageMap, nand: &mut Nand, page: u32, cause: Cause) -> Nanos {
     let begin = nand.events.now();
-    map.put(nand, page, cause, 77);
+    map.put(nand, page, cause, 77, &[]);
     let mut notices = Vec::new();
     while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
         nand.happen(queue, slot, &mut notices);

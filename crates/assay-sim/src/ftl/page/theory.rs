@@ -6,7 +6,9 @@
 
 use super::twin::{Bed, RandomWrites};
 use super::*;
-use assay_spec::device::{CopyPath, EraseTime, Pace, PlaneMode, VictimSpec};
+use assay_spec::device::{
+    CollectionSpec, CopyPath, EraseTime, Frontiers, Pace, PlaneMode, VictimSpec, WearSpec,
+};
 use assay_spec::{Bytes, Nanos};
 
 /// Planes of `blocks` × `pages`, in no time.
@@ -47,6 +49,7 @@ pub(super) fn spec(victim: VictimSpec) -> PageMapSpec {
         },
         wear: WearSpec::None,
         save_map_every: None,
+        map_cache: None,
         power_fail_safe: false,
         slc: None,
     }

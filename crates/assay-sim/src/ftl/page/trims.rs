@@ -114,7 +114,7 @@ impl PageMap {
                 observer.records(self.trims.record(*number));
             }
             let page = self.trims.first + number;
-            self.put(nand, page, Cause::Map, u64::from(MAP) << 32 | u64::from(page));
+            self.put(nand, page, Cause::Map, u64::from(MAP) << 32 | u64::from(page), &[]);
         }
         self.drain(nand);
         changed.len() as u32

@@ -1,13 +1,14 @@
 //! A small drive of the kind of another, written at random until it is steady, and looked at then.
 
+use super::demand::{Changed, Demand};
 use super::{NONE, PageMap, mapped_pages};
 use crate::ftl::Ftl;
 use crate::nand::{NOBODY, Nand};
-use assay_spec::Nanos;
 use assay_spec::device::{
     EraseTime, Frontiers, NandSpec, PageMapSpec, PlaneMode, SlcCacheSpec, WearSpec,
 };
 use assay_spec::seed::mix;
+use assay_spec::{Bytes, Nanos};
 use std::ops::Range;
 
 /// Random writes of single pages: a share `heat` of them goes to the first share `hot` of the
@@ -84,8 +85,8 @@ pub(super) struct Look {
 
 /// What the twin was like.
 pub(super) struct Twin {
-    /// Of the history that it went through.
-    pub(super) seed: u64,
+    /// The history that it went through.
+    pub(super) writes: RandomWrites,
     pub(super) planes: u32,
     pub(super) logical: u32,
     /// Where the valid pages of each block begin in `pages`.
@@ -93,13 +94,18 @@ pub(super) struct Twin {
     pages: Vec<(u16, u32)>,
     /// Plane by plane, look by look.
     looks: Vec<Look>,
+    /// What of its map it has in memory, changed.
+    pub(super) changed: Changed,
 }
 
 /// How large a twin is, and what of the drive it is like.
 pub(crate) struct Shape {
     planes: u32,
     blocks: u32,
-    pages: u32,
+    /// Pages of the host's.
+    host: u32,
+    /// What of a cache of entries the twin has, if the map is not in memory as a whole.
+    cache: Option<Bytes>,
     /// Blocks of one of the drive's planes that are not kept for something else.
     pub(super) usable: u32,
     /// The drive's pages that are mapped.
@@ -142,7 +148,12 @@ impl Shape {
         let most = planes * ((blocks - 3) * nand.pages_per_block - 1);
         let share = full * room(blocks) / room(usable) * pages;
         let pages = ((share * f64::from(planes)) as u32).min(most);
-        Ok(Shape { planes, blocks, pages, usable, mapped })
+        // A map of which only a part is in memory has its pages there, and that part.
+        let of_all = f64::from(host) / f64::from(mapped);
+        let own = if spec.map_cache.is_some() { (f64::from(pages) * of_all) as u32 } else { pages };
+        let share = f64::from(own) / f64::from(host);
+        let cache = spec.map_cache.map(|size| Bytes((size.0 as f64 * share) as u64));
+        Ok(Shape { planes, blocks, host: own, cache, usable, mapped })
     }
 }
 
@@ -154,7 +165,7 @@ impl Twin {
         shape: &Shape,
         writes: RandomWrites,
     ) -> Twin {
-        let Shape { planes, blocks, pages, .. } = *shape;
+        let Shape { planes, blocks, host, cache, .. } = *shape;
         let twin_nand = NandSpec {
             channels: planes,
             dies_per_channel: 1,
@@ -175,20 +186,22 @@ impl Twin {
         twin_spec.collection.background = None;
         twin_spec.wear = WearSpec::None;
         twin_spec.save_map_every = None;
+        twin_spec.map_cache = cache;
         twin_spec.power_fail_safe = false;
         twin_spec.slc = None;
-        let map = PageMap::new(&twin_nand, twin_spec, pages, 0, true);
-        let mut bed = Bed::new(map, &twin_nand, pages, writes);
+        let map = PageMap::new(&twin_nand, twin_spec, host, 0, true);
+        let logical = mapped_pages(&twin_nand, &twin_spec, host);
+        let mut bed = Bed::new(map, &twin_nand, host, writes);
         bed.settle();
-        let (blocks, all) = (Vec::new(), Vec::new());
-        let looks = Vec::new();
+        let (blocks, pages, looks) = (Vec::new(), Vec::new(), Vec::new());
         let mut twin =
-            Twin { seed: writes.seed, planes, logical: pages, blocks, pages: all, looks };
+            Twin { writes, planes, logical, blocks, pages, looks, changed: Changed::default() };
         for _ in 0..LOOKS {
-            bed.write(u64::from(pages) / 4);
+            bed.write(u64::from(host) / 4);
             twin.look_at(&bed.map);
         }
         twin.blocks.push(twin.pages.len());
+        twin.changed = bed.map.tables.demand.as_ref().map(Demand::look_at).unwrap_or_default();
         twin
     }
 
@@ -231,13 +244,13 @@ impl Twin {
     /// Which plane of the twin, and when, `plane` has its open and free blocks from.
     pub(super) fn look_for(&self, plane: u32) -> &Look {
         let looks = self.looks.len() as u32 / self.planes;
-        let look = (mix(self.seed ^ u64::from(plane)) % u64::from(looks)) as u32;
+        let look = (mix(self.writes.seed ^ u64::from(plane)) % u64::from(looks)) as u32;
         &self.looks[(look * self.planes + plane % self.planes) as usize]
     }
 
     /// Like which block one of `plane` is that is the `rank`th oldest of `closed` ones.
     pub(super) fn of_age(&self, plane: u32, is_static: bool, rank: u32, closed: u32) -> Like {
-        let turn = mix(self.seed ^ (u64::from(plane) << 32 | u64::from(rank)));
+        let turn = mix(self.writes.seed ^ (u64::from(plane) << 32 | u64::from(rank)));
         let looks = self.looks.len() as u32;
         let look = match is_static {
             // Only every so many of the pages lie on a plane.
@@ -272,7 +285,7 @@ impl Twin {
         valid.clear();
         valid.extend_from_slice(self.of(like.model));
         // Where pages come or go, and which ones come, is chance.
-        let of_like = self.seed ^ (u64::from(like.model) << 32);
+        let of_like = self.writes.seed ^ (u64::from(like.model) << 32);
         let turn = |i: u32| mix(of_like ^ u64::from(i)) >> 20;
         for i in like.more..0 {
             valid.swap_remove((turn(i.unsigned_abs()) % valid.len() as u64) as usize);

@@ -1,7 +1,9 @@
 //! Reads that go before others, and what is left for them.
 
 use super::*;
-use assay_spec::device::SuspendSpec;
+use crate::nand::{Observer, Operation};
+use assay_spec::device::{SlcSpec, SuspendSpec};
+use std::sync::{Arc, Mutex};
 
 /// 20 us until the array can be read, 10 to go on, twice at most.
 fn leaving() -> NandSpec {
@@ -118,6 +120,28 @@ fn an_erase_waits_for_a_read_that_is_not_let_in_yet() {
 }
 
 #[test]
+fn an_erase_for_idle_time_waits_for_such_a_read_too() {
+    let mut bed = programming(leaving());
+    bed.until(us(990)).read(spot(0, 4), HOST, 2);
+    bed.until(us(1010)).read(spot(0, 5), HOST, 3);
+    bed.nand.erase_when_idle(spot(0, 4), HOST);
+    bed.nand.erase_when_idle(spot(0, 8), HOST);
+    assert_eq!((bed.when(Read(2)), bed.when(Read(3))), (us(1150), us(1300)));
+    // The second is sensed from 1150 to 1200; what the erases do is begun then.
+    assert_eq!(bed.nand.events.now(), us(1200 + 2 * 3000));
+}
+
+#[test]
+fn a_page_is_loaded_while_a_read_is_sensed_for_the_latch() {
+    let mut bed = programming(NandSpec { cache_register: true, ..leaving() });
+    bed.until(us(500)).read(spot(0, 4), HOST, 2);
+    // Sensed from 520 to 570.
+    bed.until(us(530));
+    bed.nand.program(spot(0, 1), HOST, 3, NO_OP);
+    assert_eq!((bed.when(Loaded(3)), bed.when(Read(2))), (us(630), us(730)));
+}
+
+#[test]
 fn others_have_their_turn_between_reads() {
     let mut bed = programming(leaving());
     bed.until(us(990));
@@ -152,6 +176,81 @@ fn planes_that_program_together_are_left_together() {
     // Loaded one after the other, and begun at 200.
     bed.until(us(300)).read(spot(4, 4), HOST, 3);
     assert_eq!(bed.when(Read(3)), us(470));
+    // What any of them writes is not there yet.
+    bed.nand.read(spot(4, 0), HOST, 4);
     let ends = [Programmed(1, 0), Programmed(2, 4)].map(|notice| bed.when(notice));
     assert_eq!(ends, [us(370 + 10 + 800); 2]);
+    assert_eq!(bed.when(Read(4)), us(1180 + 150));
+}
+
+/// Whether something was gone on with or left, on which plane, from when to when.
+type Part = (bool, u32, Nanos, Nanos);
+
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<Part>>>);
+
+impl Told {
+    fn put(&self, goes_on: bool, operation: &Operation) {
+        let Operation { plane, start, end, .. } = *operation;
+        self.0.lock().expect("nobody panics").push((goes_on, plane, start, end));
+    }
+}
+
+impl Observer for Told {
+    fn operation(&mut self, _operation: &Operation) {}
+
+    fn suspended(&mut self, operation: &Operation) {
+        self.put(false, operation);
+    }
+
+    fn resumed(&mut self, operation: &Operation) {
+        self.put(true, operation);
+    }
+}
+
+#[test]
+fn observers_are_told_of_every_plane() {
+    let both = NandSpec { planes_per_die: 2, plane_mode: PlaneMode::MultiPlane, ..leaving() };
+    let mut bed = Bed::new(both);
+    let told = Told::default();
+    bed.nand.observe(Box::new(told.clone()));
+    bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
+    bed.nand.program(spot(4, 0), HOST, 2, NO_OP);
+    bed.until(us(300)).read(spot(4, 4), HOST, 3);
+    bed.when(Read(3));
+    let (left, on) = ((us(300), us(320)), (us(370), us(1180)));
+    let all = [(false, 0, left), (false, 4, left), (true, 0, on), (true, 4, on)];
+    let all = all.map(|(goes_on, plane, (start, end))| (goes_on, plane, start, end));
+    assert_eq!(*told.0.lock().expect("nobody panics"), all);
+}
+
+#[test]
+fn each_program_is_left_as_often() {
+    let mut bed = programming(leaving());
+    bed.nand.program(spot(0, 1), HOST, 2, NO_OP);
+    bed.until(us(200)).read(spot(0, 4), HOST, 3);
+    bed.until(us(500)).read(spot(0, 5), HOST, 4);
+    bed.until(us(800)).read(spot(0, 6), HOST, 5);
+    // The first has been left twice, for 80 us each, and the third read waits for it.
+    assert_eq!(bed.until(us(1200)).suspensions(), Some(2));
+    bed.until(us(1600)).read(spot(0, 7), HOST, 6);
+    bed.until(us(1900)).read(spot(0, 8), HOST, 7);
+    assert_eq!(bed.when(Read(5)), us(1160 + 150));
+    assert_eq!(bed.nand.suspensions(), Some(4));
+}
+
+#[test]
+fn a_physical_page_is_sensed_once_for_reads_in_a_row() {
+    let two = NandSpec { pages_per_program: 2, ..leaving() };
+    let slc = SlcSpec { bits: 1, read: us(50), program: us(900) };
+    let mut bed = Bed::new(NandSpec { slc: Some(slc), ..two });
+    bed.nand.read(spot(0, 2), HOST, 1);
+    bed.nand.read(spot(0, 3), HOST, 2);
+    assert_eq!([Read(1), Read(2)].map(|notice| bed.when(notice)), [us(150), us(250)]);
+    // After a program the latch has what was there before.
+    bed.nand.program(spot(0, 2), HOST, 3, NO_OP);
+    bed.nand.program(spot(0, 3), HOST, 4, NO_OP);
+    let programmed = bed.when(Programmed(4, 0));
+    bed.nand.read(spot(0, 3), HOST, 5);
+    assert_eq!(bed.when(Read(5)), programmed + us(150));
 }

@@ -46,6 +46,7 @@ pub(super) fn greedy() -> PageMapSpec {
         collection,
         wear: WearSpec::None,
         save_map_every: None,
+        map_cache: None,
         power_fail_safe: false,
         slc: None,
     }

@@ -1,0 +1,186 @@
+//! What is written: to the stream if it comes in order, else to a log; and how logs are merged.
+
+use super::shape::Place;
+use super::*;
+use super::{Hybrid, Log, Stream};
+
+impl Hybrid {
+    /// Programs the stripe as far as it is loaded.
+    pub(super) fn close_stripe(&mut self, nand: &mut Nand) {
+        nand.release(&self.held);
+        self.held.clear();
+    }
+
+    /// Ends the stream: what is missing is copied, and it takes the old superblock's place.
+    pub(super) fn close_stream(&mut self, nand: &mut Nand) {
+        self.close_stripe(nand);
+        let Some(stream) = self.stream.take() else { return };
+        let missing = stream.fill..self.shape.pages();
+        self.merges[if missing.is_empty() { SWITCH } else { PARTIAL }] += 1;
+        self.copy(nand, stream.superblock, stream.block, missing);
+        self.replace(nand, stream.superblock, stream.block);
+    }
+
+    pub(super) fn open_stream(&mut self, nand: &mut Nand, place: Place) {
+        self.close_stream(nand);
+        let block = self.superblocks.take(place.superblock);
+        self.copy(nand, place.superblock, block, 0..place.offset);
+        let superblock = place.superblock;
+        self.stream = Some(Stream { superblock, block, fill: place.offset });
+    }
+
+    /// The next page of the stream.
+    pub(super) fn write_in_order(&mut self, nand: &mut Nand, place: Place, token: u64) -> u32 {
+        let Some(stream) = &mut self.stream else { return 0 };
+        let spot = self.superblocks.spot(place, stream.block, place.offset / self.shape.width);
+        stream.fill += 1;
+        let complete = stream.fill == self.shape.pages();
+        let program = nand.program_held(spot, Cause::Host, token);
+        self.held.push(program);
+        if (place.offset + 1).is_multiple_of(self.shape.width) || complete {
+            nand.release_together(std::mem::take(&mut self.held));
+        }
+        if complete {
+            self.close_stream(nand);
+        }
+        spot.plane
+    }
+
+    /// Makes sure that the superblock of `place` has a log with room for a unit.
+    pub(super) fn log_for(&mut self, nand: &mut Nand, place: Place) -> usize {
+        let superblock = place.superblock;
+        let found = self.logs.iter().position(|log| log.superblock == superblock);
+        if let Some(index) = found {
+            // A unit may have more pages than there are planes.
+            let most = self.unit.div_ceil(self.shape.width);
+            let pages = self.shape.pages_per_block * self.blocks_per_log;
+            let room = |next: &u16| u32::from(*next) + most <= pages;
+            let own = (place.offset % self.shape.width) as usize;
+            let full = match self.switches_logs {
+                // The last row is still to be filled when its first page is there.
+                true => !room(&self.logs[index].next[own]),
+                false => !self.logs[index].next.iter().all(room),
+            };
+            if !full {
+                // It is now the one used last.
+                if let Some(log) = self.logs.remove(index) {
+                    self.logs.push_back(log);
+                }
+                return self.logs.len() - 1;
+            }
+            self.merge(nand, superblock);
+        } else if self.logs.len() >= self.log_limit {
+            let oldest = self.logs.iter().take(self.merge_together);
+            for superblock in oldest.map(|log| log.superblock).collect::<Vec<u32>>() {
+                self.merge(nand, superblock);
+            }
+        }
+        self.open_log(nand, place);
+        self.logs.len() - 1
+    }
+
+    /// Opens a log for what is written at `place`.
+    pub(super) fn open_log(&mut self, nand: &mut Nand, place: Place) {
+        let Place { superblock, offset } = place;
+        let block = self.superblocks.take(superblock);
+        let before = match self.log_opens {
+            LogOpens::Empty => 0,
+            LogOpens::InPlace => offset - offset % self.unit,
+        };
+        self.copy(nand, superblock, block, 0..before);
+        let width = self.shape.width;
+        let first = superblock * self.shape.pages();
+        let copied = |offset: u32| offset < before && self.written[(first + offset) as usize];
+        let index = |offset: u32| if copied(offset) { (offset / width) as u16 } else { NOT_HERE };
+        let next = (0..width).map(|plane| (before + width - 1 - plane) / width);
+        self.logs.push_back(Log {
+            superblock,
+            blocks: vec![block],
+            next: next.map(|page| page as u16).collect(),
+            index: (0..self.shape.pages()).map(index).collect(),
+        });
+    }
+
+    /// Full merge: the newest copies of all pages go to a new superblock.
+    pub(super) fn merge(&mut self, nand: &mut Nand, superblock: u32) {
+        if self.stream.is_some_and(|stream| stream.superblock == superblock) {
+            // The stream has what is newest; with the rest it takes the place of data and log.
+            return self.close_stream(nand);
+        }
+        if self.switches_logs && self.switch(nand, superblock) {
+            return;
+        }
+        self.merges[FULL] += 1;
+        let block = self.superblocks.take(superblock);
+        self.copy(nand, superblock, block, 0..self.shape.pages());
+        self.replace(nand, superblock, block);
+    }
+
+    /// If all that the log of a superblock has lies in its place there, what is missing is copied
+    /// behind it, and it takes the data's place.
+    pub(super) fn switch(&mut self, nand: &mut Nand, superblock: u32) -> bool {
+        let Some(at) = self.logs.iter().position(|log| log.superblock == superblock) else {
+            return false;
+        };
+        let (log, width) = (&self.logs[at], self.shape.width);
+        let row = |offset: u32| (offset / width) as u16;
+        let is_in = |offset: &u32| row(*offset) < log.next[(offset % width) as usize];
+        if (0..self.shape.pages()).filter(is_in).any(|o| log.index[o as usize] != row(o)) {
+            return false;
+        }
+        let missing: Vec<u32> = (0..self.shape.pages()).filter(|o| !is_in(o)).collect();
+        self.merges[if missing.is_empty() { SWITCH } else { PARTIAL }] += 1;
+        let block = log.blocks[0];
+        missing.into_iter().for_each(|o| self.copy(nand, superblock, block, o..o + 1));
+        self.logs.remove(at);
+        self.replace(nand, superblock, block);
+        true
+    }
+
+    /// The next place of a page in its log.
+    pub(super) fn append(&mut self, number: usize, place: Place) -> Spot {
+        let index = self.logs[number].next[(place.offset % self.shape.width) as usize];
+        if u32::from(index) == self.logs[number].blocks.len() as u32 * self.shape.pages_per_block {
+            let block = self.superblocks.take(place.superblock);
+            self.logs[number].blocks.push(block);
+        }
+        let log = &mut self.logs[number];
+        log.next[(place.offset % self.shape.width) as usize] += 1;
+        log.index[place.offset as usize] = index;
+        self.logs[number].spot(self, place, index)
+    }
+
+    /// A page out of order: it goes to its log. What of its unit the run leaves out is read before
+    /// and follows it, while the host has its answer.
+    pub(super) fn write_to_log(
+        &mut self,
+        nand: &mut Nand,
+        page: u32,
+        run: &Range<u32>,
+        token: u64,
+    ) -> u32 {
+        let place = self.shape.place(page);
+        if self.shared.is_some() {
+            let spot = self.append_to_shared(nand, page);
+            self.written[page as usize] = true;
+            nand.program_after(spot, Cause::Host, token, &[]);
+            return spot.plane;
+        }
+        let log = self.log_for(nand, place);
+        let rest = match page == self.unit_of(page).start.max(run.start) {
+            true => self.rest_of_unit(page, run),
+            false => Vec::new(),
+        };
+        let reads = self.read_unit(nand, &rest);
+        let spot = self.append(log, place);
+        self.written[page as usize] = true;
+        // There is no register to leave the data in while its unit is read.
+        let token = if reads.is_empty() { token } else { token | IN_CELLS };
+        let program = nand.program_after(spot, Cause::Host, token, &reads);
+        for (other, from) in rest {
+            let to = self.append(log, self.shape.place(other));
+            nand.program_from(to, Cause::Partial, from, &[program]);
+        }
+        spot.plane
+    }
+}

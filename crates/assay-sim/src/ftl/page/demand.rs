@@ -1,0 +1,311 @@
+//! A map of which only a part is in memory: entries are read from flash when they are asked for,
+//! and pages of the map are written when too many entries have changed (DFTL: Gupta, Kim and
+//! Urgaonkar, ASPLOS 2009).
+//!
+//! The pages of the map are logical pages beyond the host's, so they are placed, collected and
+//! counted like any other. Where they are is kept in memory. Whatever changes an entry, a write, a
+//! trim or a move, has it in the cache from then on, and it stays until its page has been written.
+//! When half of the cache has changed, a page of the map with no fewer such entries than the mean
+//! is written, and so all of them at once. What has not changed leaves the cache by the clock
+//! algorithm, as nearly the least recently used.
+//!
+//! *Invariants.* Every changed entry is in the cache. More are there than there is room for only
+//! while all of them are changed.
+
+use super::PageMap;
+use super::bits::Bits;
+use super::twin::RandomWrites;
+use crate::ftl::Ftl;
+use crate::nand::{Cause, NOBODY, Nand};
+use crate::ssd::TABLE;
+use assay_spec::Bytes;
+use assay_spec::device::PageMapSpec;
+use assay_spec::seed::mix;
+
+/// What of a map has changed: the share of the entries of each of its pages, and the page that was
+/// written last.
+#[derive(Default)]
+pub(super) struct Changed {
+    shares: Vec<f64>,
+    turn: usize,
+}
+
+/// Pages of the map that are written with one page of the host, at most.
+const AT_A_TIME: u32 = 4;
+
+/// What is in memory of a map.
+pub(super) struct Demand {
+    /// Entries in a page of the map, and the first such page, as a logical page.
+    entries: u32,
+    first: u32,
+    /// Entries that the cache has room for.
+    room: usize,
+    /// In the cache; of them changed; of them asked for since the hand was there.
+    cached: Bits,
+    changed: Bits,
+    used: Bits,
+    slots: Vec<u32>,
+    hand: usize,
+    /// By page of the map: its changed entries; and the one that was written last.
+    of_page: Vec<u32>,
+    turn: usize,
+    /// Entries asked for, those of them that were not there, and pages of the map written.
+    pub(super) counts: [u64; 3],
+}
+
+impl Demand {
+    /// Of a map of `host` pages; nothing is in memory.
+    pub(super) fn new(room: u64, page: Bytes, host: u32) -> Demand {
+        let entries = (page.0 / PageMapSpec::ENTRY) as u32;
+        Demand {
+            entries,
+            first: host,
+            room: room.clamp(1, u64::from(host)) as usize,
+            cached: Bits::default(),
+            changed: Bits::default(),
+            used: Bits::default(),
+            slots: Vec::new(),
+            hand: 0,
+            of_page: vec![0; host.div_ceil(entries) as usize],
+            turn: 0,
+            counts: [0; 3],
+        }
+    }
+
+    /// The page of the map with the entry of `page`, as a logical page.
+    fn map_page(&self, page: u32) -> u32 {
+        self.first + page / self.entries
+    }
+
+    /// Whether the entry of `page`, which is asked for, is in the cache.
+    fn knows(&mut self, page: u32) -> bool {
+        let is_there = self.cached.has(page);
+        self.counts[0] += 1;
+        self.counts[1] += u64::from(!is_there);
+        if is_there {
+            self.used.set(page);
+        }
+        is_there
+    }
+
+    /// The entry of `page`, which was asked for, comes into the cache.
+    fn learn(&mut self, page: u32) {
+        self.used.set(page);
+        self.put(page);
+    }
+
+    /// The entry of `page`, if it is one of the host's, changes.
+    #[inline]
+    pub(super) fn change(&mut self, page: u32) {
+        if page >= self.first {
+            return;
+        }
+        if !self.changed.has(page) {
+            self.changed.set(page);
+            self.of_page[(page / self.entries) as usize] += 1;
+        }
+        self.put(page);
+    }
+
+    fn put(&mut self, page: u32) {
+        if self.cached.has(page) {
+            return;
+        }
+        self.cached.set(page);
+        let place = if self.slots.len() < self.room { None } else { self.leaves() };
+        match place {
+            Some(place) => self.slots[place] = page,
+            None => self.slots.push(page),
+        }
+        self.make_room();
+    }
+
+    /// There may be too many as long as all have changed.
+    fn make_room(&mut self) {
+        while self.slots.len() > self.room
+            && let Some(place) = self.leaves()
+        {
+            self.slots.swap_remove(place);
+        }
+    }
+
+    /// An entry leaves the cache: its place; none if all have changed.
+    fn leaves(&mut self) -> Option<usize> {
+        for _ in 0..2 * self.slots.len() {
+            let place = self.hand % self.slots.len();
+            self.hand = place + 1;
+            let page = self.slots[place];
+            if self.changed.has(page) {
+                continue;
+            }
+            if self.used.has(page) {
+                self.used.clear(page);
+                continue;
+            }
+            self.cached.clear(page);
+            return Some(place);
+        }
+        None
+    }
+
+    /// The number of a page of the map that is to be written, if one is.
+    fn due(&mut self) -> Option<usize> {
+        let (changed, pages) = (self.changed.len(), self.of_page.len());
+        if changed <= self.room as u64 / 2 {
+            return None;
+        }
+        // One of them has as many as the mean.
+        let has_enough = |n: &usize| u64::from(self.of_page[*n]) * pages as u64 >= changed;
+        let found = (self.turn + 1..=self.turn + pages).map(|n| n % pages).find(has_enough);
+        self.turn = found.unwrap_or(self.turn);
+        found
+    }
+
+    /// The page of the map with this number is written; whether that is all of its entries.
+    fn written(&mut self, number: usize) -> bool {
+        let first = number as u32 * self.entries;
+        let end = (first + self.entries).min(self.first);
+        (first..end).for_each(|page| self.changed.clear(page));
+        self.counts[2] += 1;
+        self.make_room();
+        std::mem::take(&mut self.of_page[number]) == end - first
+    }
+
+    /// What has changed of each page of the map, and which is written next.
+    pub(super) fn look_at(&self) -> Changed {
+        let share = |n: &u32| f64::from(*n) / f64::from(self.entries);
+        Changed { shares: self.of_page.iter().map(share).collect(), turn: self.turn }
+    }
+
+    /// A cache, empty so far, like that of a smaller drive after the same history.
+    pub(super) fn become_like(&mut self, like: &Changed, writes: RandomWrites) {
+        let (own, its) = (self.of_page.len() as u64, like.shares.len() as u64);
+        for page in 0..self.first {
+            let number = u64::from(page / self.entries) * its / own;
+            let draw = mix(writes.seed ^ u64::from(page)) as f64 / u64::MAX as f64;
+            if draw < like.shares[number as usize] {
+                self.change(page);
+            }
+        }
+        self.turn = (like.turn as u64 * own / its) as usize;
+        // The rest is what was asked for last. Few are hot: not all of it may be found.
+        for step in 0..4 * self.room as u64 {
+            if self.slots.len() < self.room {
+                self.put(writes.page(step, self.first));
+            }
+        }
+    }
+
+    /// Panics unless what is known of the entries agrees.
+    pub(super) fn check(&self) {
+        let mut of_page = vec![0; self.of_page.len()];
+        for page in (0..self.first).filter(|page| self.changed.has(*page)) {
+            assert!(self.cached.has(page), "entry {page} has changed and is not there");
+            of_page[(page / self.entries) as usize] += 1;
+        }
+        assert_eq!(of_page, self.of_page, "changed entries of each page of the map");
+        assert_eq!(self.slots.len() as u64, self.cached.len(), "entries in the cache");
+        assert!(self.slots.iter().all(|page| self.cached.has(*page)), "each has its place");
+        let all_changed = self.changed.len() == self.cached.len();
+        assert!(self.slots.len() <= self.room || all_changed, "more than there is room for");
+    }
+}
+
+impl PageMap {
+    /// The page of the map with the entry of `page`, as a logical page, if not all are in memory.
+    pub(super) fn page_of_map(&self, page: u32) -> Option<u32> {
+        self.tables.demand.as_ref().map(|demand| demand.map_page(page))
+    }
+
+    pub(super) fn knows_entry(&mut self, page: u32) -> bool {
+        self.tables.demand.as_mut().is_none_or(|demand| demand.knows(page))
+    }
+
+    pub(super) fn learn_entry(&mut self, page: u32) {
+        if let Some(demand) = &mut self.tables.demand {
+            demand.learn(page);
+        }
+    }
+
+    /// Writes pages of the map, if it is time: of what they hold beside, their old copies are read.
+    pub(super) fn write_changed(&mut self, nand: &mut Nand) {
+        for _ in 0..AT_A_TIME {
+            let Some(demand) = &mut self.tables.demand else { return };
+            let Some(number) = demand.due() else { return };
+            let page = demand.first + number as u32;
+            let is_whole = demand.written(number);
+            let old = self.locate(page).filter(|spot| !is_whole && !nand.is_gathering(*spot));
+            let read = old.map(|spot| nand.read(spot, Cause::Map, NOBODY));
+            let token = u64::from(TABLE) << 32 | u64::from(page);
+            self.put(nand, page, Cause::Map, token, read.as_slice());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 4096 / 4 entries a page of the map: 3000 pages have a map of three.
+    fn map(room: u64) -> Demand {
+        Demand::new(room, Bytes(4096), 3000)
+    }
+
+    #[test]
+    fn what_is_asked_for_again_stays() {
+        let mut map = map(3);
+        for page in [10, 20, 30] {
+            assert!(!map.knows(page));
+            map.learn(page);
+        }
+        // A first round finds all of them used, so the first goes; after that 20 is asked for.
+        map.learn(40);
+        assert_eq!([10, 20, 30, 40].map(|page| map.cached.has(page)), [false, true, true, true]);
+        assert!(map.knows(20));
+        map.learn(50);
+        assert_eq!([20, 30, 40, 50].map(|page| map.cached.has(page)), [true, false, true, true]);
+        assert_eq!(map.counts, [4, 3, 0]);
+        map.check();
+    }
+
+    #[test]
+    fn the_page_with_the_most_changes_is_written_with_all_of_them() {
+        let mut map = map(8);
+        [1, 2, 1500, 2999].iter().for_each(|page| map.change(*page));
+        assert_eq!(map.due(), None, "half of the cache");
+        map.change(3);
+        // 5 over 3 pages: the mean is 1.7, and only the first has as many.
+        assert_eq!(map.due(), Some(0));
+        assert!(!map.written(0));
+        assert_eq!((map.changed.len(), map.cached.len(), map.due()), (2, 5, None));
+        map.check();
+        // The host's own pages alone have entries.
+        map.change(3000);
+        assert_eq!(map.changed.len(), 2);
+        assert_eq!([0, 1023, 1024, 2999].map(|page| map.map_page(page)), [3000, 3000, 3001, 3002]);
+    }
+
+    #[test]
+    fn a_page_all_of_whose_entries_have_changed_needs_no_old_copy() {
+        let mut map = map(2000);
+        (2048..2999).for_each(|page| map.change(page));
+        assert!(!map.written(2), "one of 952 is missing");
+        (2048..3000).for_each(|page| map.change(page));
+        assert!(map.written(2));
+    }
+
+    #[test]
+    fn changed_entries_stay_though_there_is_no_room() {
+        let mut map = map(4);
+        (0..10).for_each(|page| map.change(page));
+        assert_eq!(map.cached.len(), 10);
+        map.check();
+        assert_eq!(map.due(), Some(0));
+        // One that has not goes at once.
+        map.learn(1000);
+        assert!(!map.knows(1000) && map.cached.len() == 10);
+        map.written(0);
+        assert_eq!(map.cached.len(), 4);
+        map.check();
+    }
+}

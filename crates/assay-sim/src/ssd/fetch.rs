@@ -1,0 +1,106 @@
+//! Where a read gets its pages: what was read ahead, the buffer, or the flash.
+
+use super::Ssd;
+use super::flow::{AHEAD, token};
+use super::link::Transfer;
+use super::lookup::Wants;
+use super::readahead::Hit;
+use crate::ftl::Ftl;
+use crate::nand::Cause;
+
+impl<F: Ftl> Ssd<F> {
+    /// Reads the pages of request `number`, and those that may be asked for next.
+    pub(super) fn read(&mut self, number: u32) {
+        let flight = &self.requests[number as usize];
+        let (pages, empty) = (flight.pages.clone(), flight.left == 0);
+        let streaming = self.readahead.as_mut().is_some_and(|r| r.note(&pages));
+        for page in pages.clone() {
+            if self.waits_for_map(number, page) {
+                continue;
+            }
+            let hit = self.readahead.as_mut().map_or(Hit::Miss, |r| r.take(page, number));
+            if !matches!(hit, Hit::Miss) {
+                self.note_if_lost(number, page);
+            }
+            match hit {
+                Hit::There => self.transfer(Transfer { number, page }),
+                Hit::OnItsWay => (),
+                Hit::Miss => self.fetch(Transfer { number, page }),
+            }
+        }
+        if streaming {
+            self.read_ahead();
+        }
+        if empty {
+            self.complete(number);
+        }
+    }
+
+    /// Reads a page from the buffer or the flash, when it is known where it is.
+    #[inline]
+    pub(super) fn fetch(&mut self, transfer: Transfer) {
+        if !self.looks_up(Wants::Read(transfer)) {
+            self.fetch_known(transfer);
+        }
+    }
+
+    #[inline]
+    pub(super) fn fetch_known(&mut self, transfer: Transfer) {
+        let Transfer { number, page } = transfer;
+        let is_there = self.reads_waiting(transfer)
+            || self.is_buffered(page)
+            || !self.ftl.read(&mut self.nand, page, Cause::Host, token(number, page));
+        match is_there {
+            true => self.transfer(transfer),
+            false => self.note_if_lost(number, page),
+        }
+    }
+
+    fn read_ahead(&mut self) {
+        let Some(ahead) = &mut self.readahead else { return };
+        let follows = |page: u32| {
+            let spots = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
+            spots.is_some_and(|(before, spot)| self.nand.geometry.follows(before, spot))
+        };
+        if !ahead.may_go_on(self.logical, follows) {
+            return;
+        }
+        let (missing, is_backward) = ahead.missing(self.logical);
+        let waits = self.lazy.as_ref().is_some_and(|lazy| lazy.is_any_in(&missing));
+        if waits || self.parked.iter().any(|p| p.is_in(&missing)) {
+            return;
+        }
+        for offset in 0..missing.end - missing.start {
+            let back = missing.end.wrapping_sub(offset + 1);
+            let page = if is_backward { back } else { missing.start + offset };
+            let spot = self.ftl.locate(page);
+            let is_there = spot.is_none_or(|spot| self.nand.is_gathering(spot));
+            let Some(ahead) = &mut self.readahead else { return };
+            let token = token(AHEAD | ahead.put(page, is_there), page);
+            if is_there || !self.looks_up(Wants::Ahead(token, page)) {
+                self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
+            }
+        }
+    }
+
+    /// The same of a page that had to be looked up: it may have changed since.
+    pub(super) fn read_known_ahead(&mut self, token: u64, page: u32) {
+        if !self.ftl.read(&mut self.nand, page, Cause::Ahead, token) {
+            self.page_read((token >> 32) as u32, page);
+        }
+    }
+
+    /// Whether the write buffer still holds `page`.
+    #[inline]
+    pub(super) fn is_buffered(&self, page: u32) -> bool {
+        let Some(buffer) = self.buffer.as_ref().filter(|_| self.unprogrammed > 0) else {
+            return false;
+        };
+        if !self.reads_buffer {
+            // On its plane, a read waits behind the program of the page.
+            return buffer.is_merging(page);
+        }
+        buffer.is_merging(page)
+            || self.ftl.locate(page).is_some_and(|spot| buffer.holds(spot.plane, page))
+    }
+}

@@ -1,0 +1,124 @@
+//! A map of which only a part is in memory: what looking up costs, and who waits for whom.
+
+use super::{COMMAND, PAGE, PROGRAM, SENSE, SHIFT, drive, drive_that_is, latency, ssd_of};
+use crate::drive::Drive;
+use assay_spec::device::{DeviceSpec, FtlSpec};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+
+/// Room for so many entries.
+fn with(entries: u64) -> impl Fn(&mut DeviceSpec) {
+    move |device| {
+        let FtlSpec::Page(map) = &mut ssd_of(device).ftl else { panic!("a page map") };
+        map.map_cache = Some(Bytes(entries * 8));
+    }
+}
+
+fn told(drive: &dyn Drive) -> [f64; 3] {
+    let counters = drive.counters();
+    let of = |name: &str| counters.iter().find(|(n, _)| n == name).expect("it is told").1;
+    ["map_lookups", "map_misses", "map_writes"].map(of)
+}
+
+const SECOND: Nanos = Nanos::from_secs(1);
+
+#[test]
+fn an_entry_that_is_not_there_is_read_first() {
+    let (mut drive, transfer) = drive(with(1_000));
+    let alone = COMMAND + SENSE + SHIFT + transfer;
+    let look_up = SENSE + SHIFT;
+    let took: Vec<Nanos> = [0, 0, 1, 2000, 0]
+        .iter()
+        .zip(1..)
+        .map(|(page, second)| latency(&mut *drive, SECOND * second, Op::Read, page * 8, 8))
+        .collect();
+    let missed = alone + look_up;
+    assert_eq!(took, [missed, alone, missed, missed, alone]);
+    assert_eq!(told(&*drive), [5.0, 3.0, 0.0]);
+    let stalled = drive.moments(SECOND * 9)[0].expect("one drive").stalled;
+    assert_eq!(stalled[crate::Stall::Map as usize], look_up * 3);
+}
+
+#[test]
+fn what_was_never_written_has_no_page_of_the_map() {
+    let (mut drive, transfer) = drive_that_is(false, with(1_000));
+    assert_eq!(latency(&mut *drive, SECOND, Op::Read, 0, 8), COMMAND + transfer);
+    assert_eq!(latency(&mut *drive, SECOND * 2, Op::Write, 0, 8), COMMAND + transfer);
+    let alone = COMMAND + SENSE + SHIFT + transfer;
+    assert_eq!(latency(&mut *drive, SECOND * 3, Op::Read, 0, 8), alone, "it is in memory");
+}
+
+/// Submits one after the other, at such times; when each is answered.
+fn all(drive: &mut dyn Drive, requests: &[(u64, Op, u64, u64)]) -> Vec<Completion> {
+    let mut done = Vec::new();
+    for (tag, (at, op, page, pages)) in (0..).zip(requests) {
+        drive.advance(Nanos::from_micros(*at), &mut done);
+        let (offset, length) = (Bytes(page * PAGE), Bytes(pages * PAGE));
+        let request = Request { tag, op: *op, offset, length, fua: false };
+        drive.submit(Nanos::from_micros(*at), request);
+    }
+    while let Some(at) = drive.next_event() {
+        drive.advance(at, &mut done);
+    }
+    done.sort_by_key(|completion| completion.tag);
+    done
+}
+
+#[test]
+fn who_needs_the_same_page_of_the_map_waits_for_one_reading() {
+    let (mut drive, transfer) = drive(with(1_000));
+    let done = all(&mut *drive, &[(0, Op::Read, 0, 4)]);
+    // The four lie on different buses, but one has all of the entries.
+    assert_eq!(done[0].at, COMMAND + SENSE + SHIFT + SENSE + SHIFT + transfer * 4);
+    assert_eq!(told(&*drive), [4.0, 4.0, 0.0]);
+    assert_eq!(drive.counters()[0], ("pages_read".to_owned(), 5.0));
+}
+
+#[test]
+fn a_write_waits_in_the_buffer_and_is_read_from_there() {
+    let (mut drive, transfer) = drive(with(1_000));
+    // The second looks the first one's page up; the read comes while that is under way.
+    let done = all(&mut *drive, &[(0, Op::Write, 0, 1), (0, Op::Read, 0, 1)]);
+    assert_eq!(done[0].at, COMMAND + transfer);
+    let known = COMMAND + transfer + SENSE + SHIFT;
+    assert_eq!(done[1].at, known.max(COMMAND * 2) + transfer);
+    // What is in the buffer and known waits for nobody: the second looks up what the first has.
+    let at = Nanos::from_millis(500).0 / 1000;
+    let work = [(at, Op::Write, 5000, 1), (at, Op::Read, 5001, 1), (at, Op::Read, 5000, 1)];
+    all(&mut *drive, &[(at / 2, Op::Write, 5000, 1)]);
+    let done = all(&mut *drive, &work);
+    assert_eq!(done[2].at, Nanos::from_micros(at) + COMMAND * 3 + transfer);
+    // And a flush waits for all of it.
+    let at = Nanos::from_secs(1).0 / 1000;
+    let done = all(&mut *drive, &[(at, Op::Write, 9999, 1), (at, Op::Flush, 0, 0)]);
+    let looked_up = SECOND + COMMAND + transfer + SENSE + SHIFT;
+    assert_eq!(done[1].at, looked_up + SHIFT + PROGRAM);
+}
+
+#[test]
+fn a_trim_does_not_overtake_a_write_that_waits() {
+    let (mut drive, transfer) = drive(with(1_000));
+    let at = (COMMAND * 2 + transfer).0 / 1000 - 60;
+    let work = [(0, Op::Write, 7, 1), (at, Op::Trim, 6, 3), (at, Op::Read, 7, 1)];
+    all(&mut *drive, &work);
+    drive.check();
+    let read = latency(&mut *drive, SECOND, Op::Read, 56, 8);
+    assert_eq!(read, COMMAND + transfer, "nothing is there any more");
+}
+
+#[test]
+fn pages_of_the_map_are_written_when_half_of_the_cache_has_changed() {
+    let (mut drive, _) = drive(with(100));
+    // 50 changed entries of 25 pages of the map, two each.
+    let page = |i: u64| (i % 25) * 1024 + i / 25;
+    let write = |i: u64| (i * 10_000, Op::Write, page(i), 1);
+    all(&mut *drive, &(0..50).map(write).collect::<Vec<_>>());
+    assert_eq!(told(&*drive), [50.0, 50.0, 0.0]);
+    all(&mut *drive, &[(500_000, Op::Write, page(50), 1)]);
+    assert_eq!(told(&*drive), [51.0, 51.0, 1.0]);
+    let counters = drive.counters();
+    let of = |name: &str| counters.iter().find(|(n, _)| n == name).expect("it is told").1;
+    // What it holds beside is read from its old copy.
+    assert_eq!((of("pages_read"), of("pages_programmed")), (51.0 + 1.0, 51.0 + 1.0));
+    assert_eq!(of("wa_map"), 1.0 / 51.0);
+    drive.check();
+}
