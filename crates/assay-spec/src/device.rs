@@ -20,6 +20,7 @@ mod nand;
 mod power;
 mod slc;
 mod ssd;
+mod thermal;
 mod values;
 mod volume;
 mod wear;
@@ -43,6 +44,7 @@ pub use slc::SlcCacheSpec;
 pub use ssd::{
     BufferSpec, Direction, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec,
 };
+pub use thermal::ThermalSpec;
 pub use volume::{RateSpec, VolumeSpec};
 pub use wear::WearSpec;
 
@@ -75,7 +77,7 @@ pub struct DeviceSpec {
 #[derive(Clone, Debug)]
 pub enum DeviceKind {
     /// Flash.
-    Ssd(SsdSpec),
+    Ssd(Box<SsdSpec>),
     /// A disk.
     Hdd(HddSpec),
     /// A cloud volume.
@@ -160,6 +162,7 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
             "slc",
             "endurance",
             "power",
+            "thermal",
             "ecc",
         ],
         &["disk", "seek", "overhead", "cache", "queue"],
@@ -170,7 +173,7 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
         top.goes_with(own[other], words[other]);
     }
     let kind = match kind {
-        0 => DeviceKind::Ssd(ssd::decode(top, &mut values, capacity, link_spec)?),
+        0 => DeviceKind::Ssd(Box::new(ssd::decode(top, &mut values, capacity, link_spec)?)),
         1 => DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?),
         _ => DeviceKind::Volume(volume::decode(top, &mut values)?),
     };

@@ -52,6 +52,7 @@ const EXAMPLES: &[&str] = &[
     "stride",
     "suspend",
     "targets",
+    "throttle",
     "write-cache",
     "zipf",
 ];

@@ -14,7 +14,7 @@ question = "What do they tell?"
 log = false
 targets = [
     "sim:tiny-page.toml", "sim:tiny-hybrid.toml", "sim:mortal-ssd.toml", "sim:leaving-ssd.toml",
-    "sim:small-map-ssd.toml",
+    "sim:small-map-ssd.toml", "sim:warm-ssd.toml",
     "sim:ssd-m", "sim:wd1600js", "sim:seagate-archive-8tb", "sim:gp3-100", "sim:optane-p4800x",
     "raid5(sim:ssd-m*3, failed=1, rebuild=50MB/s, controller=perc-6i)",
     "raid1(raid0(sim:ssd-m@areca-1680*2), sim:wd1600js)",
@@ -37,9 +37,10 @@ fn every_number_that_a_drive_tells_may_be_expected() {
         let text = std::fs::read_to_string(root.join(format!("fuzz/tiny/{name}.toml"))).unwrap();
         std::fs::write(dir.path().join(format!("tiny-{name}.toml")), text).unwrap();
     }
-    for name in ["mortal-ssd.toml", "leaving-ssd.toml", "small-map-ssd.toml"] {
-        let drive = root.join("examples/devices").join(name);
-        std::fs::copy(drive, dir.path().join(name)).unwrap();
+    for name in ["mortal", "leaving", "small-map", "warm"] {
+        let file = format!("{name}-ssd.toml");
+        let drive = root.join("examples/devices").join(&file);
+        std::fs::copy(drive, dir.path().join(file)).unwrap();
     }
     std::fs::write(dir.path().join("told.toml"), EXPERIMENT).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));

@@ -58,6 +58,8 @@ pub const NAMES: &[&str] = &[
     "read_only",
     "read_retries",
     "uncorrectable",
+    "temperature_c",
+    "temperature_max_c",
     "map_lookups",
     "map_misses",
     "map_writes",

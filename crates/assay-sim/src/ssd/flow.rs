@@ -65,7 +65,8 @@ impl<F: Ftl> Ssd<F> {
         self.is_working = false;
         self.firmware.push_back(number);
         if self.firmware.len() == 1 {
-            self.nand.events.after(Queue::Firmware, FIRMWARE, self.command);
+            let time = self.command_time();
+            self.nand.events.after(Queue::Firmware, FIRMWARE, time);
         } else {
             self.waits_for_firmware();
         }
@@ -89,7 +90,8 @@ impl<F: Ftl> Ssd<F> {
         self.tell_command(number);
         if !self.firmware.is_empty() {
             self.waited_for_firmware();
-            self.nand.events.after(Queue::Firmware, FIRMWARE, self.command);
+            let time = self.command_time();
+            self.nand.events.after(Queue::Firmware, FIRMWARE, time);
         }
         match self.requests[number as usize].request.op {
             Op::Read => self.read(number),

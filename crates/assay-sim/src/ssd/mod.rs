@@ -13,6 +13,7 @@ mod buffer;
 mod drain;
 mod fetch;
 mod flow;
+mod heat;
 mod idle;
 mod lazy;
 mod link;
@@ -37,6 +38,7 @@ use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
 use flow::InFlight;
 pub(crate) use flow::{MAP, TABLE};
+use heat::Heat;
 use lazy::Lazy;
 use link::{Transfer, Wire};
 use lookup::LookUps;
@@ -115,6 +117,7 @@ pub(crate) struct Ssd<F> {
     /// Blocks erased before the last mark.
     erased: u64,
     power: Option<PowerSpec>,
+    heat: Option<Box<Heat>>,
     /// When the last mark was.
     marked: Nanos,
 }
@@ -227,6 +230,7 @@ impl<F: Ftl> Ssd<F> {
             stalls: Stalls::new(),
             erased: ever,
             power: spec.power,
+            heat: spec.thermal.zip(spec.power).map(|(t, p)| Box::new(Heat::new(t, p))),
             marked: Nanos::ZERO,
         }
     }
@@ -366,6 +370,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn mark(&mut self) {
+        self.mark_heat();
         self.erased += self.nand.counts.erases.iter().sum::<u64>();
         self.nand.mark();
         self.mark_stalls();

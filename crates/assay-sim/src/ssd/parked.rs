@@ -125,9 +125,7 @@ impl<F: Ftl> Ssd<F> {
     /// A page, or a part of one, that the host has sent is given to the flash.
     #[inline]
     pub(super) fn land(&mut self, done: Transfer, is_part: bool) {
-        // The rest of a page that is being made whole is looked up already.
-        let is_merging = self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page));
-        if is_merging || !self.looks_up(Wants::Land(self.landing(done), is_part)) {
+        if !self.looks_up(Wants::Land(self.landing(done), is_part)) {
             self.land_known(done, is_part);
         }
     }

@@ -5,6 +5,7 @@ use super::stall::{Moment, Stall};
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use assay_spec::Nanos;
+use assay_spec::device::PowerSpec;
 use assay_spec::units::Joules;
 
 /// Bins of the wear histogram, at most.
@@ -26,6 +27,7 @@ impl<F: Ftl> Ssd<F> {
             ("firmware_busy_ns".to_owned(), self.firmware_total.0 as f64),
         ];
         all.extend(self.drawn());
+        all.extend(self.warmth());
         if let Some((retries, lost)) = self.nand.tried_again() {
             all.push(("read_retries".to_owned(), retries as f64));
             all.push(("uncorrectable".to_owned(), lost as f64));
@@ -58,16 +60,20 @@ impl<F: Ftl> Ssd<F> {
     /// The energy since the last mark, and the power that is in the mean.
     fn drawn(&self) -> Vec<(String, f64)> {
         let Some(power) = self.power else { return Vec::new() };
-        let counts = &self.nand.counts;
-        let of = |counted: &[u64], each: Joules| counted.iter().sum::<u64>() as f64 * each.as_f64();
         let time = (self.nand.events.now() - self.marked).as_secs_f64();
-        let energy = power.idle.as_f64() * time
-            + of(&counts.reads, power.read)
-            + of(&[self.nand.tried_again().map_or(0, |(retries, _)| retries)], power.read)
-            + of(&counts.programs, power.program)
-            + of(&counts.erases, power.erase);
+        let energy = power.idle.as_f64() * time + self.drawn_for_operations(power);
         let mean = (time > 0.0).then(|| ("power_w".to_owned(), energy / time));
         std::iter::once(("energy_j".to_owned(), energy)).chain(mean).collect()
+    }
+
+    /// The joules that operations have taken since the last mark.
+    pub(super) fn drawn_for_operations(&self, power: PowerSpec) -> f64 {
+        let counts = &self.nand.counts;
+        let of = |counted: &[u64], each: Joules| counted.iter().sum::<u64>() as f64 * each.as_f64();
+        of(&counts.reads, power.read)
+            + of(&[self.nand.tried_again().map_or(0, |(retries, _)| retries)], power.read)
+            + of(&counts.programs, power.program)
+            + of(&counts.erases, power.erase)
     }
 
     /// What it tells of `now`.

@@ -3,6 +3,7 @@
 mod ahead;
 mod demand;
 mod errors;
+mod heat;
 mod lazy;
 mod modern;
 mod stalls;

@@ -117,7 +117,7 @@ impl Reference {
             planes: (0..spec.nand.planes()).map(|_| Plane::default()).collect(),
             map: Map::new(spec, (device.capacity.0 / page.0) as u32),
             finished: Vec::new(),
-            spec: *spec,
+            spec: **spec,
         }
     }
 

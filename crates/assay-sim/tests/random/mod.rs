@@ -9,6 +9,7 @@ use assay_sim::{Accept, Activity, Asked, Cause, Checker, Drive, Observer, Operat
 use assay_sim::{Stall, Work, build};
 use assay_spec::device::*;
 use assay_spec::seed::mix;
+use assay_spec::units::{Joules, Watts};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 
 /// Requests of a drive, at most.
@@ -196,6 +197,26 @@ fn ecc(d: &mut Draw<'_>, nand: &NandSpec, wears: bool) -> Option<EccSpec> {
     d.of(&[None, None, Some(spec)])
 }
 
+/// A drive that is soon warm, and soon cool again.
+fn heat(d: &mut Draw<'_>) -> (Option<PowerSpec>, Option<ThermalSpec>) {
+    let power = PowerSpec {
+        idle: Watts(d.below(1_000_000)),
+        read: Joules(d.below(1 << 26)),
+        program: Joules(d.below(1 << 28)),
+        erase: Joules(d.below(1 << 30)),
+    };
+    let idle = 25.0 + 10.0 * power.idle.as_f64();
+    let thermal = ThermalSpec {
+        ambient: 25.0,
+        resistance: 10.0,
+        capacity: 1e-3 * (1 + d.below(100)) as f64,
+        limit: idle + 0.5 + d.below(40) as f64 / 10.0,
+        resume: idle + 0.3,
+        power: Watts(power.idle.0 + 1_000 + d.below(2_000_000)),
+    };
+    d.of(&[(None, None), (None, None), (Some(power), None), (Some(power), Some(thermal))])
+}
+
 /// Pages that the layer works with beside the host's, at most.
 fn reserved(nand: &NandSpec, ftl: &FtlSpec) -> u32 {
     let stripe = nand.planes() * nand.pages_per_block;
@@ -266,6 +287,7 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
     let dram = dram(d, &nand);
     let has_map_cache = matches!(ftl, FtlSpec::Page(map) if map.map_cache.is_some());
     let ecc = ecc(d, &nand, endurance.is_some());
+    let (power, thermal) = heat(d);
     let ahead = ReadAheadSpec {
         trigger: 2,
         window: nand.page * (1 + d.below(20)),
@@ -285,7 +307,7 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
             setup: d.of(&[Nanos::ZERO, Nanos(3000)]),
             activate: d.of(&[Nanos::ZERO, Nanos::ZERO, Nanos(800)]),
         },
-        kind: DeviceKind::Ssd(SsdSpec {
+        kind: DeviceKind::Ssd(Box::new(SsdSpec {
             nand,
             ftl,
             buffer: if nand.pages_per_program > 1 || has_map_cache {
@@ -295,9 +317,10 @@ pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
             },
             readahead: d.of(&[None, Some(ahead)]),
             endurance,
-            power: None,
+            power,
+            thermal,
             ecc,
-        }),
+        })),
         facts: Vec::new(),
     }
 }

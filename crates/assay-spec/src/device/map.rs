@@ -93,7 +93,7 @@ mod tests {
         let text = text.replace("[ftl]\n", &format!("[ftl]\n{key}{more}"));
         let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
         match spec.map_err(|e| e.to_string())?.kind {
-            DeviceKind::Ssd(ssd) => Ok(ssd),
+            DeviceKind::Ssd(ssd) => Ok(*ssd),
             _ => Err("not an SSD".to_owned()),
         }
     }

@@ -6,6 +6,7 @@ use super::ftl::{CopyPath, Frontiers, FtlSpec};
 use super::nand::NandSpec;
 use super::power::{self, PowerSpec};
 use super::slc::SlcCacheSpec;
+use super::thermal::{self, ThermalSpec};
 use super::{LinkSpec, Values};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
@@ -26,6 +27,8 @@ pub struct SsdSpec {
     pub endurance: Option<EnduranceSpec>,
     /// What it draws, if that is known.
     pub power: Option<PowerSpec>,
+    /// How warm it gets.
+    pub thermal: Option<ThermalSpec>,
     /// Wrong bits; `None`: none that matter.
     pub ecc: Option<EccSpec>,
 }
@@ -175,8 +178,10 @@ pub(super) fn decode(
         _ => endurance::decode(top, values)?,
     };
     let power = power::decode(top, values)?;
+    let thermal = thermal::decode(top, values, power)?;
     let ecc = ecc::decode(top, values)?;
-    let spec = SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance, power, ecc };
+    let spec =
+        SsdSpec { nand, ftl, buffer: buffer_spec, readahead, endurance, power, thermal, ecc };
     check(top, &spec, capacity, link)?;
     Ok(spec)
 }

@@ -2,7 +2,7 @@
 
 use super::{COMMAND, PAGE, PROGRAM, SENSE, SHIFT, drive, drive_that_is, latency, ssd_of};
 use crate::drive::Drive;
-use assay_spec::device::{DeviceSpec, FtlSpec};
+use assay_spec::device::{DeviceSpec, Direction, FtlSpec, Reach, ReadAheadSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 
 /// Room for so many entries.
@@ -71,6 +71,24 @@ fn who_needs_the_same_page_of_the_map_waits_for_one_reading() {
     assert_eq!(done[0].at, COMMAND + SENSE + SHIFT + SENSE + SHIFT + transfer * 4);
     assert_eq!(told(&*drive), [4.0, 4.0, 0.0]);
     assert_eq!(drive.counters()[0], ("pages_read".to_owned(), 5.0));
+}
+
+#[test]
+fn what_is_read_ahead_is_looked_up_too() {
+    let (mut drive, transfer) = drive(|device| {
+        with(1_000)(device);
+        let (trigger, window) = (2, Bytes(8 * PAGE));
+        let (reach, direction) = (Reach::Logical, Direction::Forward);
+        let ahead = ReadAheadSpec { trigger, window, reach, streams: 1, direction };
+        ssd_of(device).readahead = Some(ahead);
+    });
+    let pages = |drive: &dyn Drive| drive.counters()[0].1;
+    all(&mut *drive, &[(0, Op::Read, 0, 1), (10_000, Op::Read, 1, 1)]);
+    // Each of the two has the page of the map read, the second for the eight that come next, too.
+    assert_eq!((told(&*drive), pages(&*drive)), ([10.0, 10.0, 0.0], 2.0 + 8.0 + 2.0));
+    // What has come is there; and what comes next is fetched.
+    let took = latency(&mut *drive, SECOND, Op::Read, 16, 8);
+    assert_eq!(took, COMMAND + transfer);
 }
 
 #[test]
