@@ -39,7 +39,7 @@ impl<F: Ftl> Ssd<F> {
     /// Reads a page from the buffer or the flash, when it is known where it is.
     #[inline]
     pub(super) fn fetch(&mut self, transfer: Transfer) {
-        if !self.looks_up(Wants::Read(transfer)) {
+        if !self.has_look_ups || !self.looks_up(Wants::Read(transfer)) {
             self.fetch_known(transfer);
         }
     }
@@ -77,7 +77,8 @@ impl<F: Ftl> Ssd<F> {
             let is_there = spot.is_none_or(|spot| self.nand.is_gathering(spot));
             let Some(ahead) = &mut self.readahead else { return };
             let token = token(AHEAD | ahead.put(page, is_there), page);
-            if is_there || !self.looks_up(Wants::Ahead(token, page)) {
+            let is_known = is_there || !self.has_look_ups;
+            if is_known || !self.looks_up(Wants::Ahead(token, page)) {
                 self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
             }
         }

@@ -287,7 +287,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// A page has come from the flash, for whoever wanted it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn page_read(&mut self, number: u32, page: u32) {
         if number == TABLE {
             return self.looked_up(page);

@@ -47,13 +47,10 @@ pub(super) type LookUps = BTreeMap<u32, Vec<Wants>>;
 
 impl<F: Ftl> Ssd<F> {
     /// Whether an entry of the map must be read first; what wants it goes on then.
-    #[inline]
+    #[inline(never)]
     pub(super) fn looks_up(&mut self, wants: Wants) -> bool {
-        self.ftl.map_page(wants.page()).is_some_and(|map_page| self.waits(map_page, wants))
-    }
-
-    fn waits(&mut self, map_page: u32, wants: Wants) -> bool {
         let page = wants.page();
+        let Some(map_page) = self.ftl.map_page(page) else { return false };
         // The newest of a page is what is kept; else a write that waits is, and it comes first.
         let is_kept = |t: Transfer| self.reads_waiting(t);
         let is_buffered = |t: Transfer| self.is_buffered(t.page);

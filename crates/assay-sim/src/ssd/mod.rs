@@ -106,6 +106,8 @@ pub(crate) struct Ssd<F> {
     /// Pages of the map on their way to the cells, and what waits until they are there.
     saving: u32,
     parked: VecDeque<Parked>,
+    /// Entries of the map may have to be read first; and those that are.
+    has_look_ups: bool,
     look_ups: LookUps,
     notices: Vec<Notice>,
     done: Vec<Completion>,
@@ -221,6 +223,7 @@ impl<F: Ftl> Ssd<F> {
             is_protected: matches!(spec.buffer, BufferSpec::Dram { protected: true, .. }),
             saving: 0,
             parked: VecDeque::new(),
+            has_look_ups: matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some()),
             look_ups: LookUps::new(),
             notices: Vec::new(),
             done: Vec::new(),

@@ -125,7 +125,7 @@ impl<F: Ftl> Ssd<F> {
     /// A page, or a part of one, that the host has sent is given to the flash.
     #[inline]
     pub(super) fn land(&mut self, done: Transfer, is_part: bool) {
-        if !self.looks_up(Wants::Land(self.landing(done), is_part)) {
+        if !self.has_look_ups || !self.looks_up(Wants::Land(self.landing(done), is_part)) {
             self.land_known(done, is_part);
         }
     }

@@ -171,6 +171,7 @@ impl Tables {
         let page = self.backward[from as usize];
         debug_assert_eq!(self.forward[page as usize], from, "a current page is mapped");
         plane.live -= 1;
+        self.change_entry(page);
         Some(Move { from: Spot { plane: plane.index, page: from }, page, cause })
     }
 

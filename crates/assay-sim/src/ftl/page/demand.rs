@@ -95,7 +95,7 @@ impl Demand {
     }
 
     /// The entry of `page`, if it is one of the host's, changes.
-    #[inline]
+    #[inline(never)]
     pub(super) fn change(&mut self, page: u32) {
         if page >= self.first {
             return;
@@ -307,5 +307,18 @@ mod tests {
         map.written(0);
         assert_eq!(map.cached.len(), 4);
         map.check();
+    }
+
+    #[test]
+    fn a_cache_is_made_like_that_of_a_smaller_drive() {
+        let mut large = Demand::new(4000, Bytes(4096), 6 * 1024);
+        let shares = vec![1.0, 0.0, 0.5];
+        large.become_like(&Changed { shares, turn: 1 }, RandomWrites::UNIFORM);
+        assert_eq!(large.of_page[..4], [1024, 1024, 0, 0]);
+        assert!(large.of_page[4..].iter().all(|n| (450..570).contains(n)), "{:?}", large.of_page);
+        assert_eq!((large.turn, large.cached.len()), (2, 4000));
+        let look = large.look_at();
+        assert_eq!((look.shares[1], look.turn), (1.0, 2));
+        large.check();
     }
 }

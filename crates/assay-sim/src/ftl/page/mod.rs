@@ -97,22 +97,23 @@ impl PageMap {
             next_plane: 0,
             gathered: 0,
         };
-        map.tables.demand = spec.map_cache.map(|size| {
-            let room = size.0 / PageMapSpec::CACHED_ENTRY;
-            Demand::new(room, nand.page, host)
-        });
         if filled {
             // The same placement as writing the pages in order; a test holds it to that.
-            // None of it lies in the cache, and the map on flash is right.
-            let (cache, demand) = (map.tables.cache.take(), map.tables.demand.take());
+            // None of it lies in the cache.
+            let cache = map.tables.cache.take();
             let before = logical - map.tables.spare_pages(&map.planes, logical);
             (before..logical).chain(0..logical).for_each(|page| {
                 map.forget(page);
                 let plane = map.choose_plane(page);
                 map.tables.place(&mut map.planes[plane], page, Frontier::Host);
             });
-            (map.tables.cache, map.tables.demand) = (cache, demand);
+            map.tables.cache = cache;
         }
+        // What is on flash of the map is right, and none of it is in memory.
+        map.tables.demand = spec.map_cache.map(|size| {
+            let room = size.0 / PageMapSpec::CACHED_ENTRY;
+            Box::new(Demand::new(room, nand.page, host))
+        });
         map
     }
 
@@ -243,6 +244,7 @@ impl Ftl for PageMap {
         }
         let plane = self.put(nand, page, Cause::Host, token, &[]);
         if self.tables.demand.is_some() {
+            self.tables.change_entry(page);
             self.write_changed(nand);
         }
         plane
@@ -258,9 +260,8 @@ impl Ftl for PageMap {
         if let Some(saved) = &mut self.saved {
             saved.change(page);
         }
-        let is_there = self.tables.forward[page as usize] != NONE;
-        if let Some(demand) = self.tables.demand.as_mut().filter(|_| is_there) {
-            demand.change(page);
+        if self.tables.forward[page as usize] != NONE {
+            self.tables.change_entry(page);
         }
         match self.tables.is_safe {
             true => self.trim_later(page),
@@ -363,7 +364,7 @@ impl Ftl for PageMap {
         self.check_maps();
         self.check_planes();
         self.tables.check_cache(&self.planes);
-        self.tables.demand.iter().for_each(Demand::check);
+        self.tables.demand.iter().for_each(|demand| demand.check());
         self.check_room();
     }
 

@@ -36,7 +36,7 @@ pub(super) struct Tables {
     pub(super) due: VecDeque<u32>,
     pub(super) cache: Option<SlcCache>,
     /// What is in memory of the map, if that is not all.
-    pub(super) demand: Option<Demand>,
+    pub(super) demand: Option<Box<Demand>>,
     pub(super) endurance: Option<Endurance>,
     /// Collections that could not be spread because the host had used up its room.
     pub(super) urgent: u64,
@@ -223,9 +223,6 @@ impl Tables {
         plane.live += 1;
         self.forward[page as usize] = physical;
         self.backward[physical as usize] = page;
-        if let Some(demand) = &mut self.demand {
-            demand.change(page);
-        }
         Spot { plane: plane.index, page: physical }
     }
 
@@ -249,6 +246,14 @@ impl Tables {
         self.blocks.turn_over(full, block);
         let first = u64::from(block) * u64::from(self.pages_per_block);
         collect::set_bits(&mut self.current, first, u64::from(self.pages_per_block));
+    }
+
+    /// `page` will be elsewhere: its entry changes, if not all of them are in memory.
+    #[inline]
+    pub(super) fn change_entry(&mut self, page: u32) {
+        if let Some(demand) = &mut self.demand {
+            demand.change(page);
+        }
     }
 
     #[inline]

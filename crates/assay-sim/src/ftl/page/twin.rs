@@ -1,6 +1,6 @@
 //! A small drive of the kind of another, written at random until it is steady, and looked at then.
 
-use super::demand::{Changed, Demand};
+use super::demand::Changed;
 use super::{NONE, PageMap, mapped_pages};
 use crate::ftl::Ftl;
 use crate::nand::{NOBODY, Nand};
@@ -201,7 +201,7 @@ impl Twin {
             twin.look_at(&bed.map);
         }
         twin.blocks.push(twin.pages.len());
-        twin.changed = bed.map.tables.demand.as_ref().map(Demand::look_at).unwrap_or_default();
+        twin.changed = bed.map.tables.demand.map(|demand| demand.look_at()).unwrap_or_default();
         twin
     }
 

@@ -140,3 +140,41 @@ fn pages_of_the_map_are_written_when_half_of_the_cache_has_changed() {
     assert_eq!(of("wa_map"), 1.0 / 51.0);
     drive.check();
 }
+
+#[test]
+fn the_rest_of_a_page_of_the_map_is_read_before_it_is_written() {
+    let last = |entries: u64, first: u64, pages: u64| {
+        let (mut drive, _) = drive(with(entries));
+        // Trims look nothing up, and change as much as writes.
+        all(&mut *drive, &[(0, Op::Trim, first, pages), (10_000, Op::Write, first + pages, 1)]);
+        let mut busy = Nanos::from_millis(10);
+        let work = [(20_000, Op::Write, first + pages + 1, 1)];
+        assert_eq!(told(&*drive), [1.0, 1.0, 0.0], "half of the cache has changed");
+        busy = busy.max(ends(&mut *drive, &work));
+        assert_eq!(told(&*drive)[2], 1.0);
+        drive.check();
+        (busy - Nanos::from_millis(20), drive.counters()[0].1)
+    };
+    let (_, transfer) = drive(|_| {});
+    let written = COMMAND + transfer + SENSE + SHIFT;
+    // Two pages of the map were read to look something up, and one for what it holds beside.
+    assert_eq!(last(100, 0, 49), (written + SENSE + SHIFT + SHIFT + PROGRAM, 3.0));
+    // All of its 1024 entries have changed: nothing is read, and the two programs are side by side.
+    assert_eq!(last(2046, 1, 1022).1, 3.0, "one entry has not");
+    assert_eq!(last(2046, 0, 1022), (written + SHIFT + PROGRAM, 2.0));
+}
+
+/// Does this, and says when the drive has nothing more to do.
+fn ends(drive: &mut dyn Drive, requests: &[(u64, Op, u64, u64)]) -> Nanos {
+    let mut last = Nanos::ZERO;
+    for (at, op, page, pages) in requests {
+        let (offset, length) = (Bytes(page * PAGE), Bytes(pages * PAGE));
+        let request = Request { tag: 0, op: *op, offset, length, fua: false };
+        drive.submit(Nanos::from_micros(*at), request);
+    }
+    while let Some(at) = drive.next_event() {
+        drive.advance(at, &mut Vec::new());
+        last = at;
+    }
+    last
+}
