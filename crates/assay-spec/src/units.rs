@@ -236,7 +236,7 @@ impl fmt::Display for Nanos {
 pub struct Watts(pub u64);
 
 /// Energy, in picojoules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Joules(pub u64);
 
 impl Watts {

@@ -41,6 +41,8 @@ pub(crate) trait Ftl: Send {
     fn learn(&mut self, _page: u32) {}
     /// Forgets a logical page.
     fn trim(&mut self, page: u32);
+    /// Some have been forgotten: what that makes due is written.
+    fn have_been_trimmed(&mut self, _nand: &mut Nand) {}
     /// Whether it forgets pages at all: a worn one may not be able to write that down.
     fn takes_trims(&self) -> bool {
         true

@@ -11,15 +11,17 @@ impl Nand {
     pub(crate) fn read(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
         self.counts.reads[cause as usize] += 1;
         self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
-        let token = self.marked(Kind::Read, spot.plane, cause, token);
+        let first =
+            self.suspending.is_some() && is_awaited(cause, token) && self.may_go_first(spot);
+        // What goes first has no collection before it.
+        let token = if first { token } else { self.marked(Kind::Read, spot.plane, cause, token) };
         let index = self.pool.put(Kind::Read, cause, spot, token);
         if self.gathers() {
             self.note_slc(index, spot.page);
         }
-        if self.suspending.is_some() && is_awaited(cause, token) && self.may_go_first(spot) {
-            self.ask_first(index, spot.plane);
-        } else {
-            self.ask(index, spot.plane);
+        match first {
+            true => self.ask_first(index, spot.plane),
+            false => self.ask(index, spot.plane),
         }
         index
     }

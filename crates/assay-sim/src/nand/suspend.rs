@@ -248,6 +248,9 @@ impl Nand {
         if self.arrays[array].op == NO_OP {
             let_in(self);
             self.serve_readers(array);
+        } else if self.suspending.as_ref().is_some_and(|s| s.has_waiting(array)) {
+            // It has its turn; but those that came meanwhile do not wait for it if it can be left.
+            self.leave(array);
         }
     }
 

@@ -10,6 +10,8 @@ pub(crate) struct WriteBuffer {
     planes: Vec<VecDeque<u32>>,
     /// Pages written in part, whose rest is being read.
     merging: Vec<u32>,
+    /// Those of them that have been trimmed since.
+    trimmed: Vec<u32>,
     /// (page, request): writes to those that are not answered before the page is in the cells.
     joined: Vec<(u32, u32)>,
 }
@@ -20,6 +22,7 @@ impl WriteBuffer {
             free: slots,
             planes: vec![VecDeque::new(); planes as usize],
             merging: Vec::new(),
+            trimmed: Vec::new(),
             joined: Vec::new(),
         }
     }
@@ -65,6 +68,24 @@ impl WriteBuffer {
     /// And has come.
     pub(crate) fn merged(&mut self, page: u32) {
         self.merging.retain(|p| *p != page);
+    }
+
+    /// `page` is trimmed; true if its rest is being read, and it is to be when that has come.
+    #[inline]
+    pub(crate) fn trims_merging(&mut self, page: u32) -> bool {
+        let is_merging = self.is_merging(page);
+        if is_merging {
+            self.trimmed.push(page);
+        }
+        is_merging
+    }
+
+    /// Whether `page` was to be trimmed; it is not any more.
+    #[inline]
+    pub(crate) fn was_trimmed(&mut self, page: u32) -> bool {
+        let before = self.trimmed.len();
+        self.trimmed.retain(|trimmed| *trimmed != page);
+        self.trimmed.len() < before
     }
 
     /// `request` writes another part of `page` while its rest is being read, and waits for both.

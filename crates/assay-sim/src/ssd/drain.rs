@@ -41,7 +41,7 @@ impl<F: Ftl> Ssd<F> {
     #[cold]
     pub(super) fn drain_if_due(&mut self) {
         let is_write = |t: &Transfer| self.is_of(t.number, Op::Write);
-        if self.on_link.iter().chain(&self.link).any(is_write) {
+        if self.on_link.iter().chain(&self.link).any(is_write) || self.is_any_landing() {
             return;
         }
         // Who waits for a slot gets none from pages that wait for others. An erase that waits for

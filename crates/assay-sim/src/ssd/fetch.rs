@@ -7,6 +7,7 @@ use super::lookup::Wants;
 use super::readahead::Hit;
 use crate::ftl::Ftl;
 use crate::nand::Cause;
+use std::ops::Range;
 
 impl<F: Ftl> Ssd<F> {
     /// Reads the pages of request `number`, and those that may be asked for next.
@@ -67,7 +68,7 @@ impl<F: Ftl> Ssd<F> {
         }
         let (missing, is_backward) = ahead.missing(self.logical);
         let waits = self.lazy.as_ref().is_some_and(|lazy| lazy.is_any_in(&missing));
-        if waits || self.parked.iter().any(|p| p.is_in(&missing)) {
+        if waits || self.parked.iter().any(|p| p.is_in(&missing)) || self.is_any_new(&missing) {
             return;
         }
         for offset in 0..missing.end - missing.start {
@@ -82,6 +83,13 @@ impl<F: Ftl> Ssd<F> {
                 self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
             }
         }
+    }
+
+    /// Whether one of `pages` has come from the host and is not given to the flash yet.
+    fn is_any_new(&self, pages: &Range<u32>) -> bool {
+        let is_merging = |page| self.buffer.as_ref().is_some_and(|b| b.is_merging(page));
+        let is_new = |page: u32| is_merging(page) || self.has_look_ups && self.is_landing(page);
+        pages.clone().any(is_new)
     }
 
     /// The same of a page that had to be looked up: it may have changed since.

@@ -314,6 +314,7 @@ impl<F: Ftl> Ssd<F> {
                 if is_lost && let Some(spot) = self.ftl.locate(page) {
                     self.nand.note_lost(spot);
                 }
+                self.trim_merged(page);
             }
         }
     }

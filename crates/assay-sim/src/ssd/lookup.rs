@@ -94,9 +94,14 @@ impl<F: Ftl> Ssd<F> {
                     self.tell_resumed(Some(page));
                     self.land_known(transfer, is_part);
                 }
-                Wants::Trim(page) => self.trim_page(page),
+                Wants::Trim(page) => self.trim_when_written(page),
             }
         }
+    }
+
+    /// Whether a write waits for its entry.
+    pub(super) fn is_any_landing(&self) -> bool {
+        self.look_ups.values().flatten().any(|wants| matches!(wants, Wants::Land(..)))
     }
 
     /// Whether a write of `page` waits for its entry.

@@ -276,6 +276,9 @@ impl<F: Ftl> Ssd<F> {
         if self.wants_drain {
             self.drain_if_due();
         }
+        if self.heat.is_some() {
+            self.warm_up();
+        }
         true
     }
 }

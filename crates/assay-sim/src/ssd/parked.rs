@@ -99,15 +99,30 @@ impl<F: Ftl> Ssd<F> {
         for page in first..end {
             match !self.look_ups.is_empty() && self.is_landing(page) {
                 true => _ = self.looks_up(Wants::Trim(page)),
-                false => self.trim_page(page),
+                false => self.trim_when_written(page),
             }
         }
+        self.ftl.have_been_trimmed(&mut self.nand);
         self.drop_waiting(first..end);
     }
 
-    /// `page` loses its content.
+    /// `page` loses its content; if it is being made whole, when that is done.
     #[inline]
-    pub(super) fn trim_page(&mut self, page: u32) {
+    pub(super) fn trim_when_written(&mut self, page: u32) {
+        if !self.buffer.as_mut().is_some_and(|b| b.trims_merging(page)) {
+            self.trim_page(page);
+        }
+    }
+
+    /// The merged `page` is given to the flash: if it has been trimmed meanwhile, it is now.
+    #[inline]
+    pub(super) fn trim_merged(&mut self, page: u32) {
+        if self.buffer.as_mut().is_some_and(|b| b.was_trimmed(page)) {
+            self.trim_page(page);
+        }
+    }
+
+    fn trim_page(&mut self, page: u32) {
         self.ftl.trim(page);
         if let Some(observer) = self.nand.observer() {
             observer.trimmed(page);
@@ -137,6 +152,7 @@ impl<F: Ftl> Ssd<F> {
             self.unprogrammed -= 1;
             let early = self.answers_early(done.number);
             let Some(buffer) = &mut self.buffer else { return };
+            buffer.was_trimmed(done.page);
             buffer.give_back();
             if !early {
                 buffer.join(done.page, done.number);

@@ -12,7 +12,8 @@ use super::build;
 use crate::drive::Drive;
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
-use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, FtlSpec, ReadBuffered, SsdSpec};
+use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, Direction, FtlSpec, Reach};
+use assay_spec::device::{ReadAheadSpec, ReadBuffered, SsdSpec};
 use assay_spec::{Bytes, Nanos, Op, Request};
 
 const PAGE: u64 = 4096;
@@ -83,6 +84,46 @@ fn a_write_is_answered_from_the_buffer_or_from_the_cells() {
     let merged = COMMAND + part + SENSE + SHIFT + SHIFT + PROGRAM;
     let later = Nanos::from_secs(1);
     assert_eq!(latency(&mut *through, later, Op::Write, 800, 1), merged);
+}
+
+/// A part of a page is written, and while its rest is read the page is trimmed.
+#[test]
+fn a_trim_is_not_undone_by_a_page_that_is_made_whole() {
+    let (mut drive, transfer) = drive(|_| {});
+    let submit = |drive: &mut dyn Drive, op, at: u64, sectors: u64| {
+        let (offset, length) = (Bytes(at * 512), Bytes(sectors * 512));
+        drive.submit(Nanos::ZERO, Request { tag: 0, op, offset, length, fua: false });
+    };
+    submit(&mut *drive, Op::Write, 801, 1);
+    submit(&mut *drive, Op::Trim, 800, 8);
+    submit(&mut *drive, Op::Write, 1601, 1);
+    submit(&mut *drive, Op::Trim, 1600, 8);
+    // What is written after that is there.
+    submit(&mut *drive, Op::Write, 1602, 1);
+    drive.advance(Nanos::from_secs(1), &mut Vec::new());
+    let read = |drive: &mut dyn Drive, second, at| {
+        latency(drive, Nanos::from_secs(second), Op::Read, at, 8)
+    };
+    assert_eq!(read(&mut *drive, 1, 800), COMMAND + transfer, "nothing is there");
+    assert_eq!(read(&mut *drive, 2, 1600), COMMAND + SENSE + SHIFT + transfer);
+    drive.check();
+}
+
+/// And nothing is read ahead meanwhile: it would be old.
+#[test]
+fn a_page_that_is_made_whole_is_not_read_ahead() {
+    let (mut drive, _) = drive(|device| {
+        let (trigger, window) = (1, Bytes(4 * PAGE));
+        let (reach, direction) = (Reach::Logical, Direction::Forward);
+        let ahead = ReadAheadSpec { trigger, window, reach, streams: 1, direction };
+        ssd_of(device).readahead = Some(ahead);
+    });
+    for (op, at, sectors) in [(Op::Write, 25, 1), (Op::Read, 16, 8)] {
+        let (offset, length) = (Bytes(at * 512), Bytes(sectors * 512));
+        drive.submit(Nanos::ZERO, Request { tag: 0, op, offset, length, fua: false });
+    }
+    drive.advance(Nanos::from_secs(1), &mut Vec::new());
+    assert_eq!(drive.counters()[0], ("pages_read".to_owned(), 2.0));
 }
 
 /// One write that must be in the cells alone: what others of the time before wait for in the buffer

@@ -1,7 +1,8 @@
 //! The declaration of where the map of a page mapping is: in memory, saved on flash, or on flash
 //! with a part of it in memory.
 
-use super::{FtlSpec, NandSpec, PageMapSpec, SsdSpec, Values};
+use super::ssd::overhead;
+use super::{FtlSpec, PageMapSpec, SsdSpec, Values};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::Bytes;
@@ -39,16 +40,20 @@ pub(super) fn decode(
 }
 
 /// Entries that a cache has at least, so that moving pages to make room for a page of the map does
-/// not make more than one page of it due. `None`: no number would do.
+/// not make more than one page of it due, if as many are moved as in the mean. `None`: no number
+/// would do.
 ///
 /// Of v pages moved for n − v written each changes an entry. Half of the cache changes before pages
 /// of the map are written, and each of them has as many of those entries as the mean.
-fn least_entries(map: &PageMapSpec, nand: &NandSpec, host: u64) -> Option<u64> {
-    let pages = map.map_pages(nand.page, host);
-    let kept = u64::from(map.collection.reserve_blocks * nand.planes() * nand.pages_per_block);
-    let spare = nand.pages().checked_sub(kept + host + pages).filter(|spare| *spare > 0)?;
+pub fn least_map_cache(spec: &SsdSpec, capacity: Bytes) -> Option<Bytes> {
+    let FtlSpec::Page(map) = &spec.ftl else { return None };
+    let (page, host) = (spec.nand.page, capacity.0 / spec.nand.page.0);
+    let pages = map.map_pages(page, host);
+    let used = capacity + overhead(spec, capacity);
+    let spare = spec.nand.raw().0.checked_sub(used.0)? / page.0;
+    let spare = Some(spare).filter(|spare| *spare > 0)?;
     let moves = (host + pages).div_ceil(spare);
-    Some((2 * pages * (moves + 1)).min(host))
+    Some(Bytes((2 * pages * (moves + 1)).min(host) * PageMapSpec::CACHED_ENTRY))
 }
 
 /// What a map of which only a part is in memory excludes.
@@ -63,12 +68,10 @@ pub(super) fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decod
         let message = "without a buffer a page that waits for its entry has no place".to_owned();
         return impossible(message, "take a `buffer` of kind `dram`, or leave out `ftl.map_cache`");
     }
-    let host = capacity.0 / spec.nand.page.0;
-    let Some(least) = least_entries(map, &spec.nand, host) else {
+    let Some(least) = least_map_cache(spec, capacity) else {
         let message = "with no spare pages every page of the map makes others due".to_owned();
         return impossible(message, "raise `nand.blocks_per_plane`, or leave out `ftl.map_cache`");
     };
-    let least = Bytes(least * PageMapSpec::CACHED_ENTRY);
     if cache < least {
         let message = format!(
             "with {cache} of entries, pages moved to write the map would change more of it"

@@ -1,7 +1,8 @@
 //! The declaration of what a drive of flash draws.
 
 use super::Values;
-use crate::decode::{Decoded, Section};
+use crate::decode::{Decoded, Section, with_hint};
+use crate::diagnostic::Kind;
 use crate::units::{Joules, Watts};
 
 /// Power that is always drawn, and the energy of each operation beside it: of the chips, the buses
@@ -18,13 +19,27 @@ pub struct PowerSpec {
     pub erase: Joules,
 }
 
+/// What an operation takes, at most.
+const MOST: Joules = Joules(1_000_000_000_000);
+
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Option<PowerSpec>> {
     let Some(mut s) = top.optional_section("power", "power")? else { return Ok(None) };
+    let mut energy = |s: &mut Section<'_>, key| {
+        let each: Joules = values.quantity(s, "power", key, Joules::EXPECTED)?;
+        if each > MOST {
+            let message = format!("`power.{key}` is more than a joule for one operation");
+            let e = s.error(Kind::OutOfRange, s.span_of(key), message, "at most `1J`");
+            return Err(with_hint(e, "is it the right unit? A page takes some microjoules"));
+        }
+        Ok(each)
+    };
+    let (read, program) = (energy(&mut s, "read")?, energy(&mut s, "program")?);
+    let erase = energy(&mut s, "erase")?;
     let spec = PowerSpec {
         idle: values.quantity(&mut s, "power", "idle", Watts::EXPECTED)?,
-        read: values.quantity(&mut s, "power", "read", Joules::EXPECTED)?,
-        program: values.quantity(&mut s, "power", "program", Joules::EXPECTED)?,
-        erase: values.quantity(&mut s, "power", "erase", Joules::EXPECTED)?,
+        read,
+        program,
+        erase,
     };
     s.finish()?;
     Ok(Some(spec))
@@ -58,8 +73,13 @@ mod tests {
             erase: Joules(1_500_000_000),
         };
         assert_eq!(power("65mW", "0.64uJ"), Ok(Some(expected)));
-        for (idle, read, said) in [("65", "1uJ", "W"), ("65mW", "1us", "uJ"), ("1kW", "1uJ", "mW")]
-        {
+        let wrong = [
+            ("65", "1uJ", "W"),
+            ("65mW", "1us", "uJ"),
+            ("1kW", "1uJ", "mW"),
+            ("65mW", "2J", "a joule"),
+        ];
+        for (idle, read, said) in wrong {
             let error = power(idle, read).expect_err(said);
             assert!(error.contains(said) && error.contains("drive.toml"), "{error}");
         }

@@ -276,6 +276,10 @@ fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
         Err(with_hint(top.error(Kind::Impossible, top.key_span_of(key), message, ""), hint))
     };
     let nand = &spec.nand;
+    if nand.suspend.is_some() && matches!(spec.ftl, FtlSpec::InPlace) {
+        let message = "what is written in place is not left for reads".to_owned();
+        return impossible("ftl", message, "leave out `nand.suspend` and what goes with it");
+    }
     let slc = match spec.ftl {
         FtlSpec::Page(map) => map.slc,
         FtlSpec::Hybrid(_) | FtlSpec::InPlace => None,
@@ -336,8 +340,8 @@ fn check_endurance(top: &Section<'_>, spec: &SsdSpec, link: LinkSpec) -> Decoded
     Ok(())
 }
 
-/// Whether there is flash enough beside the capacity for what the layer works with.
-fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
+/// Flash that the layer works with, beside the capacity.
+pub(super) fn overhead(spec: &SsdSpec, capacity: Bytes) -> Bytes {
     let nand = &spec.nand;
     let stripe = nand.page * u64::from(nand.planes()) * u64::from(nand.pages_per_block);
     let overhead = match spec.ftl {
@@ -364,8 +368,12 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
         }
         FtlSpec::InPlace => Bytes::ZERO,
     };
-    let spare = spec.endurance.map_or(0, |e| e.spare_blocks);
-    let overhead = overhead + stripe * u64::from(spare);
+    overhead + stripe * u64::from(spec.endurance.map_or(0, |e| e.spare_blocks))
+}
+
+/// Whether there is flash enough for both.
+fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
+    let (nand, overhead) = (&spec.nand, overhead(spec, capacity));
     if nand.raw() >= capacity + overhead {
         return Ok(());
     }

@@ -23,6 +23,9 @@ pub struct ThermalSpec {
     pub power: Watts,
 }
 
+/// What a throttled drive may draw for what it does, at least.
+const LEAST: Watts = Watts(1_000);
+
 pub(super) fn decode(
     top: &mut Section<'_>,
     values: &mut Values,
@@ -54,9 +57,14 @@ pub(super) fn decode(
         let message = format!("a drive that does nothing is {idle:.1} °C warm, and never resumes");
         return impossible("resume", message, "raise `thermal.resume`, or lower `power.idle`");
     }
-    if spec.power.0 <= power.idle.0 {
-        let message = "what it always draws is more than it may draw when throttled".to_owned();
-        return impossible("power", message, "raise `thermal.power` above `power.idle`");
+    if spec.power.0 < power.idle.0 + LEAST.0 {
+        let message = "what it always draws leaves nothing for it to do when throttled".to_owned();
+        return impossible("power", message, "raise `thermal.power` above `power.idle`, by 1mW");
+    }
+    let throttled = spec.ambient + spec.resistance * spec.power.as_f64();
+    if throttled >= spec.limit {
+        let message = format!("a throttled drive gets {throttled:.1} °C warm, above its limit");
+        return impossible("power", message, "lower `thermal.power`, or raise `thermal.limit`");
     }
     s.finish()?;
     Ok(Some(spec))
@@ -101,6 +109,7 @@ mod tests {
             (&*power, "80", "80", "\"2W\"", "throttled and not"),
             (&power, "80", "35", "\"2W\"", "35.0 °C warm"),
             (&power, "80", "70", "\"1W\"", "always draws"),
+            (&power, "80", "70", "\"5.5W\"", "80.0 °C warm"),
             ("", "80", "70", "\"2W\"", "`[power]`"),
         ] {
             let error = with(power, limit, resume, throttled).expect_err(said);

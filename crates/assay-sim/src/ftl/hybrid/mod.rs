@@ -266,7 +266,10 @@ impl Ftl for Hybrid {
         // until it is in the cells.
         let held = std::mem::take(&mut self.held);
         nand.release(&held);
-        nand.read_after(spot, cause, token, &held);
+        match held.is_empty() {
+            true => nand.read(spot, cause, token),
+            false => nand.read_after(spot, cause, token, &held),
+        };
         true
     }
 

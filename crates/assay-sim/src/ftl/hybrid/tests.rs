@@ -4,6 +4,7 @@ use crate::drive::Drive;
 use crate::ssd::build;
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
+use assay_spec::device::SuspendSpec;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec, HybridSpec, LogOpens, Logs};
 use assay_spec::{Bytes, Nanos, Op, Request};
 
@@ -16,6 +17,14 @@ const ERASE: Nanos = Nanos(1_500_000);
 /// The drive, filled, as this changes its layer, which has logs that open empty, of one block each,
 /// and merges one at a time.
 fn drive(change: impl FnOnce(&mut HybridSpec)) -> Box<dyn Drive + Send> {
+    drive_that(None, change)
+}
+
+/// The same of one that leaves programs and erases for reads, if so.
+fn drive_that(
+    leaves: Option<SuspendSpec>,
+    change: impl FnOnce(&mut HybridSpec),
+) -> Box<dyn Drive + Send> {
     let bundled = find(DEVICES, "ssd-l").unwrap();
     let device = DeviceSpec::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
     let DeviceKind::Ssd(mut ssd) = device.kind else { panic!("ssd-l is flash") };
@@ -23,6 +32,7 @@ fn drive(change: impl FnOnce(&mut HybridSpec)) -> Box<dyn Drive + Send> {
     layer.unit = Bytes(PAGE);
     (layer.blocks_per_log, layer.log_opens, layer.merge_together) = (1, LogOpens::Empty, 1);
     change(layer);
+    ssd.nand.suspend = leaves;
     build(&ssd, device.link, device.capacity, crate::Past::Filled)
 }
 
@@ -36,6 +46,36 @@ fn write(drive: &mut dyn Drive, now: &mut Nanos, superblock: u64, page: u64) -> 
         drive.run(Nanos::NEVER, &mut done);
     }
     done[0].at - *now
+}
+
+#[test]
+fn reads_go_before_programs_that_can_be_left() {
+    let leaves = SuspendSpec { suspend: Nanos(20_000), resume: Nanos(10_000), most: 4 };
+    let took = [None, Some(leaves)].map(|leaves| {
+        let mut drive = drive_that(leaves, |_| {});
+        let mut now = Nanos::ZERO;
+        // The log's page is in its register when the write is answered, and the other lies on the
+        // same plane; a second later nothing is under way.
+        let write = write(&mut *drive, &mut now, 3, 5);
+        let read = |drive: &mut dyn Drive, at: Nanos| {
+            let offset = Bytes((7 * PLANES * ROWS + 5) * PAGE);
+            let read = Request { tag: 0, op: Op::Read, offset, length: Bytes(PAGE), fua: false };
+            drive.submit(at, read);
+            let mut done = Vec::new();
+            while done.is_empty() {
+                drive.run(Nanos::NEVER, &mut done);
+            }
+            done[0].at - at
+        };
+        let beside = read(&mut *drive, now + write + Nanos::from_micros(100));
+        let alone = read(&mut *drive, now + Nanos::from_secs(1));
+        let counters = drive.counters();
+        let left = counters.iter().find(|(name, _)| name == "suspensions").map(|(_, n)| *n);
+        (beside - alone, left)
+    });
+    let [(waits, None), (leaves, Some(left))] = took else { panic!("{took:?}") };
+    assert!(waits > Nanos::from_micros(300), "{waits}");
+    assert_eq!((leaves, left), (Nanos(20_000), 1.0));
 }
 
 #[test]

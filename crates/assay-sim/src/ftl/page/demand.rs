@@ -21,6 +21,7 @@ use crate::ssd::TABLE;
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;
 use assay_spec::seed::mix;
+use std::collections::VecDeque;
 
 /// What of a map has changed: the share of the entries of each of its pages, and the page that was
 /// written last.
@@ -31,7 +32,7 @@ pub(super) struct Changed {
 }
 
 /// Pages of the map that are written with one page of the host, at most.
-const AT_A_TIME: u32 = 4;
+pub(super) const AT_A_TIME: u32 = 4;
 
 /// What is in memory of a map.
 pub(super) struct Demand {
@@ -39,13 +40,15 @@ pub(super) struct Demand {
     entries: u32,
     first: u32,
     /// Entries that the cache has room for.
-    room: usize,
-    /// In the cache; of them changed; of them asked for since the hand was there.
+    room: u64,
+    /// In the cache; of them changed; of them asked for since they stood first.
     cached: Bits,
     changed: Bits,
     used: Bits,
-    slots: Vec<u32>,
-    hand: usize,
+    /// Those that have not changed, and may leave, from first to last. What has changed since is
+    /// passed over; `queued` has whatever stands here.
+    clean: VecDeque<u32>,
+    queued: Bits,
     /// By page of the map: its changed entries; and the one that was written last.
     of_page: Vec<u32>,
     turn: usize,
@@ -60,12 +63,12 @@ impl Demand {
         Demand {
             entries,
             first: host,
-            room: room.clamp(1, u64::from(host)) as usize,
+            room: room.clamp(1, u64::from(host)),
             cached: Bits::default(),
             changed: Bits::default(),
             used: Bits::default(),
-            slots: Vec::new(),
-            hand: 0,
+            clean: VecDeque::new(),
+            queued: Bits::default(),
             of_page: vec![0; host.div_ceil(entries) as usize],
             turn: 0,
             counts: [0; 3],
@@ -107,51 +110,52 @@ impl Demand {
         self.put(page);
     }
 
+    #[cfg(test)]
+    pub(super) fn has_changed(&self, page: u32) -> bool {
+        self.changed.has(page)
+    }
+
     fn put(&mut self, page: u32) {
         if self.cached.has(page) {
             return;
         }
         self.cached.set(page);
-        let place = if self.slots.len() < self.room { None } else { self.leaves() };
-        match place {
-            Some(place) => self.slots[place] = page,
-            None => self.slots.push(page),
-        }
+        self.may_leave(page);
         self.make_room();
     }
 
-    /// There may be too many as long as all have changed.
-    fn make_room(&mut self) {
-        while self.slots.len() > self.room
-            && let Some(place) = self.leaves()
-        {
-            self.slots.swap_remove(place);
+    /// The entry of `page`, unless it has changed, stands last of those that may leave.
+    fn may_leave(&mut self, page: u32) {
+        if !self.changed.has(page) && !self.queued.has(page) {
+            self.queued.set(page);
+            self.clean.push_back(page);
         }
     }
 
-    /// An entry leaves the cache: its place; none if all have changed.
-    fn leaves(&mut self) -> Option<usize> {
-        for _ in 0..2 * self.slots.len() {
-            let place = self.hand % self.slots.len();
-            self.hand = place + 1;
-            let page = self.slots[place];
+    /// What was not asked for since it stood first last leaves. There are too many as long as all
+    /// have changed.
+    fn make_room(&mut self) {
+        while self.cached.len() > self.room
+            && let Some(page) = self.clean.pop_front()
+        {
+            self.queued.clear(page);
             if self.changed.has(page) {
                 continue;
             }
-            if self.used.has(page) {
-                self.used.clear(page);
-                continue;
+            match self.used.has(page) {
+                true => {
+                    self.used.clear(page);
+                    self.may_leave(page);
+                }
+                false => self.cached.clear(page),
             }
-            self.cached.clear(page);
-            return Some(place);
         }
-        None
     }
 
     /// The number of a page of the map that is to be written, if one is.
     fn due(&mut self) -> Option<usize> {
         let (changed, pages) = (self.changed.len(), self.of_page.len());
-        if changed <= self.room as u64 / 2 {
+        if changed <= self.room / 2 {
             return None;
         }
         // One of them has as many as the mean.
@@ -165,7 +169,12 @@ impl Demand {
     fn written(&mut self, number: usize) -> bool {
         let first = number as u32 * self.entries;
         let end = (first + self.entries).min(self.first);
-        (first..end).for_each(|page| self.changed.clear(page));
+        for page in first..end {
+            if self.changed.has(page) {
+                self.changed.clear(page);
+                self.may_leave(page);
+            }
+        }
         self.counts[2] += 1;
         self.make_room();
         std::mem::take(&mut self.of_page[number]) == end - first
@@ -189,8 +198,8 @@ impl Demand {
         }
         self.turn = (like.turn as u64 * own / its) as usize;
         // The rest is what was asked for last. Few are hot: not all of it may be found.
-        for step in 0..4 * self.room as u64 {
-            if self.slots.len() < self.room {
+        for step in 0..4 * self.room {
+            if self.cached.len() < self.room {
                 self.put(writes.page(step, self.first));
             }
         }
@@ -204,10 +213,12 @@ impl Demand {
             of_page[(page / self.entries) as usize] += 1;
         }
         assert_eq!(of_page, self.of_page, "changed entries of each page of the map");
-        assert_eq!(self.slots.len() as u64, self.cached.len(), "entries in the cache");
-        assert!(self.slots.iter().all(|page| self.cached.has(*page)), "each has its place");
+        let stands = |page: &u32| self.queued.has(*page);
+        assert!(self.clean.len() as u64 == self.queued.len() && self.clean.iter().all(stands));
+        let leaves = |page: u32| !self.cached.has(page) || self.changed.has(page) || stands(&page);
+        assert!((0..self.first).all(leaves), "what has not changed may leave");
         let all_changed = self.changed.len() == self.cached.len();
-        assert!(self.slots.len() <= self.room || all_changed, "more than there is room for");
+        assert!(self.cached.len() <= self.room || all_changed, "more than there is room for");
     }
 }
 
@@ -227,10 +238,12 @@ impl PageMap {
         }
     }
 
-    /// Writes pages of the map, if it is time: of what they hold beside, their old copies are read.
-    pub(super) fn write_changed(&mut self, nand: &mut Nand) {
-        for _ in 0..AT_A_TIME {
-            let Some(demand) = &mut self.tables.demand else { return };
+    /// Writes pages of the map, so many at most, if it is time: of what they hold beside, their old
+    /// copies are read.
+    pub(super) fn write_changed(&mut self, nand: &mut Nand, most: u32) {
+        for _ in 0..most {
+            let is_over = self.is_worn_out();
+            let Some(demand) = self.tables.demand.as_mut().filter(|_| !is_over) else { return };
             let Some(number) = demand.due() else { return };
             let page = demand.first + number as u32;
             let is_whole = demand.written(number);
@@ -239,6 +252,12 @@ impl PageMap {
             let token = u64::from(TABLE) << 32 | u64::from(page);
             self.put(nand, page, Cause::Map, token, read.as_slice());
         }
+    }
+
+    /// The same of all that are due, each once at most: much has changed at once.
+    pub(super) fn write_all_changed(&mut self, nand: &mut Nand) {
+        let pages = self.tables.demand.as_ref().map_or(0, |demand| demand.of_page.len());
+        self.write_changed(nand, pages as u32);
     }
 }
 

@@ -46,7 +46,7 @@ use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
 use demand::Demand;
 use saved::SavedMap;
 use std::ops::Range;
-use tables::{Frontier, LINE, Open, Plane, Tables};
+use tables::{Frontier, LINE, Open, Plane, Tables, mapped_pages};
 use trims::Trims;
 
 /// A translation layer that maps every page on its own.
@@ -61,11 +61,6 @@ pub(crate) struct PageMap {
     trims: Trims,
     /// How many programs of several pages had been asked for when emptied blocks were looked at.
     gathered: u64,
-}
-
-/// Pages that are mapped of a drive of `host` pages: those of a map that is on flash, too.
-fn mapped_pages(nand: &NandSpec, spec: &PageMapSpec, host: u32) -> u32 {
-    host + spec.map_pages(nand.page, u64::from(host)) as u32
 }
 
 impl PageMap {
@@ -245,7 +240,7 @@ impl Ftl for PageMap {
         let plane = self.put(nand, page, Cause::Host, token, &[]);
         if self.tables.demand.is_some() {
             self.tables.change_entry(page);
-            self.write_changed(nand);
+            self.write_changed(nand, demand::AT_A_TIME);
         }
         plane
     }
@@ -279,6 +274,10 @@ impl Ftl for PageMap {
 
     fn learn(&mut self, page: u32) {
         self.learn_entry(page);
+    }
+
+    fn have_been_trimmed(&mut self, nand: &mut Nand) {
+        self.write_all_changed(nand);
     }
 
     fn takes_trims(&self) -> bool {

@@ -94,6 +94,11 @@ impl Blocks {
     }
 }
 
+/// Pages that are mapped of a drive of `host` pages: those of a map that is on flash, too.
+pub(super) fn mapped_pages(nand: &NandSpec, spec: &PageMapSpec, host: u32) -> u32 {
+    host + spec.map_pages(nand.page, u64::from(host)) as u32
+}
+
 /// A plane's log.
 pub(super) struct Plane {
     pub(super) index: u32,

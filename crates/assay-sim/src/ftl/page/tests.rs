@@ -1,5 +1,6 @@
 //! Random work on small drives, and each policy where it matters.
 
+mod demand;
 pub(super) mod small;
 
 use super::*;

@@ -120,6 +120,18 @@ fn an_erase_waits_for_a_read_that_is_not_let_in_yet() {
 }
 
 #[test]
+fn what_has_its_turn_is_left_for_those_that_came_meanwhile() {
+    let mut bed = programming(leaving());
+    bed.until(us(990)).read(spot(0, 4), HOST, 2);
+    // That is sensed from 1000 to 1050, and on the bus until 1150; the latch is free then.
+    bed.until(us(1010)).read(spot(0, 5), HOST, 3);
+    bed.nand.erase(spot(0, 8), HOST);
+    assert_eq!((bed.when(Read(2)), bed.when(Read(3))), (us(1150), us(1300)));
+    assert_eq!(bed.nand.suspensions(), Some(1));
+    assert_eq!(bed.nand.events.now(), us(1200 + 10 + 3000));
+}
+
+#[test]
 fn an_erase_for_idle_time_waits_for_such_a_read_too() {
     let mut bed = programming(leaving());
     bed.until(us(990)).read(spot(0, 4), HOST, 2);
@@ -169,18 +181,33 @@ fn a_second_register_lets_reads_follow_each_other() {
 
 #[test]
 fn planes_that_program_together_are_left_together() {
-    let both = NandSpec { planes_per_die: 2, plane_mode: PlaneMode::MultiPlane, ..leaving() };
-    let mut bed = Bed::new(both);
-    bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
-    bed.nand.program(spot(4, 0), HOST, 2, NO_OP);
-    // Loaded one after the other, and begun at 200.
-    bed.until(us(300)).read(spot(4, 4), HOST, 3);
-    assert_eq!(bed.when(Read(3)), us(470));
-    // What any of them writes is not there yet.
-    bed.nand.read(spot(4, 0), HOST, 4);
-    let ends = [Programmed(1, 0), Programmed(2, 4)].map(|notice| bed.when(notice));
-    assert_eq!(ends, [us(370 + 10 + 800); 2]);
-    assert_eq!(bed.when(Read(4)), us(1180 + 150));
+    for cache_register in [false, true] {
+        let die = NandSpec { planes_per_die: 2, plane_mode: PlaneMode::MultiPlane, ..leaving() };
+        let mut bed = Bed::new(NandSpec { cache_register, ..die });
+        bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
+        bed.nand.program(spot(4, 0), HOST, 2, NO_OP);
+        // Loaded one after the other, and begun at 200.
+        bed.until(us(300)).read(spot(4, 4), HOST, 3);
+        assert_eq!(bed.when(Read(3)), us(470));
+        let ends = [Programmed(1, 0), Programmed(2, 4)].map(|notice| bed.when(notice));
+        assert_eq!(ends, [us(370 + 10 + 800); 2]);
+        // What any of them writes is not there yet.
+        let mut bed = Bed::new(NandSpec { cache_register, ..die });
+        bed.nand.program(spot(0, 0), HOST, 1, NO_OP);
+        bed.nand.program(spot(4, 0), HOST, 2, NO_OP);
+        bed.until(us(300)).read(spot(4, 0), HOST, 3);
+        assert_eq!(bed.when(Read(3)), us(1100 + 150));
+    }
+}
+
+#[test]
+fn a_page_of_the_map_that_somebody_waits_for_goes_first_too() {
+    let mut bed = programming(leaving());
+    bed.until(us(500)).read(spot(0, 4), Cause::Map, 2);
+    bed.nand.read(spot(0, 5), Cause::Map, NOBODY);
+    assert_eq!(bed.when(Read(2)), us(670));
+    // The other one is the drive's own.
+    assert_eq!(bed.nand.events.now(), us(1080 + 150));
 }
 
 /// Whether something was gone on with or left, on which plane, from when to when.

@@ -164,6 +164,22 @@ fn the_rest_of_a_page_of_the_map_is_read_before_it_is_written() {
     assert_eq!(last(2046, 0, 1022), (written + SHIFT + PROGRAM, 2.0));
 }
 
+#[test]
+fn a_trim_of_much_is_written_at_once() {
+    let (mut drive, transfer) = drive(with(1_000));
+    // 64 pages of the map, but for the last half of the cache.
+    all(&mut *drive, &[(0, Op::Trim, 0, 64 * 1024)]);
+    assert_eq!(told(&*drive), [0.0, 0.0, 64.0]);
+    drive.check();
+    // There is room for what is asked for again.
+    let took: Vec<Nanos> = [8, 9]
+        .into_iter()
+        .map(|second| latency(&mut *drive, SECOND * second, Op::Read, 70_000 * 8, 8))
+        .collect();
+    let alone = COMMAND + SENSE + SHIFT + transfer;
+    assert_eq!(took, [alone + SENSE + SHIFT, alone]);
+}
+
 /// Does this, and says when the drive has nothing more to do.
 fn ends(drive: &mut dyn Drive, requests: &[(u64, Op, u64, u64)]) -> Nanos {
     let mut last = Nanos::ZERO;

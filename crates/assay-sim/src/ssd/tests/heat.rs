@@ -44,7 +44,9 @@ fn a_throttled_drive_draws_no_more_than_it_may() {
     let mut closed = Closed::new(32);
     write(&mut *drive, &mut closed, 0, 20_000);
     drive.mark();
+    let begun = closed.now();
     write(&mut *drive, &mut closed, 1 << 32, 20_000);
+    let took = closed.now() - begun;
     // Throttled it would be at 43 °C in the end: it is free again and again, and in the mean
     // between the limit and where it resumes.
     let (power, warmest) = (told(&*drive, "power_w"), told(&*drive, "temperature_max_c"));
@@ -59,8 +61,9 @@ fn a_throttled_drive_draws_no_more_than_it_may() {
     let mut free = Closed::new(32);
     write(&mut *cool, &mut free, 0, 20_000);
     cool.mark();
+    let begun = free.now();
     write(&mut *cool, &mut free, 1 << 32, 20_000);
-    let slower = closed.now().as_secs_f64() / free.now().as_secs_f64();
+    let slower = took.as_secs_f64() / (free.now() - begun).as_secs_f64();
     let draws = told(&*cool, "power_w");
     assert!(draws > 3.0, "{draws}");
     assert!((slower / ((draws - 1.0) / (power - 1.0)) - 1.0).abs() < 0.05, "{slower}");
@@ -80,4 +83,26 @@ fn a_warm_drive_cools_down_while_it_is_left_alone() {
     let alone = COMMAND + SENSE + SHIFT + transfer;
     assert_eq!(latency(&mut *drive, later, Op::Read, 0, 8), alone, "it is held back no more");
     assert!(told(&*drive, "temperature_c") < 35.1);
+    drive.mark();
+    let [now, warmest] = ["temperature_c", "temperature_max_c"].map(|name| told(&*drive, name));
+    assert_eq!((now, told(&*drive, "throttled")), (warmest, 0.0));
+}
+
+#[test]
+fn what_was_drawn_before_a_mark_warms_as_much() {
+    let temperatures = [false, true].map(|is_marked| {
+        let (mut drive, _) = drive(warm);
+        let mut closed = Closed::new(32);
+        write(&mut *drive, &mut closed, 0, 2_000);
+        // Much is on its way that no command has looked at.
+        while let Some(at) = drive.next_event() {
+            drive.advance(at, &mut Vec::new());
+        }
+        if is_marked {
+            drive.mark();
+        }
+        told(&*drive, "temperature_c")
+    });
+    assert!(temperatures[0] > 36.0, "{temperatures:?}");
+    assert!((temperatures[0] - temperatures[1]).abs() < 1e-9, "{temperatures:?}");
 }
