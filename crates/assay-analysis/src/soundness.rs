@@ -4,7 +4,8 @@
 //! One check a file, each a function of a `Case`: a cell with what the run directory tells of its
 //! target and of what was asked. A check speaks only of what it can show; a cell whose target tells
 //! too little passes. The checks exclude each other where one fault would look like another: what
-//! still falls is not steady, what fell and then stayed was not preconditioned.
+//! still falls is not steady, what fell and then stayed was not preconditioned, unless it was the
+//! heat of the drive.
 
 mod cache;
 mod clock;
@@ -12,6 +13,7 @@ mod fresh;
 mod link;
 mod short;
 mod steady;
+mod throttled;
 
 use crate::load::Run;
 use assay_spec::Op;
@@ -65,6 +67,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("too-short", short::check),
     ("above-link", link::check),
     ("coarse-clock", clock::check),
+    ("throttled", throttled::check),
 ];
 
 /// Everything that is wrong with the cells of a run, in their order.
@@ -114,6 +117,12 @@ impl<'r> Case<'r> {
     /// True if anything was written while it was measured.
     fn writes(&self) -> bool {
         self.cell.repeats.iter().flat_map(|r| &r.ops).any(|o| o.op == Op::Write && o.bytes.0 > 0)
+    }
+
+    /// What the drive told of this in each repeat.
+    fn told<'a>(&'a self, name: &'a str) -> impl Iterator<Item = f64> + 'a {
+        let all = self.cell.repeats.iter().flat_map(|r| &r.device);
+        all.filter(move |(told, _)| told == name).map(|(_, value)| *value)
     }
 
     /// IOPS of each whole element of the series, the mean of all repeats.

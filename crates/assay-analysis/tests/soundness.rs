@@ -291,6 +291,24 @@ fn more_than_the_link_carries_is_found() {
     assert!(found(&Made { size: 65_536, ..sound() }).is_empty());
 }
 
+/// What is slower because it is warm is not in a state of its flash.
+#[test]
+fn a_drive_that_was_throttled_says_so() {
+    let told = |share: f64, is_warm: bool| {
+        let warm = ("temperature_max_c".to_owned(), 75.0);
+        let held = ("throttled_ns".to_owned(), 30e9 * share);
+        let mut rates = vec![5000.0; 10];
+        rates.extend([1500.0; 20]);
+        let told = std::iter::once(held).chain(is_warm.then_some(warm)).collect();
+        modelled(Made { rates, told, ..sound() })
+    };
+    only("throttled", &told(0.5, true));
+    only("throttled", &told(0.011, true));
+    // Unless it was for a moment, or by the limits that a volume is sold with.
+    only("fresh", &told(0.009, true));
+    only("fresh", &told(0.5, false));
+}
+
 #[test]
 fn a_coarse_clock_is_found() {
     only("coarse-clock", &Made { tick: 10_000, ..sound() });

@@ -1300,7 +1300,7 @@ error: unknown key `alocation` in ftl
    |
 30 | alocation = { value = "static", assumed = "" }
    | ^^^^^^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`, "#,
-            r#"`power_fail_safe`
+            r#"`map_cache`, `power_fail_safe`
 hint: did you mean `allocation`?"#
         ),
     );
@@ -1313,7 +1313,7 @@ error: `unit` goes with mapping `hybrid` only
    |
 30 | unit = { value = "4KiB", assumed = "" }
    | ^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`, "#,
-            r#"`power_fail_safe`
+            r#"`map_cache`, `power_fail_safe`
 hint: remove `unit`, or take mapping `hybrid`"#
         ),
     );

@@ -69,6 +69,7 @@ fn by_series(case: &Case<'_>) -> Option<Fault> {
         || !only_writes
         || series.len() < SECONDS
         || super::steady::trend(&series).is_some()
+        || super::throttled::explains(case)
     {
         return None;
     }

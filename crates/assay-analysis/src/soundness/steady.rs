@@ -19,7 +19,8 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     let rule = case.cell.repeats.iter().filter_map(|r| r.steady.as_ref()).find(|s| !s.reached);
     // What files are asked changes by itself: a cache fills, a history has larger steps.
     let of_files = case.workload.is_some_and(|w| w.files.is_some());
-    let series = if of_files { Vec::new() } else { case.rates() };
+    let is_explained = of_files || super::throttled::explains(case);
+    let series = if is_explained { Vec::new() } else { case.rates() };
     let trend = trend(&series);
     if trend.is_none() && rule.is_none() {
         return None;
