@@ -14,15 +14,14 @@ const HINT: &str = "measure for less long, or let the drive cool down before (a 
      say how long that took";
 
 pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
-    let share = share(case);
-    if share < SHARE {
+    if !explains(case) {
         return None;
     }
     let warmest = case.told("temperature_max_c").fold(f64::NEG_INFINITY, f64::max);
     Some(Fault {
         statement: format!(
             "the drive was throttled: for {} % of the time it was too warm to begin a command",
-            three_digits(100.0 * share)
+            three_digits(100.0 * share(case))
         ),
         evidence: vec![format!("{}: at most {} °C", case.cell.id, three_digits(warmest))],
         threshold: format!("commands held back for {:.0} % of the time", 100.0 * SHARE),

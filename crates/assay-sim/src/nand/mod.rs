@@ -190,10 +190,9 @@ impl Nand {
             erases_left: 0,
             replacing: Replacing::new(spec),
             ecc: None,
-            suspending: spec.suspend.map(|suspend| {
-                let (arrays, planes) = (geometry.arrays(), spec.planes());
-                Box::new(Suspending::new(suspend, arrays, planes, spec.cache_register))
-            }),
+            suspending: spec
+                .suspend
+                .map(|how| Box::new(Suspending::new(how, geometry.arrays(), spec.planes()))),
             keeps_replaced: false,
             read: spec.read,
             program: [spec.program, spec.program_slow],

@@ -20,7 +20,6 @@ use std::collections::VecDeque;
 /// What reads that go before others need to know.
 pub(super) struct Suspending {
     spec: SuspendSpec,
-    cache_register: bool,
     arrays: Vec<Readers>,
     /// By plane.
     latches: Vec<Latch>,
@@ -55,15 +54,9 @@ struct Latch {
 }
 
 impl Suspending {
-    pub(super) fn new(
-        spec: SuspendSpec,
-        arrays: usize,
-        planes: u32,
-        cache_register: bool,
-    ) -> Suspending {
+    pub(super) fn new(spec: SuspendSpec, arrays: usize, planes: u32) -> Suspending {
         Suspending {
             spec,
-            cache_register,
             arrays: vec![Readers::default(); arrays],
             latches: vec![Latch { op: NO_OP, page: NO_OP }; planes as usize],
             count: 0,
@@ -216,7 +209,7 @@ impl Nand {
         }
         let can_begin = |index: &u32| {
             let plane = self.pool.get(*index).spot.plane;
-            suspending.cache_register || suspending.latches[plane as usize].op == NO_OP
+            self.cache_register || suspending.latches[plane as usize].op == NO_OP
         };
         // If all of them wait for their latch, the array does, too.
         let Some(place) = readers.waiting.range(..readers.let_in).position(can_begin) else {

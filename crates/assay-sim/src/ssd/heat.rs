@@ -17,6 +17,9 @@ const LONGEST: f64 = 60.0;
 #[derive(Clone, Debug)]
 pub(super) struct Heat {
     spec: ThermalSpec,
+    /// What is always drawn, and what may be beside when throttled, in watts.
+    idle: f64,
+    beside: f64,
     /// In °C, now and at most since the last mark.
     temperature: f64,
     warmest: f64,
@@ -33,9 +36,12 @@ pub(super) struct Heat {
 impl Heat {
     /// A drive that has done nothing for long.
     pub(super) fn new(spec: ThermalSpec, power: PowerSpec) -> Heat {
-        let temperature = spec.ambient + spec.resistance * power.idle.as_f64();
+        let idle = power.idle.as_f64();
+        let temperature = spec.ambient + spec.resistance * idle;
         Heat {
             spec,
+            idle,
+            beside: spec.power.as_f64() - idle,
             temperature,
             warmest: temperature,
             at: Nanos::ZERO,
@@ -46,19 +52,18 @@ impl Heat {
         }
     }
 
-    /// Time passes to `now`; so many joules have been drawn for operations since the last mark, and
-    /// so many watts always are.
-    fn pass(&mut self, now: Nanos, drawn: f64, idle: f64) {
+    /// Time passes to `now`; so many joules have been drawn for operations since the last mark.
+    fn pass(&mut self, now: Nanos, drawn: f64) {
         let time = (now - self.at).as_secs_f64();
         let joules = drawn - self.drawn;
         (self.at, self.drawn) = (now, drawn);
         let ThermalSpec { ambient, resistance, capacity, .. } = self.spec;
-        let in_the_end = ambient + resistance * idle;
+        let in_the_end = ambient + resistance * self.idle;
         let left = libm::exp(-time / (resistance * capacity));
         self.temperature = in_the_end + (self.temperature - in_the_end) * left + joules / capacity;
         self.warmest = self.warmest.max(self.temperature);
         if let Some(excess) = &mut self.excess {
-            *excess = (*excess - (self.spec.power.as_f64() - idle) * time).max(0.0) + joules;
+            *excess = (*excess - self.beside * time).max(0.0) + joules;
         }
         if self.temperature >= self.spec.limit {
             self.excess = Some(self.excess.unwrap_or_default());
@@ -67,14 +72,13 @@ impl Heat {
         }
     }
 
-    /// How long the next command is held back, while so many watts are always drawn.
-    fn pause(&mut self, idle: f64) -> Nanos {
+    /// How long the next command is held back.
+    fn pause(&mut self) -> Nanos {
         let excess = self.excess.unwrap_or_default();
         if excess <= 0.0 {
             return Nanos::ZERO;
         }
-        let pause = excess / (self.spec.power.as_f64() - idle);
-        let pause = Nanos((pause.min(LONGEST) * 1e9) as u64 + 1);
+        let pause = Nanos(((excess / self.beside).min(LONGEST) * 1e9) as u64 + 1);
         self.held += 1;
         self.held_for += pause;
         pause
@@ -92,44 +96,40 @@ impl<F: Ftl> Ssd<F> {
     }
 
     fn cool_down(&mut self) -> Nanos {
-        let Some(power) = self.power else { return Nanos::ZERO };
-        let (now, drawn) = (self.nand.events.now(), self.drawn_for_operations(power));
-        let idle = power.idle.as_f64();
+        let (now, drawn) = (self.nand.events.now(), self.drawn_for_operations());
         let Some(heat) = &mut self.heat else { return Nanos::ZERO };
-        heat.pass(now, drawn, idle);
-        heat.pause(idle)
+        heat.pass(now, drawn);
+        heat.pause()
     }
 
     /// What has just been asked for warms it. If that is nothing it does not look, so that it looks
     /// as often however many events there are.
     pub(super) fn warm_up(&mut self) {
-        let Some(power) = self.power else { return };
-        let (now, drawn) = (self.nand.events.now(), self.drawn_for_operations(power));
+        let (now, drawn) = (self.nand.events.now(), self.drawn_for_operations());
         if let Some(heat) = self.heat.as_mut().filter(|heat| heat.drawn != drawn) {
-            heat.pass(now, drawn, power.idle.as_f64());
+            heat.pass(now, drawn);
         }
+    }
+
+    /// How it is now. What it does later does not depend on when it is asked.
+    fn heat_now(&self) -> Option<Heat> {
+        let mut heat = self.heat.as_deref()?.clone();
+        heat.pass(self.nand.events.now(), self.drawn_for_operations());
+        Some(heat)
     }
 
     /// Starts counting afresh.
     pub(super) fn mark_heat(&mut self) {
-        let Some(power) = self.power else { return };
-        let (at, drawn) = (self.nand.events.now(), self.drawn_for_operations(power));
-        if let Some(heat) = &mut self.heat {
-            // What it does later does not depend on when it is asked.
-            let mut now = heat.clone();
-            now.pass(at, drawn, power.idle.as_f64());
+        if let Some((now, heat)) = self.heat_now().zip(self.heat.as_mut()) {
             heat.warmest = now.temperature;
-            heat.drawn -= drawn;
+            heat.drawn -= now.drawn;
             (heat.held, heat.held_for) = (0, Nanos::ZERO);
         }
     }
 
     /// What it tells of its heat.
     pub(super) fn warmth(&self) -> Vec<(String, f64)> {
-        let (Some(heat), Some(power)) = (&self.heat, self.power) else { return Vec::new() };
-        let mut heat = heat.clone();
-        let drawn = self.drawn_for_operations(power);
-        heat.pass(self.nand.events.now(), drawn, power.idle.as_f64());
+        let Some(heat) = self.heat_now() else { return Vec::new() };
         vec![
             ("temperature_c".to_owned(), heat.temperature),
             ("temperature_max_c".to_owned(), heat.warmest),
@@ -143,8 +143,6 @@ impl<F: Ftl> Ssd<F> {
 mod tests {
     use super::*;
     use assay_spec::units::{Joules, Watts};
-
-    const IDLE: f64 = 1.0;
 
     /// 10 K/W and 20 J/K: what is drawn shows by a factor of e after 200 s.
     fn heat() -> Heat {
@@ -169,16 +167,16 @@ mod tests {
     fn a_body_warms_up_and_cools_down() {
         let mut heat = heat();
         assert!(close(heat.temperature, 35.0), "25 and 10 for what is always drawn");
-        heat.pass(Nanos::from_secs(200), 0.0, IDLE);
+        heat.pass(Nanos::from_secs(200), 0.0);
         assert!(close(heat.temperature, 35.0));
         // 800 J at once are 40 K, of which the e-th part is left after 200 s, in any steps.
-        heat.pass(Nanos::from_secs(200), 800.0, IDLE);
+        heat.pass(Nanos::from_secs(200), 800.0);
         assert!(close(heat.temperature, 75.0));
-        (0..=100).for_each(|n| heat.pass(Nanos::from_secs(200 + 2 * n), 800.0, IDLE));
+        (0..=100).for_each(|n| heat.pass(Nanos::from_secs(200 + 2 * n), 800.0));
         assert!(close(heat.temperature, 35.0 + 40.0 / std::f64::consts::E));
         // 4 W more for long: as warm as those make it.
         (1..100_000).for_each(|n| {
-            heat.pass(Nanos::from_millis(400_000 + 20 * n), 800.0 + 0.08 * n as f64, IDLE);
+            heat.pass(Nanos::from_millis(400_000 + 20 * n), 800.0 + 0.08 * n as f64);
         });
         assert!((heat.temperature - 75.0).abs() < 0.05, "{}", heat.temperature);
     }
@@ -187,24 +185,32 @@ mod tests {
     fn it_is_throttled_from_the_limit_until_it_has_cooled_down() {
         let mut heat = heat();
         // 35 K are 700 J.
-        heat.pass(Nanos::ZERO, 699.0, IDLE);
-        assert_eq!(heat.pause(IDLE), Nanos::ZERO);
-        heat.pass(Nanos::ZERO, 700.5, IDLE);
-        assert_eq!(heat.pause(IDLE), Nanos::ZERO, "nothing was drawn since");
+        heat.pass(Nanos::ZERO, 699.0);
+        assert_eq!(heat.pause(), Nanos::ZERO);
+        heat.pass(Nanos::ZERO, 700.5);
+        assert_eq!(heat.pause(), Nanos::ZERO, "nothing was drawn since");
         // 4 J where 3 W may be drawn, of which 1 is always.
-        heat.pass(Nanos::ZERO, 704.5, IDLE);
+        heat.pass(Nanos::ZERO, 704.5);
         let second = 1_000_000_000;
-        let pause = heat.pause(IDLE).0;
+        let pause = heat.pause().0;
         assert!(pause.abs_diff(2 * second) < 10, "{pause}");
-        heat.pass(Nanos(pause), 704.5, IDLE);
-        assert_eq!(heat.pause(IDLE), Nanos::ZERO);
+        heat.pass(Nanos(pause), 704.5);
+        assert_eq!(heat.pause(), Nanos::ZERO);
         // At 3 W in the mean it cools towards 55 °C, and is free at 60.
         let mut now = 2;
         while heat.excess.is_some() {
             now += 1;
-            heat.pass(Nanos::from_secs(now), 704.5, IDLE);
+            heat.pass(Nanos::from_secs(now), 704.5);
         }
         assert!(heat.temperature <= 60.0 && heat.temperature > 59.5, "{}", heat.temperature);
         assert_eq!((heat.held, heat.warmest > 70.2), (1, true));
+    }
+
+    #[test]
+    fn a_command_is_not_held_back_for_ever() {
+        let mut heat = heat();
+        heat.pass(Nanos::ZERO, 700.5);
+        heat.pass(Nanos::ZERO, 1e12);
+        assert_eq!(heat.pause(), Nanos::from_secs(60) + Nanos(1));
     }
 }

@@ -5,7 +5,6 @@ use super::stall::{Moment, Stall};
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use assay_spec::Nanos;
-use assay_spec::device::PowerSpec;
 use assay_spec::units::Joules;
 
 /// Bins of the wear histogram, at most.
@@ -61,13 +60,14 @@ impl<F: Ftl> Ssd<F> {
     fn drawn(&self) -> Vec<(String, f64)> {
         let Some(power) = self.power else { return Vec::new() };
         let time = (self.nand.events.now() - self.marked).as_secs_f64();
-        let energy = power.idle.as_f64() * time + self.drawn_for_operations(power);
+        let energy = power.idle.as_f64() * time + self.drawn_for_operations();
         let mean = (time > 0.0).then(|| ("power_w".to_owned(), energy / time));
         std::iter::once(("energy_j".to_owned(), energy)).chain(mean).collect()
     }
 
     /// The joules that operations have taken since the last mark.
-    pub(super) fn drawn_for_operations(&self, power: PowerSpec) -> f64 {
+    pub(super) fn drawn_for_operations(&self) -> f64 {
+        let Some(power) = self.power else { return 0.0 };
         let counts = &self.nand.counts;
         let of = |counted: &[u64], each: Joules| counted.iter().sum::<u64>() as f64 * each.as_f64();
         of(&counts.reads, power.read)

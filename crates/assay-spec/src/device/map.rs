@@ -102,6 +102,23 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_waits_for_its_entry_waits_in_a_buffer() {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
+        let text = bundled.expect("in the catalogue").text;
+        let (before, rest) = text.split_once("[buffer]\n").expect("it has a buffer");
+        let rest = rest.find("\n[").map_or("", |next| &rest[next..]);
+        let registers = "kind = { value = \"registers\", assumed = \"a test\" }\n";
+        let cache = "[ftl]\nmap_cache = { value = \"16MiB\", assumed = \"a test\" }\n";
+        let of = |before: &str| {
+            let text = format!("{before}[buffer]\n{registers}{rest}");
+            DeviceSpec::parse(Source { file: "drive.toml", text: &text }).map(|_| ())
+        };
+        assert!(of(before).is_ok());
+        let refused = of(&before.replace("[ftl]\n", cache)).expect_err("no buffer").to_string();
+        assert!(refused.contains("has no place") && refused.contains("hint: "), "{refused}");
+    }
+
+    #[test]
     fn a_cache_of_entries_has_a_size_that_can_work() {
         let ssd = with("16MiB", "").expect("enough");
         let FtlSpec::Page(map) = ssd.ftl else { panic!("a page map") };
@@ -114,5 +131,12 @@ mod tests {
         assert!(with(&least, "").is_ok(), "{least}");
         let twice = with("16MiB", "save_map_every = { value = \"1MiB\", assumed = \"a test\" }\n");
         assert!(twice.unwrap_err().contains("is not saved there once more"));
+        let spec = with("16MiB", "").expect("enough");
+        // All of the flash but for what the layer works with: nothing is to spare.
+        let full = spec.nand.raw() - overhead(&spec, Bytes::ZERO);
+        assert_eq!(least_map_cache(&spec, full), None);
+        // All entries are enough, whatever the spare.
+        let most = Bytes((28 << 30) / 4096 * PageMapSpec::CACHED_ENTRY);
+        assert!(least_map_cache(&spec, Bytes(28 << 30)).is_some_and(|least| least <= most));
     }
 }

@@ -259,6 +259,16 @@ mod tests {
             let error = suspend(&some).expect_err("a part of it");
             assert!(error.contains(&format!("`nand.{key}`")) || error.contains(key), "{error}");
         }
+        let optane = crate::catalog::DEVICES.iter().find(|d| d.name == "optane-p4800x");
+        let keys: String = all
+            .iter()
+            .map(|(key, value)| format!("{key} = {{ value = {value}, assumed = \"a test\" }}\n"))
+            .collect();
+        let text = optane.expect("in the catalogue").text;
+        let text = text.replace("[nand]\n", &format!("[nand]\n{keys}"));
+        let in_place = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
+        let in_place = in_place.map(|_| ()).expect_err("in place").to_string();
+        assert!(in_place.contains("is not left for reads"), "{in_place}");
         let never = suspend(&[all[0], all[1], ("suspensions", "0")]).expect_err("never");
         assert!(never.contains("suspensions"), "{never}");
     }

@@ -6,8 +6,8 @@
 //! counted like any other. Where they are is kept in memory. Whatever changes an entry, a write, a
 //! trim or a move, has it in the cache from then on, and it stays until its page has been written.
 //! When half of the cache has changed, a page of the map with no fewer such entries than the mean
-//! is written, and so all of them at once. What has not changed leaves the cache by the clock
-//! algorithm, as nearly the least recently used.
+//! is written, and so all of them at once. What has not changed leaves the cache in the order in
+//! which it came, but what was asked for since then has a second chance.
 //!
 //! *Invariants.* Every changed entry is in the cache. More are there than there is room for only
 //! while all of them are changed.
@@ -76,12 +76,12 @@ impl Demand {
     }
 
     /// The page of the map with the entry of `page`, as a logical page.
-    fn map_page(&self, page: u32) -> u32 {
+    pub(super) fn map_page(&self, page: u32) -> u32 {
         self.first + page / self.entries
     }
 
     /// Whether the entry of `page`, which is asked for, is in the cache.
-    fn knows(&mut self, page: u32) -> bool {
+    pub(super) fn knows(&mut self, page: u32) -> bool {
         let is_there = self.cached.has(page);
         self.counts[0] += 1;
         self.counts[1] += u64::from(!is_there);
@@ -92,7 +92,7 @@ impl Demand {
     }
 
     /// The entry of `page`, which was asked for, comes into the cache.
-    fn learn(&mut self, page: u32) {
+    pub(super) fn learn(&mut self, page: u32) {
         self.used.set(page);
         self.put(page);
     }
@@ -223,21 +223,6 @@ impl Demand {
 }
 
 impl PageMap {
-    /// The page of the map with the entry of `page`, as a logical page, if not all are in memory.
-    pub(super) fn page_of_map(&self, page: u32) -> Option<u32> {
-        self.tables.demand.as_ref().map(|demand| demand.map_page(page))
-    }
-
-    pub(super) fn knows_entry(&mut self, page: u32) -> bool {
-        self.tables.demand.as_mut().is_none_or(|demand| demand.knows(page))
-    }
-
-    pub(super) fn learn_entry(&mut self, page: u32) {
-        if let Some(demand) = &mut self.tables.demand {
-            demand.learn(page);
-        }
-    }
-
     /// Writes pages of the map, so many at most, if it is time: of what they hold beside, their old
     /// copies are read.
     pub(super) fn write_changed(&mut self, nand: &mut Nand, most: u32) {

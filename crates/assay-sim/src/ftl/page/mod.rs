@@ -265,15 +265,15 @@ impl Ftl for PageMap {
     }
 
     fn map_page(&self, page: u32) -> Option<u32> {
-        self.page_of_map(page)
+        self.tables.demand.as_ref().map(|demand| demand.map_page(page))
     }
 
     fn knows(&mut self, page: u32) -> bool {
-        self.knows_entry(page)
+        self.tables.demand.as_mut().is_none_or(|demand| demand.knows(page))
     }
 
     fn learn(&mut self, page: u32) {
-        self.learn_entry(page);
+        self.tables.demand.iter_mut().for_each(|demand| demand.learn(page));
     }
 
     fn have_been_trimmed(&mut self, nand: &mut Nand) {

@@ -165,6 +165,24 @@ fn the_rest_of_a_page_of_the_map_is_read_before_it_is_written() {
 }
 
 #[test]
+fn nothing_is_read_ahead_of_a_page_whose_write_waits() {
+    let (mut drive, transfer) = drive(|device| {
+        with(1)(device);
+        let (trigger, window) = (1, Bytes(4 * PAGE));
+        let (reach, direction) = (Reach::Logical, Direction::Forward);
+        let ahead = ReadAheadSpec { trigger, window, reach, streams: 1, direction };
+        ssd_of(device).readahead = Some(ahead);
+    });
+    // Nothing is there of page 9, and its entry has left the cache, which has room for one.
+    all(&mut *drive, &[(0, Op::Trim, 9, 1), (10_000, Op::Read, 5_000, 1)]);
+    assert_eq!(told(&*drive)[2], 1.0, "its page of the map is written");
+    // It is written, and while it waits for its entry the page before it is read.
+    all(&mut *drive, &[(40_000, Op::Write, 9, 1), (40_000, Op::Read, 8, 1)]);
+    let read = latency(&mut *drive, SECOND, Op::Read, 9 * 8, 8);
+    assert!(read >= COMMAND + SENSE + SHIFT + transfer, "it comes from the flash: {read}");
+}
+
+#[test]
 fn a_trim_of_much_is_written_at_once() {
     let (mut drive, transfer) = drive(with(1_000));
     // 64 pages of the map, but for the last half of the cache.
