@@ -5,7 +5,8 @@
 //! in order, and appends the completions. Time never runs back. What happens does not depend on how
 //! often, or how far, a drive is advanced.
 
-use crate::ftl::page::twin::{RandomWrites, Shape};
+use crate::ftl::history::RandomWrites;
+use crate::ftl::page::twin::Shape;
 use crate::hdd::Hdd;
 use crate::nand::{Flash, Observer};
 use crate::ssd::{self, Moment};
@@ -159,15 +160,14 @@ impl Past {
 /// Whether the state that random writes lead to can be built; why not, if so.
 ///
 /// # Errors
-/// In words: pages are not mapped each on its own, or there are too few blocks, or spare pages, for
+/// In words: pages are mapped each on its own, and there are too few blocks, or spare pages, for
 /// the drive to be like a smaller one.
 pub fn can_be_steady(spec: &DeviceSpec) -> Result<(), &'static str> {
     let DeviceKind::Ssd(ssd) = &spec.kind else { return Ok(()) };
     let map = match &ssd.ftl {
         FtlSpec::Page(map) => map,
-        FtlSpec::Hybrid(_) => return Err("its pages are not mapped one by one"),
-        // Whatever was written leaves the same.
-        FtlSpec::InPlace => return Ok(()),
+        // The last of what was written is enough, or it leaves nothing.
+        FtlSpec::Hybrid(_) | FtlSpec::InPlace => return Ok(()),
     };
     let logical = (spec.capacity.0 / ssd.nand.page.0) as u32;
     Shape::of(&ssd.nand, map, logical).map(|_| ())

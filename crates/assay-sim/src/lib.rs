@@ -27,7 +27,7 @@ mod work;
 pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};
 pub use closed::Closed;
 pub use drive::{Accept, Drive, Past, build, can_be_steady};
-pub use ftl::page::twin::RandomWrites;
+pub use ftl::history::RandomWrites;
 pub use host::Host;
 pub use nand::Step;
 pub use nand::{

@@ -3,6 +3,7 @@
 //! A layer decides and asks the chips; it never computes a time of its own.
 
 pub(crate) mod gc;
+pub(crate) mod history;
 pub(crate) mod hybrid;
 pub(crate) mod in_place;
 pub(crate) mod page;

@@ -140,10 +140,16 @@ pub(crate) fn build(
                 Past::Steady(history) => PageMap::steady(&spec.nand, map, logical, 0, history),
             };
             let ftl = ftl.wearing_out(spec.endurance);
-            Box::new(Ssd::new(ftl, spec, link, capacity))
+            let mut drive = Ssd::new(ftl, spec, link, capacity);
+            drive.ftl.tell_modes(&mut drive.nand);
+            Box::new(drive)
         }
         FtlSpec::Hybrid(hybrid) => {
-            let ftl = Hybrid::new(&spec.nand, hybrid, logical, past != Past::New);
+            let ftl = match past {
+                Past::New => Hybrid::new(&spec.nand, hybrid, logical, false),
+                Past::Filled => Hybrid::new(&spec.nand, hybrid, logical, true),
+                Past::Steady(history) => Hybrid::steady(&spec.nand, hybrid, logical, history),
+            };
             let ftl = ftl.wearing_out(spec.endurance);
             Box::new(Ssd::new(ftl, spec, link, capacity))
         }

@@ -6,7 +6,7 @@
 #![allow(dead_code)]
 
 use assay_sim::{Accept, Activity, Asked, Cause, Checker, Drive, Observer, Operation, Record};
-use assay_sim::{Stall, Work, build};
+use assay_sim::{Past, RandomWrites, Stall, Work, build, can_be_steady};
 use assay_spec::device::*;
 use assay_spec::seed::mix;
 use assay_spec::units::{Joules, Watts};
@@ -531,17 +531,24 @@ pub fn random_drive(mut d: Draw<'_>) {
         println!("{spec:#?}");
     }
     let requests = requests(&mut d, &spec);
-    let mut drive = build(&spec, assay_sim::Past::New);
+    let mut drive = build(&spec, Past::New);
     drive.time_waits();
     let pages = (spec.capacity.0 / ssd.nand.page.0) as u32;
     let checker = Checker::new(&ssd.nand, pages).power_fail_safe(is_safe(ssd));
     let tags = requests.iter().map(|(_, request)| *request).collect();
     drive.observe(Box::new(Witness::new(checker, &spec, ssd.nand.page, tags)));
     let checked = run(&mut *drive, &requests, Nanos::ZERO, 40);
-    let mut other = build(&spec, assay_sim::Past::New);
+    let mut other = build(&spec, Past::New);
     other.time_waits();
     let strided = run(&mut *other, &requests, Nanos(d.below(300_000)), 1000);
     let differs = checked.iter().zip(&strided).find(|(a, b)| a != b);
     assert_eq!(differs, None, "unobserved, and advanced otherwise");
     assert_eq!(drive.counters(), other.counters(), "and told");
+    if can_be_steady(&spec).is_ok() {
+        let past = Past::Steady(RandomWrites { hot: 0.1, heat: 0.7, seed: d.below(1000) });
+        let mut steady = build(&spec, past);
+        steady.time_waits();
+        steady.check();
+        run(&mut *steady, &requests, Nanos::ZERO, 40);
+    }
 }

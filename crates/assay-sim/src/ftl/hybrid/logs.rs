@@ -93,8 +93,10 @@ impl Hybrid {
         let copied = |offset: u32| offset < before && self.written[(first + offset) as usize];
         let index = |offset: u32| if copied(offset) { (offset / width) as u16 } else { NOT_HERE };
         let next = (0..width).map(|plane| (before + width - 1 - plane) / width);
+        self.opened += 1;
         self.logs.push_back(Log {
             superblock,
+            opened: self.opened,
             blocks: vec![block],
             next: next.map(|page| page as u16).collect(),
             index: (0..self.shape.pages()).map(index).collect(),

@@ -23,6 +23,9 @@ mod logs;
 mod recover;
 mod shape;
 mod shared;
+mod steady;
+#[cfg(test)]
+mod steady_tests;
 mod superblocks;
 #[cfg(test)]
 mod tests;
@@ -70,12 +73,18 @@ pub(crate) struct Hybrid {
     erases: Vec<u32>,
     endurance: Option<Endurance>,
     merges: [u64; 3],
+    /// Logs opened so far.
+    opened: u64,
+    /// Whether merges copy anything: it makes no difference to where pages are.
+    copies: bool,
 }
 
 /// The log of a superblock.
 #[derive(Clone, Debug)]
 struct Log {
     superblock: u32,
+    /// How many were opened before.
+    opened: u64,
     /// Its physical superblocks, the oldest first.
     blocks: Vec<u32>,
     /// Next page on each plane, counted through the blocks.
@@ -143,6 +152,8 @@ impl Hybrid {
             erases: vec![0; (nand.planes() * nand.blocks_per_plane) as usize],
             endurance: None,
             merges: [0; 3],
+            opened: 0,
+            copies: true,
         }
     }
 
@@ -224,6 +235,9 @@ impl Hybrid {
     fn copy(&self, nand: &mut Nand, superblock: u32, block: u32, offsets: Range<u32>) {
         let first = superblock * self.shape.pages();
         let last = self.written.len() as u32;
+        if !self.copies {
+            return;
+        }
         for offset in offsets.filter(|offset| first + offset < last) {
             let place = Place { superblock, offset };
             let page = first + offset;

@@ -20,13 +20,15 @@ pub(super) struct Shared {
     copies: Vec<u32>,
 }
 
-struct SharedLog {
-    group: u32,
-    number: u32,
+pub(super) struct SharedLog {
+    pub(super) group: u32,
+    /// How many were opened before.
+    pub(super) opened: u64,
+    pub(super) number: u32,
     /// Next page on each plane.
-    next: Vec<u32>,
+    pub(super) next: Vec<u32>,
     /// Logical pages with their physical ones.
-    wrote: Vec<(u32, u32)>,
+    pub(super) wrote: Vec<(u32, u32)>,
 }
 
 impl Shared {
@@ -43,6 +45,11 @@ impl Shared {
         Some(self.newest[page as usize]).filter(|physical| *physical != NONE)
     }
 
+    /// There is another log.
+    pub(super) fn open(&mut self, log: SharedLog) {
+        self.logs.push_back(log);
+    }
+
     /// Whether a log holds a copy of `page`.
     pub(super) fn has_copy(&self, page: u32) -> bool {
         self.copies[page as usize] > 0
@@ -56,6 +63,11 @@ impl Shared {
     /// The physical superblocks of all logs, with a logical one of their group.
     pub(super) fn superblocks(&self) -> impl Iterator<Item = (u32, u32)> {
         self.logs.iter().map(|log| (log.group, log.number))
+    }
+
+    /// How many logs had been opened when the oldest was.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.logs.iter().map(|log| log.opened).min()
     }
 
     /// The oldest log of `group`, if it has as many as `limit`.
@@ -121,7 +133,9 @@ impl Hybrid {
         }
         let number = self.superblocks.take(group);
         let next = vec![0; self.shape.width as usize];
-        self.shared().logs.push_back(SharedLog { group, number, next, wrote: Vec::new() });
+        self.opened += 1;
+        let log = SharedLog { group, opened: self.opened, number, next, wrote: Vec::new() };
+        self.shared().open(log);
         self.shared().len() - 1
     }
 

@@ -10,7 +10,7 @@
 //! beyond those that collection waits for; and at any time the `fixed` ones, for which blocks
 //! are kept free. Else it writes to blocks with all bits at once.
 
-use super::{Open, Plane, Tables, collect};
+use super::{Open, PageMap, Plane, Tables, collect};
 use crate::nand::{Cause, Nand, Spot};
 use assay_spec::device::{NandSpec, SlcCacheSpec};
 
@@ -34,6 +34,14 @@ impl SlcCache {
             pages: nand.pages_per_block / bits,
             is_in: vec![false; (nand.planes() * nand.blocks_per_plane) as usize],
         }
+    }
+}
+
+impl PageMap {
+    /// The chips of a drive that does not begin empty are told which blocks are in the cache.
+    pub(crate) fn tell_modes(&self, nand: &mut Nand) {
+        let all = self.tables.cache.iter().flat_map(|cache| (0..).zip(&cache.is_in));
+        all.filter(|(_, is_in)| **is_in).for_each(|(block, _)| nand.use_as_slc(block, true));
     }
 }
 
@@ -68,6 +76,10 @@ impl Tables {
         self.cache.as_ref().map_or(self.pages_per_block, |cache| cache.pages)
     }
 
+    pub(super) fn is_slc(&self, block: u32) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.is_in[block as usize])
+    }
+
     /// `block`, which is in use, has one bit a cell, or not. One too many is emptied as others are.
     pub(super) fn enter_cache(&mut self, plane: &mut Plane, block: u32, is_slc: bool) {
         let Some(cache) = self.cache.as_mut().filter(|_| is_slc) else { return };
@@ -92,15 +104,13 @@ impl Tables {
     pub(super) fn tell_mode(&self, nand: &mut Nand, spot: Spot) {
         if spot.page.is_multiple_of(self.pages_per_block) {
             let block = spot.page / self.pages_per_block;
-            let is_in = self.cache.as_ref().is_some_and(|cache| cache.is_in[block as usize]);
-            nand.use_as_slc(block, is_in);
+            nand.use_as_slc(block, self.is_slc(block));
         }
     }
 
     /// Why a block is emptied that is chosen for `cause`.
     pub(super) fn cause_of(&self, block: u32, cause: Cause) -> Cause {
-        let is_in = self.cache.as_ref().is_some_and(|cache| cache.is_in[block as usize]);
-        if is_in { Cause::Fold } else { cause }
+        if self.is_slc(block) { Cause::Fold } else { cause }
     }
 
     /// The block of `plane` to fold next: of those that are full the oldest.

@@ -14,8 +14,8 @@
 
 use super::PageMap;
 use super::bits::Bits;
-use super::twin::RandomWrites;
 use crate::ftl::Ftl;
+use crate::ftl::history::RandomWrites;
 use crate::nand::{Cause, NOBODY, Nand};
 use crate::ssd::TABLE;
 use assay_spec::Bytes;

@@ -7,11 +7,12 @@
 //! order. That takes a random write a page instead of the several passes that a history takes.
 //!
 //! What it leaves out: a plane's valid pages are those of its share of the drive, exactly; no block
-//! is being emptied; blocks have never been erased; a cache of one bit a cell is empty.
+//! is being emptied; blocks have never been erased; the caches of planes are as full as each other.
 
 use super::collect::set_bits;
-use super::twin::{Like, RandomWrites, Shape, Twin};
+use super::twin::{Like, Shape, Twin};
 use super::{Open, PageMap, Tables};
+use crate::ftl::history::RandomWrites;
 use assay_spec::device::{Allocation, NandSpec, PageMapSpec};
 use assay_spec::seed::mix;
 
@@ -42,7 +43,7 @@ impl PageMap {
         let mut valid = Vec::new();
         for (plane, likes) in (0..).zip(&likes) {
             for like in likes {
-                twin.valid(*like, plane, step, self.tables.pages_per_block, &mut valid);
+                twin.valid(*like, plane, step, self.room(twin, like.model), &mut valid);
                 valid.iter().for_each(|(_, p)| next[part(plane) + (p / step) as usize] += 1);
             }
         }
@@ -53,7 +54,7 @@ impl PageMap {
         // Of the pages that stand for one of the twin's, chance says which lies where.
         for (plane, index) in shuffled(&likes, twin.writes.seed) {
             let like = likes[plane as usize][index as usize];
-            twin.valid(like, plane, step, self.tables.pages_per_block, &mut valid);
+            twin.valid(like, plane, step, self.room(twin, like.model), &mut valid);
             let place = &mut next[part(plane)..];
             let block = self.block_of(plane, index);
             let pages = valid.iter().map(|(slot, p)| {
@@ -63,6 +64,8 @@ impl PageMap {
                 (*slot, page)
             });
             self.tables.lay(block, pages);
+            let plane = &mut self.planes[plane as usize];
+            self.tables.enter_cache(plane, block, twin.is_slc(like.model));
         }
         for (plane, likes) in (0..).zip(&likes) {
             self.close_and_open(twin, plane, likes);
@@ -81,7 +84,6 @@ impl PageMap {
     /// Which blocks of the twin those of `plane` are like: closed ones, oldest first, then open
     /// ones.
     fn likes(&self, twin: &Twin, plane: u32, shape: &Shape) -> Vec<Like> {
-        let t = &self.tables;
         let look = twin.look_for(plane);
         let closed = shape.usable - look.free as u32 - look.open.len() as u32;
         let is_static = self.allocation == Allocation::Static;
@@ -101,13 +103,18 @@ impl PageMap {
             left += if i < n { part(i + 1) - part(i) } else { 0 };
             let like = &mut likes[(i % n) as usize];
             let count = i64::from(twin.count(like.model)) + i64::from(like.more);
-            let more = left.clamp(-count, i64::from(t.pages_per_block) - count);
+            let more = left.clamp(-count, i64::from(self.room(twin, like.model)) - count);
             like.more += more as i32;
             left -= more;
         }
         assert_eq!(left, 0, "plane {plane} does not hold its share");
         likes.extend(open);
         likes
+    }
+
+    /// Pages that a block like the twin's `model` has room for.
+    fn room(&self, twin: &Twin, model: u32) -> u32 {
+        if twin.is_slc(model) { self.tables.slc_pages() } else { self.tables.pages_per_block }
     }
 
     fn close_and_open(&mut self, twin: &Twin, plane: u32, likes: &[Like]) {
@@ -124,13 +131,14 @@ impl PageMap {
         t.blocks.closings = t.blocks.closings.max(closed as u32 * planes + planes);
         own.live = likes.iter().map(|l| (twin.count(l.model) as i32 + l.more) as u32).sum();
         let written = (first + closed as u32..).zip(open);
-        let mut opened = written.map(|(block, (_, next))| {
+        let mut opened = written.map(|(block, (like, next))| {
+            let end = if twin.is_slc(like.model) { t.slc_pages() } else { t.pages_per_block };
             // What is not written yet is neither stale nor anything.
-            let rest = t.pages_per_block - next;
+            let rest = end - next;
             t.blocks.stale[block as usize] -= rest as u16;
             let unwritten = u64::from(block * t.pages_per_block + next);
             set_bits(&mut t.current, unwritten, u64::from(rest));
-            Open { block, next: *next, end: t.pages_per_block }
+            Open { block, next: *next, end }
         });
         own.host = opened.next().unwrap_or(own.host);
         own.collect = opened.next().unwrap_or(own.collect);

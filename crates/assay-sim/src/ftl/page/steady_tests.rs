@@ -6,10 +6,11 @@
 
 use super::tests::{any_collection, pick, small, torture_on};
 use super::theory::{nand, spec};
-use super::twin::{Bed, RandomWrites};
+
 use super::*;
-use assay_spec::Bytes;
-use assay_spec::device::{CopyPath, Frontiers, Pace, VictimSpec};
+use crate::ftl::history::{Bed, RandomWrites};
+use assay_spec::device::{CopyPath, Frontiers, Pace, SlcCacheSpec, SlcSpec, VictimSpec};
+use assay_spec::{Bytes, Nanos};
 
 const HOT: RandomWrites = RandomWrites { hot: 0.2, heat: 0.8, seed: 0 };
 
@@ -130,6 +131,57 @@ fn with_a_part_of_the_map_in_memory_built_is_as_written() {
     compare(&nand, cached(VictimSpec::Greedy, 0.02), 0.28, RandomWrites::UNIFORM);
     compare(&nand, cached(VictimSpec::Greedy, 0.2), 0.15, RandomWrites::UNIFORM);
     compare(&nand, cached(VictimSpec::Greedy, 0.05), 0.28, HOT);
+}
+
+/// Pages, and a cache of one bit a cell: so many blocks of a plane at most, and always.
+fn cached(nand: &NandSpec, pace: Pace, most: u64, fixed: u64) -> PageMapSpec {
+    let size =
+        |blocks: u64| nand.page * (blocks * u64::from(nand.pages_per_block / 3 * nand.planes()));
+    let mut spec = with(VictimSpec::Greedy, &[apart]);
+    spec.collection.pace = pace;
+    let fold_after = Nanos::from_secs(1);
+    spec.slc = Some(SlcCacheSpec { size: size(most), fixed: size(fixed), fold_after });
+    spec
+}
+
+fn three_bits(blocks: u32) -> NandSpec {
+    let slc = SlcSpec { bits: 3, read: Nanos(1), program: Nanos(1) };
+    NandSpec { slc: Some(slc), ..nand(4, blocks, 63) }
+}
+
+/// It is not used as long as blocks are emptied for every page written.
+#[test]
+fn with_a_cache_of_one_bit_a_cell_built_is_as_written() {
+    let nand = three_bits(2048);
+    for (most, fixed, spare) in [(100, 100, 0.28), (400, 60, 0.28), (400, 0, 0.15)] {
+        compare(&nand, cached(&nand, Pace::Spread, most, fixed), spare, RandomWrites::UNIFORM);
+    }
+}
+
+/// Where blocks are emptied one after the other until enough are free, it fills and is emptied in
+/// turns: so it is what it is in the mean.
+#[test]
+fn a_cache_of_one_bit_a_cell_is_as_full_as_it_is_written() {
+    let nand = three_bits(512);
+    let spec = cached(&nand, Pace::WholeBlock, 100, 40);
+    let pages = (nand.pages() as f64 / 1.28) as u32;
+    let mut written =
+        Bed::new(PageMap::new(&nand, spec, pages, 0, true), &nand, pages, RandomWrites::UNIFORM);
+    written.write(8 * u64::from(pages));
+    let (mut its, mut own) = (Vec::new(), Vec::new());
+    for seed in 0..30 {
+        let history = RandomWrites::UNIFORM.seeded(seed);
+        let map = PageMap::steady(&nand, spec, pages, 0, history);
+        map.check();
+        written.write(7919);
+        for (map, all) in [(&map, &mut its), (&written.map, &mut own)] {
+            all.extend(map.planes.iter().map(|plane| plane.cached));
+        }
+    }
+    let mean = |all: &[u32]| f64::from(all.iter().sum::<u32>()) / all.len() as f64;
+    let [its, own] = [mean(&its), mean(&own)];
+    println!("{its:.2} blocks of each plane, written {own:.2}");
+    assert!(own > 10.0 && (its / own - 1.0).abs() < 0.15, "{its} and {own}");
 }
 
 /// It goes on from the state that random writes lead to as from any other.

@@ -4,8 +4,8 @@
 
 #![allow(clippy::print_stdout)]
 
-use super::twin::{Bed, RandomWrites};
 use super::*;
+use crate::ftl::history::{Bed, RandomWrites};
 use assay_spec::device::{
     CollectionSpec, CopyPath, EraseTime, Frontiers, Pace, PlaneMode, VictimSpec, WearSpec,
 };

@@ -2,46 +2,13 @@
 
 use super::demand::Changed;
 use super::{NONE, PageMap, mapped_pages};
-use crate::ftl::Ftl;
-use crate::nand::{NOBODY, Nand};
+use crate::ftl::history::{Bed, RandomWrites};
+use assay_spec::Bytes;
 use assay_spec::device::{
-    EraseTime, Frontiers, NandSpec, PageMapSpec, PlaneMode, SlcCacheSpec, WearSpec,
+    Allocation, EraseTime, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec, WearSpec,
 };
 use assay_spec::seed::mix;
-use assay_spec::{Bytes, Nanos};
 use std::ops::Range;
-
-/// Random writes of single pages: a share `heat` of them goes to the first share `hot` of the
-/// drive, the rest to the rest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RandomWrites {
-    /// The share of the pages.
-    pub hot: f64,
-    /// The share of the writes.
-    pub heat: f64,
-    /// Which of all such histories.
-    pub seed: u64,
-}
-
-impl RandomWrites {
-    /// All pages alike.
-    pub const UNIFORM: RandomWrites = RandomWrites { hot: 0.5, heat: 0.5, seed: 0 };
-
-    /// Another history of the kind.
-    pub const fn seeded(self, seed: u64) -> RandomWrites {
-        RandomWrites { seed, ..self }
-    }
-
-    /// The page of `pages` that write number `step` goes to.
-    pub(super) fn page(self, step: u64, pages: u32) -> u32 {
-        let pages = u64::from(pages);
-        let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
-        let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;
-        let (r, s) = (mix(self.seed ^ (2 * step)), mix(self.seed ^ (2 * step + 1)));
-        let is_hot = r < (self.heat * u64::MAX as f64) as u64;
-        (if is_hot { below(s, hot) } else { hot + below(s, pages - hot) }) as u32
-    }
-}
 
 /// Planes of the twin, at most; its blocks a plane, at least; its pages, about.
 const PLANES: u32 = 4;
@@ -89,9 +56,12 @@ pub(super) struct Twin {
     pub(super) writes: RandomWrites,
     pub(super) planes: u32,
     pub(super) logical: u32,
+    is_in_step: bool,
     /// Where the valid pages of each block begin in `pages`.
     blocks: Vec<usize>,
     pages: Vec<(u16, u32)>,
+    /// Which of them have one bit a cell.
+    is_slc: Vec<bool>,
     /// Plane by plane, look by look.
     looks: Vec<Look>,
     /// What of its map it has in memory, changed.
@@ -106,6 +76,8 @@ pub(crate) struct Shape {
     host: u32,
     /// What of a cache of entries the twin has, if the map is not in memory as a whole.
     cache: Option<Bytes>,
+    /// The twin's cache of one bit a cell.
+    slc: Option<SlcCacheSpec>,
     /// Blocks of one of the drive's planes that are not kept for something else.
     pub(super) usable: u32,
     /// The drive's pages that are mapped.
@@ -122,19 +94,20 @@ impl Shape {
         let mapped = mapped_pages(nand, spec, host);
         let kept = spec.collection.reserve_blocks.max(2);
         let fixed = spec.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
-        let usable = nand.blocks_per_plane.saturating_sub(fixed + u32::from(spec.power_fail_safe));
-        if usable < FEWEST_BLOCKS {
+        let usable = nand.blocks_per_plane.saturating_sub(u32::from(spec.power_fail_safe));
+        let full_ones = usable.saturating_sub(fixed);
+        if full_ones < FEWEST_BLOCKS {
             return Err("its planes have fewer than 48 blocks");
         }
-        if usable < 8 * kept || kept > FEWEST_BLOCKS {
+        if full_ones < 8 * kept || kept > FEWEST_BLOCKS {
             return Err("its planes keep many of their blocks free");
         }
         let pages = f64::from(nand.pages_per_block);
         let full = f64::from(mapped) / f64::from(nand.planes()) / pages;
-        if full > FULLEST * f64::from(usable - kept - 2) {
+        if full > FULLEST * f64::from(full_ones - kept - 2) {
             return Err("it has hardly any spare pages");
         }
-        if full < EMPTIEST * f64::from(usable) {
+        if full < EMPTIEST * f64::from(full_ones) {
             return Err("most of its pages are spare");
         }
         // Large blocks are many pages: fewer planes have enough of them.
@@ -142,10 +115,22 @@ impl Shape {
         let planes = planes.clamp(1, PLANES).min(nand.planes());
         let blocks = (PAGES / (planes * nand.pages_per_block)).max(BLOCKS).max(8 * kept);
         let blocks = blocks.min(usable);
+        // As many of its blocks can be in the cache, of those that always can at least one.
+        let of_cache = |size: Bytes| {
+            let own = f64::from(SlcCacheSpec::blocks(size, nand) * blocks) / f64::from(usable);
+            own.round().max(f64::from(u32::from(size.0 > 0))) as u32
+        };
+        let fixed = spec.slc.map_or(0, |slc| of_cache(slc.fixed));
+        let slc = spec.slc.map(|slc| {
+            let bits = nand.slc.map_or(1, |slc| slc.bits);
+            let block = nand.page * u64::from(nand.pages_per_block / bits * planes);
+            let of = |size| block * u64::from(of_cache(size));
+            SlcCacheSpec { size: of(slc.size), fixed: of(slc.fixed), ..slc }
+        });
         // Blocks with nothing in them in the mean: free ones, and the rest of the open ones.
         let open = if spec.collection.frontiers == Frontiers::One { 0.5 } else { 1.0 };
         let room = |blocks: u32| f64::from(blocks) - (f64::from(kept) - 0.5 + open);
-        let most = planes * ((blocks - 3) * nand.pages_per_block - 1);
+        let most = planes * ((blocks - 3 - fixed) * nand.pages_per_block - 1);
         let share = full * room(blocks) / room(usable) * pages;
         let pages = ((share * f64::from(planes)) as u32).min(most);
         // A map of which only a part is in memory has its pages there, and that part.
@@ -153,7 +138,7 @@ impl Shape {
         let own = if spec.map_cache.is_some() { (f64::from(pages) * of_all) as u32 } else { pages };
         let share = f64::from(own) / f64::from(host);
         let cache = spec.map_cache.map(|size| Bytes((size.0 as f64 * share) as u64));
-        Ok(Shape { planes, blocks, host: own, cache, usable, mapped })
+        Ok(Shape { planes, blocks, host: own, cache, slc, usable, mapped })
     }
 }
 
@@ -165,20 +150,13 @@ impl Twin {
         shape: &Shape,
         writes: RandomWrites,
     ) -> Twin {
-        let Shape { planes, blocks, host, cache, .. } = *shape;
+        let Shape { planes, blocks, host, cache, slc, .. } = *shape;
         let twin_nand = NandSpec {
             channels: planes,
             dies_per_channel: 1,
             planes_per_die: 1,
-            plane_mode: PlaneMode::Independent,
             blocks_per_plane: blocks,
-            read: Nanos(1),
-            program: Nanos(1),
-            program_slow: Nanos(1),
-            erase: Nanos(1),
             pages_per_program: 1,
-            slc: None,
-            suspend: None,
             ..*nand
         };
         let mut twin_spec = spec;
@@ -188,14 +166,23 @@ impl Twin {
         twin_spec.save_map_every = None;
         twin_spec.map_cache = cache;
         twin_spec.power_fail_safe = false;
-        twin_spec.slc = None;
+        twin_spec.slc = slc;
         let map = PageMap::new(&twin_nand, twin_spec, host, 0, true);
         let logical = mapped_pages(&twin_nand, &twin_spec, host);
         let mut bed = Bed::new(map, &twin_nand, host, writes);
-        bed.settle();
-        let (blocks, pages, looks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut twin =
-            Twin { writes, planes, logical, blocks, pages, looks, changed: Changed::default() };
+        settle(&mut bed);
+        let mut twin = Twin {
+            writes,
+            planes,
+            logical,
+            is_in_step: spec.allocation == Allocation::Dynamic
+                && spec.collection.frontiers == Frontiers::Two,
+            blocks: Vec::new(),
+            pages: Vec::new(),
+            is_slc: Vec::new(),
+            looks: Vec::new(),
+            changed: Changed::default(),
+        };
         for _ in 0..LOOKS {
             bed.write(u64::from(host) / 4);
             twin.look_at(&bed.map);
@@ -232,6 +219,7 @@ impl Twin {
 
     fn copy(&mut self, map: &PageMap, block: u32) {
         self.blocks.push(self.pages.len());
+        self.is_slc.push(map.tables.is_slc(block));
         let first = block * map.tables.pages_per_block;
         for slot in 0..map.tables.pages_per_block {
             let page = map.tables.backward[(first + slot) as usize];
@@ -241,26 +229,29 @@ impl Twin {
         }
     }
 
-    /// Which plane of the twin, and when, `plane` has its open and free blocks from.
+    /// Which plane of the twin, and when, `plane` has its open and free blocks from. Where the
+    /// host's pages go to the planes in turn and not between moved ones, all are as far in filling
+    /// a block: so it is one moment for all.
     pub(super) fn look_for(&self, plane: u32) -> &Look {
+        let turn = if self.is_in_step { 0 } else { u64::from(plane) };
+        self.look_at_turn(plane, mix(self.writes.seed ^ turn))
+    }
+
+    fn look_at_turn(&self, plane: u32, turn: u64) -> &Look {
         let looks = self.looks.len() as u32 / self.planes;
-        let look = (mix(self.writes.seed ^ u64::from(plane)) % u64::from(looks)) as u32;
+        let look = (turn % u64::from(looks)) as u32;
         &self.looks[(look * self.planes + plane % self.planes) as usize]
     }
 
     /// Like which block one of `plane` is that is the `rank`th oldest of `closed` ones.
     pub(super) fn of_age(&self, plane: u32, is_static: bool, rank: u32, closed: u32) -> Like {
         let turn = mix(self.writes.seed ^ (u64::from(plane) << 32 | u64::from(rank)));
-        let looks = self.looks.len() as u32;
         let look = match is_static {
             // Only every so many of the pages lie on a plane.
-            true => {
-                let turn = (turn % u64::from(looks / self.planes)) as u32;
-                turn * self.planes + plane % self.planes
-            }
-            false => (turn % u64::from(looks)) as u32,
+            true => self.look_at_turn(plane, turn),
+            false => &self.looks[(turn % self.looks.len() as u64) as usize],
         };
-        let blocks = &self.looks[look as usize].closed;
+        let blocks = &look.closed;
         let index = u64::from(rank) * blocks.len() as u64 / u64::from(closed);
         Like { model: blocks.start as u32 + index as u32, more: 0 }
     }
@@ -273,13 +264,17 @@ impl Twin {
         self.of(model).len() as u32
     }
 
-    /// The valid pages of a block of `plane` that is `like` one of the twin's.
+    pub(super) fn is_slc(&self, model: u32) -> bool {
+        self.is_slc[model as usize]
+    }
+
+    /// The valid pages of a block of `plane`, with room for so many, `like` one of the twin's.
     pub(super) fn valid(
         &self,
         like: Like,
         plane: u32,
         step: u32,
-        pages_per_block: u32,
+        room: u32,
         valid: &mut Vec<(u16, u32)>,
     ) {
         valid.clear();
@@ -291,10 +286,10 @@ impl Twin {
             valid.swap_remove((turn(i.unsigned_abs()) % valid.len() as u64) as usize);
         }
         if like.more > 0 {
-            let mut taken = vec![false; pages_per_block as usize];
+            let mut taken = vec![false; room as usize];
             valid.iter().for_each(|(slot, _)| taken[*slot as usize] = true);
-            let start = (turn(0) % u64::from(pages_per_block)) as u32;
-            let places = (0..pages_per_block).map(|i| (start + i) % pages_per_block);
+            let start = (turn(0) % u64::from(room)) as u32;
+            let places = (0..room).map(|i| (start + i) % room);
             let free = places.filter(|slot| !taken[*slot as usize]).take(like.more as usize);
             let pages = u64::from(self.logical / step * step);
             valid.extend(free.map(|slot| {
@@ -306,47 +301,15 @@ impl Twin {
     }
 }
 
-/// A map and what it asks, while it is written.
-pub(super) struct Bed {
-    pub(super) map: PageMap,
-    nand: Nand,
-    pages: u32,
-    writes: RandomWrites,
-    /// Writes so far: the next one's number.
-    pub(super) step: u64,
-}
-
-impl Bed {
-    pub(super) fn new(map: PageMap, nand: &NandSpec, pages: u32, writes: RandomWrites) -> Bed {
-        Bed { map, nand: Nand::new(nand, 0), pages, writes, step: 0 }
-    }
-
-    /// Writes so many pages; returns how many it programs for each.
-    pub(super) fn write(&mut self, count: u64) -> f64 {
-        self.nand.mark();
-        let mut notices = Vec::new();
-        for step in self.step..self.step + count {
-            let page = self.writes.page(step, self.pages);
-            self.map.write(&mut self.nand, page, &(page..page + 1), NOBODY);
-            while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
-                self.nand.happen(queue, slot, &mut notices);
-            }
-            notices.clear();
+/// Pass after pass, until one programs as much as the one before.
+fn settle(bed: &mut Bed<PageMap>) {
+    let pass = bed.map.tables.backward.len() as u64;
+    let mut last = f64::NAN;
+    for done in 0..MOST {
+        let ratio = bed.write(pass);
+        if done >= FEWEST && (ratio / last - 1.0).abs() < SAME {
+            break;
         }
-        self.step += count;
-        self.nand.counts.programmed() as f64 / count as f64
-    }
-
-    /// Pass after pass, until one programs as much as the one before.
-    fn settle(&mut self) {
-        let pass = self.map.tables.backward.len() as u64;
-        let mut last = f64::NAN;
-        for done in 0..MOST {
-            let ratio = self.write(pass);
-            if done >= FEWEST && (ratio / last - 1.0).abs() < SAME {
-                break;
-            }
-            last = ratio;
-        }
+        last = ratio;
     }
 }

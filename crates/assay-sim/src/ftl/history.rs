@@ -1,0 +1,101 @@
+//! Histories of random writes, and a map that goes through one without a drive around it.
+
+use super::Ftl;
+use crate::nand::{NOBODY, Nand, Notice};
+use assay_spec::Nanos;
+use assay_spec::device::{NandSpec, PlaneMode};
+use assay_spec::seed::mix;
+
+/// Random writes of single pages: a share `heat` of them goes to the first share `hot` of the
+/// drive, the rest to the rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RandomWrites {
+    /// The share of the pages.
+    pub hot: f64,
+    /// The share of the writes.
+    pub heat: f64,
+    /// Which of all such histories.
+    pub seed: u64,
+}
+
+impl RandomWrites {
+    /// All pages alike.
+    pub const UNIFORM: RandomWrites = RandomWrites { hot: 0.5, heat: 0.5, seed: 0 };
+
+    /// Another history of the kind.
+    pub const fn seeded(self, seed: u64) -> RandomWrites {
+        RandomWrites { seed, ..self }
+    }
+
+    /// The page of `pages` that write number `step` goes to.
+    pub(super) fn page(self, step: u64, pages: u32) -> u32 {
+        let pages = u64::from(pages);
+        let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
+        let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;
+        let (r, s) = (mix(self.seed ^ (2 * step)), mix(self.seed ^ (2 * step + 1)));
+        let is_hot = r < (self.heat * u64::MAX as f64) as u64;
+        (if is_hot { below(s, hot) } else { hot + below(s, pages - hot) }) as u32
+    }
+}
+
+/// A map and what it asks, while it is written.
+pub(super) struct Bed<F> {
+    pub(super) map: F,
+    nand: Nand,
+    pages: u32,
+    writes: RandomWrites,
+    /// Writes so far: the next one's number.
+    pub(super) step: u64,
+    notices: Vec<Notice>,
+}
+
+impl<F: Ftl> Bed<F> {
+    pub(super) fn new(map: F, nand: &NandSpec, pages: u32, writes: RandomWrites) -> Bed<F> {
+        let nand = Nand::new(&in_no_time(nand), 0);
+        Bed { map, nand, pages, writes, step: 0, notices: Vec::new() }
+    }
+
+    /// Writes so many pages; returns how many it programs for each.
+    pub(super) fn write(&mut self, count: u64) -> f64 {
+        self.nand.mark();
+        for step in self.step..self.step + count {
+            let page = self.writes.page(step, self.pages);
+            self.map.write(&mut self.nand, page, &(page..page + 1), NOBODY);
+            self.end();
+        }
+        self.step += count;
+        self.nand.counts.programmed() as f64 / count as f64
+    }
+
+    /// What it has asked for ends.
+    fn end(&mut self) {
+        while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
+            self.nand.happen(queue, slot, &mut self.notices);
+        }
+        self.notices.clear();
+    }
+
+    /// The map, which waits for nothing.
+    pub(super) fn done(mut self) -> F {
+        self.map.drain(&mut self.nand);
+        self.end();
+        assert!(self.nand.is_idle(), "something waits that has not been asked for");
+        self.map
+    }
+}
+
+/// Chips like these that nobody waits for: each plane on a bus of its own.
+fn in_no_time(nand: &NandSpec) -> NandSpec {
+    NandSpec {
+        channels: nand.planes(),
+        dies_per_channel: 1,
+        planes_per_die: 1,
+        plane_mode: PlaneMode::Independent,
+        read: Nanos(1),
+        program: Nanos(1),
+        program_slow: Nanos(1),
+        erase: Nanos(1),
+        suspend: None,
+        ..*nand
+    }
+}

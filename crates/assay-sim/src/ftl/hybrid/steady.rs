@@ -1,0 +1,123 @@
+//! A map of superblocks as random writes leave it, without a drive that is written.
+//!
+//! Whatever was written before the oldest log was opened has been merged and lies in order, as it
+//! does on a filled drive. So what is left of a long history is its last part. The map goes through
+//! that alone: no merge copies anything. A *turn* ends when none of the logs is left that there
+//! were when it began. After some of them nothing tells that the drive had been filled; each
+//! history then ends at a moment of its own in the turn after, as logs that all share are emptied
+//! together.
+//!
+//! One thing takes far longer than turns. Where pages keep their plane and logs are shared, a plane
+//! that chance gave more to write runs ahead of the others, and as far as there are logs: the next
+//! one is opened for it, and the oldest goes though others have not filled it. But that is the same
+//! whatever the pages are, so it is played before, by planes alone (`spread_planes`).
+//!
+//! What it leaves out: no block has been erased.
+
+use super::Hybrid;
+use super::shared::{Shared, SharedLog};
+use crate::ftl::history::{Bed, RandomWrites};
+use crate::ftl::{Ftl, NONE};
+use assay_spec::device::{HybridSpec, NandSpec};
+use assay_spec::seed::mix;
+
+/// The first ends at once: there are no logs.
+const TURNS: u32 = 5;
+/// A turn ends when as many pages have been written as so many drives have, whatever the logs.
+const MOST: u64 = 8;
+/// Writes for which planes run ahead of each other, at most.
+const STEPS: u64 = 1 << 27;
+
+impl Hybrid {
+    /// The map of `logical` pages as random writes leave it.
+    pub(crate) fn steady(
+        nand: &NandSpec,
+        spec: HybridSpec,
+        logical: u32,
+        writes: RandomWrites,
+    ) -> Hybrid {
+        let mut map = Hybrid::new(nand, spec, logical, true);
+        map.copies = false;
+        map.spread_planes(writes.seed);
+        let mut bed = Bed::new(map, nand, logical, writes);
+        for _ in 1..TURNS {
+            turn(&mut bed, logical);
+        }
+        let last = turn(&mut bed, logical);
+        bed.write(below(mix(!writes.seed), last));
+        let mut map = bed.done();
+        map.erases.fill(0);
+        map.last_end = NONE;
+        map.copies = true;
+        map.mark();
+        map
+    }
+
+    /// Logs that all share as planes fill them that have run ahead of each other. What is in them
+    /// counts no longer.
+    fn spread_planes(&mut self, seed: u64) {
+        let Some(mut shared) = self.shared.take() else { return };
+        let (rows, width) = (self.shape.pages_per_block, self.shape.width);
+        let all = u64::from(rows) * self.log_limit as u64;
+        // Until differences between planes, which wander, have gone through all logs some times.
+        let steps = (all * all * u64::from(width) / 2).min(STEPS / u64::from(self.shape.groups));
+        for group in 0..if width == 1 { 0 } else { self.shape.groups } {
+            // Rows that each plane has filled; the logs there are, all ever opened counted.
+            let mut filled = vec![0_u64; width as usize];
+            let (mut oldest, mut opened) = (0, 0);
+            let own = mix(seed ^ !u64::from(group));
+            for step in 0..steps {
+                let offset = below(mix(own ^ step), u64::from(self.shape.pages())) as u32;
+                // The first page of a superblock begins a stream instead.
+                if offset == 0 {
+                    continue;
+                }
+                let plane = &mut filled[(offset % width) as usize];
+                *plane = (*plane).max(oldest * u64::from(rows));
+                if *plane == opened * u64::from(rows) {
+                    opened += 1;
+                    oldest = opened.saturating_sub(self.log_limit as u64);
+                }
+                *plane += 1;
+            }
+            for log in oldest..opened {
+                let first = log * u64::from(rows);
+                let next = filled.iter().map(|n| n.saturating_sub(first).min(u64::from(rows)));
+                let next = next.map(|n| n as u32).collect();
+                self.opened += 1;
+                let number = self.superblocks.take(group);
+                shared.open(SharedLog {
+                    group,
+                    opened: self.opened,
+                    number,
+                    next,
+                    wrote: Vec::new(),
+                });
+            }
+        }
+        self.shared = Some(shared);
+    }
+
+    /// How many logs had been opened when the oldest was that there is.
+    fn oldest_log(&self) -> Option<u64> {
+        let shared = self.shared.as_ref().and_then(Shared::oldest);
+        self.logs.iter().map(|log| log.opened).chain(shared).min()
+    }
+}
+
+/// What of `n` a random number stands for.
+fn below(random: u64, n: u64) -> u64 {
+    ((u128::from(random) * u128::from(n)) >> 64) as u64
+}
+
+/// Writes until no log is left that there is; how many pages that is.
+fn turn(bed: &mut Bed<Hybrid>, logical: u32) -> u64 {
+    let (opened, begin) = (bed.map.opened, bed.step);
+    let most = MOST * u64::from(logical);
+    while bed.step == begin
+        || (bed.step - begin < most && bed.map.oldest_log().is_some_and(|oldest| oldest <= opened))
+    {
+        bed.write(64);
+    }
+    bed.step - begin
+}
