@@ -2,9 +2,10 @@
 //!
 //! As Aghayev and Desnoyers found it in disks that are sold ("Skylight", FAST 2015): every sector
 //! has its place in a band, which is written as a whole; what is written anywhere is appended to a
-//! log at the outer edge first; the drive cleans bands when it is left alone, or when log or
-//! map is full. Streams do not go through the log. What holds them is our guess: here a stream that
-//! begins where a band does waits in the memory until the band is whole.
+//! log first; the drive cleans bands when it is left alone, or when log or map is full. Streams do
+//! not go through the log. What holds them is our guess: here a stream that begins where a band
+//! does waits in the memory until the band is whole. And so is it that the log lies at the outer
+//! edge: what synchronised writes are reported to reach is more than inner tracks give.
 //!
 //! *Invariants.* A stream's sectors from `first` to `next` all wait to be written. A band once
 //! begun is finished before the arm does anything else, so nothing is lost in between.
