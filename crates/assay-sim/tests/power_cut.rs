@@ -72,8 +72,9 @@ impl Observer for Shared {
                 let (logical, version) = watch.checker.holds(from).expect("it is programmed");
                 watch.read.insert(logical, version);
             }
-            Asked::Read { page, subject: Some(logical) } => {
-                let (_, version) = watch.checker.holds(page).expect("it is programmed");
+            Asked::Read { subject: Some(logical), .. } => {
+                // It may be the old copy of a page that is being moved.
+                let version = watch.checker.newest(logical);
                 watch.read.insert(logical, version);
             }
             _ => {}

@@ -81,6 +81,9 @@ impl Nand {
             // It ends with the program that it joins.
             self.arrays[array].joined.push(index);
         }
+        if self.suspending.is_some() && self.pool.get(index).kind == Kind::Erase {
+            self.note_erasing(self.pool.get(index).spot.page);
+        }
         if self.observer.is_some() {
             let mut op = *self.pool.get(index);
             if op.kind == Kind::Program {
@@ -199,6 +202,9 @@ impl Nand {
         let (kind, token, plane) = (op.kind, op.token, op.spot.plane);
         if !self.cache_register && kind != Kind::Erase {
             self.planes[plane as usize].register = NO_OP;
+        }
+        if self.suspending.is_some() && kind != Kind::Erase {
+            self.note_written(index);
         }
         if kind == Kind::Program && token != NOBODY {
             notices.push(Notice::Programmed(token, plane));

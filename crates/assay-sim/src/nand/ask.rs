@@ -10,14 +10,21 @@ impl Nand {
     #[inline]
     pub(crate) fn read(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
         self.counts.reads[cause as usize] += 1;
+        let first = match self.suspending.is_some() && is_awaited(cause, token) {
+            true => self.to_read_first(spot),
+            false => None,
+        };
+        let is_old = first.is_some_and(|from| from != spot);
+        let (spot, first) = (first.unwrap_or(spot), first.is_some());
         self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
-        let first =
-            self.suspending.is_some() && is_awaited(cause, token) && self.may_go_first(spot);
         // What goes first has no collection before it.
         let token = if first { token } else { self.marked(Kind::Read, spot.plane, cause, token) };
         let index = self.pool.put(Kind::Read, cause, spot, token);
         if self.gathers() {
             self.note_slc(index, spot.page);
+        }
+        if is_old {
+            self.hold_up_erase(index);
         }
         match first {
             true => self.ask_first(index, spot.plane),
@@ -89,6 +96,7 @@ impl Nand {
         old: u32,
     ) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
+        self.note_write(spot, None);
         if self.gathers() {
             self.gather(spot, cause, token, reads, old);
             return NO_OP;
@@ -104,6 +112,7 @@ impl Nand {
     /// read among them, have ended. The block of `from` is not erased before it has.
     pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, others: &[u32]) {
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
+        self.note_write(to, Some(from));
         let old = match self.keeps_replaced {
             true => self.geometry.block(from.page),
             false => NO_OP,
@@ -130,6 +139,7 @@ impl Nand {
     /// Asks for a program that is loaded and then waits until it is released; returns its number.
     pub(crate) fn program_held(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
+        self.note_write(spot, None);
         let token = self.marked(Kind::Program, spot.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, spot, token);
         self.pool.get_mut(index).held = true;
@@ -174,6 +184,7 @@ impl Nand {
     pub(crate) fn copy_back(&mut self, from: Spot, to: Spot, cause: Cause) {
         debug_assert_eq!(from.plane, to.plane, "copy-back stays in its plane");
         self.tell(cause, Asked::Copy { from: from.page, to: to.page });
+        self.note_write(to, Some(from));
         self.counts.reads[cause as usize] += 1;
         self.counts.programs[cause as usize] += 1;
         let duration = self.read + self.program_time(to.page).1;
@@ -201,6 +212,7 @@ impl Nand {
     pub(crate) fn erase(&mut self, spot: Spot, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         self.tell(cause, Asked::Erase { page: spot.page });
+        self.note_erase(spot.page);
         let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
         if self.waits_for_replacers(index, spot) {
             return;

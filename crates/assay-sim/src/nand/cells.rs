@@ -161,6 +161,11 @@ impl Cells {
         self.records.insert(version, Arc::new(record));
     }
 
+    /// What a physical page holds, or is getting, by what has begun.
+    pub(super) fn holds(&self, page: u32) -> Option<Spare> {
+        self.pages[page as usize].map(|(spare, ..)| spare)
+    }
+
     /// A program or an erase begins; if that `is_safe`, nothing may go that would be missed.
     pub(super) fn step(&mut self, operation: &Operation, is_safe: bool) {
         let block = self.block(operation.page);

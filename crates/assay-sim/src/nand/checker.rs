@@ -36,6 +36,9 @@ pub struct Checker {
     programmed: Vec<u32>,
     arrays: Vec<Busy>,
     channels: Vec<Busy>,
+    /// Reads of old copies of pages that are being moved, which have not begun: the physical page,
+    /// and what it must hold then.
+    old: Vec<(u32, Content)>,
 }
 
 /// The last thing a resource did.
@@ -66,6 +69,7 @@ impl Checker {
             programmed: vec![0; blocks as usize],
             arrays: vec![idle; geometry.arrays()],
             channels: vec![idle; spec.channels as usize],
+            old: Vec::new(),
             geometry,
         }
     }
@@ -93,6 +97,11 @@ impl Checker {
     /// number of its write.
     pub fn holds(&self, page: u32) -> Option<(u32, u64)> {
         self.contents[page as usize]
+    }
+
+    /// The number of the last write of a logical page.
+    pub fn newest(&self, logical: u32) -> u64 {
+        self.versions[logical as usize]
     }
 
     /// The number of the last write of any page.
@@ -136,6 +145,12 @@ impl Checker {
         self.contents[page as usize].unwrap_or_else(|| panic!("page {page} holds nothing"))
     }
 
+    /// A read of `page` finds in the cells what is to be there, whatever has been asked since.
+    fn check_old(&self, page: u32, content: Content, cause: Cause) {
+        let there = self.cells.holds(page).map(|spare| (spare.logical, spare.version));
+        assert_eq!(there, Some(content), "a read ({cause:?}) of page {page}");
+    }
+
     fn step_on_array(&mut self, operation: &Operation) {
         let array = self.geometry.array(operation.plane);
         let Operation { step, plane, page, start, end, .. } = *operation;
@@ -148,6 +163,12 @@ impl Checker {
         self.arrays[array] = Busy { step, plane, start, end };
         let block = (page / self.pages_per_block) as usize;
         let index = page % self.pages_per_block;
+        if step == Step::Sense
+            && let Some(at) = self.old.iter().position(|(old, _)| *old == page)
+        {
+            let (_, content) = self.old.swap_remove(at);
+            self.check_old(page, content, operation.cause);
+        }
         match step {
             Step::Program => {
                 assert!(self.programmed[block] <= index, "page {page} is programmed out of order");
@@ -164,7 +185,10 @@ impl Observer for Checker {
         match *asked {
             Asked::Read { page, subject: Some(logical) } => {
                 let latest = (logical, self.versions[logical as usize]);
-                assert_eq!(self.read(page), latest, "a read ({cause:?}) of page {page}");
+                if self.contents[page as usize] != Some(latest) {
+                    self.old.push((page, latest));
+                    self.check_old(page, latest, cause);
+                }
             }
             Asked::Read { page, subject: None } => {
                 self.read(page);

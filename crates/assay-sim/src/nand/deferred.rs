@@ -68,6 +68,7 @@ impl Nand {
     pub(crate) fn erase_when_idle(&mut self, spot: Spot, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         self.tell(cause, Asked::Erase { page: spot.page });
+        self.note_erase(spot.page);
         let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
         if !self.waits_for_replacers(index, spot) {
             self.leave_erase(index, spot.plane);

@@ -190,9 +190,7 @@ impl Nand {
             erases_left: 0,
             replacing: Replacing::new(spec),
             ecc: None,
-            suspending: spec
-                .suspend
-                .map(|how| Box::new(Suspending::new(how, geometry.arrays(), spec.planes()))),
+            suspending: spec.suspend.map(|how| Box::new(Suspending::new(how, spec, &geometry))),
             keeps_replaced: false,
             read: spec.read,
             program: [spec.program, spec.program_slow],

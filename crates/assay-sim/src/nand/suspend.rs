@@ -2,20 +2,22 @@
 //! are left for them and gone on with afterwards (Wu and He, FAST 2012).
 //!
 //! Such a read waits for what the array is at, unless that can be left, and for nothing that waits
-//! with it; but one of a page that is about to be written stays in its plane's queue. What it reads
-//! has a latch of its own on the plane, for the register may hold what was left. An erase that is
-//! asked for after it does not begin before it has ended.
+//! with it. Of a page that is being moved it reads the old copy, as long as that is there; of one
+//! that is about to be written otherwise it stays in its plane's queue. What it reads has a latch
+//! of its own on the plane, for the register may hold what was left. An erase of its block that has
+//! not begun does not before it has ended.
 //!
 //! Nobody waits for ever: reads are let in as they stand, then one operation of the queues has its
 //! turn; and what has been left so often is not left again.
 
+use super::geometry::Geometry;
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
 use super::{Nand, Spot};
 use crate::events::Queue;
 use assay_spec::Nanos;
-use assay_spec::device::SuspendSpec;
-use std::collections::VecDeque;
+use assay_spec::device::{NandSpec, SuspendSpec};
+use std::collections::{HashMap, VecDeque};
 
 /// What reads that go before others need to know.
 pub(super) struct Suspending {
@@ -23,6 +25,11 @@ pub(super) struct Suspending {
     arrays: Vec<Readers>,
     /// By plane.
     latches: Vec<Latch>,
+    /// Pages that are asked to be written and are not in the cells yet, each with where it is moved
+    /// from, if it is.
+    coming: HashMap<Copy, Option<Copy>>,
+    /// By block: erases asked for, and begun.
+    erases: [Vec<u32>; 2],
     /// How often something was left, since the last mark.
     pub count: u64,
 }
@@ -45,6 +52,9 @@ struct Readers {
     until: Nanos,
 }
 
+/// What a physical page holds between two erases of its block: the page, and how many come before.
+type Copy = (u32, u32);
+
 /// Where the page of such a read waits for the bus.
 #[derive(Clone, Debug)]
 struct Latch {
@@ -54,11 +64,14 @@ struct Latch {
 }
 
 impl Suspending {
-    pub(super) fn new(spec: SuspendSpec, arrays: usize, planes: u32) -> Suspending {
+    pub(super) fn new(spec: SuspendSpec, nand: &NandSpec, geometry: &Geometry) -> Suspending {
+        let blocks = nand.planes() as usize * nand.blocks_per_plane as usize;
         Suspending {
             spec,
-            arrays: vec![Readers::default(); arrays],
-            latches: vec![Latch { op: NO_OP, page: NO_OP }; planes as usize],
+            arrays: vec![Readers::default(); geometry.arrays()],
+            latches: vec![Latch { op: NO_OP, page: NO_OP }; nand.planes() as usize],
+            coming: HashMap::new(),
+            erases: [vec![0; blocks], vec![0; blocks]],
             count: 0,
         }
     }
@@ -109,26 +122,52 @@ impl Suspending {
 }
 
 impl Nand {
-    /// Whether a read of `spot` can go before all that is asked of its array: nothing there is
-    /// about to write the page.
-    pub(super) fn may_go_first(&self, spot: Spot) -> bool {
-        let Some(suspending) = &self.suspending else { return false };
-        let writes = |index: &u32| {
-            let op = self.pool.get(*index);
-            let pages = op.spot.page..op.spot.page + self.pages_of(*index);
-            matches!(op.kind, Kind::Program | Kind::Copy) && pages.contains(&spot.page)
-        };
-        let plane = &self.planes[spot.plane as usize];
-        let array = plane.array as usize;
-        let left = suspending.arrays[array].left.map_or(NO_OP, |(index, _)| index);
-        let begun = [self.arrays[array].op, plane.register, left];
-        let mut begun = begun.iter().filter(|index| **index != NO_OP);
-        if begun.any(writes) || self.arrays[array].joined.iter().any(writes) {
-            return false;
+    /// What a read of `spot` can read that goes before all that is asked of its array: the page, or
+    /// where it is being moved from; nothing if it is written otherwise, or that is erased.
+    pub(super) fn to_read_first(&self, spot: Spot) -> Option<Spot> {
+        let Suspending { coming, erases: [asked, begun], .. } = &**self.suspending.as_ref()?;
+        let block = |page: u32| self.geometry.block(page) as usize;
+        let mut copy = (spot.page, asked[block(spot.page)]);
+        while let Some(from) = coming.get(&copy) {
+            copy = (*from)?;
         }
-        let some = |index: u32| Some(index).filter(|index| *index != NO_OP);
-        let next = |last: &u32| some(self.pool.get(*last).next);
-        !std::iter::successors(some(plane.head), next).any(|index| writes(&index))
+        let is_there = begun[block(copy.0)] == copy.1;
+        is_there.then(|| self.geometry.spot(copy.0))
+    }
+
+    /// What is asked to be written to `to` comes from there, or is new.
+    #[inline]
+    pub(super) fn note_write(&mut self, to: Spot, from: Option<Spot>) {
+        let Some(suspending) = &mut self.suspending else { return };
+        let asked = &suspending.erases[0];
+        let copy = |page: u32| (page, asked[self.geometry.block(page) as usize]);
+        let (to, from) = (copy(to.page), from.map(|from| copy(from.page)));
+        suspending.coming.insert(to, from);
+    }
+
+    /// What operation `index` wrote is in the cells.
+    pub(super) fn note_written(&mut self, index: u32) {
+        let (first, pages) = (self.pool.get(index).spot.page, self.pages_of(index));
+        let Some(suspending) = &mut self.suspending else { return };
+        let begun = suspending.erases[1][self.geometry.block(first) as usize];
+        for page in first..first + pages {
+            suspending.coming.remove(&(page, begun));
+        }
+    }
+
+    /// The erase of the block of `page` is asked for.
+    #[inline]
+    pub(super) fn note_erase(&mut self, page: u32) {
+        if let Some(suspending) = &mut self.suspending {
+            suspending.erases[0][self.geometry.block(page) as usize] += 1;
+        }
+    }
+
+    /// It begins.
+    pub(super) fn note_erasing(&mut self, page: u32) {
+        if let Some(suspending) = &mut self.suspending {
+            suspending.erases[1][self.geometry.block(page) as usize] += 1;
+        }
     }
 
     /// The read `index` of `plane` goes before others.
@@ -142,6 +181,25 @@ impl Nand {
         } else if suspending.lets_others(array) {
             suspending.arrays[array].let_in = 1;
             self.serve_readers(array);
+        }
+    }
+
+    /// Read `index` reads an old copy: the erase of its block does not begin before, if it waits on
+    /// the plane.
+    #[cold]
+    pub(super) fn hold_up_erase(&mut self, index: u32) {
+        let Spot { plane, page } = self.pool.get(index).spot;
+        let some = |index: u32| Some(index).filter(|index| *index != NO_OP);
+        let first = some(self.planes[plane as usize].head);
+        let mut queue = std::iter::successors(first, |last| some(self.pool.get(*last).next));
+        let block = self.geometry.block(page);
+        let erase = queue.find(|index| {
+            let op = self.pool.get(*index);
+            op.kind == Kind::Erase && self.geometry.block(op.spot.page) == block
+        });
+        if let Some(erase) = erase {
+            self.pool.get_mut(erase).waits += 1;
+            self.wait_for(erase, &[index]);
         }
     }
 

@@ -88,6 +88,44 @@ fn a_page_is_not_read_before_it_is_in_the_cells() {
 }
 
 #[test]
+fn of_a_page_that_is_being_moved_the_old_copy_is_read() {
+    let mut bed = programming(leaving());
+    // Behind the program: a copy within the plane, and the erase of the block that it comes from.
+    bed.nand.copy_back(spot(0, 4), spot(0, 8), Cause::Collect);
+    bed.nand.erase(spot(0, 4), Cause::Collect);
+    bed.until(us(500)).read(spot(0, 8), HOST, 2);
+    assert_eq!(bed.when(Read(2)), us(670));
+    assert_eq!(bed.nand.suspensions(), Some(1));
+    // While it is being copied, which is not left; the erase is next, but waits.
+    let mut bed = programming(leaving());
+    bed.nand.copy_back(spot(0, 4), spot(0, 8), Cause::Collect);
+    bed.nand.erase(spot(0, 4), Cause::Collect);
+    bed.until(us(1500)).read(spot(0, 8), HOST, 2);
+    assert_eq!((bed.when(Read(2)), bed.nand.events.now()), (us(1950 + 150), us(2100 + 3000)));
+    // Of a page that is written there afterwards nothing is there yet.
+    let mut bed = programming(leaving());
+    bed.nand.copy_back(spot(0, 4), spot(0, 8), Cause::Collect);
+    bed.nand.erase(spot(0, 8), Cause::Collect);
+    bed.nand.program(spot(0, 8), HOST, 3, NO_OP);
+    bed.until(us(500)).read(spot(0, 8), HOST, 2);
+    assert_eq!(bed.when(Read(2 | BEHIND)), bed.when(Programmed(3 | BEHIND, 0)) + us(150));
+}
+
+#[test]
+fn an_old_copy_that_is_being_erased_is_not_read() {
+    let mut bed = programming(leaving());
+    // To another plane, and the erase does not wait for that.
+    bed.nand.program_from(spot(1, 8), Cause::Collect, spot(0, 4), &[]);
+    bed.nand.program_from(spot(1, 9), Cause::Collect, spot(0, 5), &[]);
+    bed.nand.erase(spot(0, 4), Cause::Collect);
+    bed.until(us(990)).read(spot(1, 9), HOST, 2);
+    bed.until(us(1200)).read(spot(1, 9), HOST, 3);
+    // Until 1150 it waits for the first; then what is being written is all there is.
+    assert_eq!(bed.when(Read(2)), us(1150));
+    assert_eq!(bed.when(Read(3 | BEHIND)), us(2000 + 100 + 150));
+}
+
+#[test]
 fn an_erase_does_not_overtake_a_read_of_its_block() {
     let mut bed = programming(leaving());
     let least = SuspendSpec { suspend: us(20), resume: us(10), most: 1 };
