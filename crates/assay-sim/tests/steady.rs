@@ -178,6 +178,20 @@ fn what_logs_hold_takes_as_long() {
     }
 }
 
+/// Drives with room for hardly anything have such a state, too.
+#[test]
+fn a_page_can_be_all_there_is() {
+    for pages in [1, 2, 255, 257] {
+        let mut spec = small("ssd-l");
+        let DeviceKind::Ssd(ssd) = &spec.kind else { panic!("flash") };
+        spec.capacity = ssd.nand.page * pages;
+        let mut bed = Bed::new(&spec, Past::Steady(RandomWrites::UNIFORM));
+        bed.drive.check();
+        measured(&mut bed, 50, 0..200);
+        bed.drive.check();
+    }
+}
+
 /// What was written in order is as it is built, but for the last superblock.
 #[test]
 fn what_was_written_in_order_takes_as_long() {

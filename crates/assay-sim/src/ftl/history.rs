@@ -29,6 +29,9 @@ impl RandomWrites {
 
     /// The page of `pages` that write number `step` goes to.
     pub(super) fn page(self, step: u64, pages: u32) -> u32 {
+        if pages < 2 {
+            return 0;
+        }
         let pages = u64::from(pages);
         let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
         let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;

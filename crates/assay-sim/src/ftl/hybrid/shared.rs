@@ -76,10 +76,12 @@ impl Shared {
         own().next().map(|(index, _)| index).filter(|_| own().count() >= limit)
     }
 
-    /// A logical page that counts in log `index`.
-    fn counting_in(&self, index: usize) -> Option<u32> {
-        let counts = |(page, at): &&(u32, u32)| self.newest[*page as usize] == *at;
-        self.logs[index].wrote.iter().find(counts).map(|(page, _)| *page)
+    /// Of the pages written to log `index` the next from number `from` on that counts: its number,
+    /// and the logical page.
+    fn counting_in(&self, index: usize, from: usize) -> Option<(usize, u32)> {
+        let counts = |(_, (page, at)): &(usize, &(u32, u32))| self.newest[*page as usize] == *at;
+        let mut wrote = self.logs[index].wrote.iter().enumerate().skip(from);
+        wrote.find(counts).map(|(number, (page, _))| (number, *page))
     }
 
     /// The log of `group` that has the next page of a plane.
@@ -141,8 +143,10 @@ impl Hybrid {
 
     /// Merges every superblock with a page in log `index`, and erases that.
     fn empty_shared(&mut self, nand: &mut Nand, index: usize) {
-        while let Some(page) = self.shared().counting_in(index) {
+        let mut from = 0;
+        while let Some((number, page)) = self.shared().counting_in(index, from) {
             self.merge(nand, self.shape.place(page).superblock);
+            from = number + 1;
         }
         let Some(log) = self.shared().logs.remove(index) else { return };
         for (page, _) in log.wrote {

@@ -158,6 +158,19 @@ fn with_a_cache_of_one_bit_a_cell_built_is_as_written() {
     }
 }
 
+/// A twin must have blocks with all bits, too, to be written again and again.
+#[test]
+fn a_drive_that_is_mostly_cache_is_refused() {
+    let nand = three_bits(4096);
+    let of = |fixed: u32| {
+        let spec = cached(&nand, Pace::Spread, u64::from(fixed), u64::from(fixed));
+        let pages = nand.planes() * (4096 - fixed) * nand.pages_per_block * 4 / 5;
+        twin::Shape::of(&nand, &spec, pages).map(|_| ())
+    };
+    assert_eq!(of(2000), Ok(()));
+    assert!(of(4030).unwrap_err().contains("cache"));
+}
+
 /// Where blocks are emptied one after the other until enough are free, it fills and is emptied in
 /// turns: so it is what it is in the mean.
 #[test]

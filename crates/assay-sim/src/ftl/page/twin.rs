@@ -117,10 +117,15 @@ impl Shape {
         let blocks = blocks.min(usable);
         // As many of its blocks can be in the cache, of those that always can at least one.
         let of_cache = |size: Bytes| {
-            let own = f64::from(SlcCacheSpec::blocks(size, nand) * blocks) / f64::from(usable);
+            let share = f64::from(blocks) / f64::from(usable);
+            let own = f64::from(SlcCacheSpec::blocks(size, nand).min(usable)) * share;
             own.round().max(f64::from(u32::from(size.0 > 0))) as u32
         };
         let fixed = spec.slc.map_or(0, |slc| of_cache(slc.fixed));
+        let full_ones = blocks.saturating_sub(3 + fixed);
+        if full_ones < FEWEST_BLOCKS / 2 + kept {
+            return Err("its cache of one bit a cell takes most of its blocks");
+        }
         let slc = spec.slc.map(|slc| {
             let bits = nand.slc.map_or(1, |slc| slc.bits);
             let block = nand.page * u64::from(nand.pages_per_block / bits * planes);
@@ -130,7 +135,7 @@ impl Shape {
         // Blocks with nothing in them in the mean: free ones, and the rest of the open ones.
         let open = if spec.collection.frontiers == Frontiers::One { 0.5 } else { 1.0 };
         let room = |blocks: u32| f64::from(blocks) - (f64::from(kept) - 0.5 + open);
-        let most = planes * ((blocks - 3 - fixed) * nand.pages_per_block - 1);
+        let most = planes * (full_ones * nand.pages_per_block - 1);
         let share = full * room(blocks) / room(usable) * pages;
         let pages = ((share * f64::from(planes)) as u32).min(most);
         // A map of which only a part is in memory has its pages there, and that part.
