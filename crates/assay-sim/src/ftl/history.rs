@@ -35,7 +35,9 @@ impl RandomWrites {
         let pages = u64::from(pages);
         let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
         let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;
-        let (r, s) = (mix(self.seed ^ (2 * step)), mix(self.seed ^ (2 * step + 1)));
+        // Numbers that are close give other histories, too.
+        let seed = mix(self.seed);
+        let (r, s) = (mix(seed ^ (2 * step)), mix(seed ^ (2 * step + 1)));
         let is_hot = r < (self.heat * u64::MAX as f64) as u64;
         (if is_hot { below(s, hot) } else { hot + below(s, pages - hot) }) as u32
     }
@@ -56,6 +58,12 @@ impl<F: Ftl> Bed<F> {
     pub(super) fn new(map: F, nand: &NandSpec, pages: u32, writes: RandomWrites) -> Bed<F> {
         let nand = Nand::new(&in_no_time(nand), 0);
         Bed { map, nand, pages, writes, step: 0, notices: Vec::new() }
+    }
+
+    /// The same of chips that erase nothing before what replaced it is in the cells.
+    pub(super) fn keeping_replaced(mut self) -> Bed<F> {
+        self.nand.keep_replaced();
+        self
     }
 
     /// Writes so many pages; returns how many it programs for each.
@@ -87,7 +95,7 @@ impl<F: Ftl> Bed<F> {
     }
 }
 
-/// Chips like these that nobody waits for: each plane on a bus of its own.
+/// Chips like these on which hardly anything takes time: each plane has a bus of its own.
 fn in_no_time(nand: &NandSpec) -> NandSpec {
     NandSpec {
         channels: nand.planes(),

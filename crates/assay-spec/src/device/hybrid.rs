@@ -28,6 +28,11 @@ pub struct HybridSpec {
     pub stream_after: u32,
 }
 
+impl HybridSpec {
+    /// Pages that a log may have on a plane.
+    pub const MOST_ROWS: u32 = 65_534;
+}
+
 /// What belongs in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logs {

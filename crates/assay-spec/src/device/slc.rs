@@ -18,11 +18,11 @@ pub struct SlcCacheSpec {
 }
 
 impl SlcCacheSpec {
-    /// Blocks of a plane for `data`, at one bit a cell.
+    /// Blocks of a plane for `data`, at one bit a cell; one more than it has if they are too few.
     pub fn blocks(data: Bytes, nand: &NandSpec) -> u32 {
         let bits = nand.slc.map_or(1, |slc| slc.bits);
         let block = nand.page * u64::from(nand.pages_per_block / bits) * u64::from(nand.planes());
-        data.0.div_ceil(block.0).min(u64::from(u32::MAX)) as u32
+        data.0.div_ceil(block.0).min(u64::from(nand.blocks_per_plane) + 1) as u32
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ecc::{self, EccSpec};
 use super::endurance::{self, EnduranceSpec};
 use super::ftl::{CopyPath, Frontiers, FtlSpec};
+use super::hybrid::HybridSpec;
 use super::nand::NandSpec;
 use super::power::{self, PowerSpec};
 use super::slc::SlcCacheSpec;
@@ -258,6 +259,14 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes, link: LinkSpec) -> 
                 "use a divisor of the number of planes".into(),
             );
         }
+        let rows = nand.pages_per_block * hybrid.blocks_per_log;
+        if rows > HybridSpec::MOST_ROWS {
+            return impossible(
+                ftl_span,
+                format!("a log of {rows} pages on each plane is more than this model addresses"),
+                format!("lower `blocks_per_log`; the limit is {} pages", HybridSpec::MOST_ROWS),
+            );
+        }
         let unit = hybrid.unit.max(nand.page);
         if !unit.is_multiple_of(nand.page) || !superblock.is_multiple_of(unit) {
             return impossible(
@@ -436,6 +445,29 @@ mod tests {
         is(1000, command, "this layer works with");
         is(524_288, command, "blocks of each plane may go bad");
         is(20, "command = { value = \"0us\"", "a loop of them has no end");
+    }
+
+    #[test]
+    fn a_log_has_pages_that_can_be_counted() {
+        let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "ssd-l");
+        let text = bundled.expect("in the catalogue").text;
+        let of = |blocks: u32| {
+            let line = |line: &str| {
+                let key = line.split(' ').next().unwrap_or_default();
+                let value = match key {
+                    "pages_per_block" => 8192,
+                    "log_superblocks" => 5,
+                    "blocks_per_log" => blocks,
+                    _ => return format!("{line}\n"),
+                };
+                format!("{key} = {{ value = {value}, assumed = \"a test\" }}\n")
+            };
+            let text: String = text.lines().map(line).collect();
+            DeviceSpec::parse(Source { file: "drive.toml", text: &text }).map(|_| ())
+        };
+        assert_eq!(of(7).map_err(|e| e.to_string()), Ok(()));
+        let refused = of(8).expect_err("65,536 pages").to_string();
+        assert!(refused.contains("more than this model addresses"), "{refused}");
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub(crate) struct Hybrid {
 #[derive(Clone, Debug)]
 struct Log {
     superblock: u32,
-    /// How many were opened before.
+    /// How many had been opened when it was, itself among them.
     opened: u64,
     /// Its physical superblocks, the oldest first.
     blocks: Vec<u32>,
@@ -138,7 +138,8 @@ impl Hybrid {
             log_limit: spec.log_superblocks as usize,
             written: vec![filled; logical as usize],
             logs: VecDeque::new(),
-            shared: (spec.logs == Logs::Shared).then(|| Shared::new(logical as usize)),
+            shared: (spec.logs == Logs::Shared)
+                .then(|| Shared::new(logical as usize, shape.groups)),
             switches_logs: spec.logs == Logs::Switched,
             stream: None,
             held: Vec::new(),

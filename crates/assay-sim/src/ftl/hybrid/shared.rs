@@ -12,8 +12,8 @@ use crate::nand::{Nand, Spot};
 use std::collections::VecDeque;
 
 pub(super) struct Shared {
-    /// The oldest first; each with the group that it is of.
-    logs: VecDeque<SharedLog>,
+    /// By group, the oldest first.
+    logs: Vec<VecDeque<SharedLog>>,
     /// By logical page: the physical page in a log that counts, or `NONE`.
     newest: Vec<u32>,
     /// By logical page: copies in logs, old ones among them.
@@ -22,7 +22,7 @@ pub(super) struct Shared {
 
 pub(super) struct SharedLog {
     pub(super) group: u32,
-    /// How many were opened before.
+    /// How many had been opened when it was, itself among them.
     pub(super) opened: u64,
     pub(super) number: u32,
     /// Next page on each plane.
@@ -32,12 +32,17 @@ pub(super) struct SharedLog {
 }
 
 impl Shared {
-    pub(super) fn new(pages: usize) -> Shared {
-        Shared { logs: VecDeque::new(), newest: vec![NONE; pages], copies: vec![0; pages] }
+    pub(super) fn new(pages: usize, groups: u32) -> Shared {
+        let logs = (0..groups).map(|_| VecDeque::new()).collect();
+        Shared { logs, newest: vec![NONE; pages], copies: vec![0; pages] }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.logs.len()
+        self.logs.iter().map(VecDeque::len).sum()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &SharedLog> {
+        self.logs.iter().flatten()
     }
 
     /// The physical page of `page` in a log, if it counts.
@@ -47,7 +52,7 @@ impl Shared {
 
     /// There is another log.
     pub(super) fn open(&mut self, log: SharedLog) {
-        self.logs.push_back(log);
+        self.logs[log.group as usize].push_back(log);
     }
 
     /// Whether a log holds a copy of `page`.
@@ -62,38 +67,34 @@ impl Shared {
 
     /// The physical superblocks of all logs, with a logical one of their group.
     pub(super) fn superblocks(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.logs.iter().map(|log| (log.group, log.number))
+        self.all().map(|log| (log.group, log.number))
     }
 
     /// How many logs had been opened when the oldest was.
     pub(super) fn oldest(&self) -> Option<u64> {
-        self.logs.iter().map(|log| log.opened).min()
+        self.all().map(|log| log.opened).min()
     }
 
-    /// The oldest log of `group`, if it has as many as `limit`.
-    fn oldest_of_full(&self, group: u32, limit: usize) -> Option<usize> {
-        let own = || self.logs.iter().enumerate().filter(|(_, log)| log.group == group);
-        own().next().map(|(index, _)| index).filter(|_| own().count() >= limit)
-    }
-
-    /// Of the pages written to log `index` the next from number `from` on that counts: its number,
-    /// and the logical page.
-    fn counting_in(&self, index: usize, from: usize) -> Option<(usize, u32)> {
+    /// Of the pages written to the oldest log of `group` the next from number `from` on that
+    /// counts: its number, and the logical page.
+    fn counting_in_oldest(&self, group: u32, from: usize) -> Option<(usize, u32)> {
         let counts = |(_, (page, at)): &(usize, &(u32, u32))| self.newest[*page as usize] == *at;
-        let mut wrote = self.logs[index].wrote.iter().enumerate().skip(from);
+        let mut wrote = self.logs[group as usize].front()?.wrote.iter().enumerate().skip(from);
         wrote.find(counts).map(|(number, (page, _))| (number, *page))
     }
 
-    /// The log of `group` that has the next page of a plane.
+    /// The log of `group` that has the next page of a plane: older ones are full there.
     fn room(&self, group: u32, offset: usize, pages: u32) -> Option<usize> {
-        self.logs.iter().position(|log| log.group == group && log.next[offset] < pages)
+        let logs = &self.logs[group as usize];
+        let index = logs.partition_point(|log| log.next[offset] == pages);
+        (index < logs.len()).then_some(index)
     }
 
     /// Panics unless the copies of each page are counted and those that count are there.
     pub(super) fn check(&self) {
         let mut copies = vec![0; self.copies.len()];
         let mut found = 0;
-        for (page, at) in self.logs.iter().flat_map(|log| &log.wrote) {
+        for (page, at) in self.all().flat_map(|log| &log.wrote) {
             copies[*page as usize] += 1;
             found += usize::from(self.newest[*page as usize] == *at);
         }
@@ -112,12 +113,12 @@ impl Hybrid {
         let pages = self.shape.pages_per_block;
         let found = self.shared().room(group, offset, pages);
         let index = found.unwrap_or_else(|| self.open_shared(nand, group));
-        let log = &mut self.shared().logs[index];
+        let log = &mut self.shared().logs[group as usize][index];
         let (number, row) = (log.number, log.next[offset]);
         log.next[offset] += 1;
         let spot = self.superblocks.spot(place, number, row);
         let shared = self.shared();
-        shared.logs[index].wrote.push((page, spot.page));
+        shared.logs[group as usize][index].wrote.push((page, spot.page));
         shared.newest[page as usize] = spot.page;
         shared.copies[page as usize] += 1;
         spot
@@ -127,32 +128,31 @@ impl Hybrid {
         self.shared.as_mut().expect("its logs are shared")
     }
 
-    /// Opens a log in `group`; its number among the logs.
+    /// Opens a log in `group`; its number among those of the group.
     fn open_shared(&mut self, nand: &mut Nand, group: u32) -> usize {
-        let limit = self.log_limit;
-        if let Some(oldest) = self.shared().oldest_of_full(group, limit) {
-            self.empty_shared(nand, oldest);
+        if self.shared().logs[group as usize].len() >= self.log_limit {
+            self.empty_oldest(nand, group);
         }
         let number = self.superblocks.take(group);
         let next = vec![0; self.shape.width as usize];
         self.opened += 1;
         let log = SharedLog { group, opened: self.opened, number, next, wrote: Vec::new() };
         self.shared().open(log);
-        self.shared().len() - 1
+        self.shared().logs[group as usize].len() - 1
     }
 
-    /// Merges every superblock with a page in log `index`, and erases that.
-    fn empty_shared(&mut self, nand: &mut Nand, index: usize) {
+    /// Merges every superblock with a page in the oldest log of `group`, and erases that.
+    fn empty_oldest(&mut self, nand: &mut Nand, group: u32) {
         let mut from = 0;
-        while let Some((number, page)) = self.shared().counting_in(index, from) {
+        while let Some((number, page)) = self.shared().counting_in_oldest(group, from) {
             self.merge(nand, self.shape.place(page).superblock);
             from = number + 1;
         }
-        let Some(log) = self.shared().logs.remove(index) else { return };
+        let Some(log) = self.shared().logs[group as usize].pop_front() else { return };
         for (page, _) in log.wrote {
             self.shared().copies[page as usize] -= 1;
         }
-        self.erase(nand, log.group, log.number);
-        self.give_back(log.group, log.number);
+        self.erase(nand, group, log.number);
+        self.give_back(group, log.number);
     }
 }

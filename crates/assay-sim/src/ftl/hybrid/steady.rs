@@ -10,7 +10,7 @@
 //! One thing takes far longer than turns. Where pages keep their plane and logs are shared, a plane
 //! that chance gave more to write runs ahead of the others, and as far as there are logs: the next
 //! one is opened for it, and the oldest goes though others have not filled it. But that is the same
-//! whatever the pages are, so it is played before, by planes alone (`spread_planes`).
+//! whichever superblocks are written, so it is played before, by planes alone (`spread_planes`).
 //!
 //! What it leaves out: no block has been erased.
 
@@ -21,7 +21,7 @@ use crate::ftl::{Ftl, NONE};
 use assay_spec::device::{HybridSpec, NandSpec};
 use assay_spec::seed::mix;
 
-/// The first ends at once: there are no logs.
+/// Where there are no logs yet the first ends at once.
 const TURNS: u32 = 5;
 /// A turn ends when as many pages have been written as so many drives have, whatever the logs.
 const MOST: u64 = 8;
@@ -61,7 +61,9 @@ impl Hybrid {
         let all = u64::from(rows) * self.log_limit as u64;
         // Until differences between planes, which wander, have gone through all logs some times.
         let steps = (all * all * u64::from(width) / 2).min(STEPS / u64::from(self.shape.groups));
-        for group in 0..if width == 1 { 0 } else { self.shape.groups } {
+        // Those in which superblocks lie; one plane has nobody to run ahead of.
+        let groups = self.shape.groups.min(self.data.len() as u32);
+        for group in 0..if width == 1 { 0 } else { groups } {
             // Rows that each plane has filled; the logs there are, all ever opened counted.
             let mut filled = vec![0_u64; width as usize];
             let (mut oldest, mut opened) = (0, 0);

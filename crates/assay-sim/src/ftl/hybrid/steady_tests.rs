@@ -15,7 +15,7 @@ const HOT: RandomWrites = RandomWrites { hot: 0.05, heat: 0.9, seed: 0 };
 const SUPERBLOCKS: u32 = 240;
 const PAGES: u32 = 4 * 32;
 /// So many drives are built, and so often is the one looked at that is written.
-const LOOKS: u64 = 40;
+const LOOKS: u64 = 100;
 
 /// Four planes of 256 blocks, and logs of a page a unit.
 fn small(change: impl FnOnce(&mut HybridSpec)) -> (NandSpec, HybridSpec) {
@@ -57,27 +57,31 @@ fn distance(a: &[u32], b: &[u32]) -> f64 {
     a.iter().chain(b).map(|x| (below(a, *x) - below(b, *x)).abs()).fold(0.0, f64::max)
 }
 
-/// Drives that are built, and one that is written and looked at again and again: their blocks, and
-/// what they program for so many more writes. How far apart both may be is given.
+/// Drives that are built, and some that are written and looked at again and again: their blocks,
+/// and what they program for so many more writes. How far apart both may be is given.
 fn compare(
     writes: RandomWrites,
-    (before, count): (u64, u64),
+    (histories, before, count): (u64, u64, u64),
     [blocks, programs]: [f64; 2],
     change: impl FnOnce(&mut HybridSpec),
 ) {
     let (nand, spec) = small(change);
     let pages = SUPERBLOCKS * PAGES - 1;
-    let mut written = Bed::new(Hybrid::new(&nand, spec, pages, true), &nand, pages, writes);
-    written.write(before);
+    let filled = || Hybrid::new(&nand, spec, pages, true);
+    let history = |seed| Bed::new(filled(), &nand, pages, writes.seeded(1000 + seed));
+    let mut all: Vec<Bed<Hybrid>> = (0..histories).map(history).collect();
+    for written in &mut all {
+        written.write(before);
+    }
     let (mut its, mut own) = (Vec::new(), Vec::new());
     let mut programmed = [0.0; 2];
     for look in 0..LOOKS {
+        let written = &mut all[(look % histories) as usize];
         let map = Hybrid::steady(&nand, spec, pages, writes.seeded(look));
         map.check();
         own.extend(valid(&written.map));
         its.extend(valid(&map));
         let mut built = Bed::new(map, &nand, pages, writes);
-        built.step = written.step;
         programmed[0] += built.write(count / LOOKS);
         programmed[1] += written.write(count / LOOKS);
         built.map.check();
@@ -98,9 +102,9 @@ fn compare(
 }
 
 /// What each superblock has for itself is soon merged.
-const OWN: ((u64, u64), [f64; 2]) = ((30_000, 120_000), [0.05, 0.001]);
+const OWN: ((u64, u64, u64), [f64; 2]) = ((1, 30_000, 120_000), [0.05, 0.015]);
 /// What all share wanders for long.
-const SHARED: ((u64, u64), [f64; 2]) = ((400_000, 1_000_000), [0.07, 0.1]);
+const SHARED: ((u64, u64, u64), [f64; 2]) = ((10, 300_000, 1_000_000), [0.07, 0.12]);
 
 #[test]
 fn logs_are_built_as_they_are_written() {
@@ -113,7 +117,7 @@ fn logs_are_built_as_they_are_written() {
     compare(HOT, times, close, |spec| spec.logs = Logs::Switched);
     // All that is hot has a log, which is merged when it is full.
     let few = RandomWrites { hot: 0.03, heat: 0.95, seed: 0 };
-    compare(few, (60_000, 400_000), close, |_| {});
+    compare(few, (1, 60_000, 400_000), close, |_| {});
 }
 
 #[test]

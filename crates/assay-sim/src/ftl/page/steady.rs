@@ -6,8 +6,8 @@
 //! in each a logical page from the same part of the address space, which is dealt out in shuffled
 //! order. That takes a random write a page instead of the several passes that a history takes.
 //!
-//! What it leaves out: a plane's valid pages are those of its share of the drive, exactly; no block
-//! is being emptied; blocks have never been erased; the caches of planes are as full as each other.
+//! What it leaves out: no block is being emptied; blocks have never been erased; the caches of
+//! planes are as full as each other.
 
 use super::collect::set_bits;
 use super::twin::{Like, Shape, Twin};
@@ -51,6 +51,7 @@ impl PageMap {
             let mut sum = 0;
             part.iter_mut().for_each(|n| sum += std::mem::replace(n, sum));
         }
+        self.enter_caches(twin, &likes);
         // Of the pages that stand for one of the twin's, chance says which lies where.
         for (plane, index) in shuffled(&likes, twin.writes.seed) {
             let like = likes[plane as usize][index as usize];
@@ -64,8 +65,6 @@ impl PageMap {
                 (*slot, page)
             });
             self.tables.lay(block, pages);
-            let plane = &mut self.planes[plane as usize];
-            self.tables.enter_cache(plane, block, twin.is_slc(like.model));
         }
         for (plane, likes) in (0..).zip(&likes) {
             self.close_and_open(twin, plane, likes);
@@ -73,6 +72,17 @@ impl PageMap {
         self.planes.iter_mut().for_each(|plane| self.tables.note_due(plane));
         if let Some(demand) = &mut self.tables.demand {
             demand.become_like(&twin.changed, twin.writes);
+        }
+    }
+
+    /// Open blocks come first: what is written next goes to them, and there may be too many.
+    fn enter_caches(&mut self, twin: &Twin, likes: &[Vec<Like>]) {
+        for (index, likes) in (0..).zip(likes) {
+            let first = self.block_of(index, 0);
+            let plane = &mut self.planes[index as usize];
+            for (like, block) in likes.iter().zip(first..first + likes.len() as u32).rev() {
+                self.tables.enter_cache(plane, block, twin.is_slc(like.model));
+            }
         }
     }
 
@@ -85,13 +95,12 @@ impl PageMap {
     /// ones.
     fn likes(&self, twin: &Twin, plane: u32, shape: &Shape) -> Vec<Like> {
         let look = twin.look_for(plane);
-        let closed = shape.usable - look.free as u32 - look.open.len() as u32;
+        let closed = shape.usable - shape.free(look) - look.open.len() as u32;
         let is_static = self.allocation == Allocation::Static;
         let of_age = |i: u32| twin.of_age(plane, is_static, i, closed);
         let mut likes: Vec<Like> = (0..closed).map(of_age).collect();
         let open: Vec<Like> = look.open.iter().map(|(like, _)| *like).collect();
-        let planes = self.planes.len() as u32;
-        let wanted = shape.mapped / planes + u32::from(plane < shape.mapped % planes);
+        let wanted = self.share(plane, shape, twin.writes.seed);
         let has = likes.iter().chain(&open).map(|l| i64::from(twin.count(l.model))).sum::<i64>();
         // What it lacks, or has too much, comes from all of them, and what some do not take from
         // the next ones that do.
@@ -110,6 +119,26 @@ impl PageMap {
         assert_eq!(left, 0, "plane {plane} does not hold its share");
         likes.extend(open);
         likes
+    }
+
+    /// Valid pages of `plane`. Each plane gets as many as the others while chance says which pages
+    /// go stale: the more a plane has the more it loses, and so it has half as much variance as it
+    /// has pages. What one has more another has less.
+    fn share(&self, plane: u32, shape: &Shape, seed: u64) -> u32 {
+        let planes = self.planes.len() as u32;
+        let mean = shape.mapped / planes + u32::from(plane < shape.mapped % planes);
+        let (pair, half) = (plane % (planes / 2).max(1), planes / 2);
+        if self.allocation == Allocation::Static || plane >= 2 * half {
+            return mean;
+        }
+        let uniform = |i: u64| mix(mix(mix(seed) ^ u64::from(pair)) ^ i) as f64 / u64::MAX as f64;
+        let normal = (0..12).map(uniform).sum::<f64>() - 6.0;
+        // A drive that is nearly full keeps more even.
+        let pages = shape.mapped / planes;
+        let most = (shape.usable * self.tables.pages_per_block).saturating_sub(pages) / 8;
+        let more = (f64::from(pages) / 2.0).sqrt() * normal;
+        let more = more.clamp(-f64::from(most), f64::from(most)) as i32;
+        mean.saturating_add_signed(if plane < half { more } else { -more })
     }
 
     /// Pages that a block like the twin's `model` has room for.
@@ -131,8 +160,8 @@ impl PageMap {
         t.blocks.closings = t.blocks.closings.max(closed as u32 * planes + planes);
         own.live = likes.iter().map(|l| (twin.count(l.model) as i32 + l.more) as u32).sum();
         let written = (first + closed as u32..).zip(open);
-        let mut opened = written.map(|(block, (like, next))| {
-            let end = if twin.is_slc(like.model) { t.slc_pages() } else { t.pages_per_block };
+        let mut opened = written.map(|(block, (_, next))| {
+            let end = if t.is_slc(block) { t.slc_pages() } else { t.pages_per_block };
             // What is not written yet is neither stale nor anything.
             let rest = end - next;
             t.blocks.stale[block as usize] -= rest as u16;

@@ -47,7 +47,9 @@ pub(super) struct Look {
     /// Its open ones and how far they are written: the host's and, if it has its own, the
     /// collector's.
     pub(super) open: Vec<(Like, u32)>,
-    pub(super) free: usize,
+    /// Its free ones, but for those that are kept for the cache; and those.
+    free: u32,
+    kept_for_cache: u32,
 }
 
 /// What the twin was like.
@@ -78,6 +80,8 @@ pub(crate) struct Shape {
     cache: Option<Bytes>,
     /// The twin's cache of one bit a cell.
     slc: Option<SlcCacheSpec>,
+    /// Blocks of a plane that always can be in the cache: the twin's, and the drive's.
+    fixed: [u32; 2],
     /// Blocks of one of the drive's planes that are not kept for something else.
     pub(super) usable: u32,
     /// The drive's pages that are mapped.
@@ -92,9 +96,9 @@ impl Shape {
         host: u32,
     ) -> Result<Shape, &'static str> {
         let mapped = mapped_pages(nand, spec, host);
-        let kept = spec.collection.reserve_blocks.max(2);
+        let kept = spec.collection.reserve_blocks.max(2) + u32::from(spec.power_fail_safe);
         let fixed = spec.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
-        let usable = nand.blocks_per_plane.saturating_sub(u32::from(spec.power_fail_safe));
+        let usable = nand.blocks_per_plane;
         let full_ones = usable.saturating_sub(fixed);
         if full_ones < FEWEST_BLOCKS {
             return Err("its planes have fewer than 48 blocks");
@@ -121,8 +125,8 @@ impl Shape {
             let own = f64::from(SlcCacheSpec::blocks(size, nand).min(usable)) * share;
             own.round().max(f64::from(u32::from(size.0 > 0))) as u32
         };
-        let fixed = spec.slc.map_or(0, |slc| of_cache(slc.fixed));
-        let full_ones = blocks.saturating_sub(3 + fixed);
+        let fixed = [spec.slc.map_or(0, |slc| of_cache(slc.fixed)), fixed];
+        let full_ones = blocks.saturating_sub(3 + fixed[0]);
         if full_ones < FEWEST_BLOCKS / 2 + kept {
             return Err("its cache of one bit a cell takes most of its blocks");
         }
@@ -143,7 +147,14 @@ impl Shape {
         let own = if spec.map_cache.is_some() { (f64::from(pages) * of_all) as u32 } else { pages };
         let share = f64::from(own) / f64::from(host);
         let cache = spec.map_cache.map(|size| Bytes((size.0 as f64 * share) as u64));
-        Ok(Shape { planes, blocks, host: own, cache, slc, usable, mapped })
+        Ok(Shape { planes, blocks, host: own, cache, slc, fixed, usable, mapped })
+    }
+
+    /// Blocks of one of the drive's planes that are free where the twin's looks like that.
+    pub(super) fn free(&self, look: &Look) -> u32 {
+        let [twin, drive] = self.fixed.map(u64::from);
+        let kept = u64::from(look.kept_for_cache) * drive + twin / 2;
+        look.free + kept.checked_div(twin).unwrap_or(0) as u32
     }
 }
 
@@ -170,11 +181,13 @@ impl Twin {
         twin_spec.wear = WearSpec::None;
         twin_spec.save_map_every = None;
         twin_spec.map_cache = cache;
-        twin_spec.power_fail_safe = false;
         twin_spec.slc = slc;
         let map = PageMap::new(&twin_nand, twin_spec, host, 0, true);
         let logical = mapped_pages(&twin_nand, &twin_spec, host);
         let mut bed = Bed::new(map, &twin_nand, host, writes);
+        if spec.power_fail_safe {
+            bed = bed.keeping_replaced();
+        }
         settle(&mut bed);
         let mut twin = Twin {
             writes,
@@ -217,8 +230,10 @@ impl Twin {
                 self.copy(map, o.block);
             }
             // One that empties a block may have no free one; one that does not, has.
-            let free = plane.free.len().max(1);
-            self.looks.push(Look { closed, open: copied, free });
+            let free = plane.free.len().max(1) as u32;
+            let kept_for_cache = plane.kept_for_cache.min(free - 1);
+            let free = free - kept_for_cache;
+            self.looks.push(Look { closed, open: copied, free, kept_for_cache });
         }
     }
 
