@@ -34,13 +34,17 @@ impl RandomWrites {
         }
         let pages = u64::from(pages);
         let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
-        let below = |r: u64, n: u64| ((u128::from(r) * u128::from(n)) >> 64) as u64;
         // Numbers that are close give other histories, too.
         let seed = mix(self.seed);
         let (r, s) = (mix(seed ^ (2 * step)), mix(seed ^ (2 * step + 1)));
         let is_hot = r < (self.heat * u64::MAX as f64) as u64;
         (if is_hot { below(s, hot) } else { hot + below(s, pages - hot) }) as u32
     }
+}
+
+/// Which of `n` a random number stands for.
+pub(super) fn below(random: u64, n: u64) -> u64 {
+    ((u128::from(random) * u128::from(n)) >> 64) as u64
 }
 
 /// A map and what it asks, while it is written.
@@ -109,4 +113,11 @@ fn in_no_time(nand: &NandSpec) -> NandSpec {
         suspend: None,
         ..*nand
     }
+}
+
+/// The largest distance between two distributions, each sorted (Kolmogorov).
+#[cfg(test)]
+pub(super) fn distance(a: &[u32], b: &[u32]) -> f64 {
+    let below = |all: &[u32], x: u32| all.partition_point(|y| *y <= x) as f64 / all.len() as f64;
+    a.iter().chain(b).map(|x| (below(a, *x) - below(b, *x)).abs()).fold(0.0, f64::max)
 }

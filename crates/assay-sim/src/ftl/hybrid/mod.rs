@@ -234,11 +234,11 @@ impl Hybrid {
 
     /// Copies the pages of `offsets` from where they rest to their places in `block`.
     fn copy(&self, nand: &mut Nand, superblock: u32, block: u32, offsets: Range<u32>) {
-        let first = superblock * self.shape.pages();
-        let last = self.written.len() as u32;
         if !self.copies {
             return;
         }
+        let first = superblock * self.shape.pages();
+        let last = self.written.len() as u32;
         for offset in offsets.filter(|offset| first + offset < last) {
             let place = Place { superblock, offset };
             let page = first + offset;

@@ -16,7 +16,7 @@
 
 use super::Hybrid;
 use super::shared::{Shared, SharedLog};
-use crate::ftl::history::{Bed, RandomWrites};
+use crate::ftl::history::{Bed, RandomWrites, below};
 use crate::ftl::{Ftl, NONE};
 use assay_spec::device::{HybridSpec, NandSpec};
 use assay_spec::seed::mix;
@@ -105,11 +105,6 @@ impl Hybrid {
         let shared = self.shared.as_ref().and_then(Shared::oldest);
         self.logs.iter().map(|log| log.opened).chain(shared).min()
     }
-}
-
-/// What of `n` a random number stands for.
-fn below(random: u64, n: u64) -> u64 {
-    ((u128::from(random) * u128::from(n)) >> 64) as u64
 }
 
 /// Writes until no log is left that there is; how many pages that is.

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use super::*;
-use crate::ftl::history::{Bed, RandomWrites};
+use crate::ftl::history::{Bed, RandomWrites, distance};
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
@@ -49,12 +49,6 @@ fn valid(map: &Hybrid) -> Vec<u32> {
     valid.retain(|n| (1..map.shape.pages_per_block).contains(n));
     valid.sort_unstable();
     valid
-}
-
-/// The largest distance between two distributions.
-fn distance(a: &[u32], b: &[u32]) -> f64 {
-    let below = |all: &[u32], x: u32| all.partition_point(|y| *y <= x) as f64 / all.len() as f64;
-    a.iter().chain(b).map(|x| (below(a, *x) - below(b, *x)).abs()).fold(0.0, f64::max)
 }
 
 /// Drives that are built, and some that are written and looked at again and again: their blocks,

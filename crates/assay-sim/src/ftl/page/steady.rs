@@ -95,7 +95,7 @@ impl PageMap {
     /// ones.
     fn likes(&self, twin: &Twin, plane: u32, shape: &Shape) -> Vec<Like> {
         let look = twin.look_for(plane);
-        let closed = shape.usable - shape.free(look) - look.open.len() as u32;
+        let closed = self.tables.blocks.per_plane - shape.free(look) - look.open.len() as u32;
         let is_static = self.allocation == Allocation::Static;
         let of_age = |i: u32| twin.of_age(plane, is_static, i, closed);
         let mut likes: Vec<Like> = (0..closed).map(of_age).collect();
@@ -135,7 +135,8 @@ impl PageMap {
         let normal = (0..12).map(uniform).sum::<f64>() - 6.0;
         // A drive that is nearly full keeps more even.
         let pages = shape.mapped / planes;
-        let most = (shape.usable * self.tables.pages_per_block).saturating_sub(pages) / 8;
+        let most =
+            (self.tables.blocks.per_plane * self.tables.pages_per_block).saturating_sub(pages) / 8;
         let more = (f64::from(pages) / 2.0).sqrt() * normal;
         let more = more.clamp(-f64::from(most), f64::from(most)) as i32;
         mean.saturating_add_signed(if plane < half { more } else { -more })

@@ -8,7 +8,7 @@ use super::tests::{any_collection, pick, small, torture_on};
 use super::theory::{nand, spec};
 
 use super::*;
-use crate::ftl::history::{Bed, RandomWrites};
+use crate::ftl::history::{Bed, RandomWrites, distance};
 use assay_spec::device::{CopyPath, Frontiers, Pace, SlcCacheSpec, SlcSpec, VictimSpec};
 use assay_spec::{Bytes, Nanos};
 
@@ -22,12 +22,6 @@ fn valid(map: &PageMap) -> Vec<u32> {
         closed.map(|b| t.pages_per_block - u32::from(t.blocks.stale[b])).collect();
     all.sort_unstable();
     all
-}
-
-/// The largest distance between two distributions.
-fn distance(a: &[u32], b: &[u32]) -> f64 {
-    let below = |all: &[u32], x: u32| all.partition_point(|y| *y <= x) as f64 / all.len() as f64;
-    a.iter().chain(b).map(|x| (below(a, *x) - below(b, *x)).abs()).fold(0.0, f64::max)
 }
 
 /// How many pages lie on the plane of the one before.

@@ -82,8 +82,6 @@ pub(crate) struct Shape {
     slc: Option<SlcCacheSpec>,
     /// Blocks of a plane that always can be in the cache: the twin's, and the drive's.
     fixed: [u32; 2],
-    /// Blocks of one of the drive's planes that are not kept for something else.
-    pub(super) usable: u32,
     /// The drive's pages that are mapped.
     pub(super) mapped: u32,
 }
@@ -147,7 +145,7 @@ impl Shape {
         let own = if spec.map_cache.is_some() { (f64::from(pages) * of_all) as u32 } else { pages };
         let share = f64::from(own) / f64::from(host);
         let cache = spec.map_cache.map(|size| Bytes((size.0 as f64 * share) as u64));
-        Ok(Shape { planes, blocks, host: own, cache, slc, fixed, usable, mapped })
+        Ok(Shape { planes, blocks, host: own, cache, slc, fixed, mapped })
     }
 
     /// Blocks of one of the drive's planes that are free where the twin's looks like that.

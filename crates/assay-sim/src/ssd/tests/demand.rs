@@ -63,6 +63,17 @@ fn all(drive: &mut dyn Drive, requests: &[(u64, Op, u64, u64)]) -> Vec<Completio
     done
 }
 
+/// A cache of so many entries, and read-ahead of so many pages after so many reads.
+fn ahead(entries: u64, trigger: u32, pages: u64) -> impl FnOnce(&mut DeviceSpec) {
+    move |device| {
+        with(entries)(device);
+        let (reach, direction) = (Reach::Logical, Direction::Forward);
+        let window = Bytes(pages * PAGE);
+        let ahead = ReadAheadSpec { trigger, window, reach, streams: 1, direction };
+        ssd_of(device).readahead = Some(ahead);
+    }
+}
+
 #[test]
 fn who_needs_the_same_page_of_the_map_waits_for_one_reading() {
     let (mut drive, transfer) = drive(with(1_000));
@@ -75,13 +86,7 @@ fn who_needs_the_same_page_of_the_map_waits_for_one_reading() {
 
 #[test]
 fn what_is_read_ahead_is_looked_up_too() {
-    let (mut drive, transfer) = drive(|device| {
-        with(1_000)(device);
-        let (trigger, window) = (2, Bytes(8 * PAGE));
-        let (reach, direction) = (Reach::Logical, Direction::Forward);
-        let ahead = ReadAheadSpec { trigger, window, reach, streams: 1, direction };
-        ssd_of(device).readahead = Some(ahead);
-    });
+    let (mut drive, transfer) = drive(ahead(1_000, 2, 8));
     let pages = |drive: &dyn Drive| drive.counters()[0].1;
     all(&mut *drive, &[(0, Op::Read, 0, 1), (10_000, Op::Read, 1, 1)]);
     // Each of the two has the page of the map read, the second for the eight that come next, too.
@@ -166,13 +171,7 @@ fn the_rest_of_a_page_of_the_map_is_read_before_it_is_written() {
 
 #[test]
 fn nothing_is_read_ahead_of_a_page_whose_write_waits() {
-    let (mut drive, transfer) = drive(|device| {
-        with(1)(device);
-        let (trigger, window) = (1, Bytes(4 * PAGE));
-        let (reach, direction) = (Reach::Logical, Direction::Forward);
-        let ahead = ReadAheadSpec { trigger, window, reach, streams: 1, direction };
-        ssd_of(device).readahead = Some(ahead);
-    });
+    let (mut drive, transfer) = drive(ahead(1, 1, 4));
     // Nothing is there of page 9, and its entry has left the cache, which has room for one.
     all(&mut *drive, &[(0, Op::Trim, 9, 1), (10_000, Op::Read, 5_000, 1)]);
     assert_eq!(told(&*drive)[2], 1.0, "its page of the map is written");
