@@ -1,5 +1,6 @@
 //! A tree to a value. Missing references win over everything: what was not measured is not judged.
 
+use super::units::{Dimension, of_metric};
 use super::{Arithmetic, Comparison, Function, LookUp, Node, NodeKind, Reference};
 use crate::metric::MetricError;
 
@@ -31,32 +32,66 @@ pub enum EvalError {
 /// The value of a node.
 pub(super) fn node(n: &Node, look_up: LookUp<'_>) -> Result<Value, EvalError> {
     Ok(match &n.kind {
-        NodeKind::Number(v, _) => Value::Number(*v),
-        NodeKind::Reference(r) => {
-            Value::Number(look_up(r).map_err(|e| EvalError::Missing(r.clone(), e))?)
-        }
-        NodeKind::Negate(a) => Value::Number(-number(a, look_up)?),
         NodeKind::Not(a) => Value::Truth(!truth(a, look_up)?),
-        NodeKind::Arithmetic(op, a, b) => {
-            let (a, b) = (number(a, look_up)?, number(b, look_up)?);
-            Value::Number(match op {
-                Arithmetic::Add => a + b,
-                Arithmetic::Subtract => a - b,
-                Arithmetic::Multiply => a * b,
-                Arithmetic::Divide => a / b,
-            })
-        }
         NodeKind::Compare(op, a, b) => {
             let (a, b) = (number(a, look_up)?, number(b, look_up)?);
-            Value::Truth(compare(*op, a, b))
+            Value::Truth(compare(*op, a.base, b.base))
         }
         NodeKind::And(nodes) => Value::Truth(truths(nodes, look_up)?.iter().all(|t| *t)),
         NodeKind::Or(nodes) => Value::Truth(truths(nodes, look_up)?.iter().any(|t| *t)),
-        NodeKind::Call(f, nodes) => {
-            let values: Result<Vec<f64>, _> = nodes.iter().map(|a| number(a, look_up)).collect();
-            Value::Number(call(*f, &values?))
+        _ => Value::Number(number(n, look_up)?.base),
+    })
+}
+
+/// A number in base units, and what its unit is, if that is known.
+#[derive(Clone, Copy)]
+struct Quantity {
+    base: f64,
+    dimension: Option<Dimension>,
+}
+
+fn number(n: &Node, look_up: LookUp<'_>) -> Result<Quantity, EvalError> {
+    Ok(match &n.kind {
+        NodeKind::Number(base, dimension) => Quantity { base: *base, dimension: Some(*dimension) },
+        NodeKind::Reference(r) => {
+            let base = look_up(r).map_err(|e| EvalError::Missing(r.clone(), e))?;
+            Quantity { base, dimension: of_metric(&r.metric) }
+        }
+        NodeKind::Negate(a) => {
+            let a = number(a, look_up)?;
+            Quantity { base: -a.base, ..a }
+        }
+        NodeKind::Arithmetic(op, a, b) => arithmetic(*op, number(a, look_up)?, number(b, look_up)?),
+        NodeKind::Call(function, nodes) => {
+            let all: Result<Vec<Quantity>, _> = nodes.iter().map(|a| number(a, look_up)).collect();
+            let all = all?;
+            let values: Vec<f64> = all.iter().map(|q| q.base).collect();
+            // Of pairs the second is the rate.
+            let common = all.iter().skip(function.takes_pairs().into()).find_map(|q| q.dimension);
+            Quantity { base: call(*function, &values), dimension: function.gives(common) }
+        }
+        NodeKind::Not(_) | NodeKind::Compare(..) | NodeKind::And(_) | NodeKind::Or(_) => {
+            let Value::Truth(found) = node(n, look_up)? else { unreachable!("it is a truth") };
+            return Err(EvalError::Type { expected: "number", found: found.to_string() });
         }
     })
+}
+
+fn arithmetic(op: Arithmetic, a: Quantity, b: Quantity) -> Quantity {
+    let both = a.dimension.zip(b.dimension);
+    let (base, dimension) = match op {
+        Arithmetic::Add => (a.base + b.base, a.dimension.or(b.dimension)),
+        Arithmetic::Subtract => (a.base - b.base, a.dimension.or(b.dimension)),
+        Arithmetic::Multiply => (a.base * b.base, both.map(|(a, b)| a.times(b, 1))),
+        Arithmetic::Divide => (a.base / b.base, both.map(|(a, b)| a.times(b, -1))),
+    };
+    let scale = match (op, both, dimension) {
+        (Arithmetic::Multiply, Some((a, b)), Some(c)) => a.in_ns() + b.in_ns() - c.in_ns(),
+        (Arithmetic::Divide, Some((a, b)), Some(c)) => a.in_ns() - b.in_ns() - c.in_ns(),
+        _ => 0,
+    };
+    let base = if scale < 0 { base * 1e9_f64.powi(-scale) } else { base / 1e9_f64.powi(scale) };
+    Quantity { base, dimension }
 }
 
 /// Every comparison with a value that is not a number is false, `!=` included.
@@ -90,13 +125,6 @@ fn call(f: Function, values: &[f64]) -> f64 {
 fn bend(values: &[f64]) -> (f64, f64) {
     let points: Vec<(f64, f64)> = values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     crate::stats::knee::fit(&points).map_or((f64::NAN, f64::NAN), |knee| knee.bend())
-}
-
-fn number(n: &Node, look_up: LookUp<'_>) -> Result<f64, EvalError> {
-    match node(n, look_up)? {
-        Value::Number(v) => Ok(v),
-        Value::Truth(t) => Err(EvalError::Type { expected: "number", found: t.to_string() }),
-    }
 }
 
 fn truth(n: &Node, look_up: LookUp<'_>) -> Result<bool, EvalError> {

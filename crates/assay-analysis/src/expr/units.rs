@@ -26,9 +26,16 @@ impl Dimension {
     /// IOPS.
     pub const IOPS: Dimension = Dimension { time: -1, bytes: 0 };
 
-    fn times(self, other: Dimension, sign: i32) -> Dimension {
+    /// That of a product, or of a quotient if `sign` is -1.
+    pub(super) fn times(self, other: Dimension, sign: i32) -> Dimension {
         let sum = |a: i32, b: i32| a.saturating_add(b.saturating_mul(sign));
         Dimension { time: sum(self.time, other.time), bytes: sum(self.bytes, other.bytes) }
+    }
+
+    /// How many times ns is in the base unit: times count in ns, but what is per time counts per
+    /// second.
+    pub(super) fn in_ns(self) -> i32 {
+        self.time.max(0)
     }
 
     fn words(self) -> &'static str {
@@ -120,15 +127,22 @@ fn of_call(
     for pair in nodes.windows(2) {
         common = alike(e, whole, [&pair[0], &pair[1]])?.or(common);
     }
-    Ok(match function {
-        Function::Abs | Function::Min | Function::Max | Function::Median => common,
-        Function::Spread | Function::Log10 => Some(Dimension::PLAIN),
-        Function::Sqrt => common
-            .filter(|d| d.time % 2 == 0 && d.bytes % 2 == 0)
-            .map(|d| Dimension { time: d.time / 2, bytes: d.bytes / 2 }),
-        // Of pairs, see above.
-        Function::Knee | Function::Cap => None,
-    })
+    Ok(function.gives(common))
+}
+
+impl Function {
+    /// What it makes of numbers, or of the rates of pairs, that are such.
+    pub(super) fn gives(self, common: Option<Dimension>) -> Option<Dimension> {
+        match self {
+            Function::Abs | Function::Min | Function::Max | Function::Median | Function::Cap => {
+                common
+            }
+            Function::Spread | Function::Log10 | Function::Knee => Some(Dimension::PLAIN),
+            Function::Sqrt => common
+                .filter(|d| d.time % 2 == 0 && d.bytes % 2 == 0)
+                .map(|d| Dimension { time: d.time / 2, bytes: d.bytes / 2 }),
+        }
+    }
 }
 
 /// Plain numbers and, each behind one, rates of one unit.
@@ -153,7 +167,7 @@ fn of_pairs(
             common = alike(e, whole, [&nodes[1], &pair[1]])?.or(common);
         }
     }
-    Ok(if function == Function::Cap { common } else { Some(Dimension::PLAIN) })
+    Ok(function.gives(common))
 }
 
 fn number(e: &Expr, n: &Node) -> Result<Option<Dimension>, ExprError> {
@@ -231,7 +245,7 @@ fn is_zero(n: &Node) -> bool {
 }
 
 /// The unit of a metric, as [`metric::NAMES`] has it; `None` if only the target knows.
-fn of_metric(name: &str) -> Option<Dimension> {
+pub(super) fn of_metric(name: &str) -> Option<Dimension> {
     if !metric::is_measured(name) {
         let times = name.ends_with("_time").then_some(Dimension::TIME);
         return times.or_else(|| name.starts_with("client_").then_some(Dimension::RATE));
