@@ -1,7 +1,7 @@
 //! What a workload does, in a line for tables.
 
-use assay_spec::Nanos;
 use assay_spec::experiment::{Address, Arrival, StreamSpec, WorkloadSpec};
+use assay_spec::{Bytes, Nanos};
 
 /// One line of what a workload does.
 pub(super) fn of(workload: &WorkloadSpec) -> String {
@@ -43,11 +43,43 @@ fn stream_summary(stream: &StreamSpec) -> String {
         Address::Zipf { theta } => format!("zipf {theta}"),
         Address::HotCold { .. } => "hot/cold".to_owned(),
     };
-    let sizes: Vec<String> = stream.sizes.iter().map(|(s, _)| s.to_string()).collect();
     let forced = if stream.fua { " fua" } else { "" };
     let flushes = match stream.flush_every {
         0 => String::new(),
         n => format!(", a flush after {n}"),
     };
-    format!("{pattern} {way}{forced} {}{flushes}", sizes.join("+"))
+    format!("{pattern} {way}{forced} {}{flushes}", lengths(stream))
+}
+
+/// The lengths of a stream's requests: each of a few, or from the least to the largest.
+fn lengths(stream: &StreamSpec) -> String {
+    let mut sizes: Vec<Bytes> = stream.sizes.iter().map(|(size, _)| *size).collect();
+    sizes.sort_unstable();
+    match &sizes[..] {
+        [least, .., largest] if sizes.len() > 3 => format!("{least}..{largest}"),
+        few => few.iter().map(Bytes::to_string).collect::<Vec<_>>().join("+"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_spec::decode::Source;
+    use assay_spec::experiment::Experiment;
+
+    #[test]
+    fn lengths_are_told_in_order_and_many_as_a_span() {
+        let told = |sizes: &str| {
+            let text = format!(
+                "format = 1\nname = \"t\"\nquestion = \"?\"\ntargets = [\"null\"]\n[[workload]]\n\
+                 name = \"w\"\nread_share = 1.0\nsizes = {{ {sizes} }}\npattern = \"random\"\n\
+                 measure = {{ requests = 1 }}\n"
+            );
+            let file = Source { file: "t.toml", text: &text };
+            super::of(&Experiment::parse(file).unwrap_or_else(|e| panic!("{e}")).workloads[0])
+        };
+        let few = told("\"8KiB\" = 1, \"16KiB\" = 1, \"512B\" = 1");
+        assert_eq!(few, "random read 512B+8KiB+16KiB, 1 job");
+        let many = told("\"8KiB\" = 1, \"16KiB\" = 1, \"4KiB\" = 1, \"512B\" = 1");
+        assert_eq!(many, "random read 512B..16KiB, 1 job");
+    }
 }
