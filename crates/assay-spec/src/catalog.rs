@@ -150,6 +150,7 @@ pub const STUDIES: &[Study] = &[
             bundled!("sata", "studies/modern/sata.toml"),
             bundled!("client", "studies/modern/client.toml"),
             bundled!("steady", "studies/modern/steady.toml"),
+            bundled!("life", "studies/modern/life.toml"),
             bundled!("small-writes", "studies/modern/small-writes.toml"),
             bundled!("flush", "studies/modern/flush.toml"),
             bundled!("in-place", "studies/modern/in-place.toml"),
