@@ -67,9 +67,26 @@ fn in_order(bed: &mut Bed) -> f64 {
 
 /// The latencies of so many random requests, sorted, and what the drive programmed a page written.
 fn measured(bed: &mut Bed, reads: u64, steps: std::ops::Range<u64>) -> (Vec<u64>, f64) {
+    measured_of(RandomWrites::UNIFORM, bed, reads, steps)
+}
+
+/// The same where pages are as hot as in `kind`.
+fn measured_of(
+    kind: RandomWrites,
+    bed: &mut Bed,
+    reads: u64,
+    steps: std::ops::Range<u64>,
+) -> (Vec<u64>, f64) {
     let mut latencies = Vec::new();
     let (pages, length) = (bed.pages, bed.page);
-    let page = |i: u64| ((u128::from(mix(2 * i)) * u128::from(pages)) >> 64) as u64;
+    let below = |random: u64, n: u64| ((u128::from(random) * u128::from(n)) >> 64) as u64;
+    let hot = (pages as f64 * kind.hot) as u64;
+    let is_hot = |i: u64| mix(3 * i + 2) < (kind.heat * u64::MAX as f64) as u64;
+    let page = |i: u64| match is_hot(i) {
+        _ if kind == RandomWrites::UNIFORM => below(mix(2 * i), pages),
+        true => below(mix(2 * i), hot),
+        false => hot + below(mix(2 * i), pages - hot),
+    };
     let op = |i: u64| if mix(2 * i + 1) % 100 < reads { Op::Read } else { Op::Write };
     let request = |i: u64| {
         let i = steps.start + i;
@@ -93,19 +110,26 @@ fn distance(a: &[u64], b: &[u64]) -> f64 {
 /// requests. What so many take differs from one time to the next: half as much again the two may be
 /// apart.
 fn compare(spec: &DeviceSpec, reads: u64, past: u64, count: u64) {
-    compare_within(1.5, spec, reads, past, count);
+    compare_within(1.5, RandomWrites::UNIFORM, spec, reads, past, count);
 }
 
-fn compare_within(times: f64, spec: &DeviceSpec, reads: u64, past: u64, count: u64) {
+fn compare_within(
+    times: f64,
+    kind: RandomWrites,
+    spec: &DeviceSpec,
+    reads: u64,
+    past: u64,
+    count: u64,
+) {
     let mut written = Bed::new(spec, Past::Filled);
-    measured(&mut written, 0, 0..past);
-    let mut built = Bed::new(spec, Past::Steady(RandomWrites::UNIFORM));
+    measured_of(kind, &mut written, 0, 0..past);
+    let mut built = Bed::new(spec, Past::Steady(kind));
     built.drive.check();
-    let (its, its_wa) = measured(&mut built, reads, past..past + count);
+    let (its, its_wa) = measured_of(kind, &mut built, reads, past..past + count);
     built.drive.check();
     let next = |i: u64| past + i * count..past + (i + 1) * count;
     let own: Vec<(Vec<u64>, f64)> =
-        (0..4).map(|i| measured(&mut written, reads, next(i))).collect();
+        (0..4).map(|i| measured_of(kind, &mut written, reads, next(i))).collect();
     let (first, wa) = &own[0];
     let off = distance(&its, first);
     let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
@@ -138,6 +162,16 @@ fn the_next_million_requests_take_as_long() {
     compare(&spec, 30, 8 * spec.capacity.0 / 4096, 1_000_000);
 }
 
+/// Four of five requests go to a fifth of the pages, before and after.
+#[test]
+fn the_next_hot_and_cold_requests_take_as_long() {
+    let kind = RandomWrites { hot: 0.2, heat: 0.8, seed: 0 };
+    for (name, reads) in [("reference-28", 0), ("reference-28", 70), ("reference-7", 0)] {
+        let spec = small(name);
+        compare_within(1.5, kind, &spec, reads, 24 * spec.capacity.0 / 4096, 1_000_000);
+    }
+}
+
 /// Of many planes none has a block half emptied when it is built, which shows for a while.
 #[test]
 fn the_next_requests_of_many_planes_take_as_long() {
@@ -147,7 +181,7 @@ fn the_next_requests_of_many_planes_take_as_long() {
     (ssd.nand.blocks_per_plane, ssd.nand.pages_per_block) = (256, 128);
     spec.capacity = ssd.nand.page * (ssd.nand.pages() * 17 / 20);
     let pages = spec.capacity.0 / 4096;
-    compare_within(3.0, &spec, 0, 5 * pages, 1_000_000);
+    compare_within(3.0, RandomWrites::UNIFORM, &spec, 0, 5 * pages, 1_000_000);
 }
 
 /// A cache of one bit a cell, programs of several pages, units of 16 KiB, buffers that survive
