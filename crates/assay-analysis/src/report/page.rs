@@ -81,14 +81,42 @@ fn finding_list(all: &[Finding]) -> String {
     let doubtful = |f: &&Finding| f.id.starts_with(DOUBTS);
     let (doubts, sound): (Vec<&Finding>, Vec<&Finding>) = all.iter().partition(doubtful);
     let (between, within): (Vec<&Finding>, Vec<&Finding>) = sound.into_iter().partition(across);
-    let part = |heading: &str, findings: Vec<&Finding>| match findings.is_empty() {
+    let part = |heading: &str, list: String| match list.is_empty() {
         true => String::new(),
-        false => format!("<h3>{heading}</h3>{}", items(findings.into_iter())),
+        false => format!("<h3>{heading}</h3>{list}"),
+    };
+    let listed = |findings: Vec<&Finding>| match findings.is_empty() {
+        true => String::new(),
+        false => items(findings.into_iter()),
     };
     // First what may make the others worthless.
-    part("Is this benchmark right?", doubts)
-        + &part("Between targets", between)
-        + &part("Within a target", within)
+    part("Is this benchmark right?", doubt_list(doubts))
+        + &part("Between targets", listed(between))
+        + &part("Within a target", listed(within))
+}
+
+/// Of each check the first few cells; the others can be unfolded.
+fn doubt_list(mut doubts: Vec<&Finding>) -> String {
+    const SHOWN: usize = 2;
+    let check = |f: &Finding| {
+        let rest = f.id.strip_prefix(DOUBTS).unwrap_or(&f.id);
+        rest.split('/').next().unwrap_or_default().to_owned()
+    };
+    doubts.sort_by_key(|f| check(f));
+    let of_check = |all: &[&Finding]| {
+        let (shown, others) = all.split_at(all.len().min(SHOWN));
+        let mut out = items(shown.iter().copied());
+        if !others.is_empty() {
+            let n = others.len();
+            let cells = if n == 1 { "cell" } else { "cells" };
+            out += &format!(
+                "<details><summary class=\"dim\">The same of {n} other {cells}</summary>{}</details>",
+                items(others.iter().copied())
+            );
+        }
+        out
+    };
+    doubts.chunk_by(|a, b| check(a) == check(b)).map(of_check).collect()
 }
 
 pub(super) fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {
@@ -107,4 +135,32 @@ pub(super) fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {
         );
     }
     out + "</ul>"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_doubts_of_a_kind_the_first_are_shown_and_none_is_left_out() {
+        let doubt = |check: &str, cell: usize| Finding {
+            id: format!("{DOUBTS}{check}/e/w{cell}@t"),
+            statement: format!("{check} {cell}"),
+            evidence: Vec::new(),
+            threshold: String::new(),
+            samples: 1,
+            confidence: None,
+            reproduce: String::new(),
+        };
+        let all: Vec<Finding> =
+            (0..5).map(|i| doubt("short", i)).chain([doubt("fresh", 7)]).collect();
+        let list = finding_list(&all);
+        for f in &all {
+            assert_eq!(list.matches(&f.statement).count(), 1, "{list}");
+        }
+        let at = |text: &str| list.find(text).unwrap_or_else(|| panic!("{text}: {list}"));
+        let folded = at("The same of 3 other cells");
+        assert!(at("fresh 7") < at("short 0") && at("short 1") < folded && folded < at("short 2"));
+        assert_eq!(list.matches("The same of").count(), 1, "{list}");
+    }
 }
