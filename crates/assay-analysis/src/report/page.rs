@@ -110,7 +110,8 @@ fn doubt_list(mut doubts: Vec<&Finding>) -> String {
             let n = others.len();
             let cells = if n == 1 { "cell" } else { "cells" };
             out += &format!(
-                "<details><summary class=\"dim\">The same of {n} other {cells}</summary>{}</details>",
+                "<details><summary class=\"dim\">The same of {n} other {cells}</summary>{}\
+                 </details>",
                 items(others.iter().copied())
             );
         }
