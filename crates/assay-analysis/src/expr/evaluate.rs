@@ -66,9 +66,8 @@ fn number(n: &Node, look_up: LookUp<'_>) -> Result<Quantity, EvalError> {
             let all: Result<Vec<Quantity>, _> = nodes.iter().map(|a| number(a, look_up)).collect();
             let all = all?;
             let values: Vec<f64> = all.iter().map(|q| q.base).collect();
-            // Of pairs the second is the rate.
-            let common = all.iter().skip(function.takes_pairs().into()).find_map(|q| q.dimension);
-            Quantity { base: call(*function, &values), dimension: function.gives(common) }
+            // The numbers of pairs are plain, the rates are not.
+            Quantity { base: call(*function, &values), dimension: function.gives(common(&all)) }
         }
         NodeKind::Not(_) | NodeKind::Compare(..) | NodeKind::And(_) | NodeKind::Or(_) => {
             let Value::Truth(found) = node(n, look_up)? else { unreachable!("it is a truth") };
@@ -78,20 +77,28 @@ fn number(n: &Node, look_up: LookUp<'_>) -> Result<Quantity, EvalError> {
 }
 
 fn arithmetic(op: Arithmetic, a: Quantity, b: Quantity) -> Quantity {
-    let both = a.dimension.zip(b.dimension);
-    let (base, dimension) = match op {
-        Arithmetic::Add => (a.base + b.base, a.dimension.or(b.dimension)),
-        Arithmetic::Subtract => (a.base - b.base, a.dimension.or(b.dimension)),
-        Arithmetic::Multiply => (a.base * b.base, both.map(|(a, b)| a.times(b, 1))),
-        Arithmetic::Divide => (a.base / b.base, both.map(|(a, b)| a.times(b, -1))),
+    let sign = match op {
+        Arithmetic::Add => return Quantity { base: a.base + b.base, dimension: common(&[a, b]) },
+        Arithmetic::Subtract => {
+            return Quantity { base: a.base - b.base, dimension: common(&[a, b]) };
+        }
+        Arithmetic::Multiply => 1,
+        Arithmetic::Divide => -1,
     };
-    let scale = match (op, both, dimension) {
-        (Arithmetic::Multiply, Some((a, b)), Some(c)) => a.in_ns() + b.in_ns() - c.in_ns(),
-        (Arithmetic::Divide, Some((a, b)), Some(c)) => a.in_ns() - b.in_ns() - c.in_ns(),
-        _ => 0,
+    let base = if sign > 0 { a.base * b.base } else { a.base / b.base };
+    let Some((a, b)) = a.dimension.zip(b.dimension) else {
+        return Quantity { base, dimension: None };
     };
+    let dimension = a.times(b, sign);
+    let scale = a.in_ns() + sign * b.in_ns() - dimension.in_ns();
     let base = if scale < 0 { base * 1e9_f64.powi(-scale) } else { base / 1e9_f64.powi(scale) };
-    Quantity { base, dimension }
+    Quantity { base, dimension: Some(dimension) }
+}
+
+/// The unit of numbers that stand side by side: 0 has that of the others.
+fn common(all: &[Quantity]) -> Option<Dimension> {
+    let known = || all.iter().filter_map(|q| q.dimension);
+    known().find(|d| *d != Dimension::PLAIN).or_else(|| known().next())
 }
 
 /// Every comparison with a value that is not a number is false, `!=` included.

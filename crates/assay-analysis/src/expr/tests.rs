@@ -40,6 +40,8 @@ fn numbers_units_and_binding() {
         ("1 / 50IOPS / 1ms", 20.0),
         ("sqrt(3ms * 12ms)", 6e6),
         ("1MB * 3MB/s * 2s / 1MB", 6e6),
+        ("max(0, 2s) * 5IOPS", 10.0),
+        ("(0 + 2s) * cap(2, 5IOPS, 1, 5IOPS, 3, 5IOPS)", 10.0),
         ("spread(2, 8, 4)", 4.0),
         ("median(9, 1, 3, 5)", 4.0),
         ("min(3, 1, 2) + max(3, 1, 2) + abs(-4) + log10(100)", 10.0),
