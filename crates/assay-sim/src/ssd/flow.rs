@@ -97,7 +97,10 @@ impl<F: Ftl> Ssd<F> {
             Op::Read => self.read(number),
             Op::Write | Op::Flush => {
                 self.writes.push_back(number);
-                self.send_for_writes();
+                // Behind others it waits for what they wait for.
+                if self.writes.len() == 1 {
+                    self.send_for_writes();
+                }
             }
             Op::Trim if !self.ftl.takes_trims() => self.refuse(number),
             Op::Trim if self.parked.is_empty() => {

@@ -157,7 +157,7 @@ impl<F: Ftl> Ssd<F> {
             if !early {
                 buffer.join(done.page, done.number);
             }
-            return;
+            return self.send_for_writes();
         }
         let merges = is_part && !self.is_buffered(done.page);
         let is_on_flash = |spot| !self.nand.is_gathering(spot);

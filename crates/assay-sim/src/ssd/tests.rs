@@ -86,6 +86,29 @@ fn a_write_is_answered_from_the_buffer_or_from_the_cells() {
     assert_eq!(latency(&mut *through, later, Op::Write, 800, 1), merged);
 }
 
+/// What joins a page that is being made whole has no use for its slot: who waits for one has it.
+#[test]
+fn a_slot_that_is_given_back_is_taken_at_once() {
+    let command = Nanos(1000);
+    let (mut drive, transfer) = drive(|device| {
+        device.link.command = command;
+        if let BufferSpec::Dram { size, .. } = &mut ssd_of(device).buffer {
+            *size = Bytes(2 * PAGE);
+        }
+    });
+    for (tag, at, sectors) in [(0, 800, 1), (1, 801, 1), (2, 8, 8)] {
+        let (offset, length) = (Bytes(at * 512), Bytes(sectors * 512));
+        drive.submit(Nanos::ZERO, Request { tag, op: Op::Write, offset, length, fua: false });
+    }
+    let mut done = Vec::new();
+    drive.advance(Nanos::from_secs(1), &mut done);
+    let part = Bytes(512).time_at(Bytes(280_000_000));
+    let ends: Vec<(u32, Nanos)> = done.iter().map(|c| (c.tag, c.at)).collect();
+    let joined = command + part + part;
+    assert_eq!(ends, [(0, command + part), (1, joined), (2, joined + transfer)]);
+    drive.check();
+}
+
 /// A part of a page is written, and while its rest is read the page is trimmed.
 #[test]
 fn a_trim_is_not_undone_by_a_page_that_is_made_whole() {
