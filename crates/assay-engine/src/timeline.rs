@@ -1,7 +1,6 @@
 //! What the parts of a modelled drive do for its first requests: the run behind a timeline.
 //!
-//! A closed loop straight on the drive, without a host: what is seen is the drive's own doing. The
-//! recorder is attached when the picture begins, so that whatever went before costs nothing.
+//! A closed loop straight on the drive, without a host: what is seen is the drive's own doing.
 
 use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator};
@@ -75,11 +74,12 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
     let depth = plan.depth.min(spec.link.queue_depth);
     let mut stream =
         Stream { generator: Generator::new(&plan.streams, spec.capacity, seed), depth };
+    let recorder = Recorder::new(spec);
+    drive.observe(Box::new(recorder.clone()));
     let (start, _) = stream.serve(&mut *drive, Nanos::ZERO, plan.skip);
     drive.mark();
     drive.time_waits();
-    let recorder = Recorder::new(spec);
-    drive.observe(Box::new(recorder.clone()));
+    recorder.begin();
     let (_, mut requests) = stream.serve(&mut *drive, start, plan.requests);
     // Answered is not done: what waits in buffers is on its way to the flash or the platter.
     let mut late = Vec::new();

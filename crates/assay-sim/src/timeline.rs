@@ -162,7 +162,8 @@ fn array_name(nand: &NandSpec, array: u32) -> String {
     }
 }
 
-/// Collects bars. Clones are handles to one collection: one goes to the drive as its observer.
+/// Collects bars, once it is told to begin. Clones are handles to one collection: one goes to the
+/// drive as its observer.
 #[derive(Clone)]
 pub struct Recorder {
     shared: Arc<Mutex<Tape>>,
@@ -170,6 +171,7 @@ pub struct Recorder {
 
 /// The collection.
 struct Tape {
+    is_running: bool,
     channels: u32,
     arrays: u32,
     is_disk: bool,
@@ -190,6 +192,7 @@ impl Recorder {
             DeviceKind::Volume(_) => (0, 0, false),
         };
         let tape = Tape {
+            is_running: false,
             channels,
             arrays,
             is_disk,
@@ -199,6 +202,11 @@ impl Recorder {
             left: vec![None; arrays as usize],
         };
         Recorder { shared: Arc::new(Mutex::new(tape)) }
+    }
+
+    /// The picture begins: what is done from now on is recorded.
+    pub fn begin(&self) {
+        self.tape(|tape| tape.is_running = true);
     }
 
     /// What has been recorded, in the order of beginning.
@@ -211,6 +219,15 @@ impl Recorder {
 
     fn tape<T>(&self, f: impl FnOnce(&mut Tape) -> T) -> T {
         f(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Something is done: if the picture has begun, `f` records it.
+    fn record(&self, f: impl FnOnce(&mut Tape)) {
+        self.tape(|tape| {
+            if tape.is_running {
+                f(tape);
+            }
+        });
     }
 }
 
@@ -251,12 +268,12 @@ fn kind(step: Step, cause: Cause) -> Kind {
 
 impl Observer for Recorder {
     fn asked(&mut self, cause: Cause, asked: &Asked) {
-        self.tape(|tape| tape.owners.asked(cause, asked));
+        self.record(|tape| tape.owners.asked(cause, asked));
     }
 
     fn operation(&mut self, operation: &Operation) {
         let Operation { step, cause, plane, page, start, end } = *operation;
-        self.tape(|tape| {
+        self.record(|tape| {
             let Owner { request, page: logical } = tape.owners.of(step, cause, page);
             let on_bus = matches!(step, Step::ShiftIn | Step::ShiftOut);
             let (channel, array) = (plane % tape.channels, plane % tape.arrays);
@@ -284,7 +301,7 @@ impl Observer for Recorder {
     }
 
     fn suspended(&mut self, operation: &Operation) {
-        self.tape(|tape| {
+        self.record(|tape| {
             let array = operation.plane % tape.arrays;
             let Some(bar) = tape.last[(tape.channels + array) as usize] else { return };
             let bar = &mut tape.bars[bar];
@@ -295,7 +312,7 @@ impl Observer for Recorder {
     }
 
     fn resumed(&mut self, operation: &Operation) {
-        self.tape(|tape| {
+        self.record(|tape| {
             let array = operation.plane % tape.arrays;
             // Others that are one with it come with it.
             let Some(left) = tape.left[array as usize].take() else { return };
@@ -307,7 +324,7 @@ impl Observer for Recorder {
 
     fn work(&mut self, work: &Work) {
         let Work { activity, tag, first, start, end } = *work;
-        self.tape(|tape| {
+        self.record(|tape| {
             tape.owners.works(activity, tag, first);
             let (resource, kind) = match activity {
                 Activity::Command if tape.is_disk => (Resource::Own, Kind::Command),
@@ -340,7 +357,7 @@ impl Observer for Recorder {
     }
 
     fn resumes(&mut self, page: Option<u32>) {
-        self.tape(|tape| tape.owners.resumes(page));
+        self.record(|tape| tape.owners.resumes(page));
     }
 }
 

@@ -37,6 +37,7 @@ fn watch(name: &str, count: u32, depth: u32, pages: u64, ops: &[Op]) -> Seen {
     let recorder = Recorder::new(&spec);
     let mut drive = build(&spec, crate::Past::Filled);
     drive.observe(Box::new(recorder.clone()));
+    recorder.begin();
     let (mut now, mut done) = (Nanos::ZERO, Vec::<Completion>::new());
     let mut times = vec![(Nanos::ZERO, Nanos::ZERO); count as usize];
     let (mut next, mut in_flight) = (0, 0);
