@@ -254,6 +254,7 @@ impl Phase {
                 None => now,
             };
             let ask = generator.ask();
+            target.expect(generator.peek().offset);
             let Ask { op, offset, length, fua } = ask;
             let request = Request { tag: slot, op, offset, length, fua };
             if target.submit(now, request) == Submit::Full {

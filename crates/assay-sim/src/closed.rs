@@ -1,13 +1,8 @@
 //! A closed loop in the fewest steps: `depth` slots, each of which issues its next request the
-//! moment its last one ends. The requests to come are known, so the drive is told of them early and
-//! fetches its tables.
+//! moment its last one ends. The next request is known, so the drive is told of it.
 
 use crate::drive::{Accept, Drive};
 use assay_spec::{Completion, Nanos, Request};
-
-/// So many requests ahead, the drive fetches their map entries; half as many ahead, what those
-/// point to.
-const AHEAD: usize = 32;
 
 /// The slots.
 pub struct Closed {
@@ -41,19 +36,18 @@ impl Closed {
         mut request: impl FnMut(u64) -> Request,
         mut done: impl FnMut(Nanos),
     ) {
-        let mut ring: [Request; AHEAD] = std::array::from_fn(|i| request(i as u64));
+        let mut next = request(0);
         let mut completions: Vec<Completion> = Vec::with_capacity(self.issued.len());
         let (mut index, mut ended) = (0_u64, 0);
         loop {
             while let Some(slot) = self.free.pop() {
-                let place = index as usize % AHEAD;
-                let next = Request { tag: slot, ..ring[place] };
-                ring[place] = request(index + AHEAD as u64);
-                drive.expect(&ring[place], &ring[(place + AHEAD / 2) % AHEAD]);
-                self.issued[slot as usize] = self.now;
-                let accepted = drive.submit(self.now, next);
-                assert_eq!(accepted, Accept::Accepted, "the drive takes fewer than `depth`");
                 index += 1;
+                let issued = Request { tag: slot, ..next };
+                next = request(index);
+                drive.expect(next.offset);
+                self.issued[slot as usize] = self.now;
+                let accepted = drive.submit(self.now, issued);
+                assert_eq!(accepted, Accept::Accepted, "the drive takes fewer than `depth`");
             }
             self.now = drive.run(Nanos::NEVER, &mut completions);
             for completion in completions.drain(..) {

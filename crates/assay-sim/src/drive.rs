@@ -65,12 +65,12 @@ pub trait Drive {
         now
     }
 
-    /// Both requests will come: of `later` the drive may fetch its tables into the processor's
-    /// cache, of `sooner`, whose table entry is there by now, what that points to. Changes no
-    /// result.
-    fn expect(&mut self, _later: &Request, _sooner: &Request) {}
+    /// What begins at `offset` will be asked for soon: the drive may fetch its tables into the
+    /// processor's cache. Changes no result.
+    fn expect(&mut self, _offset: Bytes) {}
 
-    /// Tells every flash operation from now on to `observer`, if there is flash.
+    /// Tells every flash operation to `observer`, if there is flash; to be called before the first
+    /// request.
     fn observe(&mut self, _observer: Box<dyn Observer>) {}
 
     /// The power of a flash drive fails, and what has been advanced to has happened. Returns when
@@ -118,8 +118,8 @@ impl<D: Drive + ?Sized> Drive for Box<D> {
     fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         (**self).run(until, completions)
     }
-    fn expect(&mut self, later: &Request, sooner: &Request) {
-        (**self).expect(later, sooner);
+    fn expect(&mut self, offset: Bytes) {
+        (**self).expect(offset);
     }
     fn observe(&mut self, observer: Box<dyn Observer>) {
         (**self).observe(observer);

@@ -215,6 +215,10 @@ impl<D: Drive> Drive for Host<D> {
         self.clock
     }
 
+    fn expect(&mut self, offset: Bytes) {
+        self.drive.expect(offset);
+    }
+
     fn counters(&self) -> Vec<(String, f64)> {
         self.drive.counters()
     }

@@ -33,6 +33,8 @@ pub struct Ask {
 pub struct Generator {
     streams: Vec<Stream>,
     turn: usize,
+    /// The next request, if somebody has looked at it.
+    next: Option<Ask>,
 }
 
 #[derive(Debug)]
@@ -67,12 +69,24 @@ impl Generator {
                 unflushed: 0,
             }
         };
-        Generator { streams: specs.iter().enumerate().map(stream).collect(), turn: 0 }
+        Generator { streams: specs.iter().enumerate().map(stream).collect(), turn: 0, next: None }
     }
 
     /// The next request.
     #[inline]
     pub fn ask(&mut self) -> Ask {
+        self.next.take().unwrap_or_else(|| self.draw())
+    }
+
+    /// The request that will be next.
+    #[inline]
+    pub fn peek(&mut self) -> Ask {
+        let next = self.ask();
+        *self.next.insert(next)
+    }
+
+    #[inline]
+    fn draw(&mut self) -> Ask {
         let turn = self.turn;
         self.turn = if turn + 1 == self.streams.len() { 0 } else { turn + 1 };
         self.streams[turn].ask()

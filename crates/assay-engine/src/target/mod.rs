@@ -36,6 +36,9 @@ pub trait Target {
     /// From now on each process has so many tags in a row. Only a host model asks who is who.
     fn set_processes(&mut self, _tags_per_process: u32) {}
 
+    /// What begins at `offset` will be asked for soon. Only a model has a use for that.
+    fn expect(&mut self, _offset: Bytes) {}
+
     /// Queues `request`.
     fn submit(&mut self, now: Nanos, request: Request) -> Submit;
 

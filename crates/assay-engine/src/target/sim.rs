@@ -70,6 +70,10 @@ impl<D: Drive> Target for SimTarget<D> {
         self.drive.set_processes(tags_per_process);
     }
 
+    fn expect(&mut self, offset: Bytes) {
+        self.drive.expect(offset);
+    }
+
     fn submit(&mut self, now: Nanos, request: Request) -> Submit {
         match self.drive.submit(now, request) {
             Accept::Accepted => Submit::Accepted,

@@ -10,7 +10,6 @@ pub(crate) mod page;
 pub(crate) mod wear;
 
 use crate::nand::{Cause, Flash, Nand, Spot};
-use assay_spec::Op;
 use std::ops::Range;
 
 /// No page.
@@ -69,10 +68,10 @@ pub(crate) trait Ftl: Send {
     fn background(&mut self, _nand: &mut Nand) -> bool {
         false
     }
-    /// A request for `page` will come: its map entry is fetched.
-    fn expect_later(&self, _page: u32) {}
-    /// Its map entry is there by now: what a request needs of what that points to is fetched.
-    fn expect_sooner(&self, _page: u32, _op: Op) {}
+    /// `page` will be asked for soon: its map entry is fetched.
+    fn expect(&self, _page: u32) {}
+    /// It will be written, and its map entry is there by now: what that points to is fetched.
+    fn expect_write(&self, _page: u32) {}
     /// Takes over what is found on the flash, having known nothing; false if it cannot.
     fn recover(&mut self, _nand: &mut Nand, _flash: &Flash) -> bool {
         false

@@ -61,6 +61,9 @@ impl<F: Ftl> Ssd<F> {
         (flight.next, flight.left) = (next, end - next);
         flight.whole = whole;
         flight.is_lost = false;
+        if request.op == Op::Write && next < end {
+            self.ftl.expect_write(next);
+        }
         self.nand.events.cancel(Queue::Timer);
         self.is_working = false;
         self.firmware.push_back(number);

@@ -325,10 +325,9 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.nand.events.now()
     }
 
-    fn expect(&mut self, later: &Request, sooner: &Request) {
-        let page = |request: &Request| (request.offset.0 >> self.page_bits) as u32;
-        self.ftl.expect_later(page(later));
-        self.ftl.expect_sooner(page(sooner), sooner.op);
+    #[inline]
+    fn expect(&mut self, offset: Bytes) {
+        self.ftl.expect((offset.0 >> self.page_bits) as u32);
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {

@@ -41,7 +41,6 @@ use super::{Ftl, NONE};
 use crate::nand::{Cause, Flash, Nand, Spot};
 use crate::ssd::MAP;
 use assay_mem::prefetch;
-use assay_spec::Op;
 use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
 use demand::Demand;
 use saved::SavedMap;
@@ -337,15 +336,12 @@ impl Ftl for PageMap {
     }
 
     #[inline]
-    fn expect_later(&self, page: u32) {
+    fn expect(&self, page: u32) {
         prefetch(&self.tables.forward, page as usize);
     }
 
     #[inline]
-    fn expect_sooner(&self, page: u32, op: Op) {
-        if op == Op::Read {
-            return;
-        }
+    fn expect_write(&self, page: u32) {
         let old = self.tables.forward[page as usize];
         prefetch(&self.tables.current, old as usize / 64);
         prefetch(&self.tables.blocks.stale, (old / self.tables.pages_per_block) as usize);
