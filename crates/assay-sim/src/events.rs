@@ -58,13 +58,24 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Events {
     /// The key of the first event of each queue: its time, its slot, its queue.
     heads: [u64; QUEUES],
+    /// The smallest of them.
+    first: u64,
     /// What comes after the heads.
     rings: [Ring; OTHER - FIRST_LONG],
     heap: BinaryHeap<Reverse<u64>>,
     /// Bits of a slot and a queue.
     bits: u32,
+    /// Times from here on leave no room for them.
+    too_late: Nanos,
     now: Nanos,
+    /// The slot of the event that happens, or that happened last.
+    slot: usize,
 }
+
+/// A time, and the slot of the event that happens then: at the same time the order is that of
+/// slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(u64);
 
 impl Events {
     /// `slots` resources, all idle.
@@ -72,10 +83,13 @@ impl Events {
         let bits = slots.next_power_of_two().trailing_zeros() + QUEUES.trailing_zeros();
         Events {
             heads: [NEVER; QUEUES],
+            first: NEVER,
             rings: std::array::from_fn(|_| Ring::new(slots)),
             heap: BinaryHeap::new(),
             bits,
+            too_late: Nanos(NEVER >> bits),
             now: Nanos::ZERO,
+            slot: 0,
         }
     }
 
@@ -84,21 +98,36 @@ impl Events {
         self.now
     }
 
+    /// This moment: of the event that happens, or behind all that have.
+    #[inline]
+    pub(crate) fn moment(&self) -> Moment {
+        self.moment_at(self.now, self.slot)
+    }
+
+    /// The moment of an event of `slot`.
+    #[inline]
+    pub(crate) fn moment_at(&self, at: Nanos, slot: usize) -> Moment {
+        Moment(at.0 << self.bits | (slot << 3) as u64)
+    }
+
     /// Time passes to `to`; nothing is pending before.
     #[inline]
     pub(crate) fn pass(&mut self, to: Nanos) {
         debug_assert!(to >= self.now, "time runs back: {to} after {}", self.now);
         debug_assert!(self.next().is_none_or(|at| at >= to), "an event is passed over");
         self.now = to;
+        // Behind all events of that time.
+        self.slot = (1 << (self.bits - 3)) - 1;
     }
 
     /// The resource of `slot`, which is idle, will be done after `duration`.
     #[inline]
     pub(crate) fn after(&mut self, queue: Queue, slot: usize, duration: Nanos) -> Nanos {
         let at = self.now + duration;
-        assert!(at.0 <= NEVER >> (self.bits + 1), "a time leaves room for its slot");
+        assert!(at < self.too_late, "a time leaves room for its slot");
         let index = queue as usize;
-        let key = (at.0 << (self.bits - 3) | slot as u64) << 3 | index as u64;
+        let key = at.0 << self.bits | (slot << 3 | index) as u64;
+        self.first = self.first.min(key);
         let head = &mut self.heads[index];
         if *head == NEVER {
             *head = key;
@@ -117,15 +146,17 @@ impl Events {
     pub(crate) fn cancel(&mut self, queue: Queue) {
         debug_assert!((queue as usize) < FIRST_LONG, "{queue:?} holds many events");
         self.heads[queue as usize] = NEVER;
+        self.first = self.smallest();
     }
 
     /// What is pending of `slot` is called off, whatever queue it is in.
     #[cold]
     pub(crate) fn call_off(&mut self, slot: usize) {
         let bits = self.bits;
-        let is_its = |key: u64| key != NEVER && key as usize >> 3 & ((1 << (bits - 3)) - 1) == slot;
+        let is_its = |key: u64| key != NEVER && (key as usize & ((1 << bits) - 1)) >> 3 == slot;
         if let Some(index) = self.heads.iter().position(|key| is_its(*key)) {
             self.heads[index] = self.next_in(index);
+            self.first = self.smallest();
             return;
         }
         self.rings.iter_mut().for_each(|ring| ring.drop_if(is_its));
@@ -144,7 +175,7 @@ impl Events {
 
     /// The smallest key.
     #[inline]
-    fn first(&self) -> u64 {
+    fn smallest(&self) -> u64 {
         let h = &self.heads;
         let low = h[0].min(h[1]).min(h[2].min(h[3]));
         let high = h[4].min(h[5]).min(h[6].min(h[7]));
@@ -154,23 +185,31 @@ impl Events {
     /// When the next event happens, if any is pending.
     #[inline]
     pub(crate) fn next(&self) -> Option<Nanos> {
-        let key = self.first();
-        (key != NEVER).then_some(Nanos(key >> self.bits))
+        (self.first != NEVER).then_some(Nanos(self.first >> self.bits))
+    }
+
+    /// Whether an event is pending that is not after `until`.
+    #[inline]
+    pub(crate) fn is_due(&self, until: Nanos) -> bool {
+        let at = Nanos(self.first >> self.bits);
+        // Nothing is pending as late as the key of nothing.
+        at <= until && at < self.too_late
     }
 
     /// Takes out the next event if it is not after `until`: time passes to it. Returns its queue
     /// and its slot.
     #[inline]
     pub(crate) fn pop(&mut self, until: Nanos) -> Option<(Queue, usize)> {
-        let key = self.first();
-        let at = key >> self.bits;
-        if key == NEVER || at > until.0 {
+        if !self.is_due(until) {
             return None;
         }
-        self.now = Nanos(at);
+        let key = self.first;
+        self.now = Nanos(key >> self.bits);
         let index = key as usize % QUEUES;
         self.heads[index] = self.next_in(index);
-        Some((Queue::ALL[index], key as usize >> 3 & ((1 << (self.bits - 3)) - 1)))
+        self.first = self.smallest();
+        self.slot = (key as usize & ((1 << self.bits) - 1)) >> 3;
+        Some((Queue::ALL[index], self.slot))
     }
 }
 

@@ -10,6 +10,9 @@ use assay_spec::Nanos;
 impl Nand {
     /// Whether `plane` has nothing to do.
     pub(crate) fn is_plane_idle(&self, plane: u32) -> bool {
+        if let Some(servers) = &self.servers {
+            return servers.is_idle(plane);
+        }
         let p = &self.planes[plane as usize];
         let has_readers = |s: &super::Suspending| s.has_waiting(p.array as usize);
         p.head == NO_OP
@@ -66,6 +69,55 @@ impl Nand {
         }
     }
 
+    /// Begins what `plane` can begin.
+    pub(super) fn serve_plane(&mut self, plane: u32) {
+        loop {
+            let p = &self.planes[plane as usize];
+            let (head, register) = (p.head, p.register);
+            if head == NO_OP {
+                return self.erase_if_idle(plane);
+            }
+            let op = self.pool.get(head);
+            if op.waits > 0 {
+                return;
+            }
+            let (kind, next, duration) = (op.kind, op.next, op.duration);
+            let idle = self.is_array_idle(plane);
+            if kind == Kind::Program {
+                // Without a cache register data comes in only while the array is at rest; with one,
+                // not while a page is sensed that will need it.
+                let room = idle || (self.cache_register && !self.is_sensing(plane));
+                if register == NO_OP && room {
+                    let p = &mut self.planes[plane as usize];
+                    (p.head, p.register) = (next, head);
+                    self.shift(plane, head);
+                }
+                return;
+            }
+            // With one register even an erase waits until the data is out: its command comes over
+            // the bus that the data is on.
+            let is_taken = || !self.cache_register || self.pool.get(register).kind == Kind::Program;
+            if !idle || register != NO_OP && is_taken() {
+                return;
+            }
+            let (queue, duration) = match kind {
+                Kind::Read => self.sense_time(head),
+                Kind::Copy => (Queue::Other, duration),
+                _ => (Queue::Other, self.erase),
+            };
+            let p = &mut self.planes[plane as usize];
+            p.head = next;
+            if kind != Kind::Erase && !self.cache_register {
+                p.register = head;
+            }
+            self.start(plane, head, queue, duration);
+            // Beside it data may come in, if there is a register for that.
+            if !self.cache_register || kind == Kind::Read {
+                return;
+            }
+        }
+    }
+
     /// An array begins an operation, or another plane joins the program that it begins now.
     #[inline]
     pub(super) fn start(&mut self, plane: u32, index: u32, queue: Queue, duration: Nanos) {
@@ -115,12 +167,16 @@ impl Nand {
     }
 
     /// Programs what is loaded on `plane`, if it is to be, and with it what is on the other planes.
+    #[inline]
     pub(super) fn confirm(&mut self, plane: u32) {
-        let p = &self.planes[plane as usize];
-        let index = p.register;
-        if index == NO_OP || !self.is_array_idle(plane) {
-            return;
+        let index = self.planes[plane as usize].register;
+        if index != NO_OP && self.is_array_idle(plane) {
+            self.confirm_loaded(plane, index);
         }
+    }
+
+    /// The same of `index`, which is in its register.
+    fn confirm_loaded(&mut self, plane: u32, index: u32) {
         let op = self.pool.get(index);
         if op.kind != Kind::Program || !op.loaded || op.held {
             return;
@@ -184,16 +240,21 @@ impl Nand {
     /// The program, copy or erase of an array is done, and what joined it.
     pub(super) fn worked(&mut self, array: usize, notices: &mut Vec<Notice>) {
         // The array counts as busy until all its planes are done with.
-        let index = self.arrays[array].op;
-        self.worked_on_plane(index, notices);
-        while let Some(joined) = self.arrays[array].joined.pop() {
-            self.worked_on_plane(joined, notices);
+        self.worked_on_plane(self.arrays[array].op, notices);
+        if !self.arrays[array].joined.is_empty() {
+            self.worked_on_joined(array, notices);
         }
         self.arrays[array].op = NO_OP;
         if let Some(suspending) = &mut self.suspending {
             suspending.done(array);
         }
         self.serve_array(array);
+    }
+
+    fn worked_on_joined(&mut self, array: usize, notices: &mut Vec<Notice>) {
+        while let Some(joined) = self.arrays[array].joined.pop() {
+            self.worked_on_plane(joined, notices);
+        }
     }
 
     #[inline]
@@ -213,6 +274,35 @@ impl Nand {
             self.gang_programmed(index, plane, notices);
         }
         self.end(index);
+    }
+
+    /// An operation has ended; those that wait for it may go on.
+    #[inline]
+    pub(super) fn end(&mut self, index: u32) {
+        self.pending -= 1;
+        let op = self.pool.get(index);
+        let (waiting, replaces) = (op.unblocks, op.replaces);
+        if op.cause.collects() {
+            self.planes[op.spot.plane as usize].collecting -= 1;
+        }
+        self.pool.release(index);
+        if waiting != NO_OP {
+            self.serve_waiting(waiting);
+        }
+        if replaces != NO_OP {
+            self.replaced(replaces);
+        }
+    }
+
+    /// `waiting`, and its siblings, have one operation less to wait for.
+    fn serve_waiting(&mut self, mut waiting: u32) {
+        while waiting != NO_OP {
+            let op = self.pool.get_mut(waiting);
+            op.waits -= 1;
+            let plane = op.spot.plane;
+            waiting = op.sibling;
+            self.serve_plane(plane);
+        }
     }
 
     /// A page is in the page register.

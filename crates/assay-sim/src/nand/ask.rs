@@ -3,6 +3,7 @@
 use super::observe::Asked;
 use super::ops::{Kind, NO_OP};
 use super::{BEHIND, Batch, Cause, NOBODY, Nand, Plane, Spot, page_of};
+use assay_spec::Nanos;
 
 impl Nand {
     /// Asks for a read; `token` is told when the data is in the controller. Returns its number, for
@@ -10,6 +11,10 @@ impl Nand {
     #[inline]
     pub(crate) fn read(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
         self.counts.reads[cause as usize] += 1;
+        if self.servers.is_some() {
+            self.serve(Kind::Read, spot.plane, cause, token, self.read);
+            return NO_OP;
+        }
         let first = match self.suspending.is_some() && is_awaited(cause, token) {
             true => self.to_read_first(spot),
             false => None,
@@ -95,6 +100,13 @@ impl Nand {
         reads: &[u32],
         old: u32,
     ) -> u32 {
+        if self.servers.is_some() {
+            debug_assert!(reads.is_empty(), "it waits for more than its plane");
+            self.counts.programs[cause as usize] += 1;
+            let (_, time) = self.program_time(spot.page);
+            self.serve(Kind::Program, spot.plane, cause, token, time);
+            return NO_OP;
+        }
         self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
         self.note_write(spot, None);
         if self.gathers() {
@@ -180,14 +192,21 @@ impl Nand {
     }
 
     /// Asks for a page to be moved to another of its plane through the register, without the bus.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy_back(&mut self, from: Spot, to: Spot, cause: Cause) {
         debug_assert_eq!(from.plane, to.plane, "copy-back stays in its plane");
-        self.tell(cause, Asked::Copy { from: from.page, to: to.page });
-        self.note_write(to, Some(from));
         self.counts.reads[cause as usize] += 1;
         self.counts.programs[cause as usize] += 1;
         let duration = self.read + self.program_time(to.page).1;
+        match self.servers.is_some() {
+            true => self.serve_copy(from.plane, cause, duration),
+            false => self.copy_step_by_step(from, to, cause, duration),
+        }
+    }
+
+    fn copy_step_by_step(&mut self, from: Spot, to: Spot, cause: Cause, duration: Nanos) {
+        self.tell(cause, Asked::Copy { from: from.page, to: to.page });
+        self.note_write(to, Some(from));
         let Plane { head, tail, .. } = self.planes[from.plane as usize];
         let alone = self.planes.len() == self.arrays.len();
         // An erase that other planes hold up may come between.
@@ -211,6 +230,9 @@ impl Nand {
     /// Asks for the erase of the block that begins with page `spot`.
     pub(crate) fn erase(&mut self, spot: Spot, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
+        if self.servers.is_some() {
+            return self.serve(Kind::Erase, spot.plane, cause, NOBODY, self.erase);
+        }
         self.tell(cause, Asked::Erase { page: spot.page });
         self.note_erase(spot.page);
         let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);

@@ -15,6 +15,8 @@ pub(crate) struct Geometry {
     pages_per_plane: u32,
     dies: u32,
     arrays: u32,
+    planes_per_die: u32,
+    planes_per_array: u32,
     /// Per plane: its array and its channel.
     array: Vec<u32>,
     channel: Vec<u32>,
@@ -55,6 +57,8 @@ impl Geometry {
             pages_per_plane: spec.pages_per_plane() as u32,
             dies,
             arrays,
+            planes_per_die: planes / dies,
+            planes_per_array: planes / arrays,
             array: (0..planes).map(|p| p % arrays).collect(),
             channel: (0..planes).map(|p| p % spec.channels).collect(),
         }
@@ -81,13 +85,13 @@ impl Geometry {
 
     /// The planes of the die of `plane`.
     pub(crate) fn planes_of_die(&self, plane: u32) -> PlaneSet {
-        PlaneSet { first: plane % self.dies, step: self.dies, count: self.planes / self.dies }
+        PlaneSet { first: plane % self.dies, step: self.dies, count: self.planes_per_die }
     }
 
     /// The planes that share an array.
     #[inline]
     pub(crate) fn planes_of_array(&self, array: usize) -> PlaneSet {
-        PlaneSet { first: array as u32, step: self.arrays, count: self.planes / self.arrays }
+        PlaneSet { first: array as u32, step: self.arrays, count: self.planes_per_array }
     }
 
     /// Whether `spot` is where data striped over the planes goes on behind `before`: on the next

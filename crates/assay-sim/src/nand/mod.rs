@@ -24,6 +24,7 @@ mod gather;
 mod geometry;
 pub mod observe;
 mod ops;
+mod servers;
 mod suspend;
 
 pub use cells::{BlockFound, Flash, Found, Record, Spare};
@@ -39,7 +40,8 @@ use deferred::Replacing;
 use gather::Gather;
 use geometry::Geometry;
 pub use observe::{Asked, Cause, Observer, Operation, Step};
-use ops::{Kind, NO_OP, Pool};
+use ops::{NO_OP, Pool};
+use servers::Servers;
 use std::collections::VecDeque;
 use suspend::Suspending;
 
@@ -122,8 +124,9 @@ pub(crate) struct Nand {
     pub geometry: Geometry,
     /// The events of the whole drive.
     pub events: Events,
-    /// The first of the event slots here: channels, then arrays.
+    /// The first of the event slots here: of channels, then of arrays.
     first_slot: usize,
+    first_array: usize,
     planes: Vec<Plane>,
     arrays: Vec<Array>,
     channels: Vec<Channel>,
@@ -137,6 +140,9 @@ pub(crate) struct Nand {
     replacing: Replacing,
     /// Wrong bits, if there are any that matter.
     ecc: Option<Box<Ecc>>,
+    /// Planes that do one thing at a time, as long as nobody looks; and whether they could be.
+    servers: Option<Box<Servers>>,
+    fits_servers: bool,
     /// Reads that go before others, if they do.
     suspending: Option<Box<Suspending>>,
     /// Blocks wait to be erased until what replaced their pages is in the cells.
@@ -180,6 +186,7 @@ impl Nand {
         Nand {
             events: Events::new(first_slot + (spec.channels + spec.planes()) as usize),
             first_slot,
+            first_array: first_slot + spec.channels as usize,
             planes: (0..spec.planes()).map(plane).collect(),
             arrays: vec![array; geometry.arrays()],
             channels: (0..spec.channels).map(|_| channel()).collect(),
@@ -190,6 +197,8 @@ impl Nand {
             erases_left: 0,
             replacing: Replacing::new(spec),
             ecc: None,
+            servers: None,
+            fits_servers: Servers::fit(spec),
             suspending: spec.suspend.map(|how| Box::new(Suspending::new(how, spec, &geometry))),
             keeps_replaced: false,
             read: spec.read,
@@ -210,8 +219,10 @@ impl Nand {
         }
     }
 
-    /// Tells every operation from now on to `observer`.
+    /// Tells every operation from now on to `observer`; before the first.
     pub(crate) fn observe(&mut self, observer: Box<dyn Observer>) {
+        assert!(self.servers.is_none() || self.is_idle(), "what is under way cannot be told");
+        self.servers = None;
         self.observer = Some(observer);
     }
 
@@ -229,7 +240,9 @@ impl Nand {
     /// Whether nothing is under way: what waits, if anything does, waits for what has not been
     /// asked.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.arrays.iter().all(|a| a.op == NO_OP) && self.channels.iter().all(|c| c.now == NO_OP)
+        self.arrays.iter().all(|a| a.op == NO_OP)
+            && self.channels.iter().all(|c| c.now == NO_OP)
+            && self.servers.as_ref().is_none_or(|servers| servers.are_idle())
     }
 
     #[inline]
@@ -252,99 +265,49 @@ impl Nand {
         }
     }
 
+    #[inline]
     fn array_slot(&self, array: usize) -> usize {
-        self.first_slot + self.channels.len() + array
-    }
-
-    /// Begins what `plane` can begin.
-    fn serve_plane(&mut self, plane: u32) {
-        loop {
-            let p = &self.planes[plane as usize];
-            let (head, register) = (p.head, p.register);
-            if head == NO_OP {
-                return self.erase_if_idle(plane);
-            }
-            let idle = self.is_array_idle(plane);
-            let op = self.pool.get(head);
-            if op.waits > 0 {
-                return;
-            }
-            let (kind, next) = (op.kind, op.next);
-            if kind == Kind::Program {
-                // Without a cache register data comes in only while the array is at rest; with one,
-                // not while a page is sensed that will need it.
-                let room = idle || (self.cache_register && !self.is_sensing(plane));
-                if register != NO_OP || !room {
-                    return;
-                }
-                let p = &mut self.planes[plane as usize];
-                (p.head, p.register) = (next, head);
-                self.shift(plane, head);
-                continue;
-            }
-            let needs_register = kind != Kind::Erase && !self.cache_register;
-            let loaded = || register != NO_OP && self.pool.get(register).kind == Kind::Program;
-            if !idle || (needs_register && register != NO_OP) || loaded() {
-                return;
-            }
-            let (queue, duration) = match kind {
-                Kind::Read => self.sense_time(head),
-                Kind::Copy => (Queue::Other, op.duration),
-                _ => (Queue::Other, self.erase),
-            };
-            let p = &mut self.planes[plane as usize];
-            p.head = next;
-            if needs_register {
-                p.register = head;
-            }
-            self.start(plane, head, queue, duration);
-        }
+        self.first_array + array
     }
 
     /// The event of `slot`, which was in `queue`, happens.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn happen(&mut self, queue: Queue, slot: usize, notices: &mut Vec<Notice>) {
-        let index = slot - self.first_slot;
+        if self.servers.is_some() {
+            return self.served(slot, notices);
+        }
         match queue {
-            Queue::Shift => self.shifted(index, notices),
-            Queue::Sense => self.sensed(index - self.channels.len()),
-            // Several pages, or a page with one bit a cell.
-            Queue::Other if index < self.channels.len() => self.shifted(index, notices),
-            Queue::Other if self.is_left(index - self.channels.len()) => {
-                self.has_left(index - self.channels.len());
+            // Several pages, or a page with one bit a cell, take another time.
+            Queue::Shift => self.shifted(slot - self.first_slot, notices),
+            Queue::Other if slot < self.first_array => {
+                self.shifted(slot - self.first_slot, notices);
             }
-            Queue::Other if self.is_sensed(index - self.channels.len()) => {
-                self.sensed(index - self.channels.len());
-            }
-            _ => self.worked(index - self.channels.len(), notices),
+            Queue::Sense => self.sensed(slot - self.first_array),
+            Queue::Other => self.other(slot - self.first_array, notices),
+            _ => self.worked(slot - self.first_array, notices),
         }
     }
 
-    /// An operation has ended; those that wait for it may go on.
-    #[inline]
-    fn end(&mut self, index: u32) {
-        self.pending -= 1;
-        let op = self.pool.get(index);
-        let (mut waiting, replaces) = (op.unblocks, op.replaces);
-        if op.cause.collects() {
-            self.planes[op.spot.plane as usize].collecting -= 1;
-        }
-        self.pool.release(index);
-        while waiting != NO_OP {
-            let op = self.pool.get_mut(waiting);
-            op.waits -= 1;
-            let plane = op.spot.plane;
-            waiting = op.sibling;
-            self.serve_plane(plane);
-        }
-        if replaces != NO_OP {
-            self.replaced(replaces);
+    /// What takes a time of its own on an array ends.
+    fn other(&mut self, array: usize, notices: &mut Vec<Notice>) {
+        if self.is_left(array) {
+            self.has_left(array);
+        } else if self.is_sensed(array) {
+            self.sensed(array);
+        } else {
+            self.worked(array, notices);
         }
     }
 
     /// Busy time of all arrays and of all channels since the last mark.
     pub(crate) fn busy(&self) -> (Nanos, Nanos) {
-        (self.array_total, self.channel_total)
+        match &self.servers {
+            Some(servers) => {
+                let ended = [self.array_total, self.channel_total];
+                servers.busy(ended, &self.events).into()
+            }
+            None => (self.array_total, self.channel_total),
+        }
     }
 
     /// Number and time of the host's waits behind collection until now: of reads, and of programs.
@@ -372,6 +335,7 @@ impl Nand {
         (self.array_total, self.channel_total) = (Nanos::ZERO, Nanos::ZERO);
         self.ecc.iter_mut().for_each(|ecc| ecc.mark());
         self.suspending.iter_mut().for_each(|suspending| suspending.count = 0);
+        self.servers.iter_mut().for_each(|servers| servers.mark(&self.events));
     }
 }
 

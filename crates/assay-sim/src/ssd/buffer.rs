@@ -1,6 +1,16 @@
 //! Where written pages wait for the flash.
 
+use assay_spec::Bytes;
+use assay_spec::device::BufferSpec;
 use std::collections::VecDeque;
+
+/// Pages that a buffer has room for.
+pub(super) fn slots(buffer: BufferSpec, page: Bytes) -> usize {
+    match buffer {
+        BufferSpec::Registers => 0,
+        BufferSpec::Dram { size, .. } => (size.0 / page.0).max(1) as usize,
+    }
+}
 
 /// DRAM that acknowledges writes and hands them to the flash, at once unless `lazy.rs` keeps them.
 /// A page keeps its slot until its data is in the cells.

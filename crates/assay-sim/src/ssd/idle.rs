@@ -4,6 +4,14 @@ use super::{Ssd, TIMER};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use assay_spec::Nanos;
+use assay_spec::device::FtlSpec;
+
+/// How long a drive must be left alone before its translation layer has something to do.
+pub(super) fn background_after(ftl: &FtlSpec) -> Option<Nanos> {
+    let FtlSpec::Page(map) = ftl else { return None };
+    let fold = map.slc.map(|slc| slc.fold_after);
+    map.collection.background.map(|b| b.after).into_iter().chain(fold).min()
+}
 
 impl<F: Ftl> Ssd<F> {
     /// The drive is left alone from now on.

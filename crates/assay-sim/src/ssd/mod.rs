@@ -35,10 +35,11 @@ use assay_spec::device::{
     BufferSpec, FlushSpec, FtlSpec, LinkSpec, PowerSpec, ReadBuffered, SsdSpec,
 };
 use assay_spec::{Bytes, Completion, Nanos, Request};
-use buffer::WriteBuffer;
+use buffer::{WriteBuffer, slots};
 use flow::InFlight;
 pub(crate) use flow::{MAP, TABLE};
 use heat::Heat;
+use idle::background_after;
 use lazy::Lazy;
 use link::{Transfer, Wire};
 use lookup::LookUps;
@@ -157,19 +158,21 @@ pub(crate) fn build(
     }
 }
 
-/// How long a drive must be left alone before its translation layer has something to do.
-fn background_after(ftl: &FtlSpec) -> Option<Nanos> {
-    let FtlSpec::Page(map) = ftl else { return None };
-    let fold = map.slc.map(|slc| slc.fold_after);
-    map.collection.background.map(|b| b.after).into_iter().chain(fold).min()
-}
-
-/// Pages that a buffer has room for.
-fn slots(buffer: BufferSpec, page: Bytes) -> usize {
-    match buffer {
-        BufferSpec::Registers => 0,
-        BufferSpec::Dram { size, .. } => (size.0 / page.0).max(1) as usize,
+/// The flash of a drive with blocks that have been erased so often.
+fn flash(spec: &SsdSpec, erases: &[u32]) -> Nand {
+    let mut nand = Nand::new(&spec.nand, FLASH);
+    if matches!(spec.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
+        nand.keep_replaced();
     }
+    if let Some(ecc) = spec.ecc {
+        let cycles = spec.endurance.map(|endurance| endurance.cycles);
+        nand.has_wrong_bits(Ecc::new(ecc, &spec.nand, cycles, erases));
+    }
+    let waits_for_cells = matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. });
+    if waits_for_cells && matches!(spec.ftl, FtlSpec::Page(map) if map.stays_in_plane()) {
+        nand.serve_by_plane();
+    }
+    nand
 }
 
 impl<F: Ftl> Ssd<F> {
@@ -184,14 +187,7 @@ impl<F: Ftl> Ssd<F> {
         };
         let background_after = background_after(&spec.ftl);
         let idle = lazy.as_ref().and_then(Lazy::idle);
-        let mut nand = Nand::new(&spec.nand, FLASH);
-        if matches!(spec.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
-            nand.keep_replaced();
-        }
-        if let Some(ecc) = spec.ecc {
-            let cycles = spec.endurance.map(|endurance| endurance.cycles);
-            nand.has_wrong_bits(Ecc::new(ecc, &spec.nand, cycles, ftl.erases()));
-        }
+        let nand = flash(spec, ftl.erases());
         let ever = ftl.erases().iter().map(|n| u64::from(*n)).sum();
         Ssd {
             ftl,
@@ -299,7 +295,9 @@ impl<F: Ftl> Drive for Ssd<F> {
         if self.in_flight() >= self.queue_depth {
             return Accept::QueueFull;
         }
-        while self.step(now) {}
+        while self.nand.events.is_due(now) {
+            self.step(now);
+        }
         self.nand.events.pass(now);
         self.enter(request);
         Accept::Accepted

@@ -8,12 +8,14 @@ mod lazy;
 mod modern;
 mod stalls;
 
-use super::build;
+use super::{Ssd, build};
 use crate::drive::Drive;
+use crate::ftl::page::PageMap;
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
 use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, Direction, FtlSpec, Reach};
 use assay_spec::device::{ReadAheadSpec, ReadBuffered, SsdSpec};
+use assay_spec::seed::mix;
 use assay_spec::{Bytes, Nanos, Op, Request};
 
 const PAGE: u64 = 4096;
@@ -325,4 +327,68 @@ fn without_a_buffer_writes_wait_while_the_map_is_saved() {
     let saved = now + PROGRAM;
     let took = latency(&mut *drive_, now, Op::Write, 800, 8);
     assert_eq!(now + took, saved + transfer + SHIFT);
+}
+
+/// Planes that do one thing at a time are servers, until somebody looks.
+#[test]
+fn a_plain_drive_goes_by_servers() {
+    let serves = |change: fn(&mut SsdSpec)| {
+        let bundled = find(DEVICES, "reference-28").unwrap();
+        let source = Source { file: bundled.file, text: bundled.text };
+        let mut device = DeviceSpec::parse(source).unwrap();
+        change(ssd_of(&mut device));
+        let ssd = *ssd_of(&mut device);
+        let FtlSpec::Page(map) = ssd.ftl else { panic!("it maps pages") };
+        let map = PageMap::new(&ssd.nand, map, 1000, 0, false);
+        let mut drive = Ssd::new(map, &ssd, device.link, device.capacity);
+        let by_plane = drive.nand.serves_by_plane();
+        drive.observe(Box::new(crate::Checker::new(&ssd.nand, 1000)));
+        (by_plane, drive.nand.serves_by_plane())
+    };
+    assert_eq!(serves(|_| {}), (true, false));
+    assert_eq!(serves(|ssd| ssd.nand.cache_register = true), (false, false));
+    assert_eq!(serves(|ssd| ssd.buffer = BufferSpec::Registers), (false, false));
+}
+
+/// What is under way when counting begins and ends is counted as it is step by step. (But for
+/// copies: those in a row are counted as one where nobody looks.)
+#[test]
+fn servers_count_what_is_under_way() {
+    for reads in [0, 50, 100] {
+        let counted = |is_observed: bool| {
+            let bundled = find(DEVICES, "reference-28").unwrap();
+            let source = Source { file: bundled.file, text: bundled.text };
+            let mut device = DeviceSpec::parse(source).unwrap();
+            let ssd = ssd_of(&mut device);
+            (ssd.nand.blocks_per_plane, ssd.nand.channels) = (32, 2);
+            let ssd = *ssd;
+            device.capacity = Bytes(ssd.nand.pages() * PAGE * 3 / 4);
+            let mut drive = crate::build(&device, crate::Past::New);
+            if is_observed {
+                drive.observe(Box::new(crate::timeline::Recorder::new(&device)));
+            }
+            // Half of the flash is written in all: nothing is collected.
+            let request = |i: u64| {
+                let is_read = i > 20_000 && mix(!i) % 100 < reads;
+                let op = if is_read { Op::Read } else { Op::Write };
+                let page = if i < 20_000 { i } else { mix(i) % 20_000 };
+                let offset = Bytes(page * PAGE);
+                Request { tag: 0, op, offset, length: Bytes(PAGE), fua: false }
+            };
+            let mut closed = crate::Closed::new(32);
+            let mut all = Vec::new();
+            for part in 0..40 {
+                closed.run(&mut *drive, 997, |i| request(part * 1000 + i), |_| ());
+                all.push(drive.counters());
+                if part % 3 == 0 {
+                    drive.mark();
+                    all.push(drive.counters());
+                }
+            }
+            all
+        };
+        let (servers, steps) = (counted(false), counted(true));
+        let differs = servers.iter().flatten().zip(steps.iter().flatten()).find(|(a, b)| a != b);
+        assert_eq!(differs, None, "{reads} % reads");
+    }
 }

@@ -270,7 +270,39 @@ fn hybrid(d: &mut Draw<'_>, nand: &NandSpec, is_block: bool) -> HybridSpec {
 
 /// A drive as full as its declaration may make it, or emptier.
 pub fn device(d: &mut Draw<'_>) -> DeviceSpec {
-    let mut nand = nand(d);
+    let nand = nand(d);
+    device_of(d, nand)
+}
+
+/// One whose planes do one thing at a time, and wait for nothing else.
+fn plain_device(d: &mut Draw<'_>) -> DeviceSpec {
+    let drawn = nand(d);
+    let nand = NandSpec {
+        planes_per_die: 1,
+        dies_per_channel: drawn.planes() / drawn.channels,
+        pages_per_block: d.of(&[2, 4, 7, 16]),
+        cache_register: false,
+        pages_per_program: 1,
+        slc: None,
+        suspend: None,
+        ..drawn
+    };
+    let mut spec = device_of(d, nand);
+    let DeviceKind::Ssd(ssd) = &mut spec.kind else { return spec };
+    if let FtlSpec::Page(map) = &mut ssd.ftl {
+        map.collection.copy = CopyPath::CopyBack;
+        map.collection.over_drive = false;
+        map.collection.erase = EraseTime::AtOnce;
+        map.power_fail_safe = false;
+    }
+    if let BufferSpec::Dram { write_back, .. } = &mut ssd.buffer {
+        *write_back = true;
+    }
+    ssd.ecc = None;
+    spec
+}
+
+fn device_of(d: &mut Draw<'_>, mut nand: NandSpec) -> DeviceSpec {
     let stripe = nand.planes() * nand.pages_per_block;
     let ftl = match d.below(5) {
         mapping if mapping < 3 || nand.pages_per_program > 1 => FtlSpec::Page(page_map(d, &nand)),
@@ -526,27 +558,37 @@ pub fn is_safe(ssd: &SsdSpec) -> bool {
 /// both must give the same completions.
 pub fn random_drive(mut d: Draw<'_>) {
     let spec = device(&mut d);
+    run_both(d, &spec);
+}
+
+/// The same of a drive of which each plane is a server as long as nobody looks.
+pub fn random_plain_drive(mut d: Draw<'_>) {
+    let spec = plain_device(&mut d);
+    run_both(d, &spec);
+}
+
+fn run_both(mut d: Draw<'_>, spec: &DeviceSpec) {
     let DeviceKind::Ssd(ssd) = &spec.kind else { return };
     if std::env::var("SEED").is_ok() {
         println!("{spec:#?}");
     }
-    let requests = requests(&mut d, &spec);
-    let mut drive = build(&spec, Past::New);
+    let requests = requests(&mut d, spec);
+    let mut drive = build(spec, Past::New);
     drive.time_waits();
     let pages = (spec.capacity.0 / ssd.nand.page.0) as u32;
     let checker = Checker::new(&ssd.nand, pages).power_fail_safe(is_safe(ssd));
     let tags = requests.iter().map(|(_, request)| *request).collect();
-    drive.observe(Box::new(Witness::new(checker, &spec, ssd.nand.page, tags)));
+    drive.observe(Box::new(Witness::new(checker, spec, ssd.nand.page, tags)));
     let checked = run(&mut *drive, &requests, Nanos::ZERO, 40);
-    let mut other = build(&spec, Past::New);
+    let mut other = build(spec, Past::New);
     other.time_waits();
     let strided = run(&mut *other, &requests, Nanos(d.below(300_000)), 1000);
     let differs = checked.iter().zip(&strided).find(|(a, b)| a != b);
     assert_eq!(differs, None, "unobserved, and advanced otherwise");
     assert_eq!(drive.counters(), other.counters(), "and told");
-    if can_be_steady(&spec).is_ok() {
+    if can_be_steady(spec).is_ok() {
         let past = Past::Steady(RandomWrites { hot: 0.1, heat: 0.7, seed: d.below(1000) });
-        let mut steady = build(&spec, past);
+        let mut steady = build(spec, past);
         steady.time_waits();
         steady.check();
         run(&mut *steady, &requests, Nanos::ZERO, 40);

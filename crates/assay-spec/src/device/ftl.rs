@@ -203,6 +203,16 @@ impl PageMapSpec {
             false => 0,
         }
     }
+
+    /// Whether nothing that it asks of the flash waits for more than its turn on its plane.
+    pub fn stays_in_plane(&self) -> bool {
+        let CollectionSpec { copy, over_drive, erase, .. } = self.collection;
+        copy == CopyPath::CopyBack
+            && !over_drive
+            && erase == EraseTime::AtOnce
+            && !self.power_fail_safe
+            && self.map_cache.is_none()
+    }
 }
 
 fn decode_collection(

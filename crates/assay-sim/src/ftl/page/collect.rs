@@ -153,7 +153,7 @@ impl Tables {
     }
 
     /// Takes the next valid page out of the block; `None` if there is none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_next(&mut self, plane: &mut Plane) -> Option<Move> {
         let job = plane.collecting.as_mut()?;
         let end = (job.block + 1) * self.pages_per_block;
@@ -176,7 +176,7 @@ impl Tables {
     }
 
     /// Moves the next valid page within its plane; false if there is none.
-    #[inline]
+    #[inline(always)]
     fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
         let Some(Move { from, page, cause }) = self.take_next(plane) else { return false };
         if plane.free.len() == 0 {

@@ -211,7 +211,7 @@ impl Tables {
     }
 
     /// Gives `page` the next physical page of a plane's frontier.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&mut self, plane: &mut Plane, page: u32, frontier: Frontier) -> Spot {
         let shared = self.collection.frontiers == Frontiers::One;
         let own = frontier == Frontier::Collect && !shared;
@@ -232,7 +232,7 @@ impl Tables {
     }
 
     /// Closes the full block of a frontier, if there is one, and opens the next.
-    #[inline]
+    #[inline(never)]
     pub(super) fn open_next(&mut self, plane: &mut Plane, own: bool) {
         let block = plane.free.take().expect("a free block is kept");
         let full = if own { plane.collect.block } else { plane.host.block };
