@@ -2,8 +2,9 @@
 
 use super::Ssd;
 use super::link::Transfer;
+use crate::events::Queue;
 use crate::ftl::Ftl;
-use assay_spec::Op;
+use assay_spec::{Nanos, Op};
 
 impl<F: Ftl> Ssd<F> {
     /// Whether all that was written before the first flush is in the cells. If not, it goes there.
@@ -52,5 +53,22 @@ impl<F: Ftl> Ssd<F> {
             self.ftl.drain(&mut self.nand);
         }
         self.wants_drain = !self.writes.is_empty() || self.wants_record;
+    }
+
+    /// The power fails: a buffer that survives that goes to the cells.
+    #[cold]
+    pub(super) fn save_what_survives(&mut self) {
+        // As a flush. Commands are not looked at any more; what is on the link comes.
+        self.firmware.clear();
+        self.nand.events.cancel(Queue::Timer);
+        self.is_working = false;
+        // What is being written down may lack what was trimmed since.
+        self.has_recorded = false;
+        self.wants_record = true;
+        self.is_protected = false;
+        self.send_for_writes();
+        self.drain_if_due();
+        while self.wants_record && self.step(Nanos::NEVER) {}
+        assert!(!self.wants_record, "what is in the buffer goes to the cells");
     }
 }

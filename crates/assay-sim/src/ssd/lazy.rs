@@ -178,9 +178,8 @@ impl<F: Ftl> Ssd<F> {
             self.drop_slot();
         }
         self.give();
-        if has_own_slot {
-            self.send_for_writes();
-        }
+        // Who waits for a slot may need none, now that the page is there.
+        self.has_room |= has_own_slot || !self.writes.is_empty();
     }
 
     fn drop_slot(&mut self) {
@@ -262,9 +261,7 @@ impl<F: Ftl> Ssd<F> {
         let waiting: Vec<u32> = lazy.pages.range(pages).map(|(page, _)| *page).collect();
         let slots = waiting.into_iter().filter(|page| lazy.forget(*page)).count();
         (0..slots).for_each(|_| self.drop_slot());
-        if slots > 0 {
-            self.send_for_writes();
-        }
+        self.has_room |= slots > 0;
     }
 
     /// Panics unless each slot is taken by a page on its way or waiting.

@@ -98,6 +98,8 @@ pub(crate) struct Ssd<F> {
     /// What is gathered for programs of several pages is to go to the cells, as soon as nothing
     /// more comes that could join it.
     wants_drain: bool,
+    /// A slot was given back, or is not needed: writes may be sent for.
+    has_room: bool,
     /// Trims are to be written down before anything else is written.
     wants_record: bool,
     /// And were, for what waits for that next.
@@ -220,6 +222,7 @@ impl<F: Ftl> Ssd<F> {
             unprogrammed: 0,
             awaited: 0,
             wants_drain: false,
+            has_room: false,
             wants_record: false,
             has_recorded: false,
             is_protected: matches!(spec.buffer, BufferSpec::Dram { protected: true, .. }),
@@ -275,6 +278,10 @@ impl<F: Ftl> Ssd<F> {
                 }
             }
         }
+        while self.has_room {
+            self.has_room = false;
+            self.send_for_writes();
+        }
         if self.wants_drain {
             self.drain_if_due();
         }
@@ -329,6 +336,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {
+        assert!(self.requests.is_empty(), "a drive is observed from its first request on");
         self.nand.observe(observer);
     }
 
@@ -336,18 +344,7 @@ impl<F: Ftl> Drive for Ssd<F> {
         if !self.is_protected {
             return now;
         }
-        // As a flush. Commands are not looked at any more; what is on the link comes.
-        self.firmware.clear();
-        self.nand.events.cancel(Queue::Timer);
-        self.is_working = false;
-        // What is being written down may lack what was trimmed since.
-        self.has_recorded = false;
-        self.wants_record = true;
-        self.is_protected = false;
-        self.send_for_writes();
-        self.drain_if_due();
-        while self.wants_record && self.step(Nanos::NEVER) {}
-        assert!(!self.wants_record, "what is in the buffer goes to the cells");
+        self.save_what_survives();
         self.nand.events.now().max(now)
     }
 

@@ -157,7 +157,9 @@ impl<F: Ftl> Ssd<F> {
             if !early {
                 buffer.join(done.page, done.number);
             }
-            return self.send_for_writes();
+            // Not here: a flush would give away more, which may join others.
+            self.has_room = true;
+            return;
         }
         let merges = is_part && !self.is_buffered(done.page);
         let is_on_flash = |spot| !self.nand.is_gathering(spot);

@@ -129,6 +129,49 @@ fn a_page_that_is_written_again_costs_one_program_and_no_slot() {
     drive_.check();
 }
 
+/// Who waits for a slot needs none when the page it writes comes to wait.
+#[test]
+fn a_page_that_has_come_is_replaced_at_once() {
+    let (mut drive_, transfer) = drive(lazy(2, 2, 1, None));
+    let mut now = Nanos::ZERO;
+    write(&mut *drive_, &mut now, COMMAND + transfer, &[0, 10]);
+    // Page 0 is on its way, 10 waits; 20 has the slot of 0, and has 10 go.
+    let free = now + SHIFT + PROGRAM;
+    submit(&mut *drive_, now, Op::Write, 20, 1);
+    submit(&mut *drive_, now, Op::Write, 20, 1);
+    let mut done = Vec::new();
+    drive_.advance(free + SHIFT, &mut done);
+    let ends: Vec<Nanos> = done.iter().map(|c| c.at - free).collect();
+    assert_eq!(ends, [transfer, transfer + transfer]);
+    drive_.check();
+}
+
+/// However many there are: one after the other, and not one within the other.
+#[test]
+fn parts_of_many_pages_join_those_that_are_made_whole() {
+    const PAGES: u64 = 10_000;
+    let (mut drive_, _) = drive(|d| {
+        lazy(2 * PAGES, 2 * PAGES, 0, Some(IDLE))(d);
+        ssd_of(d).nand.read = Nanos::from_secs(1);
+    });
+    let mut now = Nanos::ZERO;
+    let first_parts = (0..PAGES).map(|page| 8 * page);
+    let second_parts = (0..PAGES).map(|page| 8 * page + 1);
+    for part in first_parts {
+        now += latency(&mut *drive_, now, Op::Write, part, 1);
+    }
+    // They go, and the rest of each is read, one a second on a plane.
+    now += IDLE + IDLE;
+    assert!(asked_by(&mut *drive_, now).1 > 0.0);
+    for part in second_parts {
+        now += latency(&mut *drive_, now, Op::Write, part, 1);
+    }
+    assert_eq!(asked(&*drive_).0, 0.0);
+    latency(&mut *drive_, now, Op::Flush, 0, 0);
+    assert_eq!(asked(&*drive_), (PAGES as f64, PAGES as f64));
+    drive_.check();
+}
+
 #[test]
 fn what_was_written_longest_ago_goes_first() {
     let (mut drive_, transfer) = drive(lazy(8, 3, 2, None));
