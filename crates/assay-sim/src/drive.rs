@@ -69,8 +69,11 @@ pub trait Drive {
     /// processor's cache. Changes no result.
     fn expect(&mut self, _offset: Bytes) {}
 
-    /// Tells every flash operation to `observer`, if there is flash; to be called before the first
-    /// request.
+    /// Tells every flash operation to `observer`, if there is flash.
+    ///
+    /// # Panics
+    ///
+    /// A flash drive does if it has been asked for anything before.
     fn observe(&mut self, _observer: Box<dyn Observer>) {}
 
     /// The power of a flash drive fails, and what has been advanced to has happened. Returns when

@@ -19,9 +19,9 @@ pub(crate) enum Queue {
     Link,
     /// Time to work in the background.
     Timer,
-    /// A page has been sensed.
+    /// A page has been sensed; of a server (`nand/servers.rs`): it has been sent, too.
     Sense,
-    /// A fast page has been programmed.
+    /// A fast page has been programmed; of a server, from its transfer on.
     Program,
     /// A slow one.
     ProgramSlow,
@@ -68,7 +68,7 @@ pub(crate) struct Events {
     /// Times from here on leave no room for them.
     too_late: Nanos,
     now: Nanos,
-    /// The slot of the event that happens, or that happened last.
+    /// The slot of the event that happens, or the last in order of those of the same time that did.
     slot: usize,
 }
 
@@ -188,6 +188,16 @@ impl Events {
         (self.first != NEVER).then_some(Nanos(self.first >> self.bits))
     }
 
+    /// The slots of all pending events, and when each happens.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = (usize, Nanos)> {
+        let rings = self.rings.iter().flat_map(Ring::all);
+        let heap = self.heap.iter().map(|Reverse(key)| *key);
+        let all = self.heads.iter().copied().chain(rings).chain(heap);
+        let slots = (1 << self.bits) - 1;
+        all.filter(|key| *key != NEVER)
+            .map(move |key| ((key as usize & slots) >> 3, Nanos(key >> self.bits)))
+    }
+
     /// Whether an event is pending that is not after `until`.
     #[inline]
     pub(crate) fn is_due(&self, until: Nanos) -> bool {
@@ -204,12 +214,14 @@ impl Events {
             return None;
         }
         let key = self.first;
+        let (before, index) = (self.now, key as usize % QUEUES);
         self.now = Nanos(key >> self.bits);
-        let index = key as usize % QUEUES;
         self.heads[index] = self.next_in(index);
         self.first = self.smallest();
-        self.slot = (key as usize & ((1 << self.bits) - 1)) >> 3;
-        Some((Queue::ALL[index], self.slot))
+        let slot = (key as usize & ((1 << self.bits) - 1)) >> 3;
+        // What takes no time comes behind what it came from, whatever their slots.
+        self.slot = if self.now > before { slot } else { self.slot.max(slot) };
+        Some((Queue::ALL[index], slot))
     }
 }
 
@@ -232,6 +244,12 @@ impl Ring {
     fn at(&mut self, index: usize) -> &mut u64 {
         let mask = self.keys.len() - 1;
         &mut self.keys[(self.first + index) & mask]
+    }
+
+    /// All keys.
+    fn all(&self) -> impl Iterator<Item = u64> {
+        let mask = self.keys.len() - 1;
+        (0..self.count).map(move |index| self.keys[(self.first + index) & mask])
     }
 
     /// Adds a key; `head` is before all others. Only of events at the same time may a later one
@@ -301,6 +319,9 @@ mod tests {
                     events.call_off(slot);
                 } else {
                     pending.sort_unstable();
+                    let mut told: Vec<_> = events.pending().map(|(s, at)| (at.0, s)).collect();
+                    told.sort_unstable();
+                    assert_eq!(told, pending);
                     let until = events.now() + Nanos(r >> 40 & 0x1f);
                     let expected = pending.first().copied().filter(|(at, _)| *at <= until.0);
                     let got = events.pop(until).map(|(_, slot)| (events.now().0, slot));

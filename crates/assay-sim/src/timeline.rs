@@ -162,7 +162,7 @@ fn array_name(nand: &NandSpec, array: u32) -> String {
     }
 }
 
-/// Collects bars, once it is told to begin. Clones are handles to one collection: one goes to the
+/// Collects bars, from `begin` on. Clones are handles to one collection: one goes to the
 /// drive as its observer.
 #[derive(Clone)]
 pub struct Recorder {

@@ -246,6 +246,7 @@ impl Nand {
     /// The operation `index` waits for its turn on `plane`.
     #[inline]
     pub(super) fn ask(&mut self, index: u32, plane: u32) {
+        assert!(self.servers.is_none(), "what a server does it does in turn");
         self.pending += 1;
         let op = self.pool.get(index);
         let (kind, spot) = (op.kind, op.spot);

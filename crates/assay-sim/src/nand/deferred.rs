@@ -78,6 +78,7 @@ impl Nand {
     }
 
     fn leave_erase(&mut self, index: u32, plane: u32) {
+        assert!(self.servers.is_none(), "what a server does it does in turn");
         self.pending += 1;
         self.erases[plane as usize].push_back(index);
         self.erases_left += 1;

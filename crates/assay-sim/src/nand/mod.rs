@@ -124,7 +124,8 @@ pub(crate) struct Nand {
     pub geometry: Geometry,
     /// The events of the whole drive.
     pub events: Events,
-    /// The first of the event slots here: of channels, then of arrays.
+    /// The first of the event slots here: of channels, then of arrays. (Of servers: of planes that
+    /// send, then of planes.)
     first_slot: usize,
     first_array: usize,
     planes: Vec<Plane>,
@@ -219,9 +220,8 @@ impl Nand {
         }
     }
 
-    /// Tells every operation from now on to `observer`; before the first.
+    /// Tells every operation to `observer`; before the first.
     pub(crate) fn observe(&mut self, observer: Box<dyn Observer>) {
-        assert!(self.servers.is_none() || self.is_idle(), "what is under way cannot be told");
         self.servers = None;
         self.observer = Some(observer);
     }
@@ -299,15 +299,27 @@ impl Nand {
         }
     }
 
-    /// Busy time of all arrays and of all channels since the last mark.
-    pub(crate) fn busy(&self) -> (Nanos, Nanos) {
+    /// Busy time of all arrays and of all channels since the last mark, until now.
+    pub(crate) fn busy(&self) -> [Nanos; 2] {
+        let counted = [self.array_total, self.channel_total];
         match &self.servers {
-            Some(servers) => {
-                let ended = [self.array_total, self.channel_total];
-                servers.busy(ended, &self.events).into()
+            Some(servers) => servers.busy(counted, self.events.now()),
+            None => {
+                let ahead = self.ahead();
+                [0, 1].map(|i| counted[i] - ahead[i])
             }
-            None => (self.array_total, self.channel_total),
         }
+    }
+
+    /// What is counted of the time of arrays and of channels and has not passed: each step is
+    /// counted as a whole when it begins.
+    fn ahead(&self) -> [Nanos; 2] {
+        let left = self.suspending.as_ref().map_or(Nanos::ZERO, |suspending| suspending.left());
+        let mut ahead = [left, Nanos::ZERO];
+        for (slot, at) in self.events.pending().filter(|(slot, _)| *slot >= self.first_slot) {
+            ahead[usize::from(slot < self.first_array)] += at - self.events.now();
+        }
+        ahead
     }
 
     /// Number and time of the host's waits behind collection until now: of reads, and of programs.
@@ -332,10 +344,15 @@ impl Nand {
             waits.mark(now, open);
         }
         self.counts = Counts::default();
-        (self.array_total, self.channel_total) = (Nanos::ZERO, Nanos::ZERO);
+        [self.array_total, self.channel_total] = match &mut self.servers {
+            Some(servers) => {
+                servers.mark(now);
+                [Nanos::ZERO; 2]
+            }
+            None => self.ahead(),
+        };
         self.ecc.iter_mut().for_each(|ecc| ecc.mark());
         self.suspending.iter_mut().for_each(|suspending| suspending.count = 0);
-        self.servers.iter_mut().for_each(|servers| servers.mark(&self.events));
     }
 }
 

@@ -37,7 +37,8 @@ struct Server {
     now: Option<Work>,
     /// If that is a program that comes right behind copies: how long those take.
     copies: Option<Nanos>,
-    /// When it asks for the bus, and when its data is through, if that is settled.
+    /// When it asks for the bus, or is done if it does not; and when its data is through, if that
+    /// is settled.
     asks: Nanos,
     through: Option<Nanos>,
     /// Operations of collection that wait here or are under way.
@@ -60,7 +61,7 @@ pub(super) struct Servers {
     /// By plane the number of its slot for sending, and the other way round.
     sending: Vec<u32>,
     sender: Vec<u32>,
-    /// Busy time at the last mark, of arrays and of buses, with what was under way.
+    /// How long arrays and buses had been busy at the last mark with what was under way.
     marked: [Nanos; 2],
     shift: Nanos,
     /// Of fast pages.
@@ -75,6 +76,7 @@ impl Servers {
             && spec.pages_per_program == 1
             && spec.slc.is_none()
             && spec.suspend.is_none()
+            && spec.read > Nanos::ZERO
     }
 
     fn new(nand: &Nand) -> Servers {
@@ -163,18 +165,18 @@ impl Servers {
             }
             Kind::Copy => {
                 let mut end = work.time;
+                server.asks = now + end;
                 let next = server.queue.front().copied();
                 if let Some(program) = next.filter(|next| next.kind == Kind::Program) {
                     server.queue.pop_front();
                     server.copies = Some(work.time);
-                    server.asks = now + work.time;
                     self.ask(plane, events.moment_at(now + work.time, slot));
                     work = program;
                     end += self.shift + work.time;
                 }
                 events.after(Queue::Other, slot, end);
             }
-            Kind::Erase => _ = events.after(Queue::Other, slot, work.time),
+            Kind::Erase => server.asks = events.after(Queue::Other, slot, work.time),
         }
         self.planes[plane as usize].now = Some(work);
     }
@@ -228,9 +230,8 @@ impl Servers {
         Some(work)
     }
 
-    /// How long arrays and buses have been busy with what is under way, each step counted as a
-    /// whole from its beginning on.
-    fn under_way(&self, events: &Events) -> [Nanos; 2] {
+    /// How long arrays and buses have been busy until `now` with what is under way.
+    fn under_way(&self, now: Nanos) -> [Nanos; 2] {
         let mut through: Vec<Option<Nanos>> = self.planes.iter().map(|s| s.through).collect();
         for bus in &self.buses {
             let mut free = bus.free;
@@ -239,38 +240,35 @@ impl Servers {
                 through[*plane as usize] = Some(free);
             }
         }
-        let planes_per_bus = self.planes.len() / self.buses.len();
-        let is_over = |at: Nanos, slot: usize| events.moment_at(at, slot) <= events.moment();
+        // Of what begins and takes so long.
+        let passed = |begin: Nanos, time: Nanos| now.clamp(begin, begin + time) - begin;
         let (mut arrays, mut buses) = (Nanos::ZERO, Nanos::ZERO);
-        for (plane, (server, through)) in self.planes.iter().zip(through).enumerate() {
+        for (server, through) in self.planes.iter().zip(through) {
             let Some(work) = server.now else { continue };
-            let bus = self.first_sending + server.bus as usize * planes_per_bus;
-            let asked_at_once = work.kind == Kind::Program && server.copies.is_none();
-            let is_loading = |through: Nanos| match through - self.shift {
-                // It had the bus when it asked, or when the one before it was through.
-                asks if asks == server.asks => asked_at_once || is_over(asks, self.first + plane),
-                granted => is_over(granted, bus),
+            let before = match work.kind {
+                Kind::Program => server.copies.unwrap_or_default(),
+                _ => work.time,
             };
-            arrays += server.copies.unwrap_or_default();
-            if through.is_some_and(is_loading) {
-                buses += self.shift;
-            }
-            if work.kind != Kind::Program || through.is_some_and(|at| is_over(at, bus)) {
-                arrays += work.time;
+            arrays += passed(server.asks - before, before);
+            if let Some(through) = through {
+                buses += passed(through - self.shift, self.shift);
+                if work.kind == Kind::Program {
+                    arrays += passed(through, work.time);
+                }
             }
         }
         [arrays, buses]
     }
 
     /// Busy time of arrays and buses since the last mark, `ended` being that of what has ended.
-    pub(super) fn busy(&self, ended: [Nanos; 2], events: &Events) -> [Nanos; 2] {
-        let under_way = self.under_way(events);
+    pub(super) fn busy(&self, ended: [Nanos; 2], now: Nanos) -> [Nanos; 2] {
+        let under_way = self.under_way(now);
         [0, 1].map(|i| ended[i] + under_way[i] - self.marked[i])
     }
 
     /// Starts counting afresh.
-    pub(super) fn mark(&mut self, events: &Events) {
-        self.marked = self.under_way(events);
+    pub(super) fn mark(&mut self, now: Nanos) {
+        self.marked = self.under_way(now);
     }
 }
 
@@ -347,7 +345,9 @@ impl Nand {
         match kind {
             Kind::Read => {
                 self.channel_total += self.shift;
-                notices.push(Notice::Read(token));
+                if token != NOBODY {
+                    notices.push(Notice::Read(token));
+                }
             }
             Kind::Program => {
                 self.channel_total += self.shift;
@@ -358,7 +358,7 @@ impl Nand {
             Kind::Copy | Kind::Erase => {}
         }
         servers.begin(plane, &mut self.events);
-        if kind == Kind::Read && token & BEHIND != 0 {
+        if kind == Kind::Read && token != NOBODY && token & BEHIND != 0 {
             self.not_behind(0);
         }
     }

@@ -110,6 +110,11 @@ impl Suspending {
         self.arrays[array].times = 0;
     }
 
+    /// How long everything that was left has to go.
+    pub(super) fn left(&self) -> Nanos {
+        self.arrays.iter().filter_map(|r| r.left).fold(Nanos::ZERO, |sum, (_, left)| sum + left)
+    }
+
     /// The latch of `plane` may not have what is in the cells any more.
     pub(super) fn forgets_latched(&mut self, plane: u32) {
         self.latches[plane as usize].page = NO_OP;

@@ -249,7 +249,7 @@ fn copy_back_and_erase_use_no_bus() {
     let (collect, counts) = (Cause::Collect as usize, &bed.nand.counts);
     assert_eq!((counts.reads[collect], counts.programs[collect]), (2, 2));
     assert_eq!((counts.erases[collect], counts.reads[HOST as usize]), (1, 2));
-    assert_eq!(bed.nand.busy(), (us(2 * 950 + 3000 + 100), us(200)));
+    assert_eq!(bed.nand.busy(), [us(2 * 950 + 3000 + 100), us(200)]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn numbers(&self) -> Vec<(String, f64)> {
         let counts = &self.nand.counts;
         let sum = |per_cause: &[u64]| per_cause.iter().sum::<u64>() as f64;
-        let (array, channels) = self.nand.busy();
+        let [array, channels] = self.nand.busy();
         let mut all: Vec<(String, f64)> = vec![
             ("pages_read".to_owned(), sum(&counts.reads)),
             ("pages_programmed".to_owned(), sum(&counts.programs)),

@@ -27,10 +27,24 @@ fn a_program_is_left_for_a_read_and_gone_on_with() {
     assert_eq!(bed.when(Read(2)), us(670));
     assert_eq!(bed.when(Programmed(1, 0)), us(570 + 10 + 500));
     assert_eq!(bed.nand.suspensions(), Some(1));
-    assert_eq!(bed.nand.busy().0, us(900 + 20 + 50 + 10), "each counts");
+    assert_eq!(bed.nand.busy()[0], us(900 + 20 + 50 + 10), "each counts");
     let mut bed = programming(spec());
     bed.until(us(500)).read(spot(0, 4), HOST, 2);
     assert_eq!(bed.when(Read(2)), us(1150), "waits for the program if nothing can be left");
+}
+
+#[test]
+fn what_is_left_counts_as_busy_while_it_goes_on() {
+    // From 100 to 500 it programs, leaves that until 520, senses until 570, and goes on with it.
+    let busy = [(510, 410), (540, 440), (575, 475), (600, 500), (1080, 980)];
+    for (index, (mark, before)) in busy.into_iter().enumerate() {
+        let mut bed = programming(leaving());
+        bed.until(us(500)).read(spot(0, 4), HOST, 2);
+        bed.until(us(mark)).mark();
+        for (at, by) in &busy[index..] {
+            assert_eq!(bed.until(us(*at)).busy()[0], us(by - before), "{mark} to {at}");
+        }
+    }
 }
 
 #[test]
