@@ -3,8 +3,8 @@
 //! Sectors are numbered along a track, track by track through a cylinder, cylinder by cylinder
 //! inwards, in zones (DiskSim's parameter manual, layout G1). Every zone is cut into spare ranges:
 //! the last sectors of a range are spares, and a slipped sector moves the rest of its range on by
-//! one, into them. A remapped sector is somewhere else altogether. What a drive keeps for itself at
-//! the outer edge has the numbers behind those of the host.
+//! one, into them. A remapped sector is somewhere else altogether. What a drive keeps for itself
+//! has the numbers behind those of the host.
 //!
 //! *Invariants.* Numbers and places are one to one. Angles are times within a revolution, in
 //! integer nanoseconds: sector k of a track begins `k·turn/sectors` after its start, rounded down,
@@ -68,9 +68,6 @@ pub(crate) struct Geometry {
     heads: u32,
     serpentine: bool,
     turn: u32,
-    /// Sectors of the host, and those before them that the drive keeps.
-    host: u64,
-    kept: u64,
 }
 
 impl Geometry {
@@ -124,18 +121,7 @@ impl Geometry {
         let bucket = |b: u64| zones.partition_point(|z: &Zone| z.first_sector <= b << shift) - 1;
         let buckets = (0..=first_sector >> shift).map(|b| bucket(b) as u16).collect();
         let (heads, serpentine) = (spec.heads, spec.serpentine);
-        let (host, kept) = (u64::MAX, 0);
-        Geometry { zones, buckets, shift, heads, serpentine, turn, host, kept }
-    }
-
-    /// The outermost `kept` sectors are not the host's: their numbers are `host` and what follows.
-    pub(crate) fn keep(&mut self, host: u64, kept: u64) {
-        (self.host, self.kept) = (host, kept);
-    }
-
-    /// Counted from the outer edge.
-    fn number_from_edge(&self, sector: u64) -> u64 {
-        if sector < self.host { sector + self.kept } else { sector - self.host }
+        Geometry { zones, buckets, shift, heads, serpentine, turn }
     }
 
     /// Nanoseconds of a revolution.
@@ -159,7 +145,6 @@ impl Geometry {
 
     /// The place of `sector`.
     pub(crate) fn place(&self, sector: u64) -> Place {
-        let sector = self.number_from_edge(sector);
         let zone = self.zone(sector);
         let (physical, run) = zone.physical(sector - zone.first_sector);
         self.at(zone, physical, run)
@@ -193,26 +178,23 @@ impl Geometry {
         (u64::from(index) * u64::from(self.turn) / u64::from(per_track)) as u32
     }
 
-    /// The first sector of the track of a sector of the host, and the first of the next track.
+    /// The first sector of the track of a sector, and the first of the next track.
     pub(crate) fn track(&self, sector: u64) -> (u64, u64) {
-        let edge = self.number_from_edge(sector);
-        let zone = self.zone(edge);
-        let (physical, _) = zone.physical(edge - zone.first_sector);
+        let zone = self.zone(sector);
+        let (physical, _) = zone.physical(sector - zone.first_sector);
         let start = physical - physical % u64::from(zone.per_track);
-        let end = zone.number(start + u64::from(zone.per_track)).saturating_sub(self.kept);
-        let bounds = (zone.number(start).saturating_sub(self.kept), end);
+        let bounds = (zone.number(start), zone.number(start + u64::from(zone.per_track)));
         // A stand-in lies on a track that its number does not belong to.
         if (bounds.0..bounds.1).contains(&sector) { bounds } else { (sector, sector + 1) }
     }
 
-    /// The first sector after the cylinder of a sector of the host.
+    /// The first sector after the cylinder of a sector.
     pub(crate) fn cylinder_end(&self, sector: u64) -> u64 {
-        let edge = self.number_from_edge(sector);
-        let zone = self.zone(edge);
-        let (physical, _) = zone.physical(edge - zone.first_sector);
+        let zone = self.zone(sector);
+        let (physical, _) = zone.physical(sector - zone.first_sector);
         let per_cylinder = u64::from(zone.per_track) * u64::from(self.heads);
         let end = zone.number(physical - physical % per_cylinder + per_cylinder);
-        end.max(edge + 1) - self.kept
+        end.max(sector + 1)
     }
 
     /// Cylinders from the outer edge to the last that holds data.

@@ -93,10 +93,9 @@ struct Counts {
 
 impl Hdd {
     pub(crate) fn new(spec: &HddSpec, link: LinkSpec, capacity: Bytes) -> Hdd {
-        let (mut arm, mut cache) = (Arm::new(spec), Cache::new(&spec.cache));
+        let (arm, mut cache) = (Arm::new(spec), Cache::new(&spec.cache));
         let last = capacity.0 / 512;
         if let Some(shingled) = &spec.shingled {
-            arm.geometry.keep(last, shingled.cache.0 / 512);
             cache.part_at(shingled.band.0 / 512);
         }
         Hdd {

@@ -1,9 +1,9 @@
-//! The persistent cache of a shingled disk: a log at the outer edge and the map of what is in it.
+//! The persistent cache of a shingled disk: a log at the inner edge and the map of what is in it.
 //!
 //! As Aghayev and Desnoyers found it ("Skylight", FAST 2015): entries are appended in a circle,
-//! each with something beside its data; a map of extents says where the newest data is; bands are
-//! cleaned in the order in which their data came. An entry's place is free again when nothing in it
-//! is the newest and nothing before it is in use.
+//! each with something beside its data, which is left free behind it; a map of extents says where
+//! the newest data is; bands are cleaned in the order in which their data came. An entry's place is
+//! free again when nothing in it is the newest and nothing before it is in use.
 //!
 //! Sectors of the host are numbered from 0; those of the log follow the last of them.
 //!
@@ -118,15 +118,16 @@ impl Log {
         self.used + length + skipped <= self.size && extents <= self.most_extents
     }
 
-    /// Appends an entry with `extents`, which do not overlap; returns its first sector and length.
+    /// Appends an entry with `extents`, which do not overlap; returns its first sector and how many
+    /// have its data.
     pub(crate) fn append(&mut self, extents: &[(u64, u64)]) -> (u64, u64) {
         debug_assert!(self.fits(extents));
-        let live = extents.iter().map(|(first, end)| end - first).sum();
-        let (start, length, skipped) = self.room(live);
+        let data = extents.iter().map(|(first, end)| end - first).sum();
+        let (start, length, skipped) = self.room(data);
         let number = self.oldest + self.entries.len() as u64;
-        let mut at = self.last + start + self.overhead;
+        let mut at = self.last + start;
         let mut wrote = Vec::new();
-        self.entries.push_back(Entry { length: length + skipped, live, wrote: Vec::new() });
+        self.entries.push_back(Entry { length: length + skipped, live: data, wrote: Vec::new() });
         for (mut first, end) in extents.iter().copied() {
             self.forget(first, end);
             while first < end {
@@ -142,7 +143,7 @@ impl Log {
         self.used += length + skipped;
         self.head = start + length;
         debug_assert!(self.used <= self.size && self.map.len() <= self.most_extents);
-        (self.last + start, length)
+        (self.last + start, data)
     }
 
     /// What the log has of `first..end` is not the newest any more.

@@ -4,8 +4,9 @@
 //! has its place in a band, which is written as a whole; what is written anywhere is appended to a
 //! log first; the drive cleans bands when it is left alone, or when log or map is full. Streams do
 //! not go through the log. What holds them is our guess: here a stream that begins where a band
-//! does waits in the memory until the band is whole. And so is it that the log lies at the outer
-//! edge: what synchronised writes are reported to reach is more than inner tracks give.
+//! does waits in the memory until the band is whole. And so is it that the log lies at the inner
+//! edge: the more is written at a time, the nearer synchronised writes come to what inner tracks
+//! give, and to no more (Inan, github.com/aicodix/smr).
 //!
 //! *Invariants.* A stream's sectors from `first` to `next` all wait to be written. A band once
 //! begun is finished before the arm does anything else, so nothing is lost in between.
@@ -241,8 +242,10 @@ impl Hdd {
             return self.clean(at);
         }
         let (number, sectors) = shingled.log.append(&extents);
-        let arrived = batch.iter().map(|(.., arrived)| *arrived).max().expect("one at least");
-        let passed = self.write_run(at, number, sectors, arrived);
+        // Of the others everything has come.
+        let (_, (first, end), arrived) = batch[0];
+        let from = self.keeps_up(number, end - first, arrived);
+        let passed = self.write_run(at, number, sectors, from);
         for (slot, (first, end), _) in batch {
             let index = self.cache.dirty.iter().position(|d| d.slot == slot);
             self.take_away(index.expect("it waits"), end, passed);
@@ -294,7 +297,8 @@ impl Hdd {
             }
             shingled.counts.host += until - first;
             let (number, sectors) = shingled.log.append(&[(first, until)]);
-            at = self.write_run(at, number, sectors, arrived);
+            let from = self.keeps_up(number, sectors, arrived - self.per_sector * (end - until));
+            at = self.write_run(at, number, sectors, from);
             first = until;
         }
         at
@@ -316,10 +320,19 @@ impl Hdd {
         shingled.counts.cleaned += 1;
     }
 
-    /// Writes sectors that follow each other, all of which have come by `arrived`.
-    fn write_run(&mut self, at: Nanos, number: u64, sectors: u64, arrived: Nanos) -> Nanos {
+    /// From when on the link keeps up with the head that writes sectors from `number` on, the last
+    /// of which has come at `arrived`.
+    fn keeps_up(&self, number: u64, sectors: u64, arrived: Nanos) -> Nanos {
+        let place = self.arm.geometry.place(number);
+        let turn = u64::from(self.arm.geometry.turn());
+        let media = Nanos((sectors - 1) * turn / u64::from(place.per_track));
+        arrived - media.min(self.per_sector * (sectors - 1))
+    }
+
+    /// Writes sectors that follow each other, not before `from`.
+    fn write_run(&mut self, at: Nanos, number: u64, sectors: u64, from: Nanos) -> Nanos {
         let run = Piece { number, sectors, logged: false };
-        let passed = self.arm_over(at, &run, true, arrived);
+        let passed = self.arm_over(at, &run, true, from);
         self.tell_arm(Activity::Write, None, number);
         self.shingled.as_mut().expect("it is shingled").counts.written += sectors;
         passed.end

@@ -14,9 +14,9 @@ use crate::units::{Bytes, Nanos};
 pub struct ShingledSpec {
     /// Tracks that are written together, from the first to the last.
     pub band: Bytes,
-    /// The persistent cache, at the outer edge.
+    /// The persistent cache, behind the last sector of the host.
     pub cache: Bytes,
-    /// What an entry of its log takes beside the data.
+    /// What an entry of its log takes beside the data, and is not written.
     pub entry_overhead: Bytes,
     /// Extents that the map of the persistent cache holds.
     pub map_entries: u32,
