@@ -22,6 +22,7 @@ pub const NAMES: &[(&str, &str, &str)] = &[
     ("bandwidth", "bytes/s", "bytes completed in the measured phase over its length"),
     ("iops", "1/s", "requests completed in the measured phase over its length"),
     ("mean", "ns", "mean latency, exact"),
+    ("mean_rate", "1/s", "mean of one over the latency of each request, within 0.4 %"),
     ("sd", "ns", "sample standard deviation of the latency"),
     ("min", "ns", "smallest latency, exact"),
     ("max", "ns", "largest latency, exact"),
@@ -76,6 +77,7 @@ enum Measure {
     Bandwidth,
     Iops,
     Mean,
+    MeanRate,
     Deviation,
     Min,
     Max,
@@ -92,6 +94,7 @@ fn measure(name: &str) -> Option<Measure> {
         "bandwidth" => Measure::Bandwidth,
         "iops" => Measure::Iops,
         "mean" => Measure::Mean,
+        "mean_rate" => Measure::MeanRate,
         "sd" => Measure::Deviation,
         "min" => Measure::Min,
         "max" => Measure::Max,
@@ -290,6 +293,7 @@ fn one(repeat: &RepeatRecord, op: Option<Op>, measure: Measure) -> Option<f64> {
         Measure::Bandwidth => rate(ops().map(|o| o.bytes.0).sum()),
         Measure::Iops => rate(ops().map(|o| o.requests).sum()),
         Measure::Mean => merged.mean(),
+        Measure::MeanRate => merged.mean_rate(),
         Measure::Deviation => merged.deviation(),
         Measure::Quantile(q) => merged.quantile(q).map(|v| v.0 as f64),
         Measure::Share(low, high) => merged.share(low, high),
@@ -396,6 +400,9 @@ mod tests {
         let get = |name: &str| estimate(&cell, name).unwrap();
         assert!((get("mean").value - 200.0).abs() < 1e-9);
         assert_eq!(get("mean").basis, Basis::Repeats(3));
+        let alone: f64 =
+            (9..=31).filter(|n| n % 10 < 2 || n % 10 == 9).map(|n| 0.1 / f64::from(n)).sum();
+        assert!((get("mean_rate").value / (alone * 1e9 / 9.0) - 1.0).abs() < 0.004);
         // Means 200, 210, 190: s = 10, t(2) = 4.3027, half = 24.84.
         assert_eq!(deviation(&cell, "mean").map(|(sd, n)| (sd.round(), n)), Some((10.0, 3)));
         assert_eq!(deviation(&cell, "p50"), None, "that of all requests together");

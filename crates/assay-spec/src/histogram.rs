@@ -114,6 +114,12 @@ impl Histogram {
     pub fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)
     }
+    /// Mean of one over the values, per second; what is less than a nanosecond counts as one.
+    pub fn mean_rate(&self) -> Option<f64> {
+        let sum =
+            |sum, (bucket, count)| sum + count as f64 * 1e9 / midpoint(bucket).0.max(1) as f64;
+        (self.total > 0).then(|| self.buckets().fold(0.0, sum) / self.total as f64)
+    }
     /// Sample standard deviation in nanoseconds.
     pub fn deviation(&self) -> Option<f64> {
         if self.total < 2 {

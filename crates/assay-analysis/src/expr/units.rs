@@ -254,7 +254,7 @@ pub(super) fn of_metric(name: &str) -> Option<Dimension> {
     let bare = kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name);
     Some(match bare {
         "bandwidth" => Dimension::RATE,
-        "iops" => Dimension::IOPS,
+        "iops" | "mean_rate" => Dimension::IOPS,
         "requests" | "errors" | "period" => Dimension::PLAIN,
         _ if bare.starts_with("share") => Dimension::PLAIN,
         // Means, extremes, percentiles, and the length of the phase.
@@ -275,7 +275,7 @@ mod tests {
             Some(Dimension::IOPS) => "1/s",
             Some(_) => "count",
         };
-        let plain = |name: &str| name.chars().all(|c| c.is_ascii_lowercase());
+        let plain = |name: &str| name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         for (name, expected, _) in metric::NAMES.iter().filter(|(name, ..)| plain(name)) {
             assert_eq!(unit(name), *expected, "{name}");
         }
