@@ -21,6 +21,8 @@ pub(crate) struct Dirty {
     /// When the arm may set out for it, and when all its data is there.
     pub ready: Nanos,
     pub arrived: Nanos,
+    /// Its data comes in the order of its sectors.
+    pub in_order: bool,
     /// The use of the cache that began it.
     pub came: u64,
 }
@@ -213,6 +215,7 @@ impl Cache {
     pub(crate) fn join(&mut self, index: usize, first: u64, end: u64, arrived: Nanos) {
         let slot = self.dirty[index].slot;
         self.forget(first, end);
+        self.dirty[index].in_order &= first == self.end[slot];
         self.end[slot] = self.end[slot].max(end);
         self.dirty[index].arrived = self.dirty[index].arrived.max(arrived);
         self.uses += 1;
@@ -231,7 +234,7 @@ impl Cache {
         self.forget(first, end);
         (self.first[slot], self.end[slot], self.used[slot]) = (first, end, HELD);
         self.uses += 1;
-        self.dirty.push_back(Dirty { slot, ready, arrived, came: self.uses });
+        self.dirty.push_back(Dirty { slot, ready, arrived, in_order: true, came: self.uses });
     }
 
     /// Clean data of `first..end` is no longer true. A segment loses all it has, as firmware that

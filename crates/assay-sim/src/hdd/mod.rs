@@ -15,6 +15,7 @@
 mod ahead;
 mod arm;
 mod cache;
+mod destage;
 mod geometry;
 mod persistent;
 mod room;

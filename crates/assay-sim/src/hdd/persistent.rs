@@ -1,4 +1,5 @@
-//! The persistent cache of a shingled disk: a log at the inner edge and the map of what is in it.
+//! The persistent cache of a shingled disk: a log at the inner edge, behind the last sector of the
+//! host, and the map of what is in it.
 //!
 //! As Aghayev and Desnoyers found it ("Skylight", FAST 2015): entries are appended in a circle,
 //! each with something beside its data, which is left free behind it; a map of extents says where

@@ -1,4 +1,4 @@
-//! What the disk does with a command: answer it from the cache, read, write, read ahead, destage.
+//! What the disk does with a command: answer it from the cache, read, write, read ahead.
 //!
 //! *Timing.* A read that misses starts the arm when the controller is done with the command; the
 //! link takes every sector as soon as it is there and the link is free. A cached write ends when
@@ -7,7 +7,6 @@
 
 use super::ahead::Ahead;
 use super::arm::{Access, Stream};
-use super::cache::Dirty;
 use super::geometry::Place;
 use super::schedule::Wish;
 use super::{Flush, Hdd};
@@ -115,7 +114,8 @@ impl Hdd {
     pub(super) fn wish_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
         let Command { number, came, kind, .. } = command;
         let write = matches!(kind, Kind::Write | Kind::Room);
-        let place = self.arm.geometry.place(self.locate(sector));
+        let goal = if write { self.goal(sector) } else { self.locate(sector) };
+        let place = self.arm.geometry.place(goal);
         self.wishes.push(Wish { number, came, ready, place, write });
         self.waiting.push(command);
     }
@@ -326,45 +326,6 @@ impl Hdd {
         self.complete(self.link_free + self.overhead.read_end, number, tag);
     }
 
-    /// Of what waits to be written and came to the cache by its use `until`, the segment that can
-    /// be reached first.
-    pub(super) fn nearest(&self, at: Nanos, until: u64) -> Option<usize> {
-        if let Some(shingled) = &self.shingled {
-            return self.due(at, until, shingled);
-        }
-        let phase = self.arm.phase(at);
-        let (mut best, mut bound) = (None, u32::MAX);
-        let window = self.policy.spec.destage_window as usize;
-        let due = self.cache.dirty.iter().enumerate().filter(|(_, dirty)| dirty.came <= until);
-        for (index, dirty) in due.take(window) {
-            let place = self.arm.geometry.place(self.cache.range(dirty.slot).0);
-            if let Some(time) = self.arm.positioning(phase, &place, true, bound) {
-                (best, bound) = (Some(index), time);
-            }
-        }
-        best
-    }
-
-    /// Writes the waiting segment that can be reached first, of those that came by `until`.
-    pub(super) fn destage_nearest(&mut self, at: Nanos, until: u64) {
-        let at = self.stop_reading(at);
-        if let Some(index) = self.nearest(at, until) {
-            self.destage(at, index);
-        }
-    }
-
-    pub(super) fn destage(&mut self, at: Nanos, index: usize) {
-        if self.shingled.is_some() {
-            return self.put_away(at, index);
-        }
-        let Dirty { slot, ready, arrived, .. } = self.cache.dirty[index];
-        let (first, end) = self.cache.range(slot);
-        let passed = self.put(at.max(ready), first, end - first, ready, arrived);
-        self.tell_arm(Activity::Write, None, first);
-        self.cache.written(index, passed);
-        self.counts.destaged += 1;
-    }
-
     fn write_through(&mut self, at: Nanos, wish: &Wish, command: &Command) {
         let at = self.stop_reading(at);
         let start = wish.ready.max(self.link_free);
@@ -374,27 +335,12 @@ impl Hdd {
         self.cache.forget(command.first, command.first + command.sectors);
         let end = match self.shingled {
             Some(_) => self.log_through(at, command.first, command.sectors, arrived),
-            None => self.put(at, command.first, command.sectors, start, arrived),
+            None => {
+                let from = self.keeps_up(command.first, command.sectors, arrived);
+                self.put(at, command.first, command.sectors, from)
+            }
         };
         self.tell_arm(Activity::Write, Some(command.tag), command.first);
         self.complete(end + self.overhead.write_end, command.number, command.tag);
-    }
-
-    /// Writes sectors that come over the link from `start` to `arrived`; returns when they are
-    /// written.
-    fn put(&mut self, at: Nanos, first: u64, sectors: u64, start: Nanos, arrived: Nanos) -> Nanos {
-        let place = self.arm.geometry.place(first);
-        let turn = u64::from(self.arm.geometry.turn());
-        let media = Nanos((sectors - 1) * turn / u64::from(place.per_track));
-        let access = Access {
-            first,
-            sectors,
-            write: true,
-            on_arrival: self.policy.spec.write_on_arrival,
-            not_before: (start + self.per_sector).max(arrived.saturating_sub(media)),
-            per_sector: Nanos::ZERO,
-            link: Nanos::ZERO,
-        };
-        self.arm.access(at, place, &access).end
     }
 }

@@ -5,8 +5,8 @@
 //! log first; the drive cleans bands when it is left alone, or when log or map is full. Streams do
 //! not go through the log. What holds them is our guess: here a stream that begins where a band
 //! does waits in the memory until the band is whole. And so is it that the log lies at the inner
-//! edge: the more is written at a time, the nearer synchronised writes come to what inner tracks
-//! give, and to no more (Inan, github.com/aicodix/smr).
+//! edge: however much is written at a time, synchronous writes are reported to come no faster than
+//! inner tracks give (Inan, github.com/aicodix/smr).
 //!
 //! *Invariants.* A stream's sectors from `first` to `next` all wait to be written. A band once
 //! begun is finished before the arm does anything else, so nothing is lost in between.
@@ -237,26 +237,26 @@ impl Hdd {
     fn append(&mut self, at: Nanos, index: usize) {
         let batch = self.batch(at, index);
         let shingled = self.shingled.as_mut().expect("it is shingled");
-        let extents: Vec<(u64, u64)> = batch.iter().map(|(_, extent, _)| *extent).collect();
+        let extents: Vec<(u64, u64)> = batch.iter().map(|(_, extent)| *extent).collect();
         if !shingled.log.fits(&extents) {
             return self.clean(at);
         }
         let (number, sectors) = shingled.log.append(&extents);
         // Of the others everything has come.
-        let (_, (first, end), arrived) = batch[0];
-        let from = self.keeps_up(number, end - first, arrived);
+        let (_, (first, end)) = batch[0];
+        let from = self.may_write(index, number, end - first);
         let passed = self.write_run(at, number, sectors, from);
-        for (slot, (first, end), _) in batch {
+        for (slot, (first, end)) in batch {
             let index = self.cache.dirty.iter().position(|d| d.slot == slot);
             self.take_away(index.expect("it waits"), end, passed);
             self.shingled.as_mut().expect("it is shingled").appended(first, end);
         }
     }
 
-    /// What goes into an entry with the segment `index`: slots, sectors, and when all has come. It
-    /// is no more than a band, ends where a stream begins, and has no more segments than the drive
+    /// What goes into an entry with the segment `index`, which is first: slots and sectors. It is
+    /// no more than a band, ends where a stream begins, and has no more segments than the drive
     /// sorts at a time.
-    fn batch(&self, at: Nanos, index: usize) -> Vec<(usize, (u64, u64), Nanos)> {
+    fn batch(&self, at: Nanos, index: usize) -> Vec<(usize, (u64, u64))> {
         let shingled = self.shingled.as_ref().expect("it is shingled");
         let mut room = shingled.log.band;
         let mut batch = Vec::new();
@@ -275,7 +275,7 @@ impl Hdd {
             let starts = shingled.streams.iter().map(|s| s.first);
             let stream = starts.filter(|s| first < *s && *s < end).min();
             let end = end.min(stream.unwrap_or(end)).min(first + room);
-            batch.push((dirty.slot, (first, end), dirty.arrived));
+            batch.push((dirty.slot, (first, end)));
             room -= end - first;
             if room == 0 || batch.len() == most {
                 break;
@@ -318,15 +318,6 @@ impl Hdd {
         let shingled = self.shingled.as_mut().expect("it is shingled");
         shingled.log.forget(first, end);
         shingled.counts.cleaned += 1;
-    }
-
-    /// From when on the link keeps up with the head that writes sectors from `number` on, the last
-    /// of which has come at `arrived`.
-    fn keeps_up(&self, number: u64, sectors: u64, arrived: Nanos) -> Nanos {
-        let place = self.arm.geometry.place(number);
-        let turn = u64::from(self.arm.geometry.turn());
-        let media = Nanos((sectors - 1) * turn / u64::from(place.per_track));
-        arrived - media.min(self.per_sector * (sectors - 1))
     }
 
     /// Writes sectors that follow each other, not before `from`.

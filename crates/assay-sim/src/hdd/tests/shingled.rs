@@ -182,6 +182,30 @@ fn with_the_write_cache_off_a_write_ends_in_the_log() {
     }
 }
 
+/// An entry is not written before the last rewrite of what goes into it has come.
+#[test]
+fn what_is_written_again_while_it_waits_has_come_when_it_is_written() {
+    let mut disk = drive(&[CACHED, DEPTH_8, SHINGLED]);
+    let submit = |disk: &mut Hdd, at: u64, first, sectors, tag| {
+        disk.advance(Nanos(at), &mut Vec::new());
+        assert_eq!(
+            disk.submit(Nanos(at), request(Op::Write, first, sectors, tag)),
+            Accept::Accepted
+        );
+    };
+    submit(&mut disk, 0, 20_000, 4, 0);
+    disk.advance(Nanos(MS), &mut Vec::new());
+    let free = disk.arm.free.0;
+    // The link is busy when the first sectors are written again; the next entry begins 400 us after
+    // the one before.
+    submit(&mut disk, free - 1150 * US, 20, 40, 1);
+    submit(&mut disk, free - 150 * US, 10_100, 60, 2);
+    submit(&mut disk, free - 149 * US, 20, 4, 3);
+    assert!(disk.link_free.0 > free + 400 * US);
+    disk.advance(Nanos(free + MS), &mut Vec::new());
+    assert_eq!(disk.arm.free.0, free + 400 * US + 10 * MS + 8 * MS, "a turn later");
+}
+
 /// Where a sector is: in the memory, in the log, or at home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
