@@ -153,7 +153,7 @@ impl Events {
     #[cold]
     pub(crate) fn call_off(&mut self, slot: usize) {
         let bits = self.bits;
-        let is_its = |key: u64| key != NEVER && (key as usize & ((1 << bits) - 1)) >> 3 == slot;
+        let is_its = |key: u64| key != NEVER && slot_of(key, bits) == slot;
         if let Some(index) = self.heads.iter().position(|key| is_its(*key)) {
             self.heads[index] = self.next_in(index);
             self.first = self.smallest();
@@ -193,9 +193,8 @@ impl Events {
         let rings = self.rings.iter().flat_map(Ring::all);
         let heap = self.heap.iter().map(|Reverse(key)| *key);
         let all = self.heads.iter().copied().chain(rings).chain(heap);
-        let slots = (1 << self.bits) - 1;
         all.filter(|key| *key != NEVER)
-            .map(move |key| ((key as usize & slots) >> 3, Nanos(key >> self.bits)))
+            .map(|key| (slot_of(key, self.bits), Nanos(key >> self.bits)))
     }
 
     /// Whether an event is pending that is not after `until`.
@@ -218,11 +217,17 @@ impl Events {
         self.now = Nanos(key >> self.bits);
         self.heads[index] = self.next_in(index);
         self.first = self.smallest();
-        let slot = (key as usize & ((1 << self.bits) - 1)) >> 3;
+        let slot = slot_of(key, self.bits);
         // What takes no time comes behind what it came from, whatever their slots.
         self.slot = if self.now > before { slot } else { self.slot.max(slot) };
         Some((Queue::ALL[index], slot))
     }
+}
+
+/// The slot in a key with so many bits of slot and queue.
+#[inline]
+fn slot_of(key: u64, bits: u32) -> usize {
+    (key as usize & ((1 << bits) - 1)) >> 3
 }
 
 /// Keys in order, of which the last come in last.

@@ -106,6 +106,19 @@ fn the_segment_used_longest_ago_is_taken() {
     assert_eq!(count(&disk, "media_reads"), 6.0, "the second went");
 }
 
+/// A second write goes on where the first ends, but comes later: the head must not get ahead of it.
+#[test]
+fn what_comes_after_a_pause_has_come_when_it_is_written() {
+    let mut disk = drive(&[CACHED, DEPTH_8]);
+    for (at, first, sectors) in [(0, 20_000, 4), (MS, 20, 1), (2 * MS, 21, 20)] {
+        disk.advance(Nanos(at), &mut Vec::new());
+        disk.submit(Nanos(at), request(Op::Write, first, sectors, 0));
+    }
+    assert!(disk.arm.free.0 > 3 * MS, "it is at the first");
+    // The second comes from 2.1 ms on, 10 us a sector.
+    assert_eq!(disk.may_write(0, 20, 21), Nanos(2 * MS + 100 * US));
+}
+
 #[test]
 fn a_cached_write_ends_with_its_data_and_is_destaged_after() {
     let mut disk = drive(&[CACHED]);
