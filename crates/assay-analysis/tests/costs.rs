@@ -40,6 +40,7 @@ fn target(written: &str, kind: &str) -> TargetRecord {
         },
         virtual_time: true,
         created: false,
+        foreign: Vec::new(),
     }
 }
 

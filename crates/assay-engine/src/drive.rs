@@ -14,18 +14,27 @@ use assay_spec::record::SteadyRecord;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Why every running phase is to end; [`GO_ON`] if none is.
+static STOP: AtomicU8 = AtomicU8::new(GO_ON);
+const GO_ON: u8 = 0;
+const INTERRUPTED: u8 = 1;
+const ANOTHER_WRITER: u8 = 2;
 
 /// Asks every running phase to end. Safe to call from a signal handler.
 pub fn interrupt() {
-    INTERRUPTED.store(true, Ordering::Relaxed);
+    let _ = STOP.compare_exchange(GO_ON, INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Whether [`interrupt`] was called.
+/// Asks every running phase to end because somebody else wants to write to a target.
+pub(crate) fn stop_for_another_writer() {
+    STOP.store(ANOTHER_WRITER, Ordering::Relaxed);
+}
+
+/// Whether anything asked the running phases to end.
 pub fn is_interrupted() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
+    STOP.load(Ordering::Relaxed) != GO_ON
 }
 
 /// Where finished requests go.
@@ -351,8 +360,15 @@ impl Phase {
     }
 }
 
-/// The end of a phase that [`interrupt`] asked for.
+/// The end of a phase that was asked for.
 pub(crate) fn interrupted() -> Error {
+    if STOP.load(Ordering::Relaxed) == ANOTHER_WRITER {
+        return Error::environment(
+            "target-taken",
+            "somebody else opened a target file for writing while it was measured",
+            "what was measured until then is kept; `fuser -v` on the file says who it is",
+        );
+    }
     Error {
         kind: ErrorKind::Interrupted,
         ..Error::usage(

@@ -7,7 +7,7 @@ pub(crate) use array::switch_caches_off;
 pub use linux::{LinuxSetup, open_drives};
 
 use crate::error::{Error, Result};
-use crate::safety::Intent;
+use crate::safety::{ForeignBlock, Intent, identity};
 use crate::target::block::{self, Kind, Opened};
 use assay_sim::ArraySetup;
 use assay_spec::array::{is_array, parse_linux};
@@ -69,6 +69,14 @@ impl PlannedTarget {
             _ => Bytes(512),
         }
     }
+
+    /// The file or device, if it is one.
+    pub(crate) fn real_mut(&mut self) -> Option<&mut Opened> {
+        match &mut self.kind {
+            TargetKind::Real(opened) => Some(opened),
+            _ => None,
+        }
+    }
 }
 
 /// Opens the target written as `written`; `writes` says whether the plan writes at all.
@@ -114,9 +122,12 @@ pub fn open_target_or_skip(
 }
 
 /// Opens a target of a saved run again, by its name there; a model from the spec saved with it.
+/// `again` is what the user allows now; what was allowed when the run began holds for a target that
+/// is surely the same.
 pub fn reopen_target(
     saved: &TargetRecord,
     intent: &IntentRecord,
+    again: &IntentRecord,
     writes: bool,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     let mut target = match &saved.spec {
@@ -135,19 +146,59 @@ pub fn reopen_target(
             let spec = DeviceSpec::parse(Source { file, text }).map_err(PlanError::Spec)?;
             model_target(&saved.written, spec, text.clone())
         }
-        None => {
-            let mut intent = intent.clone();
-            if saved.created {
-                // The run made this file itself; the safety layer checks the mark it left.
-                intent.write = Some(saved.written.clone());
-            }
-            let opened = open_target(&saved.written, &intent, writes)?;
-            same_device(saved, &opened.record)?;
-            opened
-        }
+        None if saved.kind == "null" => null_target(),
+        None => reopen_real(saved, intent, again, writes)?,
     };
     target.record.name.clone_from(&saved.name);
+    target.record.written.clone_from(&saved.written);
     Ok(target)
+}
+
+/// Opens the file, device or directory that a saved run had, wherever this process is now. Makes
+/// nothing: what is gone is gone.
+fn reopen_real(
+    saved: &TargetRecord,
+    intent: &IntentRecord,
+    again: &IntentRecord,
+    writes: bool,
+) -> Result<PlannedTarget> {
+    let place = saved.identity.iter().find(|(key, _)| key == "path");
+    let place = place.map_or(saved.written.as_str(), |(_, path)| path);
+    let path = Path::new(place);
+    if !path.exists() {
+        let message = format!("{place}, which the run measured, is not there");
+        let hint = "bring it back, or run anew with `--out` elsewhere";
+        return Err(Error::environment("target-gone", message, hint));
+    }
+    if saved.kind == "directory" {
+        return directory(place);
+    }
+    let was_allowed = saved.created || intent.write.is_some();
+    let is_sure = identity::is_sure(saved.kind == "file", &saved.identity);
+    let allowed = match &again.write {
+        Some(write) => Some(write.clone()),
+        None => (was_allowed && is_sure).then(|| place.to_owned()),
+    };
+    let must_write = writes && was_allowed;
+    let intent = Intent {
+        write: allowed.as_ref().map(PathBuf::from),
+        destroy: again.destroy.clone(),
+        size: None,
+        writes: must_write,
+        known: saved.foreign.iter().filter_map(|text| parse_foreign(text)).collect(),
+    };
+    let opened = match block::open(path, &intent) {
+        Err(e) if e.id == "write-not-allowed" && !is_sure => return Err(not_sure(place)),
+        opened => real_target(&saved.written, path, opened?, must_write),
+    };
+    same_device(saved, &opened.record)?;
+    Ok(opened)
+}
+
+fn not_sure(place: &str) -> Error {
+    let message = format!("{place} tells nothing that would show it to be what the run began with");
+    let hint = format!("if it is the same, say so: `assay resume DIR --write {place}`");
+    Error::environment("write-not-allowed", message, hint)
 }
 
 /// A run goes on with what it began with: a name such as `/dev/sdb` moves to another disk, a file
@@ -161,11 +212,12 @@ fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
         let (was, is) = (of(saved, key), of(found, key));
         (was != is).then(|| format!("its {key} was {}, and is {}", say(was), say(is)))
     };
-    // The size of a directory is the room that is left beside its files.
-    let size = (saved.capacity != found.capacity && saved.kind != "directory")
+    let kind = (saved.kind != found.kind)
+        .then(|| format!("it was a {}, and is a {}", saved.kind, found.kind));
+    let size = (saved.capacity != found.capacity)
         .then(|| format!("its size was {}, and is {}", saved.capacity, found.capacity));
-    let differs = || ["serial", "model", "kernel"].into_iter().find_map(differs);
-    let Some(what) = size.or_else(differs) else {
+    let differs = || identity::COMPARED.into_iter().chain(["kernel"]).find_map(differs);
+    let Some(what) = kind.or(size).or_else(differs) else {
         return Ok(());
     };
     Err(Error::environment(
@@ -202,10 +254,11 @@ fn directory(written: &str) -> Result<PlannedTarget> {
             title: format!("directory {written}"),
             kind: "directory".into(),
             capacity: free,
-            identity: Vec::new(),
+            identity: absolute(path).into_iter().collect(),
             spec: None,
             virtual_time: false,
             created: false,
+            foreign: Vec::new(),
         },
         kind: TargetKind::Directory(path.to_owned()),
         may_write: true,
@@ -224,6 +277,7 @@ fn null_target() -> PlannedTarget {
             spec: None,
             virtual_time: false,
             created: false,
+            foreign: Vec::new(),
         },
         kind: TargetKind::Null,
         may_write: true,
@@ -258,6 +312,7 @@ fn model_target(written: &str, spec: DeviceSpec, text: String) -> PlannedTarget 
             spec: Some(text),
             virtual_time: true,
             created: false,
+            foreign: Vec::new(),
         },
         kind: TargetKind::Model(Box::new(spec)),
         may_write: true,
@@ -289,42 +344,60 @@ fn open_real(written: &str, record: &IntentRecord, writes: bool) -> Result<Plann
     let path = Path::new(written);
     let new = !path.exists();
     let allowed = record.write.is_some();
+    let may_write = writes && (new || allowed);
     let intent = Intent {
         write: record.write.as_ref().map(PathBuf::from),
         destroy: record.destroy.clone(),
         size: record.size,
-        writes: writes && (new || allowed),
+        writes: may_write,
+        known: Vec::new(),
     };
-    let opened = block::open(path, &intent)?;
-    let identity = [
-        ("model", opened.identity.model.clone()),
-        ("serial", opened.identity.serial.clone()),
-        ("path", Some(opened.identity.resolved.display().to_string())),
-        ("kernel name", opened.identity.kernel_name.clone()),
-    ];
-    let identity: Vec<(String, String)> =
-        identity.into_iter().filter_map(|(k, v)| v.map(|v| (k.to_owned(), v))).collect();
+    Ok(real_target(written, path, block::open(path, &intent)?, may_write))
+}
+
+/// The target that was opened at `path`, described for the run directory.
+fn real_target(written: &str, path: &Path, opened: Opened, may_write: bool) -> PlannedTarget {
+    let found = &opened.identity;
+    let mut identity: Vec<(String, String)> =
+        found.keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    identity.push(("path".to_owned(), found.resolved.display().to_string()));
+    identity.extend(found.kernel_name.clone().map(|name| ("kernel name".to_owned(), name)));
     let file_name = path.file_name().map_or(written.into(), |n| n.to_string_lossy());
     let kind = match opened.kind {
         Kind::File => "file",
         Kind::BlockDevice => "block device",
     };
-    let title = opened.identity.model.clone().unwrap_or_else(|| format!("{kind} {written}"));
-    Ok(PlannedTarget {
+    let model = opened.identity.get("model").map(str::to_owned);
+    PlannedTarget {
         record: TargetRecord {
             written: written.into(),
             name: cell_name(&file_name),
-            title,
+            title: model.unwrap_or_else(|| format!("{kind} {written}")),
             kind: kind.into(),
             capacity: opened.capacity,
             identity,
             spec: None,
             virtual_time: false,
             created: opened.created,
+            foreign: opened.foreign.iter().map(write_foreign).collect(),
         },
         kind: TargetKind::Real(opened),
-        may_write: writes && (new || allowed),
-    })
+        may_write,
+    }
+}
+
+/// The path of a target from the root, so that a run can be gone on with from anywhere.
+fn absolute(path: &Path) -> Option<(String, String)> {
+    Some(("path".to_owned(), path.canonicalize().ok()?.display().to_string()))
+}
+
+fn write_foreign(block: &ForeignBlock) -> String {
+    format!("{} {:016x}", block.at, block.digest)
+}
+
+fn parse_foreign(text: &str) -> Option<ForeignBlock> {
+    let (at, digest) = text.split_once(' ')?;
+    Some(ForeignBlock { at: at.parse().ok()?, digest: u64::from_str_radix(digest, 16).ok()? })
 }
 
 /// What cells call a drive of the catalogue or Linux on some, which need not be opened for it.

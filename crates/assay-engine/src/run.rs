@@ -6,21 +6,25 @@
 //! after the other.
 
 mod directory;
+mod draft;
 mod order;
 
 use crate::budget::Budget;
 use crate::cell::{cell_id, cell_target, hosts_of, run_cell, unmeasured};
 use crate::error::{Error, Result};
 use crate::plan::{PlanError, PlannedTarget, reopen_target};
+use crate::target::block::Opened;
 use assay_spec::Nanos;
 use assay_spec::experiment::{Experiment, HostVariant, WorkloadSpec};
 use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PricesRecord, RunRecord,
     SCHEMA,
 };
-use directory::lock_run_directory;
-pub(crate) use directory::{create_directory, publish};
+pub(crate) use directory::create_directory;
+use directory::{lock_run_directory, remove_drafts};
 pub use directory::{write_json, write_text};
+pub(crate) use draft::Draft;
+pub use draft::Replace;
 use order::Order;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -108,28 +112,48 @@ impl Run {
     }
 
     /// A saved run, opened again to be gone on with: from what its record holds, so that a device
-    /// file that was changed since makes no difference. `experiments` are those of the record.
+    /// file that was changed since makes no difference. `experiments` are those of the record, `again`
+    /// is what the user allows now.
     ///
     /// # Errors
     /// If another version began it, or a target cannot be opened.
     pub fn reopen(
         record: RunRecord,
         experiments: Vec<Experiment>,
+        again: &IntentRecord,
     ) -> std::result::Result<Run, PlanError> {
         same_version(&record)?;
         let mut workloads = experiments.iter().flat_map(|e| &e.workloads);
         let writes = workloads.any(WorkloadSpec::writes);
-        let targets = record.targets.iter().map(|t| reopen_target(t, &record.intent, writes));
+        let targets =
+            record.targets.iter().map(|t| reopen_target(t, &record.intent, again, writes));
         let targets = targets.collect::<std::result::Result<_, _>>()?;
         let begun = Instant::now();
         Ok(Run { record, experiments, targets, threads: available_threads(), begun })
     }
 
-    /// Creates `directory` and runs every cell.
-    pub fn start(&self, directory: &Path, observer: &dyn Observer) -> Result<Vec<CellRecord>> {
-        let _lock = create_directory(directory, &["log", "series"])?;
-        write_json(&directory.join("run.json"), &self.record)?;
+    /// Creates `directory`, makes the target files that are not there, and runs every cell.
+    ///
+    /// # Errors
+    /// Before the first cell, also if a file cannot be made; then neither it nor the directory is
+    /// there.
+    pub fn start(&mut self, directory: &Path, observer: &dyn Observer) -> Result<Vec<CellRecord>> {
+        let created = create_directory(directory, &["log", "series"])?;
+        if let Err(e) = self.prepare(directory) {
+            let opened = self.targets.iter_mut().filter_map(PlannedTarget::real_mut);
+            opened.for_each(Opened::unmake);
+            created.abandon();
+            return Err(e);
+        }
         self.run_cells(directory, Vec::new(), observer)
+    }
+
+    /// Makes new files and writes down what is to be done.
+    fn prepare(&mut self, directory: &Path) -> Result<()> {
+        for opened in self.targets.iter_mut().filter_map(PlannedTarget::real_mut) {
+            opened.make()?;
+        }
+        write_json(&directory.join("run.json"), &self.record)
     }
 
     /// Runs the cells that are not among `done`.
@@ -143,6 +167,7 @@ impl Run {
         observer: &dyn Observer,
     ) -> Result<Vec<CellRecord>> {
         let _lock = lock_run_directory(directory)?;
+        remove_drafts(directory);
         self.run_cells(directory, done, observer)
     }
 

@@ -166,8 +166,10 @@ fn a_new_file_is_full_of_noise_and_ours_from_then_on() {
     let Err(error) = block::open(&path, &none) else { panic!("made without a size") };
     assert_eq!((error.id, path.exists()), ("size-needed", false));
     let sized = Intent { size: Some(Bytes(3 * MIB + 4096)), ..none.clone() };
-    let opened = block::open(&path, &sized).unwrap();
+    let mut opened = block::open(&path, &sized).unwrap();
     assert!(opened.created && opened.kind == Kind::File);
+    assert!(!path.exists(), "it has no name before it is whole");
+    opened.make().unwrap();
     assert_eq!(opened.capacity, Bytes(3 * MIB + 4096));
     let contents = fs::read(&path).unwrap();
     assert!(contents.chunks(4096).all(|page| page.iter().filter(|b| **b == 0).count() < 100));

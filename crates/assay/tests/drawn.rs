@@ -198,9 +198,10 @@ fn answers(truth: &Truth, seed: u64) -> Vec<(String, String)> {
         spec: Some(truth.file()),
         virtual_time: true,
         created: false,
+        foreign: Vec::new(),
     };
     let intent = IntentRecord::default();
-    let opened = reopen_target(&record, &intent, true);
+    let opened = reopen_target(&record, &intent, &intent, true);
     let target = opened.unwrap_or_else(|_| panic!("no drive: {truth:?}\n{}", truth.file()));
     let asked = Asked {
         study: "sigmetrics09".into(),
@@ -212,7 +213,7 @@ fn answers(truth: &Truth, seed: u64) -> Vec<(String, String)> {
         everywhere: vec!["sim:drawn".into()],
         prices: None,
     };
-    let run = Run::new(asked, experiments, vec![target], HostRecord::default());
+    let mut run = Run::new(asked, experiments, vec![target], HostRecord::default());
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let cells = run.start(&directory.path().join("run"), &Silent).unwrap();
     let found = findings(&load::Run::new(run.record, cells)).into_iter();

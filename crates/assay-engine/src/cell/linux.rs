@@ -8,7 +8,7 @@ use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
 use crate::plan::LinuxSetup;
-use crate::run::publish;
+use crate::run::{Draft, Replace};
 use crate::target::uring::{UringOptions, UringTarget};
 use assay_linux::boot::Outcome;
 use assay_linux::clock::Schedule;
@@ -101,10 +101,10 @@ fn no_result(e: &serde_json::Error) -> Error {
 
 /// Copies a file of the guest's into the run directory.
 fn bring(from: &Path, to: &Path) -> Result<()> {
-    let partial = to.with_extension("partial");
     let copy = || -> std::io::Result<()> {
-        fs::copy(from, &partial)?;
-        publish(&File::open(&partial)?, &partial, to)
+        let (draft, mut file) = Draft::begin(to)?;
+        std::io::copy(&mut File::open(from)?, &mut file)?;
+        draft.publish(&file, Replace::Own)
     };
     copy().map_err(|e| {
         let message = format!("{} cannot be written", to.display());

@@ -45,7 +45,7 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
     if workload.writes() && !target.may_write {
         let written = &target.record.written;
         let stranger = match &target.kind {
-            TargetKind::Real(opened) => opened.is_stranger(),
+            TargetKind::Real(opened) => opened.is_stranger,
             _ => false,
         };
         if stranger {

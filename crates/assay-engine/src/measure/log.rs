@@ -14,7 +14,7 @@ pub use row::{Columns, Row};
 
 use super::Sample;
 use crate::error::{Error, Result};
-use crate::run::publish;
+use crate::run::{Draft, Replace};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
@@ -38,15 +38,14 @@ pub struct LogWriter<R = Sample> {
     full: SyncSender<Vec<R>>,
     empty: Receiver<Vec<R>>,
     writer: JoinHandle<parquet::errors::Result<File>>,
-    partial: PathBuf,
+    draft: Draft,
     path: PathBuf,
 }
 
 impl<R: Row> LogWriter<R> {
     /// Begins a log that will appear at `path`.
     pub fn create(path: &Path) -> Result<LogWriter<R>> {
-        let partial = path.with_extension("parquet.partial");
-        let file = File::create(&partial).map_err(|e| failed(&partial).caused_by(e))?;
+        let (draft, file) = Draft::begin(path).map_err(|e| failed(path).caused_by(e))?;
         let (full, to_write) = sync_channel::<Vec<R>>(CHUNKS);
         let (give_back, empty) = sync_channel::<Vec<R>>(CHUNKS);
         for _ in 1..CHUNKS {
@@ -62,9 +61,9 @@ impl<R: Row> LogWriter<R> {
             }
             encoder.close()
         });
-        let writer = writer.map_err(|e| failed(&partial).caused_by(e))?;
+        let writer = writer.map_err(|e| failed(path).caused_by(e))?;
         let chunk = Vec::with_capacity(CHUNK_ROWS);
-        Ok(LogWriter { chunk, full, empty, writer, partial, path: path.to_owned() })
+        Ok(LogWriter { chunk, full, empty, writer, draft, path: path.to_owned() })
     }
 
     /// Adds a row.
@@ -91,9 +90,9 @@ impl<R: Row> LogWriter<R> {
         }
         drop(self.full);
         let written = self.writer.join().expect("the log writer does not panic");
-        let file =
-            written.map_err(|e| failed(&self.partial).caused_by(std::io::Error::other(e)))?;
-        publish(&file, &self.partial, &self.path).map_err(|e| failed(&self.path).caused_by(e))
+        let file = written.map_err(|e| failed(&self.path).caused_by(std::io::Error::other(e)))?;
+        let published = self.draft.publish(&file, Replace::Own);
+        published.map_err(|e| failed(&self.path).caused_by(e))
     }
 }
 

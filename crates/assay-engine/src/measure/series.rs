@@ -1,7 +1,7 @@
 //! A measured phase over time, in tenths of a second and in seconds.
 
 use crate::error::{Error, Result};
-use crate::run::publish;
+use crate::run::{Draft, Replace};
 use assay_spec::record::SeriesRecord;
 use assay_spec::{Bytes, Nanos};
 use parquet::data_type::Int64Type;
@@ -82,7 +82,6 @@ pub fn write_series(path: &Path, series: &SeriesRecord) -> Result<()> {
 
 /// Writes columns of equal length as Parquet; the file appears when it is whole.
 pub(super) fn write_columns(path: &Path, columns: &[(&str, Vec<u64>)]) -> Result<()> {
-    let partial = path.with_extension("parquet.partial");
     let failed = |e: std::io::Error| {
         Error::environment(
             "series-not-written",
@@ -91,10 +90,10 @@ pub(super) fn write_columns(path: &Path, columns: &[(&str, Vec<u64>)]) -> Result
         )
         .caused_by(e)
     };
+    let (draft, file) = Draft::begin(path).map_err(failed)?;
     let write = || -> parquet::errors::Result<File> {
         let fields = columns.iter().map(|(name, _)| format!("required int64 {name};"));
         let schema = format!("message interval {{ {} }}", fields.collect::<String>());
-        let file = File::create(&partial)?;
         let schema = Arc::new(parse_message_type(&schema)?);
         let mut writer = SerializedFileWriter::new(file, schema, Arc::default())?;
         let mut group = writer.next_row_group()?;
@@ -108,7 +107,7 @@ pub(super) fn write_columns(path: &Path, columns: &[(&str, Vec<u64>)]) -> Result
         writer.into_inner()
     };
     let file = write().map_err(|e| failed(std::io::Error::other(e)))?;
-    publish(&file, &partial, path).map_err(failed)
+    draft.publish(&file, Replace::Own).map_err(failed)
 }
 
 #[cfg(test)]

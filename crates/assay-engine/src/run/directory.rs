@@ -1,7 +1,9 @@
 //! The directory of a run: made, locked, and its files replaced as wholes.
 
+use super::draft::{Draft, Replace, is_draft};
 use crate::error::{Error, Result};
 use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,14 +19,30 @@ fn holds_something(directory: &Path) -> bool {
         let name = entry.file_name();
         let begun = name == "log" || name == "series";
         let empty = || std::fs::read_dir(entry.path()).is_ok_and(|mut e| e.next().is_none());
-        let half = Path::new(&name).extension().is_some_and(|e| e == "partial");
-        !(half || (begun && empty()))
+        !(is_draft(&name) || (begun && empty()))
     })
+}
+
+/// A directory that was made for a run, locked as long as the value lives.
+#[derive(Debug)]
+pub(crate) struct Created {
+    _lock: File,
+    /// What was not there before, the innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Created {
+    /// Takes away again what was made, as far as it is empty.
+    pub(crate) fn abandon(self) {
+        for directory in &self.made {
+            let _ = std::fs::remove_dir(directory);
+        }
+    }
 }
 
 /// Makes a directory with `subs` in it, or takes an empty one; locked from before it is looked
 /// into.
-pub fn create_directory(directory: &Path, subs: &[&str]) -> Result<File> {
+pub(crate) fn create_directory(directory: &Path, subs: &[&str]) -> Result<Created> {
     let not_writable = |e: std::io::Error| {
         Error::environment(
             "out-not-writable",
@@ -33,8 +51,9 @@ pub fn create_directory(directory: &Path, subs: &[&str]) -> Result<File> {
         )
         .caused_by(e)
     };
+    let was_there = directory.exists();
     std::fs::create_dir_all(directory).map_err(not_writable)?;
-    let lock = lock_run_directory(directory)?;
+    let mut created = Created { _lock: lock_run_directory(directory)?, made: Vec::new() };
     if directory.join("run.json").exists() {
         return Err(Error::usage(
             "run-exists",
@@ -52,10 +71,30 @@ pub fn create_directory(directory: &Path, subs: &[&str]) -> Result<File> {
             "a run would replace files in it: choose another `--out`",
         ));
     }
+    remove_drafts(directory);
     for sub in subs {
-        std::fs::create_dir_all(directory.join(sub)).map_err(not_writable)?;
+        let sub = directory.join(sub);
+        if !sub.exists() {
+            std::fs::create_dir(&sub).map_err(not_writable)?;
+            created.made.push(sub);
+        }
     }
-    Ok(lock)
+    if !was_there {
+        created.made.push(directory.to_owned());
+    }
+    Ok(created)
+}
+
+/// Removes what a killed process left half-written in a run directory that is locked.
+pub(super) fn remove_drafts(directory: &Path) {
+    for place in [directory.to_owned(), directory.join("log"), directory.join("series")] {
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if is_file && is_draft(&entry.file_name()) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
 }
 
 /// Takes the run directory for this process alone, until the value is dropped or the process ends.
@@ -79,41 +118,43 @@ pub fn lock_run_directory(directory: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Replaces `path` as a whole with `value` as JSON.
+/// Replaces `path`, in a run directory, as a whole with `value` as JSON.
+///
+/// # Errors
+/// If it cannot be written, or what has the name is no regular file.
 pub fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<()> {
     let mut text = serde_json::to_string(value).expect("records are plain data");
     text.push('\n');
-    write_text(path, &text)
+    write_text(path, &text, Replace::Own)
 }
 
 /// Replaces `path` as a whole: a reader sees the old text or the new one, also after a crash.
-pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    use std::io::Write;
-    let partial: PathBuf = path.with_extension("partial");
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&partial)?;
-        file.write_all(text.as_bytes())?;
-        publish(&file, &partial, path)
-    };
-    write().map_err(|e| {
-        Error::environment(
-            "not-written",
-            format!("{} cannot be written", path.display()),
-            "free space or choose another place with `--out DIR`",
-        )
-        .caused_by(e)
-    })
-}
-
-/// Gives the whole file at `partial` its name for good: after a power cut there is either nothing
-/// at `path` (or the old file), or all of this one.
 ///
 /// # Errors
-/// If the system cannot write the file or its directory to the disk.
-pub fn publish(file: &File, partial: &Path, path: &Path) -> std::io::Result<()> {
-    // Without it, the name may reach the disk before the content does.
-    file.sync_data()?;
-    std::fs::rename(partial, path)?;
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+/// If it cannot be written, or what has the name may not be replaced.
+pub fn write_text(path: &Path, text: &str, replace: Replace) -> Result<()> {
+    let write = || -> std::io::Result<()> {
+        let (draft, mut file) = Draft::begin(path)?;
+        file.write_all(text.as_bytes())?;
+        draft.publish(&file, replace)
+    };
+    write().map_err(|e| not_written(path, e))
+}
+
+/// The error for a file that did not get its name.
+fn not_written(path: &Path, cause: std::io::Error) -> Error {
+    let name = path.display();
+    let error = match cause.kind() {
+        ErrorKind::AlreadyExists => Error::environment(
+            "not-replaced",
+            format!("{name} was there before, and stays"),
+            "choose another name, or `--force` if a regular file may be replaced",
+        ),
+        _ => Error::environment(
+            "not-written",
+            format!("{name} cannot be written"),
+            "free space or choose another place with `--out DIR`",
+        ),
+    };
+    error.caused_by(cause)
 }

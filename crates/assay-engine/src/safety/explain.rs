@@ -17,11 +17,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "device-mounted",
-        "The device is in use: it, a partition of it, or something built on it (dm, md, \
-         bcache, a loop device) is mounted or swapped to, or it is a member of something that \
-         could be at any time. Writing would destroy data that is in use. Release it first; \
-         /proc/self/mountinfo, /proc/swaps and /sys/block/*/holders show what assay looked \
-         at. Reading is allowed.",
+        "Somebody else can reach the same bytes: the device, a partition of it, something built on \
+         it (dm, md, bcache, a loop device), or something that lies on what it lies on (a second \
+         loop device on the same file) is mounted, swapped to or open for writing, or could be at \
+         any time. Writing would destroy data that is in use. Release it first; /proc/*/mountinfo, \
+         /proc/swaps, /proc/*/fd and /sys/block show what assay looked at. Reading is allowed.",
     ),
     (
         "device-readonly",
@@ -30,11 +30,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "device-signature",
-        "The device holds something recognisable: a partition table, a file system, \
-         encryption, a RAID, LVM or ZFS member, swap. To say that all of it may be lost, \
-         repeat the serial number after `--destroy` (`assay devices` shows it; a device \
-         without one goes by its kernel name). About one device in 20,000 full of noise looks \
-         as if it held something.",
+        "The device holds something: a partition table, a file system, encryption, a RAID, LVM or \
+         ZFS member, swap, or data that is neither zeros nor written by assay, at its start, its \
+         end or at 64 places between. To say that all of it may be lost, repeat the serial number \
+         after `--destroy` (`assay devices` shows it; a device without one goes by its kernel \
+         name).",
     ),
     (
         "device-system",
@@ -45,8 +45,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "device-unreadable",
-        "The first or the last megabyte of the device could not be read, so nobody can say \
-         whether it holds data. A device in this state is also not worth measuring: look at \
+        "A part of the device that was looked at could not be read, so nobody can say whether it \
+         holds data. A device in this state is also not worth measuring: look at \
          the kernel's log.",
     ),
     (
@@ -55,12 +55,20 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          they would measure the processor and not the disk.",
     ),
     (
+        "file-in-use",
+        "Somebody else can reach the bytes of the file: it is behind a loop device, active swap, \
+         or open in another process. assay asks the kernel for a lease, which it gives only to \
+         whoever has the file open alone, and looks at loop devices, /proc/swaps and /proc/*/fd. \
+         While it measures it keeps the lease: whoever opens the file for writing then stops the \
+         run first.",
+    ),
+    (
         "file-not-ours",
-        "The file exists and assay did not make it, so its contents may matter to somebody. \
-         assay writes only to files that it made itself, which carry the extended attribute \
-         `user.assay` or a sidecar NAME.assay; a file that another process uses (behind a \
-         loop device, as swap) is refused too. Name a file that does not exist, with --size, \
-         or remove the old one.",
+        "The file exists and assay did not make it, or it holds something else by now, so its \
+         contents may matter to somebody. assay writes only to files that it made itself, which \
+         carry the extended attribute `user.assay` or a sidecar NAME.assay with the number and \
+         birth of their inode, have one name, and hold nothing but zeros and what assay wrote. \
+         Name a file that does not exist, with --size, or remove the old one.",
     ),
     (
         "no-direct-io",
@@ -127,6 +135,12 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          own here; the message carries it.",
     ),
     (
+        "target-taken",
+        "While a file was measured that assay writes to, another process opened it for writing, \
+         attached a loop device to it or cut it short. assay holds a lease on the file, so the \
+         other one waited until the last request was done; nothing was written after that.",
+    ),
+    (
         "uring-options",
         "The number of requests in flight or their length cannot be: at least one and at most \
          32768 requests, each at least a block of the target and less than 2 GiB.",
@@ -155,12 +169,15 @@ mod tests {
         for source in [
             include_str!("mod.rs"),
             include_str!("../target/block.rs"),
+            include_str!("../target/block/create.rs"),
             include_str!("../target/uring.rs"),
         ] {
             for constructor in ["Error::environment(", "Error::usage("] {
                 for call in source.split(constructor).skip(1) {
                     let id = call.split('"').nth(1).unwrap_or_default();
-                    let known = EXPLANATIONS.iter().any(|(known, _)| *known == id);
+                    // Ctrl-C is explained where the command line is.
+                    let known =
+                        EXPLANATIONS.iter().any(|(known, _)| *known == id) || id == "interrupted";
                     assert!(known, "`{id}` has no explanation");
                 }
             }

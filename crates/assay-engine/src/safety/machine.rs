@@ -1,45 +1,66 @@
-//! Who uses a device: mounts, swap, loops and whatever is stacked on it.
+//! Who else can reach the bytes of a device or file: mounts, swap, loops, mappings, arrays and
+//! programs, on it, above it, and on what it lies on.
 //!
-//! *Invariants.* The walk goes up (partitions, holders, loops on top) to see who would lose data,
-//! and down (slaves, parent disk, backing file) to see what the system stands on. Only what this
-//! process and process 1 have mounted is seen; for a mount in another namespace, and for ZFS, the
-//! exclusive open is the guard.
+//! *Invariants.* The walk goes down from the target to everything its bytes lie on, and up again
+//! from each of those to whoever shares bytes with it. The file system that a target file, or the
+//! file behind a loop device, lies on is no user of it. What another user's processes do is seen by
+//! root alone; the exclusive open and the lease see it all the same.
 
-use super::sysfs::{Device, DeviceNumber, foundation};
+use super::stack::{Extent, Loop, Store, below, foundation_of, loops};
+use super::sysfs::{Device, DeviceNumber};
 use super::tables::{self, Mount};
+use super::writers::{Writer, processes, writers};
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Mount points whose disks are never written to.
 const SYSTEM_POINTS: [&str; 7] = ["/", "/boot", "/boot/efi", "/efi", "/usr", "/home", "/var"];
 
-/// What the kernel says about mounts, swap and loops, read once.
+/// What the kernel says about mounts, swap, loops and open files, read once.
 pub(crate) struct Machine {
     mounts: Vec<Mount>,
-    swaps: Vec<PathBuf>,
-    loops: Vec<(Device, PathBuf)>,
+    swaps: Vec<Store>,
+    loops: Vec<Loop>,
+    writers: Vec<Writer>,
+}
+
+/// How a target is in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// In words that go on after the target's name.
+    pub(crate) text: String,
+    /// Whether it is a program that has it open.
+    pub(crate) is_program: bool,
 }
 
 impl Machine {
     /// Reads the tables.
     pub(crate) fn read() -> Machine {
-        let mut mounts = Vec::new();
-        for table in ["/proc/self/mountinfo", "/proc/1/mountinfo"] {
-            mounts.extend(tables::mounts(&fs::read(table).unwrap_or_default()));
-        }
         let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
-        let backed = |device: Device| device.backing_file().map(|file| (device, file));
-        let loops = Device::all().into_iter().filter_map(backed).collect();
-        Machine { mounts, swaps, loops }
+        let swaps = swaps.iter().filter_map(|path| store_at(path)).collect();
+        Machine { mounts: all_mounts(), swaps, loops: loops(), writers: writers() }
+    }
+
+    /// Reads the loop devices and nothing else.
+    pub(crate) fn loops_alone() -> Machine {
+        Machine { mounts: Vec::new(), swaps: Vec::new(), loops: loops(), writers: Vec::new() }
+    }
+
+    /// What is behind the loop device `number`: where, which bytes, by what name.
+    pub(crate) fn behind(&self, number: DeviceNumber) -> Option<(Store, Range<u64>, &Path)> {
+        let found = self.loops.iter().find(|l| l.device.number == number)?;
+        let behind = found.behind.clone()?;
+        Some((behind.store, behind.bytes, &found.name))
     }
 
     /// The devices a mount stands on directly.
     fn devices_of(mount: &Mount) -> Vec<DeviceNumber> {
         let mut devices = vec![mount.number];
         // btrfs shows an anonymous number; bcachefs joins its members with colons.
-        for part in mount.source.to_string_lossy().split(':') {
+        for part in mount.source.to_string_lossy().split(':').filter(|p| p.starts_with('/')) {
             devices.extend(DeviceNumber::of_node(Path::new(part)));
         }
         if mount.kind == "btrfs" {
@@ -58,73 +79,169 @@ impl Machine {
 
     /// Everything `/`, `/boot`, `/usr`, `/home` and `/var` stand on.
     pub(crate) fn system(&self) -> BTreeSet<DeviceNumber> {
+        let is_system = |mount: &&Mount| {
+            SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)) && mount.is_ours
+        };
+        let system = self.mounts.iter().filter(is_system);
+        let mut waiting: Vec<DeviceNumber> = system.flat_map(Machine::devices_of).collect();
         let mut found = BTreeSet::new();
-        for mount in &self.mounts {
-            if SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)) {
-                for number in Machine::devices_of(mount) {
-                    foundation(number, &|n| self.mounted_from(n), &mut found);
+        while let Some(number) = waiting.pop() {
+            if !found.insert(number) {
+                continue;
+            }
+            for under in foundation_of(Extent::all(Store::Device(number)), &self.loops) {
+                match under.store {
+                    Store::Device(number) => waiting.push(number),
+                    Store::File(system, _) => waiting.extend(self.mounted_from(system)),
                 }
             }
         }
         found
     }
 
-    /// How `device` is in use, in words that go on after its name; `None` if it is free.
-    pub(crate) fn use_of(&self, device: &Device) -> Option<String> {
-        let (mut weak, mut seen) = (None, BTreeSet::new());
-        // The disk under a partition counts by itself, its other partitions do not.
-        let mut waiting = vec![(device.clone(), "is".to_owned(), true)];
-        if let Some(disk) = device.parent() {
-            waiting.push((disk.clone(), format!("lies on {}, which is", disk.title()), false));
+    /// Whether any of what `device` lies on belongs to the disks of the system.
+    pub(crate) fn is_system(&self, device: &Device) -> bool {
+        let system = self.system();
+        let start = Extent::all(Store::Device(device.number));
+        let under = foundation_of(start, &self.loops);
+        under.iter().any(|e| matches!(e.store, Store::Device(n) if system.contains(&n)))
+    }
+
+    /// How somebody else can reach the bytes of `target`; `None` if nobody can.
+    pub(crate) fn use_of(&self, target: Store) -> Option<Use> {
+        let foundation = foundation_of(Extent::all(target), &self.loops);
+        let mut weak = None;
+        for extent in &foundation {
+            let lead = match extent.store == target {
+                true => String::new(),
+                false => format!("lies on {}, which ", self.title(extent.store)),
+            };
+            let found = self.use_above(extent, &lead, &foundation);
+            if found.as_ref().is_some_and(|u| u.1) {
+                return found.map(|u| u.0);
+            }
+            weak = weak.or(found);
         }
-        while let Some((member, how, whole)) = waiting.pop() {
-            if !seen.insert(member.number) {
-                continue;
+        weak.map(|u| u.0)
+    }
+
+    /// How `extent` is used by itself or by what lies on it; and whether that is more than a device
+    /// that lies there and could be used at any time.
+    fn use_above(&self, extent: &Extent, lead: &str, own: &[Extent]) -> Option<(Use, bool)> {
+        let mut weak = None;
+        let mut seen = BTreeSet::new();
+        let mut waiting = vec![(extent.clone(), lead.to_owned())];
+        while let Some((extent, lead)) = waiting.pop() {
+            if let Some(direct) = self.direct_use(extent.store) {
+                let text = format!("{lead}{}", direct.text);
+                return Some((Use { text, ..direct }, true));
             }
-            if let Some(what) = self.direct_use(member.number) {
-                return Some(format!("{how} {what}"));
-            }
-            for part in if whole { member.partitions() } else { Vec::new() } {
-                let how = format!("has the partition {}, which is", part.name);
-                waiting.push((part, how, true));
-            }
-            for holder in member.holders() {
-                let how = format!("is part of {}, which is", holder.title());
-                weak = weak.or(Some(format!("is part of {}", holder.title())));
-                waiting.push((holder, how, true));
-            }
-            for (above, file) in &self.loops {
-                if DeviceNumber::of_node(file) == Some(member.number) {
-                    weak = weak.or(Some(format!("is behind the loop device {}", above.name)));
-                    let how = format!("is behind the loop device {}, which is", above.name);
-                    waiting.push((above.clone(), how, true));
+            for (above, how) in self.devices_on(&extent) {
+                let store = Store::Device(above.number);
+                if own.iter().any(|e| e.store == store) || !seen.insert(above.number) {
+                    continue;
                 }
+                let is_partition = how.is_none();
+                let how = how.unwrap_or_else(|| format!("has the partition {}", above.name));
+                if !is_partition && weak.is_none() {
+                    let text = format!("{lead}{how}");
+                    weak = Some((Use { text, is_program: false }, false));
+                }
+                waiting.push((Extent::all(store), format!("{lead}{how}, which ")));
             }
         }
         weak
     }
 
-    /// `mounted at …` or `active swap`, of the device itself.
-    fn direct_use(&self, number: DeviceNumber) -> Option<String> {
-        if self.swaps.iter().any(|path| DeviceNumber::of_node(path) == Some(number)) {
-            return Some("active swap".to_owned());
+    /// The devices that share a byte with `extent`, each with how; of partitions nothing is said.
+    fn devices_on(&self, extent: &Extent) -> Vec<(Device, Option<String>)> {
+        let mut found = Vec::new();
+        for l in &self.loops {
+            if l.behind.as_ref().is_some_and(|behind| behind.overlaps(extent)) {
+                let how = format!("is behind the loop device {}", l.device.name);
+                found.push((l.device.clone(), Some(how)));
+            }
         }
-        let uses = |mount: &&Mount| Machine::devices_of(mount).contains(&number);
-        let mount = self.mounts.iter().find(uses)?;
-        Some(format!("mounted at {}", mount.point.display()))
+        let Store::Device(number) = extent.store else { return found };
+        let Some(device) = Device::find(number) else { return found };
+        let shares = |above: &Device| {
+            let under = below(above, &self.loops);
+            // A holder that does not say what it holds holds everything.
+            under.is_empty() || under.iter().any(|e| e.overlaps(extent))
+        };
+        let holders = device.holders().into_iter().filter(|holder| shares(holder));
+        found.extend(holders.map(|holder| {
+            let how = format!("is part of {}", holder.title());
+            (holder, Some(how))
+        }));
+        let parts = device.partitions().into_iter().filter(|part| shares(part));
+        found.extend(parts.map(|part| (part, None)));
+        found
     }
 
-    /// How a regular file is in use: as swap, or behind a loop device.
-    pub(crate) fn use_of_file(&self, file: &fs::Metadata) -> Option<String> {
-        let is_it = |path: &Path| {
-            fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (file.dev(), file.ino()))
-        };
-        if self.swaps.iter().any(|path| is_it(path)) {
-            return Some("is active swap".to_owned());
+    /// What uses the store itself.
+    fn direct_use(&self, store: Store) -> Option<Use> {
+        let used = |text: String| Some(Use { text, is_program: false });
+        if self.swaps.contains(&store) {
+            return used("is active swap".to_owned());
         }
-        let above = self.loops.iter().find(|(_, path)| is_it(path))?;
-        Some(format!("is behind the loop device {}", above.0.name))
+        if let Store::Device(number) = store {
+            let uses = |mount: &&Mount| Machine::devices_of(mount).contains(&number);
+            if let Some(mount) = self.mounts.iter().find(uses) {
+                return used(format!("is mounted at {}", mount.point.display()));
+            }
+        }
+        let writer = self.writers.iter().find(|writer| writer.store == store)?;
+        let text = format!("is open for writing in {}", writer.process);
+        Some(Use { text, is_program: true })
     }
+
+    /// The name of a loop device of which nobody says what is behind it, if there is one: it could
+    /// be anything.
+    pub(crate) fn unknown_loop(&self) -> Option<&str> {
+        let unknown = self.loops.iter().find(|l| l.behind.is_none())?;
+        Some(&unknown.device.name)
+    }
+
+    /// What people call a store.
+    fn title(&self, store: Store) -> String {
+        match store {
+            Store::Device(number) => Device::find(number).map_or_else(
+                || format!("device {}:{}", number.major, number.minor),
+                |device| device.title(),
+            ),
+            Store::File(..) => {
+                let behind = |l: &&Loop| l.behind.as_ref().is_some_and(|e| e.store == store);
+                let name = self.loops.iter().find(behind).map(|l| l.name.display().to_string());
+                format!("the file {}", name.unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// The mounts of all namespaces that this process may look into; its own and that of process 1 first.
+fn all_mounts() -> Vec<Mount> {
+    let own = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let mut mounts = tables::mounts(&own, true);
+    mounts.extend(tables::mounts(&fs::read("/proc/1/mountinfo").unwrap_or_default(), true));
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let mut seen: BTreeSet<PathBuf> = ["self", "1"].into_iter().filter_map(namespace).collect();
+    for process in processes() {
+        if namespace(&process).is_some_and(|n| seen.insert(n)) {
+            let table = fs::read(format!("/proc/{process}/mountinfo")).unwrap_or_default();
+            mounts.extend(tables::mounts(&table, false));
+        }
+    }
+    mounts
+}
+
+/// What a path leads to, if it is a block device or a regular file.
+fn store_at(path: &Path) -> Option<Store> {
+    if let Some(number) = DeviceNumber::of_node(path) {
+        return Some(Store::Device(number));
+    }
+    let stat = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some(Store::File(DeviceNumber::from_raw(stat.dev()), stat.ino()))
 }
 
 /// All members of the mounted btrfs file systems that have one of `devices` as a member.

@@ -1,84 +1,176 @@
 //! The mark on a file that assay made: the extended attribute `user.assay`, or, where the file
 //! system has none, a sidecar `NAME.assay`.
 //!
-//! *Invariant:* a sidecar counts only for the file it was written for (inode and size), so a new
-//! file under an old name is not taken for ours. Not a protection against malice.
+//! The mark names its inode (device, number, birth time), so a copy that took the attribute along,
+//! or a new file under an old name, is not taken for ours. It says who made the file and nothing
+//! about what is in it now: [`super::contents`] is asked each time.
+//!
+//! *Invariants.* A sidecar is made beside nothing (`O_EXCL`), and read only if it is a small
+//! regular file. Not a protection against malice: whoever may write the file may mark it.
 
-use std::ffi::{CStr, OsString};
-use std::fs::{self, File};
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use super::node::{InodeId, Node, NodeKind, remove};
+use rustix::fs::{Mode, OFlags, XattrFlags, fgetxattr, fsetxattr, openat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
 
-const NAME: &CStr = c"user.assay";
-const VALUE: &[u8] = b"1";
+const NAME: &str = "user.assay";
+/// No mark is longer.
+const LONGEST: usize = 256;
 
-/// Marks `file`, which is `path`, as ours.
-pub(crate) fn put(file: &File, path: &Path) -> io::Result<()> {
-    // SAFETY: the name is a C string and the value is as long as said; both outlive the call.
-    let result = unsafe {
-        let (name, value) = (NAME.as_ptr(), VALUE.as_ptr().cast());
-        libc::fsetxattr(file.as_raw_fd(), name, value, VALUE.len(), 0)
-    };
-    if result == 0 {
-        return Ok(());
-    }
-    fs::write(sidecar(path), sidecar_text(file)?)
+/// How far the making of a marked file has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It is being made: nothing in it is of use to anybody.
+    Begun,
+    /// It is whole.
+    Whole,
 }
 
-/// True if assay made `file`, which is `path`.
-pub(crate) fn is_ours(file: &File, path: &Path) -> bool {
-    let mut value = [0_u8; 8];
-    // SAFETY: the name is a C string, and the buffer is as long as said.
-    let length = unsafe {
-        let buffer = value.as_mut_ptr().cast();
-        libc::fgetxattr(file.as_raw_fd(), NAME.as_ptr(), buffer, value.len())
-    };
-    if usize::try_from(length).is_ok_and(|n| &value[..n.min(value.len())] == VALUE) {
-        return true;
-    }
-    match (fs::read_to_string(sidecar(path)), sidecar_text(file)) {
-        (Ok(found), Ok(expected)) => found == expected,
-        _ => false,
+impl Stage {
+    fn word(self) -> &'static str {
+        match self {
+            Stage::Begun => "begun",
+            Stage::Whole => "whole",
+        }
     }
 }
 
-fn sidecar(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(".assay");
-    PathBuf::from(name)
+/// Marks `file`, which is or will be `name` in `directory`.
+///
+/// # Errors
+/// If the file system has no attributes and something else has the sidecar's name.
+pub(crate) fn put(file: &File, directory: impl AsFd, name: &OsStr, stage: Stage) -> io::Result<()> {
+    let text = text(Node::of_file(file)?.id, stage);
+    match fsetxattr(file, NAME, text.as_bytes(), XattrFlags::empty()) {
+        Ok(()) => Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::PERM | Errno::NOSYS | Errno::INVAL) => {
+            put_beside(file, &directory, name, &text)
+        }
+        Err(e) => Err(e.into()),
+    }
 }
 
-fn sidecar_text(file: &File) -> io::Result<String> {
-    let metadata = file.metadata()?;
-    Ok(format!("assay 1 inode {} size {}\n", metadata.ino(), metadata.len()))
+/// Writes the sidecar: a new one, or in place into the one that marks this very file.
+fn put_beside(file: &File, directory: impl AsFd, name: &OsStr, text: &str) -> io::Result<()> {
+    let sidecar = sidecar(name);
+    if let Some((_, node)) = beside(file, &directory, name) {
+        // All stages have words of one length.
+        return node.open(OFlags::WRONLY)?.write_all(text.as_bytes());
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = openat(&directory, &sidecar, flags, Mode::from_raw_mode(0o644));
+    let made = made.map_err(|e| {
+        let what = format!("{} cannot be made: {}", sidecar.to_string_lossy(), io::Error::from(e));
+        io::Error::new(io::Error::from(e).kind(), what)
+    })?;
+    File::from(made).write_all(text.as_bytes())
+}
+
+/// Takes the sidecar of `file` away, if it has one: before the file itself is removed.
+pub(crate) fn remove_beside(file: &File, directory: impl AsFd, name: &OsStr) {
+    if let Some((_, node)) = beside(file, &directory, name) {
+        // What stays is a line of text that vouches for nothing that exists.
+        let _ = remove(&directory, &sidecar(name), node.id);
+    }
+}
+
+/// How far `file`, which is `name` in `directory`, was made by assay; `None` if it was not.
+pub(crate) fn stage(file: &File, directory: impl AsFd, name: &OsStr) -> Option<Stage> {
+    let mut value = [0_u8; LONGEST];
+    let length = fgetxattr(file, NAME, &mut value[..]).unwrap_or(0);
+    let marked = parse(&value[..length], Node::of_file(file).ok()?.id);
+    marked.or_else(|| Some(beside(file, directory, name)?.0))
+}
+
+/// What the sidecar says of `file`, and the sidecar.
+fn beside(file: &File, directory: impl AsFd, name: &OsStr) -> Option<(Stage, Node)> {
+    let node = Node::find_at(directory, Path::new(&sidecar(name)), OFlags::NOFOLLOW).ok()?;
+    let NodeKind::File(1..=256) = node.kind else { return None };
+    let mut text = Vec::new();
+    let opened = node.open(OFlags::RDONLY).ok()?;
+    opened.take(LONGEST as u64).read_to_end(&mut text).ok()?;
+    Some((parse(&text, Node::of_file(file).ok()?.id)?, node))
+}
+
+fn sidecar(name: &OsStr) -> OsString {
+    let mut sidecar = name.to_owned();
+    sidecar.push(".assay");
+    sidecar
+}
+
+fn text(id: InodeId, stage: Stage) -> String {
+    format!("assay 2 {} {id}\n", stage.word())
+}
+
+/// The stage that `mark` gives the inode `id`.
+fn parse(mark: &[u8], id: InodeId) -> Option<Stage> {
+    [Stage::Begun, Stage::Whole].into_iter().find(|stage| mark == text(id, *stage).as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
-    #[test]
-    fn a_marked_file_is_ours_and_a_stranger_is_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("data");
-        fs::write(&path, "x").unwrap();
-        let file = File::open(&path).unwrap();
-        assert!(!is_ours(&file, &path));
-        put(&file, &path).unwrap();
-        assert!(is_ours(&file, &path));
+    fn open(dir: &Path) -> File {
+        File::open(dir).unwrap()
     }
 
     #[test]
-    fn a_sidecar_does_not_vouch_for_a_changed_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("data");
-        fs::write(&path, "x").unwrap();
-        let file = File::open(&path).unwrap();
-        fs::write(sidecar(&path), sidecar_text(&file).unwrap()).unwrap();
-        assert!(is_ours(&file, &path));
-        fs::write(&path, "longer").unwrap();
-        assert!(!is_ours(&file, &path));
+    fn a_marked_file_is_ours_and_a_copy_with_the_same_attribute_is_not() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (at, name) = (open(dir.path()), OsStr::new("data"));
+        fs::write(dir.path().join(name), "x").unwrap();
+        let file = File::open(dir.path().join(name)).unwrap();
+        assert_eq!(stage(&file, &at, name), None);
+        for want in [Stage::Begun, Stage::Whole] {
+            put(&file, &at, name, want).unwrap();
+            assert_eq!(stage(&file, &at, name), Some(want));
+        }
+        fs::write(dir.path().join("copy"), "x").unwrap();
+        let copy = File::open(dir.path().join("copy")).unwrap();
+        let mut value = [0; LONGEST];
+        if let Ok(length) = fgetxattr(&file, NAME, &mut value[..]) {
+            fsetxattr(&copy, NAME, &value[..length], XattrFlags::empty()).unwrap();
+        }
+        assert_eq!(stage(&copy, &at, OsStr::new("copy")), None);
+    }
+
+    #[test]
+    fn a_sidecar_vouches_for_its_own_inode_alone() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (at, name) = (open(dir.path()), OsStr::new("data"));
+        fs::write(dir.path().join(name), "x").unwrap();
+        let file = File::open(dir.path().join(name)).unwrap();
+        let words = text(Node::of_file(&file).unwrap().id, Stage::Whole);
+        put_beside(&file, &at, name, &words).unwrap();
+        assert_eq!(stage(&file, &at, name), Some(Stage::Whole));
+        fs::write(dir.path().join("new"), "y").unwrap();
+        fs::rename(dir.path().join("new"), dir.path().join(name)).unwrap();
+        let new = File::open(dir.path().join(name)).unwrap();
+        assert_eq!(stage(&new, &at, name), None);
+    }
+
+    #[test]
+    fn nothing_that_has_the_name_of_a_sidecar_is_replaced() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (at, name) = (open(dir.path()), OsStr::new("data"));
+        fs::write(dir.path().join(name), "x").unwrap();
+        let file = File::open(dir.path().join(name)).unwrap();
+        let words = text(Node::of_file(&file).unwrap().id, Stage::Whole);
+        fs::write(dir.path().join("letter"), "mine").unwrap();
+        let beside = dir.path().join("data.assay");
+        std::os::unix::fs::symlink("letter", &beside).unwrap();
+        assert!(put_beside(&file, &at, name, &words).is_err());
+        fs::remove_file(&beside).unwrap();
+        fs::write(&beside, "mine").unwrap();
+        assert!(put_beside(&file, &at, name, &words).is_err());
+        assert_eq!(fs::read_to_string(&beside).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(dir.path().join("letter")).unwrap(), "mine");
+        assert_eq!(stage(&file, &at, name), None);
     }
 }

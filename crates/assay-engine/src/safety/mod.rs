@@ -1,31 +1,45 @@
-//! What may be written to, and why not.
+//! What may be written to, and why not: the one place that decides.
 //!
 //! Reading is the default and always allowed. Writing to a device needs `--write` with its path; a
 //! device in use or under the running system is always refused; one with something on it is refused
-//! unless `--destroy` names its serial number. An existing file is written only if assay made it.
+//! unless `--destroy` names its serial number. An existing file is written only if assay made it and
+//! it holds nothing else. `docs/safety.md` says what is promised.
 //!
-//! *Invariants.* Devices are compared by number, files by device and inode, never by name. Nothing
-//! here writes to a target. The checks look at one moment; what keeps a device ours from then on is
-//! the exclusive open in `target::block`, held for the whole run.
+//! *Invariants.* What is checked, looked into and written is one inode, held by a descriptor
+//! ([`node`]); names are looked up once. Devices are compared by number, files by inode, never by
+//! name. Nothing here writes to a target. What keeps it ours after the checks is the exclusive open
+//! of a device, the lease on a file, held for the whole run.
 
 use crate::error::{Error, Result};
+use assay_linux::kernel::tool_path as tool;
 use assay_spec::Bytes;
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+pub(crate) mod contents;
 mod explain;
+pub(crate) mod identity;
+pub(crate) mod lease;
 pub(crate) mod machine;
 pub(crate) mod mark;
-pub(crate) mod signature;
+pub(crate) mod node;
+mod signature;
+pub(crate) mod stack;
 mod survey;
 pub(crate) mod sysfs;
 mod tables;
+mod writers;
+
+pub use contents::ForeignBlock;
 
 pub use explain::EXPLANATIONS;
 pub use survey::{DeviceSurvey, May, survey};
 
+use contents::Contents;
 use machine::Machine;
+use node::Node;
+use stack::Store;
 use sysfs::Device;
 
 /// What the user said about writing to one target.
@@ -40,25 +54,54 @@ pub struct Intent {
     pub size: Option<Bytes>,
     /// Whether the plan contains writes (or trims).
     pub writes: bool,
+    /// What a run that goes on was allowed to destroy when it began.
+    pub known: Vec<ForeignBlock>,
 }
 
-/// Why `device` is never written to, whatever the user says; `None` if it may be.
-pub(crate) fn refusal(machine: &Machine, device: &Device) -> Option<Error> {
-    let (name, system) = (device.title(), machine.system());
-    let disk = device.disk();
-    if system.contains(&device.number) || system.contains(&disk.number) {
+/// How often, and after how long each time, it is looked again whether a program has ended its use of
+/// a device: tools such as losetup and udev open what they find for a moment.
+const LOOKS: u32 = 5;
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Why `device` is not written to, whatever the user says; `None` if it may be.
+pub(crate) fn refusal(device: &Device) -> Option<Error> {
+    let mut refused = None;
+    for look in 0..LOOKS {
+        if look > 0 {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        let machine = Machine::read();
+        let usage = machine.use_of(Store::Device(device.number));
+        let passes = usage.is_some_and(|usage| usage.is_program);
+        refused = refusal_now(&machine, device);
+        if refused.is_none() || !passes {
+            break;
+        }
+    }
+    refused
+}
+
+/// Why `device` is not written to as things are on `machine`.
+pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
+    let name = device.title();
+    if machine.is_system(device) {
         let message = format!("{name} belongs to the disk that carries this system");
         let hint = "the system's own disk is never written to; reading it is allowed. \
                     To write on this disk's speed, use a new file: `./scratch.img --size 1GiB`";
         return Some(Error::environment("device-system", message, hint));
     }
-    if let Some(usage) = machine.use_of(device) {
-        let message = format!("{name} {usage}");
-        let hint = "release it first (umount, swapoff, losetup -d, dmsetup remove, mdadm --stop), \
-                    or choose another device";
+    if let Some(usage) = machine.use_of(Store::Device(device.number)) {
+        let message = format!("{name} {}", usage.text);
+        let hint = match usage.is_program {
+            true => "end that program first, or choose another device",
+            false => {
+                "release it first (umount, swapoff, losetup -d, dmsetup remove, mdadm --stop), \
+                 or choose another device"
+            }
+        };
         return Some(Error::environment("device-mounted", message, hint));
     }
-    if device.is_read_only() || disk.is_read_only() {
+    if device.is_read_only() || device.disk().is_read_only() {
         let message = format!("{name} is read-only");
         let hint = "check the write-protect switch, or `blockdev --setrw` if it was set by hand";
         return Some(Error::environment("device-readonly", message, hint));
@@ -69,7 +112,12 @@ pub(crate) fn refusal(machine: &Machine, device: &Device) -> Option<Error> {
 /// Checks that `--write` was given and names `path`.
 ///
 /// `fatal` is the reason why it would not help: the hint must not ask for what will be refused.
-pub(crate) fn check_write(path: &Path, intent: &Intent, fatal: Option<&str>) -> Result<()> {
+pub(crate) fn check_write(
+    path: &Path,
+    node: &Node,
+    intent: &Intent,
+    fatal: Option<&str>,
+) -> Result<()> {
     let Some(write) = &intent.write else {
         let message = format!("the plan writes to {}, which exists", path.display());
         let hint = match fatal {
@@ -78,7 +126,7 @@ pub(crate) fn check_write(path: &Path, intent: &Intent, fatal: Option<&str>) -> 
         };
         return Err(Error::environment("write-not-allowed", message, hint));
     };
-    if write == path || is_same(write, path) {
+    if write == path || Node::find(write).is_ok_and(|named| named.is_same(node)) {
         return Ok(());
     }
     let message = format!("--write names {}, the target is {}", write.display(), path.display());
@@ -86,53 +134,45 @@ pub(crate) fn check_write(path: &Path, intent: &Intent, fatal: Option<&str>) -> 
     Err(Error::environment("write-mismatch", message, hint))
 }
 
-/// True if both paths lead to the same device, or to the same file.
-fn is_same(a: &Path, b: &Path) -> bool {
-    let (Ok(a), Ok(b)) = (fs::metadata(a), fs::metadata(b)) else { return false };
-    match (a.file_type().is_block_device(), b.file_type().is_block_device()) {
-        (true, true) => a.rdev() == b.rdev(),
-        (false, false) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
-        _ => false,
-    }
-}
-
 /// The word that `--destroy` must repeat: the serial number, or the kernel's name without one.
 pub(crate) fn destroy_word(device: &Device) -> String {
     device.serial().unwrap_or_else(|| device.name.clone())
 }
 
-/// What would be lost on `device`, open as `file`: signatures, and partitions the kernel knows.
-pub(crate) fn contents(device: &Device, file: &fs::File) -> Result<Vec<String>> {
+/// What would be lost on `device`, open as `file`: what it holds, and partitions the kernel knows.
+pub(crate) fn contents_of(device: &Device, file: &fs::File) -> Result<Contents> {
     let block = device.block_size().unwrap_or(Bytes(4096));
-    let found = signature::probe(file, device.size(), block).map_err(|cause| {
+    let mut found = contents::look(file, device.size(), block).map_err(|cause| {
         let message = format!("cannot read what is on {}", device.title());
-        let hint = "a device whose start and end cannot be read is not written to; check dmesg";
+        let hint = "a device of which a part cannot be read is not written to; check dmesg";
         Error::environment("device-unreadable", message, hint).caused_by(cause)
     })?;
-    let mut found: Vec<String> = found.into_iter().map(str::to_owned).collect();
+    found.kinds.extend(contents::blkid(file));
     let parts: Vec<String> = device.partitions().into_iter().map(|part| part.name).collect();
     if !parts.is_empty() {
-        found.push(format!("partitions ({})", parts.join(", ")));
+        found.kinds.push(format!("partitions ({})", parts.join(", ")));
     }
     Ok(found)
 }
 
-/// Refuses a device with something on it unless `--destroy` names it.
-pub(crate) fn check_contents(device: &Device, file: &fs::File, intent: &Intent) -> Result<()> {
+/// Refuses a device with something on it unless `--destroy` names it; returns what may go.
+pub(crate) fn check_contents(
+    device: &Device,
+    file: &fs::File,
+    intent: &Intent,
+) -> Result<Vec<ForeignBlock>> {
     let word = destroy_word(device);
-    if let Some(named) = &intent.destroy {
-        if *named == word {
-            return Ok(());
-        }
+    let named = intent.destroy.as_ref();
+    if let Some(named) = named.filter(|named| **named != word) {
         let message = format!("--destroy names {named}, but {} is {word}", device.title());
         let hint = "check which device is meant: `assay devices` shows the serial numbers";
         return Err(Error::environment("destroy-mismatch", message, hint));
     }
-    let found = contents(device, file)?;
-    if found.is_empty() {
-        return Ok(());
+    let found = contents_of(device, file)?;
+    if named.is_some() || found.is_ours_but_for(&intent.known) {
+        return Ok(found.foreign);
     }
-    let message = format!("{} holds {}", device.title(), found.join(", "));
+    let message = format!("{} holds {}", device.title(), found.words().join(", "));
     let hint = format!("if all of it may be lost: --destroy {word}");
     Err(Error::environment("device-signature", message, hint))
 }

@@ -2,22 +2,9 @@
 //! encryption, RAID and swap leave at known places.
 //!
 //! Offsets and magics as in the formats' own headers and in libblkid's table. *Invariant:* it errs
-//! on the side of finding: magics of two bytes (MBR, ext, nilfs2) are taken at face value, so
-//! noise is
-//! mistaken for a signature about once in 20,000 devices. Not an identification: the first thing
-//! found may belong to an older use of the device, which is still worth a refusal.
-
-use crate::target::uring::buffers::Region;
-use assay_spec::Bytes;
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-
-/// What is read from the start: up to the VMFS header at 1 MiB.
-const HEAD: u64 = (1 << 20) + (64 << 10);
-/// What is read from the end: two ZFS labels and their alignment.
-const TAIL: u64 = 1 << 20;
-const ZFS_LABEL: u64 = 256 << 10;
+//! on the side of finding: magics of two bytes (MBR, ext, nilfs2 …) are taken at face value, so
+//! noise is mistaken for a signature about once in 10,000 devices. Not an identification: the first
+//! thing found may belong to an older use of the device, which is still worth a refusal.
 
 /// Name, offset from the start, magic.
 const MAGICS: &[(&str, u64, &[u8])] = &[
@@ -32,6 +19,8 @@ const MAGICS: &[(&str, u64, &[u8])] = &[
     ("an ext2/3/4 file system", 0x438, &[0x53, 0xef]),
     ("an XFS file system", 0, b"XFSB"),
     ("a btrfs file system", 0x1_0040, b"_BHRfS_M"),
+    ("the mirror of a btrfs file system", (64 << 20) + 0x40, b"_BHRfS_M"),
+    ("the mirror of a btrfs file system", (256 << 30) + 0x40, b"_BHRfS_M"),
     ("an f2fs file system", 1024, &[0x10, 0x20, 0xf5, 0xf2]),
     ("a ReiserFS file system", 0x1_0034, b"ReIsEr"),
     ("a ReiserFS file system", 0x2034, b"ReIsEr"),
@@ -63,6 +52,34 @@ const MAGICS: &[(&str, u64, &[u8])] = &[
     ("dm-integrity", 0, b"integrt\0"),
     ("dm-verity", 0, b"verity\0\0"),
     ("an Oracle ASM disk", 32, b"ORCLDISK"),
+    ("a Reiser4 file system", 0x1_0000, b"ReIsEr4"),
+    ("a ReFS file system", 3, b"ReFS\0\0\0\0"),
+    ("a BFS file system", 0, &[0xce, 0xfa, 0xad, 0x1b]),
+    ("a cramfs file system", 0, &[0x45, 0x3d, 0xcd, 0x28]),
+    ("a UDF file system", 0x8001, b"BEA01"),
+    ("a UDF file system", 0x8801, b"NSR0"),
+    ("an HFS file system", 1024, b"BD"),
+    ("a VxFS file system", 1024, &[0xf5, 0xfc, 0x01, 0xa5]),
+    ("an HPFS file system", 8192, &[0x49, 0xe8, 0x95, 0xf9]),
+    ("a BeFS file system", 32, b"1SFB"),
+    ("a BeFS file system", 544, b"1SFB"),
+    ("an Apple partition map", 512, b"PM\0\0"),
+    ("a BSD disk label", 64, &[0x57, 0x45, 0x56, 0x82]),
+    ("a BSD disk label", 512, &[0x57, 0x45, 0x56, 0x82]),
+    ("a Sun disk label", 508, &[0xda, 0xbe]),
+    ("a Stratis device", 512, b"!Stra0tis\x86\xff\x02^\x41rh"),
+    ("an external XFS log", 0, &[0xfe, 0xed, 0xba, 0xbe]),
+    ("a zonefs file system", 0, b"SFOZ"),
+];
+
+/// Name, distance from the end, magic.
+const FROM_END: &[(&str, u64, &[u8])] = &[
+    ("the backup of a GPT partition table", 512, b"EFI PART"),
+    ("the backup of a GPT partition table", 4096, b"EFI PART"),
+    ("an Intel RAID member", 1024, b"Intel Raid ISM Cfg Sig. "),
+    ("a DDF RAID member", 512, &[0xde, 0x11, 0xde, 0x11]),
+    ("an Adaptec RAID member", 512, &[0x37, 0xfc, 0x4d, 0x1e]),
+    ("a JMicron RAID member", 512, b"JM"),
 ];
 
 /// Swap headers end with their page, whatever its size on the machine that made them.
@@ -70,10 +87,15 @@ const SWAP_PAGES: [u64; 5] = [4096, 8192, 16384, 32768, 65536];
 const SWAP_MAGICS: [&[u8; 10]; 5] =
     [b"SWAPSPACE2", b"SWAP-SPACE", b"S1SUSPEND\0", b"S2SUSPEND\0", b"ULSUSPEND\0"];
 
+/// A ZFS label.
+const ZFS_LABEL: u64 = 256 << 10;
+
 /// A piece of the device, addressed as on the device.
-struct Window {
-    start: u64,
-    data: Vec<u8>,
+pub(crate) struct Window {
+    /// Its first byte.
+    pub(crate) start: u64,
+    /// What is there.
+    pub(crate) data: Vec<u8>,
 }
 
 impl Window {
@@ -83,19 +105,9 @@ impl Window {
     }
 }
 
-/// What `file` holds, each thing once; empty if nothing is recognised.
-///
-/// # Errors
-///
-/// If the start or the end cannot be read: then nobody knows what is there.
-pub(crate) fn probe(file: &File, size: Bytes, block: Bytes) -> io::Result<Vec<&'static str>> {
-    let head = read(file, 0, size.0.min(HEAD), block)?;
-    let start = (size.0 - size.0 % ZFS_LABEL).saturating_sub(TAIL);
-    let tail = read(file, start, size.0 - start, block)?;
-    Ok(find(&head, &tail, size.0))
-}
-
-fn find(head: &Window, tail: &Window, size: u64) -> Vec<&'static str> {
+/// What `windows` of a device of `size` bytes hold, each thing once; empty if nothing is recognised.
+pub(crate) fn find(windows: &[Window], size: u64) -> Vec<&'static str> {
+    let has = |at: u64, magic: &[u8]| windows.iter().any(|window| window.has(at, magic));
     let mut found = Vec::new();
     let mut note = |name: &'static str, is_there: bool| {
         if is_there && !found.contains(&name) {
@@ -103,30 +115,35 @@ fn find(head: &Window, tail: &Window, size: u64) -> Vec<&'static str> {
         }
     };
     for (name, at, magic) in MAGICS {
-        note(name, head.has(*at, magic));
+        note(name, has(*at, magic));
     }
     for page in SWAP_PAGES {
-        note("swap space", SWAP_MAGICS.iter().any(|magic| head.has(page - 10, *magic)));
+        note("swap space", SWAP_MAGICS.iter().any(|magic| has(page - 10, *magic)));
     }
-    for back in [512, 4096] {
-        let at = size.saturating_sub(back);
-        note("the backup of a GPT partition table", tail.has(at, b"EFI PART"));
+    for (name, back, magic) in FROM_END {
+        note(name, size.checked_sub(*back).is_some_and(|at| has(at, magic)));
     }
     // Version 0.90 lies in the last whole 64 KiB but one, 1.0 at least 8 KiB from the end.
     let old = (size & !0xffff).saturating_sub(0x1_0000);
     let at_end = (size / 512).saturating_sub(16) / 8 * 8 * 512;
     for magic in [[0xfc, 0x4e, 0x2b, 0xa9], [0xa9, 0x2b, 0x4e, 0xfc]] {
-        note("a Linux RAID member", tail.has(old, &magic) || tail.has(at_end, &magic));
+        note("a Linux RAID member", has(old, &magic) || has(at_end, &magic));
     }
-    let near_end = |back: u64, magic: &[u8]| tail.has(size.saturating_sub(back), magic);
-    note("an Intel RAID member", near_end(1024, b"Intel Raid ISM Cfg Sig. "));
-    note("a DDF RAID member", near_end(512, &[0xde, 0x11, 0xde, 0x11]));
     let last = size / ZFS_LABEL * ZFS_LABEL;
     for label in [0, ZFS_LABEL, last.saturating_sub(2 * ZFS_LABEL), last.saturating_sub(ZFS_LABEL)]
     {
-        note("a ZFS pool member", has_uberblock(head, label) || has_uberblock(tail, label));
+        let is_there = windows.iter().any(|w| has_uberblock(w, label) || has_names(w, label));
+        note("a ZFS pool member", is_there);
     }
     found
+}
+
+/// A ZFS label keeps the names and values of its pool from 16 KiB on, encoded as XDR.
+fn has_names(window: &Window, label: u64) -> bool {
+    let start = (label + (16 << 10)).checked_sub(window.start).map(|at| at as usize);
+    let names = start.and_then(|at| window.data.get(at..at + 1024));
+    let has = |word: &[u8]| names.is_some_and(|names| names.windows(word.len()).any(|w| w == word));
+    has(b"version") && has(b"name") && has(b"pool_guid")
 }
 
 /// A ZFS label keeps a ring of uberblocks in its second half, in either byte order.
@@ -138,52 +155,39 @@ fn has_uberblock(window: &Window, label: u64) -> bool {
         .any(|at| window.has(at, &magic.to_le_bytes()) || window.has(at, &magic.to_be_bytes()))
 }
 
-/// Reads through an aligned buffer, as O_DIRECT wants it. Stops at the end of the device.
-fn read(file: &File, start: u64, length: u64, block: Bytes) -> io::Result<Window> {
-    let unit = block.0.max(1);
-    let first = start / unit * unit;
-    let length = (start + length - first).next_multiple_of(unit);
-    let mut region = Region::new(1, Bytes(length))?;
-    let buffer = &mut region.bytes()[..length as usize];
-    let mut done = 0;
-    while done < buffer.len() {
-        match file.read_at(&mut buffer[done..], first + done as u64) {
-            Ok(0) => break,
-            Ok(n) => done += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Window { start: first, data: buffer[..done].to_vec() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const SIZE: u64 = (8 << 20) + 3 * 4096;
 
-    /// What is found on a device with `magic` at `at` and nothing else.
+    /// What is found on a device of `size` with `magic` at `at` and nothing else.
+    fn on(size: u64, at: u64, magic: &[u8]) -> Vec<&'static str> {
+        let start = at / 4096 * 4096;
+        let mut data = vec![0; 256 << 10];
+        let place = (at - start) as usize;
+        data[place..place + magic.len()].copy_from_slice(magic);
+        find(&[Window { start, data }], size)
+    }
+
     fn with(at: u64, magic: &[u8]) -> Vec<&'static str> {
-        let mut file = tempfile::tempfile().unwrap();
-        file.set_len(SIZE).unwrap();
-        file.write_all_at(magic, at).unwrap();
-        io::Seek::rewind(&mut file).unwrap();
-        probe(&file, Bytes(SIZE), Bytes(512)).unwrap()
+        on(SIZE, at, magic)
     }
 
     #[test]
     fn every_magic_is_found_at_its_place_and_not_beside_it() {
         for (name, at, magic) in MAGICS {
             assert!(with(*at, magic).contains(name), "{name} at {at}");
-            let beside = with(at + (2 << 20), magic);
+            let beside = with(at + (3 << 20), magic);
             assert_eq!(beside, [""; 0], "{name} in the middle is somebody's data");
         }
     }
 
     #[test]
     fn signatures_at_the_end_are_found() {
-        assert_eq!(with(SIZE - 512, b"EFI PART"), ["the backup of a GPT partition table"]);
+        for (name, back, magic) in FROM_END {
+            assert!(with(SIZE - back, magic).contains(name), "{name}");
+        }
         let raid = [0xfc, 0x4e, 0x2b, 0xa9];
         assert_eq!(with((SIZE & !0xffff) - 0x1_0000, &raid), ["a Linux RAID member"]);
         assert_eq!(with((SIZE - 8192) & !4095, &raid), ["a Linux RAID member"]);
@@ -194,19 +198,20 @@ mod tests {
     }
 
     #[test]
+    fn a_zfs_label_without_uberblocks_is_found_by_its_names() {
+        let names = b"\x01\x01\0\0....version.......name....pool......pool_guid....";
+        assert_eq!(with(16 << 10, names), ["a ZFS pool member"]);
+        assert_eq!(with(16 << 10, b"version and name"), [""; 0]);
+    }
+
+    #[test]
     fn swap_of_any_page_size_is_found_and_an_empty_device_has_nothing() {
         for page in SWAP_PAGES {
             assert_eq!(with(page - 10, b"SWAPSPACE2"), ["swap space"]);
         }
-        assert_eq!(with(0, &[]), [""; 0]);
-    }
-
-    #[test]
-    fn devices_smaller_than_any_header_do_not_panic() {
-        let file = tempfile::tempfile().unwrap();
-        for size in [0, 512, 4096, 65536, 300 << 10] {
-            file.set_len(size).unwrap();
-            assert_eq!(probe(&file, Bytes(size), Bytes(512)).unwrap(), [""; 0]);
+        assert_eq!(find(&[], SIZE), [""; 0]);
+        for size in [0, 1, 511, 512, 4096] {
+            assert_eq!(find(&[], size), [""; 0]);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::machine::Machine;
 use super::sysfs::Device;
-use super::{contents, destroy_word, refusal};
+use super::{contents_of, destroy_word, refusal_now};
 use assay_spec::Bytes;
 use std::fmt;
 use std::fs::File;
@@ -104,10 +104,10 @@ fn permission(machine: &Machine, device: &Device) -> May {
         }
         Err(error) => return May::Nothing { reason: error.to_string() },
     };
-    if let Some(error) = refusal(machine, device) {
+    if let Some(error) = refusal_now(machine, device) {
         return May::Refused { id: error.id, reason: error.message };
     }
-    match contents(device, &file) {
+    match contents_of(device, &file).map(|contents| contents.words()) {
         Ok(holds) if holds.is_empty() => May::Write { path },
         Ok(holds) => May::Destroy { path, word: destroy_word(device), holds },
         Err(error) => May::Refused { id: error.id, reason: error.to_string() },

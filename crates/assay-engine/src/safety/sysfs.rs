@@ -3,7 +3,6 @@
 //! Follows the kernel's Documentation/ABI/stable/sysfs-block. *Invariants.* Devices are told apart
 //! by number, never by name or path. Nothing here opens a device.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -27,6 +26,12 @@ impl DeviceNumber {
     /// From the `dev_t` of a stat.
     pub(crate) fn from_raw(raw: libc::dev_t) -> DeviceNumber {
         DeviceNumber { major: libc::major(raw), minor: libc::minor(raw) }
+    }
+
+    /// From the number as the kernel's own structures hold it.
+    pub(crate) fn from_kernel(raw: u64) -> DeviceNumber {
+        let minor = (raw & 0xff) | ((raw >> 12) & 0xf_ff00);
+        DeviceNumber { major: ((raw >> 8) & 0xfff) as u32, minor: minor as u32 }
     }
 
     /// The block device a path leads to, symlinks followed.
@@ -73,10 +78,20 @@ impl Device {
 
     /// The name, and in brackets what a mapped device is called by its makers.
     pub(crate) fn title(&self) -> String {
-        match self.text("dm/name") {
+        match self.mapped_name() {
             Some(name) => format!("{} ({name})", self.name),
             None => self.name.clone(),
         }
+    }
+
+    /// What the makers of a mapped device call it.
+    pub(crate) fn mapped_name(&self) -> Option<String> {
+        self.text("dm/name")
+    }
+
+    /// What the device mapper was told that it is, e.g. by LVM.
+    pub(crate) fn mapping_uuid(&self) -> Option<String> {
+        self.text("dm/uuid")
     }
 
     /// The disk this is a partition of.
@@ -155,6 +170,29 @@ impl Device {
         disk.text("device/serial").or_else(|| disk.text("serial")).or_else(scsi).or_else(udev)
     }
 
+    /// What the disk is called in the whole world, from wherever its driver shows it.
+    pub(crate) fn world_wide_name(&self) -> Option<String> {
+        let disk = self.disk();
+        disk.text("wwid").or_else(|| disk.text("device/wwid"))
+    }
+
+    /// The identity of a partition, as its table has it.
+    pub(crate) fn partition_uuid(&self) -> Option<String> {
+        self.parent()?;
+        let number = self.number;
+        let record = format!("/run/udev/data/b{}:{}", number.major, number.minor);
+        let line = |text: String, key: &str| {
+            non_empty(text.lines().find_map(|line| line.strip_prefix(key))?)
+        };
+        let of_kernel = self.text("uevent").and_then(|text| line(text, "PARTUUID="));
+        of_kernel.or_else(|| line(fs::read_to_string(record).ok()?, "E:ID_PART_ENTRY_UUID="))
+    }
+
+    /// An attribute that is a number.
+    pub(crate) fn number_at(&self, attribute: &str) -> Option<u64> {
+        self.text(attribute)?.parse().ok()
+    }
+
     fn text(&self, attribute: &str) -> Option<String> {
         let bytes = fs::read(self.dir.join(attribute)).ok()?;
         non_empty(&String::from_utf8_lossy(&bytes))
@@ -177,34 +215,6 @@ fn children(dir: &Path) -> Vec<Device> {
     paths.iter().filter(|path| is_block(path)).filter_map(|path| Device::at(path)).collect()
 }
 
-/// Collects into `found` the device and everything it stands on: slaves, the disk of a partition,
-/// and what a loop device's backing file lies on. `mounted_from`: the devices of a file system.
-pub(crate) fn foundation(
-    number: DeviceNumber,
-    mounted_from: &dyn Fn(DeviceNumber) -> Vec<DeviceNumber>,
-    found: &mut BTreeSet<DeviceNumber>,
-) {
-    let mut waiting = vec![number];
-    while let Some(number) = waiting.pop() {
-        if !found.insert(number) {
-            continue;
-        }
-        let Some(device) = Device::find(number) else { continue };
-        waiting.extend(device.slaves().iter().map(|slave| slave.number));
-        waiting.extend(device.parent().map(|disk| disk.number));
-        if let Some(backing) = device.backing_file() {
-            match DeviceNumber::of_node(&backing) {
-                Some(below) => waiting.push(below),
-                None => {
-                    let stat = fs::metadata(&backing);
-                    let system = stat.map(|m| DeviceNumber::from_raw(m.dev()));
-                    waiting.extend(system.into_iter().flat_map(mounted_from));
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +225,13 @@ mod tests {
         for text in ["", "7", "7:", ":1", "a:b", "-1:2", "7:1:2"] {
             assert_eq!(DeviceNumber::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_read_as_the_kernel_holds_them() {
+        let number = |major, minor| DeviceNumber { major, minor };
+        assert_eq!(DeviceNumber::from_kernel(0xfe00), number(254, 0));
+        assert_eq!(DeviceNumber::from_kernel(0x0010_0710), number(7, 0x110));
     }
 
     #[test]

@@ -25,8 +25,7 @@ pub struct Import<'a> {
 pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
     // A name that is wrong leaves no directory.
     let inputs = open(what.names)?;
-    let was_there = directory.exists();
-    let _lock = create_directory(directory, &["log"])?;
+    let created = create_directory(directory, &["log"])?;
     let path = directory.join("log").join("trace.parquet");
     let written = || -> Result<TraceRecord> {
         let mut log: LogWriter<TraceRow> = LogWriter::create(&path)?;
@@ -36,15 +35,9 @@ pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
         write_json(&directory.join("trace.json"), &record)?;
         Ok(record)
     };
-    written().inspect_err(|_| tidy_up(directory, &path, was_there))
-}
-
-/// Takes away what was begun; whatever else is there stays.
-fn tidy_up(directory: &Path, log: &Path, was_there: bool) {
-    let _ = std::fs::remove_file(log.with_extension("parquet.partial"));
-    let _ = std::fs::remove_file(log);
-    let _ = std::fs::remove_dir(directory.join("log"));
-    if !was_there {
-        let _ = std::fs::remove_dir(directory);
-    }
+    written().inspect_err(|_| {
+        // Only what this call made is there: the directory was empty and is locked.
+        let _ = std::fs::remove_file(&path);
+        created.abandon();
+    })
 }

@@ -115,6 +115,16 @@ const TOPICS: &[(&str, &str)] = &[
     ),
     ("trace-no-requests", "The trace has no event of a request, or none of the device."),
     ("trace-unreadable", "A file of the trace, or the standard input, could not be read."),
+    (
+        "not-replaced",
+        "assay replaces a file only if it wrote it, or if `--force` says so; never a symlink, a \
+         device, a FIFO or a directory.",
+    ),
+    (
+        "target-gone",
+        "`assay resume` goes on with the files and devices that the run began with, wherever it is \
+         started, and makes none.",
+    ),
     ("interrupted", "Ctrl-C. What was finished is kept; `assay resume DIR` goes on."),
 ];
 

@@ -10,7 +10,7 @@ use assay_analysis::load::Run;
 use assay_analysis::{finding, metric, report, text};
 use assay_engine::measure::log;
 use assay_engine::plan::name_in_cells;
-use assay_engine::run::{write_json, write_text};
+use assay_engine::run::{Replace, write_json, write_text};
 use assay_spec::catalog::{Bundled, LEDGERS, STUDIES, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
@@ -28,6 +28,9 @@ pub struct Options {
     /// Print every metric of every cell as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    /// Replace a `report.html` that assay did not write
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     pricing: Pricing,
     #[command(flatten)]
@@ -43,23 +46,30 @@ pub fn main(options: Options) -> Outcome {
         data(&text::csv(&run));
         return Ok(DONE);
     }
-    show(&directory, &run, &options.common, None)
+    let replace = if options.force { Replace::Forced } else { Replace::Alike };
+    show(&directory, &run, &options.common, None, replace)
 }
 
 /// Analyses a run directory: writes its findings, ledger and page, prints its table.
 /// `print` replaces the table.
 pub fn finish(directory: &Path, common: &Common, print: Option<String>) -> Outcome {
-    show(directory, &saved::read(directory)?, common, print)
+    show(directory, &saved::read(directory)?, common, print, Replace::Alike)
 }
 
-fn show(directory: &Path, run: &Run, common: &Common, print: Option<String>) -> Outcome {
+fn show(
+    directory: &Path,
+    run: &Run,
+    common: &Common,
+    print: Option<String>,
+    replace: Replace,
+) -> Outcome {
     let ledgers = ledgers_of(run);
     let findings = finding::findings(run);
     write_json(&directory.join("findings.json"), &findings)?;
     write_json(&directory.join("claims.json"), &ledgers)?;
-    write_text(&directory.join("cells.csv"), &text::csv(run))?;
+    write_text(&directory.join("cells.csv"), &text::csv(run), Replace::Own)?;
     let page = directory.join("report.html");
-    write_text(&page, &report::html(&with_logs(directory, run), &ledgers))?;
+    write_text(&page, &report::html(&with_logs(directory, run), &ledgers), replace)?;
     if common.json {
         json(&serde_json::json!({
             "directory": directory,

@@ -5,6 +5,7 @@ use super::{Common, report, saved};
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome};
 use assay_engine::run::Run;
+use assay_spec::record::IntentRecord;
 use std::path::PathBuf;
 
 /// Options of `assay resume`.
@@ -12,6 +13,12 @@ use std::path::PathBuf;
 pub struct Options {
     /// The run directory
     directory: PathBuf,
+    /// Allow writing to this device again, if it tells nothing that shows it to be the same
+    #[arg(long, value_name = "PATH")]
+    write: Option<String>,
+    /// Allow destroying what has come onto the device with this serial number since the run began
+    #[arg(long, value_name = "SERIAL")]
+    destroy: Option<String>,
     #[command(flatten)]
     common: Common,
 }
@@ -21,7 +28,9 @@ pub fn main(options: Options) -> Outcome {
     let saved = saved::read(&options.directory)?;
     let experiments = saved.record.experiments.iter().map(|e| Ok(load(&e.file, &e.text)?.0));
     let experiments = experiments.collect::<Result<Vec<_>, Failure>>()?;
-    let run = Run::reopen(saved.record, experiments)?;
+    let again =
+        IntentRecord { write: options.write, destroy: options.destroy, ..IntentRecord::default() };
+    let run = Run::reopen(saved.record, experiments, &again)?;
     watch_for_interrupt();
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);
     let ended = run.go_on(&options.directory, saved.cells, &progress);

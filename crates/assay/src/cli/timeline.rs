@@ -7,6 +7,7 @@ use super::run::load;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::report::gantt;
 use assay_engine::plan::load_model;
+use assay_engine::run::{Replace, write_text};
 use assay_engine::timeline::{Plan, record};
 use assay_spec::Bytes;
 use assay_spec::array::is_array;
@@ -44,6 +45,9 @@ pub struct Options {
     /// Draw it into this file instead of printing the requests
     #[arg(long, value_name = "FILE.svg", requires = "target")]
     out: Option<PathBuf>,
+    /// Replace a file of that name that assay did not draw
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 /// Draws or prints the timeline of `target`.
@@ -61,7 +65,10 @@ pub fn main(target: &str, options: &Options, common: &Common) -> Outcome {
     };
     let shown = Shown { timeline: record(&spec, &plan)?, spec, words, skip: options.skip };
     match &options.out {
-        Some(path) => write(path, &gantt::svg(&shown.picture()))?,
+        Some(path) => {
+            let replace = if options.force { Replace::Forced } else { Replace::Alike };
+            write_text(path, &gantt::svg(&shown.picture()), replace)?;
+        }
         None if common.json => json(&shown.records()),
         None => data(&shown.table()),
     }
@@ -131,11 +138,4 @@ fn from_file(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
             "take a workload with `jobs`",
         )),
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| {
-        let hint = "`--out` is a file in a directory that exists, e.g. `timeline.svg`";
-        Failure::usage(format!("cannot write {}: {e}", path.display()), hint)
-    })
 }

@@ -1,20 +1,25 @@
-//! Makes the file for an experiment: allocated, written once in full, marked as ours.
+//! Makes the file for an experiment: allocated, written once in full, marked as ours, named.
 //!
-//! *Invariants.* Never under `/dev`, never over something that exists (`O_EXCL`, so not through a
-//! dangling symlink either). Written in full, because the unwritten extents of a merely allocated
-//! file read as zeros without asking the drive. The mark comes last: a file with it is whole. If
-//! anything fails, or Ctrl-C comes, the file is removed; if the process is killed, an unmarked file
-//! stays behind.
+//! *Invariants.* Never among the device nodes of `/dev`, never over something that exists, not even
+//! a dangling symlink. Written in full, because the unwritten extents of a merely allocated file
+//! read as zeros without asking the drive. The file has no name until it is whole (`O_TMPFILE`):
+//! whatever ends the program before leaves nothing. Where the file system cannot do that, the file
+//! is marked as begun from its first moment, and made anew by the next run.
 
-use super::{cannot_open, resolve, set_direct};
+use super::{Opened, cannot_open, describe, place_of, set_direct, stage_of, take_lease};
 use crate::drive;
 use crate::error::{Error, ErrorKind, Result};
-use crate::safety::{Intent, mark};
+use crate::safety::Intent;
+use crate::safety::mark::{self, Stage};
+use crate::safety::node::{InodeId, Node, NodeKind, remove};
 use crate::target::uring::buffers::Region;
 use assay_spec::{Bytes, seed};
-use std::fs::{self, File, OpenOptions};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -23,15 +28,24 @@ const UNIT: u64 = 4096;
 /// One write while filling.
 const CHUNK: Bytes = Bytes::MIB;
 
-/// Makes `path` with the size of `intent` and opens it for what `intent` allows.
-pub(super) fn create(path: &Path, intent: &Intent) -> Result<File> {
-    let parent = parent(path)?;
+/// A file that is being made.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    directory: File,
+    name: OsString,
+    /// The path as the user gave it.
+    path: PathBuf,
+    /// Which file it is, once it has its name.
+    named: Option<InodeId>,
+    /// Whether it stays when this value goes.
+    is_kept: bool,
+    writes: bool,
+}
+
+/// Begins `path` with the size of `intent`, for what `intent` allows.
+pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
+    let directory = parent(path)?;
     let name = path.display();
-    if path.starts_with("/dev") || parent.starts_with("/dev") {
-        let message = format!("there is no device {name}");
-        let hint = "`assay devices` lists the devices of this machine";
-        return Err(Error::environment("no-such-device", message, hint));
-    }
     let Some(size) = intent.size else {
         let message = format!("{name} does not exist");
         let hint = "check the spelling, or say how large to make it: --size 1GiB";
@@ -42,20 +56,118 @@ pub(super) fn create(path: &Path, intent: &Intent) -> Result<File> {
         let message = format!("{name} would be smaller than a page of 4KiB");
         return Err(Error::usage("size-needed", message, "give a larger --size"));
     }
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create_new(true).open(path);
-    let begun = Begun(Some(path.to_owned()));
-    let file = match file {
-        Ok(file) => file,
-        Err(error) => {
-            // Not made by us: somebody was faster, or nothing was made.
-            begun.keep();
-            return Err(cannot_open(path, error));
-        }
+    let mut new = NewFile {
+        directory,
+        name: path.file_name().map(OsString::from).unwrap_or_default(),
+        path: path.to_owned(),
+        named: None,
+        is_kept: false,
+        writes: intent.writes,
     };
+    let file = new.open()?;
     set_direct(&file, path)?;
-    let made = allocate(&file, size).and_then(|()| fill(&file, size));
-    made.and_then(|()| mark::put(&file, &resolve(path))).map_err(|cause| {
+    allocate(&file, size).map_err(|cause| new.failed(size, cause))?;
+    let node = Node::of_file(&file).map_err(|e| cannot_open(path, e))?;
+    let mut opened = describe(path, &node, file)?;
+    opened.identity.resolved = new.resolved();
+    opened.created = true;
+    opened.new = Some(new);
+    Ok(opened)
+}
+
+impl Opened {
+    /// Gives a new file its contents, its mark and its name. Does nothing to one that exists.
+    ///
+    /// # Errors
+    /// If there is no room, the name is taken by now, or Ctrl-C came; no file is there then.
+    pub fn make(&mut self) -> Result<()> {
+        let Some(new) = self.new.as_mut().filter(|new| !new.is_kept) else { return Ok(()) };
+        let filled = fill(&self.file, self.capacity);
+        filled.map_err(|cause| new.failed(self.capacity, cause))?;
+        super::lock(&new.path, &self.file)?;
+        if new.writes {
+            // Before anybody can find it.
+            self.lease = take_lease(&new.path, &self.file)?;
+        }
+        let named = new.give_name(&self.file);
+        named.map_err(|cause| new.failed(self.capacity, cause))?;
+        new.is_kept = true;
+        if new.writes {
+            return Ok(());
+        }
+        let path = new.path.clone();
+        let node = Node::of_file(&self.file).map_err(|e| cannot_open(&path, e))?;
+        self.file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(&path, e))?;
+        set_direct(&self.file, &path)?;
+        super::lock(&path, &self.file)
+    }
+
+    /// Takes back a file that [`Opened::make`] made: the run did not begin.
+    pub fn unmake(&mut self) {
+        if let Some(new) = &mut self.new {
+            new.is_kept = false;
+            mark::remove_beside(&self.file, &new.directory, &new.name);
+        }
+        self.new = None;
+    }
+}
+
+impl NewFile {
+    /// Opens a file without a name, or, where there is no such thing, one marked as begun.
+    fn open(&mut self) -> Result<File> {
+        let mode = Mode::from_raw_mode(0o666);
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        match openat(&self.directory, ".", flags | OFlags::TMPFILE, mode) {
+            Ok(file) => {
+                // It would get its name when it is whole: refused now is refused early.
+                if Node::find_at(&self.directory, self.name.as_ref(), OFlags::NOFOLLOW).is_ok() {
+                    return Err(cannot_open(&self.path, Errno::EXIST.into()));
+                }
+                Ok(file.into())
+            }
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => {
+                self.open_named(flags, mode)
+            }
+            Err(e) => Err(cannot_open(&self.path, e.into())),
+        }
+    }
+
+    fn open_named(&mut self, flags: OFlags, mode: Mode) -> Result<File> {
+        let flags = flags | OFlags::CREATE | OFlags::EXCL;
+        let made: OwnedFd = openat(&self.directory, &self.name, flags, mode)
+            .map_err(|e| cannot_open(&self.path, e.into()))?;
+        let file = File::from(made);
+        self.named = Node::of_file(&file).ok().map(|node| node.id);
+        super::lock(&self.path, &file)?;
+        let marked = mark::put(&file, &self.directory, &self.name, Stage::Begun);
+        marked.map_err(|cause| self.failed(Bytes::ZERO, cause))?;
+        Ok(file)
+    }
+
+    /// Marks the file as whole and gives it its name, if nothing has that by now.
+    fn give_name(&mut self, file: &File) -> io::Result<()> {
+        mark::put(file, &self.directory, &self.name, Stage::Whole)?;
+        if self.named.is_some() {
+            return Ok(());
+        }
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let linked = linkat(CWD, link, &self.directory, &self.name, AtFlags::SYMLINK_FOLLOW);
+        if let Err(e) = linked {
+            mark::remove_beside(file, &self.directory, &self.name);
+            return Err(e.into());
+        }
+        self.named = Some(Node::of_file(file)?.id);
+        Ok(())
+    }
+
+    /// Where the file is or will be.
+    fn resolved(&self) -> PathBuf {
+        let directory = Node::of_file(&self.directory).and_then(|node| node.path());
+        directory.map_or_else(|_| self.path.clone(), |directory| directory.join(&self.name))
+    }
+
+    fn failed(&self, size: Bytes, cause: io::Error) -> Error {
+        let name = self.path.display();
         if drive::is_interrupted() {
             let message = format!("interrupted while making {name}; it has been removed");
             let hint = "the same command begins again";
@@ -64,42 +176,85 @@ pub(super) fn create(path: &Path, intent: &Intent) -> Result<File> {
                 ..Error::usage("interrupted", message, hint)
             };
         }
-        let message = format!("cannot make {name} of {size}");
+        let message = match size {
+            Bytes::ZERO => format!("cannot make {name}"),
+            size => format!("cannot make {name} of {size}"),
+        };
         let hint = "see `df` for the space that is left; what was begun has been removed";
         Error::environment("target-create", message, hint).caused_by(cause)
-    })?;
-    let file = if intent.writes {
-        file
-    } else {
-        let file = File::open(path).map_err(|e| cannot_open(path, e))?;
-        set_direct(&file, path)?;
-        file
-    };
-    begun.keep();
-    Ok(file)
+    }
 }
 
-/// The resolved directory that `path` is to be made in.
-fn parent(path: &Path) -> Result<PathBuf> {
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let (Some(id), false) = (self.named, self.is_kept) {
+            // The error that led here matters more than one from clearing up.
+            let _ = remove(&self.directory, &self.name, id);
+        }
+    }
+}
+
+/// Whether `node` is what a run that was killed left of making it, and may be made anew.
+pub(super) fn is_half_made(node: &Node, intent: &Intent) -> bool {
+    let Ok(file) = node.open(OFlags::RDONLY) else { return false };
+    intent.size.is_some()
+        && stage_of(node, &file) == Some(Stage::Begun)
+        && super::lock(Path::new(""), &file).is_ok()
+}
+
+/// Removes it.
+pub(super) fn remove_half_made(node: &Node) -> io::Result<()> {
+    debug_assert!(matches!(node.kind, NodeKind::File(_)));
+    let (directory, name) = place_of(node).ok_or(io::ErrorKind::NotFound)?;
+    let directory = File::open(directory)?;
+    let file = node.open(OFlags::RDONLY)?;
+    mark::remove_beside(&file, &directory, &name);
+    remove(directory, &name, node.id)
+}
+
+/// The directory that `path` is to be made in.
+fn parent(path: &Path) -> Result<File> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    match fs::canonicalize(parent) {
-        Ok(resolved) if resolved.is_dir() && path.file_name().is_some() => Ok(resolved),
-        found => {
-            let message = format!("{} is not in an existing directory", path.display());
-            // A misspelt directory under /dev is a misspelt device.
-            let id = if path.starts_with("/dev") { "no-such-device" } else { "no-such-directory" };
-            let hint = format!("make {} first, or check the spelling", parent.display());
-            // The id is spelt out above so that the list of explanations can be checked.
-            let error = Error { id, ..Error::environment("no-such-directory", message, hint) };
-            Err(match found {
-                Err(cause) => error.caused_by(cause),
-                Ok(_) => error,
-            })
-        }
+    let found = Node::find(parent);
+    let node = match found {
+        Ok(node) if node.kind == NodeKind::Directory && path.file_name().is_some() => node,
+        found => return Err(no_directory(path, parent, found.err())),
+    };
+    if is_among_devices(&node) {
+        return Err(no_device(path));
     }
+    node.open(OFlags::RDONLY | OFlags::DIRECTORY).map_err(|e| cannot_open(path, e))
+}
+
+fn no_device(path: &Path) -> Error {
+    let message = format!("there is no device {}", path.display());
+    let hint = "`assay devices` lists the devices of this machine";
+    Error::environment("no-such-device", message, hint)
+}
+
+fn no_directory(path: &Path, parent: &Path, cause: Option<io::Error>) -> Error {
+    // A misspelt directory under /dev is a misspelt device.
+    if path.starts_with("/dev") {
+        return no_device(path);
+    }
+    let message = format!("{} is not in an existing directory", path.display());
+    let hint = format!("make {} first, or check the spelling", parent.display());
+    let error = Error::environment("no-such-directory", message, hint);
+    match cause {
+        Some(cause) => error.caused_by(cause),
+        None => error,
+    }
+}
+
+/// Whether a directory is where device nodes are, and not another file system below `/dev`, such as
+/// the memory at `/dev/shm`.
+fn is_among_devices(directory: &Node) -> bool {
+    let is_below = directory.path().is_ok_and(|path| path.starts_with("/dev"));
+    let devices = Node::find(Path::new("/dev"));
+    is_below && devices.is_ok_and(|devices| devices.id.device == directory.id.device)
 }
 
 /// Reserves the space, so that a full file system is noticed now and extents are long.
@@ -133,22 +288,4 @@ fn fill(file: &File, size: Bytes) -> io::Result<()> {
         at += Bytes(length as u64);
     }
     file.sync_data()
-}
-
-/// Removes the file again unless it is kept.
-struct Begun(Option<PathBuf>);
-
-impl Begun {
-    fn keep(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            // The error that led here matters more than one from clearing up.
-            let _ = fs::remove_file(path);
-        }
-    }
 }

@@ -4,6 +4,9 @@
 //! pointers only while the kernel may write to them: a reference would promise Rust that nobody
 //! else does. The mapping must outlive every request in flight; the owner sees to that.
 //!
+//! What is written carries a seal in each sector, so that it is known again as ours when a device or
+//! file is looked at before it is written to.
+//!
 //! Not a general allocator: slots are made once and never freed one by one.
 
 use assay_spec::{Bytes, seed};
@@ -14,6 +17,12 @@ use std::ptr::NonNull;
 
 /// A page: the alignment of slots, and the distance of the stamps in a write.
 const PAGE: usize = 4096;
+/// A sector: the least that is written at a time, and so what carries a seal.
+pub(crate) const SECTOR: usize = 512;
+/// Where the seal lies in a sector: behind the stamp, which may take its first 16 bytes.
+const SEAL: usize = 16;
+/// What seals of ours are made with.
+const KEY: u64 = 0xa55a_f1a5_b10c_5ea1;
 /// From here on huge pages are worth asking for: fewer segments for the kernel to walk.
 const HUGE: usize = 2 << 20;
 
@@ -80,12 +89,13 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.stride * self.slots) }
     }
 
-    /// Fills every slot with incompressible bytes; each gets its own from `seed`.
+    /// Fills every slot with incompressible, sealed bytes; each gets its own from `seed`.
     pub(crate) fn fill(&mut self, seed: u64) {
         let stride = self.stride;
         for (index, slot) in self.bytes().chunks_exact_mut(stride).enumerate() {
             let mut random = Pcg64Mcg::seed_from_u64(seed::mix(seed ^ seed::mix(index as u64)));
             random.fill_bytes(slot);
+            slot.chunks_exact_mut(SECTOR).for_each(seal);
         }
     }
 
@@ -123,6 +133,22 @@ impl Drop for Region {
     }
 }
 
+/// Makes the last half of 16 bytes follow from the first: noise to everybody else.
+fn seal(sector: &mut [u8]) {
+    let seal = seal_of(sector);
+    sector[SEAL + 8..SEAL + 16].copy_from_slice(&seal.to_le_bytes());
+}
+
+fn seal_of(sector: &[u8]) -> u64 {
+    let word = sector[SEAL..SEAL + 8].try_into().expect("8 bytes");
+    seed::mix(u64::from_le_bytes(word) ^ KEY)
+}
+
+/// Whether assay wrote this sector; by chance, one of 2^64 others looks so.
+pub(crate) fn is_sealed(sector: &[u8]) -> bool {
+    sector.len() == SECTOR && sector[SEAL + 8..SEAL + 16] == seal_of(sector).to_le_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +165,24 @@ mod tests {
         let ones: u32 = bytes.iter().map(|b| b.count_ones()).sum();
         let share = f64::from(ones) / (bytes.len() as f64 * 8.0);
         assert!((share - 0.5).abs() < 0.01, "half of the bits of noise are set, not {share}");
+    }
+
+    #[test]
+    fn every_sector_is_sealed_whatever_is_stamped_and_no_other_is() {
+        let mut region = Region::new(1, Bytes(8192)).unwrap();
+        assert!(!is_sealed(&region.bytes()[..SECTOR]), "zeros are nobody's");
+        region.fill(3);
+        for length in [512, 1024, 8192] {
+            // SAFETY: nothing is in flight.
+            unsafe { region.stamp(0, Bytes(77 << 9), length, 5) };
+            assert!(region.bytes().chunks_exact(SECTOR).all(is_sealed));
+        }
+        for at in [SEAL, SEAL + 15] {
+            region.bytes()[at] ^= 1;
+            assert!(!is_sealed(&region.bytes()[..SECTOR]));
+            region.bytes()[at] ^= 1;
+        }
+        assert!(!is_sealed(&[0; 100]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use assay_analysis::report::trace::{About, page};
 use assay_analysis::text::trace_tables;
 use assay_analysis::trace::summary;
 use assay_engine::measure::log;
-use assay_engine::run::write_text;
+use assay_engine::run::{Replace, write_text};
 use assay_spec::Nanos;
 use assay_spec::trace::{SCHEMA, TraceRecord, TraceRow};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,9 @@ pub struct Options {
     /// Where to write the page [default: trace.html in DIR; of a FILE, none]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Replace a file of that name that assay did not write
+    #[arg(long)]
+    force: bool,
     /// Only the requests of this process; in a run's log of this job, or drive
     #[arg(long, value_name = "N")]
     job: Option<u32>,
@@ -63,7 +66,8 @@ pub fn main(options: &Options) -> Outcome {
     }
     let beside = record.as_ref().map(|_| options.subject.join("trace.html"));
     if let Some(html) = options.html.clone().or(beside) {
-        write_text(&html, &page(&about(options, &path, record.as_ref()), &summary, &rows))?;
+        let page = page(&about(options, &path, record.as_ref()), &summary, &rows);
+        write_text(&html, &page, if options.force { Replace::Forced } else { Replace::Alike })?;
         if !quiet {
             talk(&format!("page: {}", html.display()));
         }

@@ -1,0 +1,254 @@
+//! What a device or file holds before it is written to.
+//!
+//! Two questions, asked each time: is there anything that somebody can name (libblkid's probes by
+//! `blkid -p`, and [`super::signature`], which knows what it does not), and is there anything that
+//! assay did not write: a block with a sector that is neither zeros nor sealed
+//! ([`is_sealed`]). The second does not depend on knowing a format. It looks at the first and last
+//! megabytes, at the places of mirrors, and at [`SAMPLES`] blocks between.
+//!
+//! *Invariants.* A doubt is a find: without `blkid`, or if it fails, the contents count as unknown.
+//! Everything is read through the descriptor that is given.
+
+use super::signature::{self, Window};
+use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
+use assay_spec::{Bytes, seed};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
+
+/// Blocks looked at between head and tail.
+const SAMPLES: u64 = 64;
+/// A block.
+const BLOCK: u64 = 4096;
+/// What is read from the start: file systems lie within 64 KiB, VMFS at 2 MiB.
+const HEAD: u64 = (2 << 20) + (64 << 10);
+/// What is read from the end: RAID controllers keep theirs within 1.6 MiB.
+const TAIL: u64 = 2 << 20;
+/// Where btrfs keeps its second and third superblock.
+const MIRRORS: [u64; 2] = [64 << 20, 256 << 30];
+
+/// A block that assay did not write: where it lies and a digest of what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignBlock {
+    /// Its first byte.
+    pub at: u64,
+    /// Of its bytes; not against malice.
+    pub digest: u64,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// What can be named, in words.
+    pub(crate) kinds: Vec<String>,
+    /// What assay did not write, among what was looked at.
+    pub(crate) foreign: Vec<ForeignBlock>,
+}
+
+impl Contents {
+    /// What would be lost, in words; empty if nothing would.
+    pub(crate) fn words(&self) -> Vec<String> {
+        match (self.kinds.is_empty(), self.foreign.first()) {
+            (true, Some(block)) => {
+                vec![format!("data of an unknown kind, at byte {} for one", block.at)]
+            }
+            _ => self.kinds.clone(),
+        }
+    }
+
+    /// Whether assay wrote all that was looked at, but for what is in `known` unchanged.
+    pub(crate) fn is_ours_but_for(&self, known: &[ForeignBlock]) -> bool {
+        let is_known = |block: &ForeignBlock| known.contains(block);
+        self.foreign.iter().all(is_known) && (self.kinds.is_empty() || !known.is_empty())
+    }
+}
+
+/// Looks at what `file` holds, `size` bytes in blocks of `block`.
+///
+/// # Errors
+/// If a place cannot be read: then nobody knows what is there.
+pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Contents> {
+    let mut contents = Contents::default();
+    let mut windows = Vec::new();
+    for (start, end) in places(size.0) {
+        windows.push(read(file, start, end - start, block)?);
+    }
+    contents.kinds.extend(signature::find(&windows, size.0).into_iter().map(str::to_owned));
+    for window in &windows {
+        let blocks =
+            window.data.chunks(BLOCK as usize).zip((window.start..).step_by(BLOCK as usize));
+        for (data, at) in blocks.filter(|(data, _)| is_foreign(data)) {
+            contents.foreign.push(ForeignBlock { at, digest: digest(data) });
+        }
+    }
+    contents.foreign.sort_by_key(|block| block.at);
+    contents.foreign.dedup();
+    Ok(contents)
+}
+
+/// What is looked at: from and to, not sorted, within `size`.
+fn places(size: u64) -> Vec<(u64, u64)> {
+    let head = HEAD.min(size);
+    let tail = size.saturating_sub(TAIL) / BLOCK * BLOCK;
+    let mut places = vec![(0, head), (tail, size)];
+    let single = |at: u64| (at < size).then(|| (at, (at + BLOCK).min(size)));
+    places.extend(MIRRORS.map(|mirror| mirror / BLOCK * BLOCK).into_iter().filter_map(single));
+    let step = size / (SAMPLES + 1) / BLOCK * BLOCK;
+    if step > 0 {
+        places.extend((1..=SAMPLES).filter_map(|i| single(i * step)));
+    }
+    // What blocks of a device cannot divide is not read: it cannot be written either.
+    places.retain(|(start, end)| start < end);
+    places
+}
+
+/// Whether a sector of it is neither zeros nor ours.
+fn is_foreign(block: &[u8]) -> bool {
+    let is_foreign = |sector: &[u8]| sector.iter().any(|b| *b != 0) && !is_sealed(sector);
+    block.chunks(SECTOR).any(is_foreign)
+}
+
+fn digest(data: &[u8]) -> u64 {
+    let word = |chunk: &[u8]| {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(bytes)
+    };
+    data.chunks(8).fold(data.len() as u64, |sum, chunk| seed::mix(sum ^ word(chunk)))
+}
+
+/// Reads through an aligned buffer, as O_DIRECT wants it. Stops at the end of the file.
+fn read(file: &File, start: u64, length: u64, block: Bytes) -> io::Result<Window> {
+    let unit = block.0.max(1);
+    let first = start / unit * unit;
+    let length = (start + length - first).next_multiple_of(unit);
+    let mut region = Region::new(1, Bytes(length))?;
+    let buffer = &mut region.bytes()[..length as usize];
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], first + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Window { start: first, data: buffer[..done].to_vec() })
+}
+
+/// What libblkid calls the contents of `file`, in words; none if it knows nothing of them.
+pub(crate) fn blkid(file: &File) -> Vec<String> {
+    let Some(program) = super::tool("blkid") else {
+        let text = "something that nobody can name: `blkid` of util-linux is not installed";
+        return vec![text.to_owned()];
+    };
+    let failed = || vec!["something that `blkid` could not look at".to_owned()];
+    let Ok(input) = file.try_clone() else { return failed() };
+    let mut command = Command::new(program);
+    // The very inode, opened again: its names do not matter.
+    command.args(["-p", "-o", "export", "/proc/self/fd/0"]).stdin(Stdio::from(input));
+    let Ok(output) = command.env_clear().env("LC_ALL", "C").output() else { return failed() };
+    match (output.status.code(), output.stderr.is_empty()) {
+        (Some(0), _) => named(&String::from_utf8_lossy(&output.stdout)),
+        (Some(2), true) => Vec::new(),
+        (Some(8), _) => vec!["signs of several kinds at once, by blkid".to_owned()],
+        _ => failed(),
+    }
+}
+
+/// What a list of KEY=VALUE names. What is said of a partition's place in its table is no contents.
+fn named(list: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in list.lines() {
+        match line.split_once('=') {
+            Some(("TYPE", kind)) => found.push(format!("{kind}, by blkid")),
+            Some(("PTTYPE", kind)) => found.push(format!("a partition table ({kind}), by blkid")),
+            _ => {}
+        }
+    }
+    let says_more = |line: &str| {
+        let known = ["DEVNAME", "PART_ENTRY_", "ID_PART_ENTRY_", "BLOCK_SIZE", "PTUUID"];
+        !line.trim().is_empty() && !known.iter().any(|key| line.starts_with(key))
+    };
+    if found.is_empty() && list.lines().any(says_more) {
+        found.push("something, by blkid".to_owned());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: u64 = (8 << 20) + 3 * 4096;
+
+    fn file(parts: &[(u64, &[u8])], size: u64) -> File {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(size).unwrap();
+        for (at, bytes) in parts {
+            file.write_all_at(bytes, *at).unwrap();
+        }
+        file
+    }
+
+    fn look_at(parts: &[(u64, &[u8])]) -> Contents {
+        look(&file(parts, SIZE), Bytes(SIZE), Bytes(512)).unwrap()
+    }
+
+    #[test]
+    fn nothing_and_noise_of_ours_hold_nothing() {
+        assert_eq!(look_at(&[]), Contents::default());
+        let mut region = Region::new(1, Bytes(SIZE)).unwrap();
+        region.fill(1);
+        let noise = file(&[(0, &region.bytes()[..SIZE as usize])], SIZE);
+        let contents = look(&noise, Bytes(SIZE), Bytes(512)).unwrap();
+        assert_eq!(contents.foreign, []);
+        assert!(contents.is_ours_but_for(&[]) || !contents.kinds.is_empty());
+    }
+
+    #[test]
+    fn a_byte_of_somebody_else_is_found_where_it_is_looked_for() {
+        for at in [0, 511, 5000, HEAD - 1, SIZE - TAIL, SIZE - 1] {
+            let contents = look_at(&[(at, b"x")]);
+            assert_eq!(contents.foreign.len(), 1, "at {at}");
+            assert_eq!(contents.foreign[0].at, at / BLOCK * BLOCK);
+            assert!(contents.words()[0].contains("unknown kind"), "{:?}", contents.words());
+        }
+    }
+
+    #[test]
+    fn what_was_known_may_be_there_again_and_nothing_else() {
+        let before = look_at(&[(0, b"old"), (9000, b"older")]);
+        assert!(!before.is_ours_but_for(&[]));
+        assert!(before.is_ours_but_for(&before.foreign));
+        // Written over by us in part.
+        assert!(look_at(&[(9000, b"older")]).is_ours_but_for(&before.foreign));
+        for other in [&[(0, &b"new"[..])][..], &[(0, b"old"), (20_000, b"more")]] {
+            assert!(!look_at(other).is_ours_but_for(&before.foreign));
+        }
+    }
+
+    #[test]
+    fn devices_smaller_than_any_header_do_not_panic() {
+        for size in [0, 512, 4096, 65536, 300 << 10] {
+            let contents = look(&file(&[], size), Bytes(size), Bytes(512)).unwrap();
+            assert_eq!(contents, Contents::default());
+        }
+        assert!(places(u64::MAX).iter().all(|(start, end)| start < end));
+    }
+
+    #[test]
+    fn mirrors_are_looked_at_on_devices_that_are_large_enough() {
+        let places = places(1 << 40);
+        assert!(MIRRORS.iter().all(|mirror| places.contains(&(*mirror, mirror + BLOCK))));
+    }
+
+    #[test]
+    fn what_blkid_says_is_contents_unless_it_is_of_the_partition() {
+        assert_eq!(named("DEVNAME=/x\nUUID=1\nTYPE=ext4\nUSAGE=filesystem\n"), ["ext4, by blkid"]);
+        assert_eq!(named("PTUUID=1\nPTTYPE=dos\n"), ["a partition table (dos), by blkid"]);
+        assert_eq!(named("DEVNAME=/x\nPART_ENTRY_SCHEME=dos\nPART_ENTRY_SIZE=4\n"), [""; 0]);
+        assert_eq!(named("LABEL=x\n"), ["something, by blkid"]);
+    }
+}

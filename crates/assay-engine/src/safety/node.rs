@@ -1,0 +1,252 @@
+//! One inode, held by a descriptor: what was checked is what is opened.
+//!
+//! A name can be given to another file between two system calls. So a path is looked up once, with
+//! `O_PATH`, which neither reads nor writes nor wakes a device; everything later goes through that
+//! descriptor: what it is, what it holds, and the descriptor that writes.
+//!
+//! *Invariant.* Paths are looked up in [`Node::find`] and [`Node::find_at`] and nowhere else; a name
+//! that is removed is looked at after nobody else can reach it.
+
+use super::sysfs::DeviceNumber;
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, StatxFlags, openat, renameat_with, statx,
+    unlinkat,
+};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What tells one inode from every other: device, number, and when it was made.
+///
+/// The number of a removed file is used again; the birth time tells the two apart, where the file
+/// system keeps one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct InodeId {
+    /// The file system.
+    pub(crate) device: DeviceNumber,
+    /// The number in it.
+    pub(crate) inode: u64,
+    /// Seconds and nanoseconds of the birth time.
+    pub(crate) born: Option<(i64, u32)>,
+}
+
+impl InodeId {
+    /// Whether both are the same inode, as far as a side that lacks the birth time can tell.
+    pub(crate) fn is(&self, other: &InodeId) -> bool {
+        let born = self.born.is_none() || other.born.is_none() || self.born == other.born;
+        (self.device, self.inode) == (other.device, other.inode) && born
+    }
+}
+
+impl fmt::Display for InodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "device {}:{} ", self.device.major, self.device.minor)?;
+        write!(f, "inode {} born ", self.inode)?;
+        match self.born {
+            Some((seconds, nanoseconds)) => write!(f, "{seconds}.{nanoseconds:09}"),
+            None => f.write_str("unknown"),
+        }
+    }
+}
+
+/// What an inode is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    /// A regular file of so many bytes.
+    File(u64),
+    /// A block device.
+    Block(DeviceNumber),
+    /// A directory.
+    Directory,
+    /// Anything else: a character device, FIFO, socket.
+    Other,
+}
+
+/// An inode that was found once and is held from then on.
+#[derive(Debug)]
+pub(crate) struct Node {
+    handle: OwnedFd,
+    /// Which inode it is.
+    pub(crate) id: InodeId,
+    /// What it is.
+    pub(crate) kind: NodeKind,
+    /// How many names it has.
+    pub(crate) names: u32,
+}
+
+impl Node {
+    /// Finds what `path` leads to, symlinks followed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn find(path: &Path) -> io::Result<Node> {
+        Node::find_at(rustix::fs::CWD, path, OFlags::empty())
+    }
+
+    /// Finds `path` from `directory` on; `flags` are added to those of the lookup.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn find_at(directory: impl AsFd, path: &Path, flags: OFlags) -> io::Result<Node> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
+        Node::of(openat(directory, path, flags, Mode::empty())?)
+    }
+
+    /// Describes what is open.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn of(handle: OwnedFd) -> io::Result<Node> {
+        let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        let found = statx(&handle, c"", AtFlags::EMPTY_PATH, mask)?;
+        let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let number = |major: u32, minor: u32| DeviceNumber { major, minor };
+        let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::RegularFile => NodeKind::File(found.stx_size),
+            FileType::BlockDevice => {
+                NodeKind::Block(number(found.stx_rdev_major, found.stx_rdev_minor))
+            }
+            FileType::Directory => NodeKind::Directory,
+            _ => NodeKind::Other,
+        };
+        let id = InodeId {
+            device: number(found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+            born: has_birth.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec)),
+        };
+        Ok(Node { handle, id, kind, names: found.stx_nlink })
+    }
+
+    /// Describes the inode behind an open file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn of_file(file: &File) -> io::Result<Node> {
+        Node::of(file.as_fd().try_clone_to_owned()?)
+    }
+
+    /// Opens this inode, whatever its names are now.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn open(&self, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        Ok(openat(rustix::fs::CWD, self.link(), flags, Mode::empty())?.into())
+    }
+
+    /// The path it has now, as far as this process sees it.
+    pub(crate) fn path(&self) -> io::Result<PathBuf> {
+        std::fs::read_link(self.link())
+    }
+
+    /// The name by which this process reaches the inode through its descriptor.
+    fn link(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
+    }
+
+    /// The same device, whatever node leads to it, or the same inode.
+    pub(crate) fn is_same(&self, other: &Node) -> bool {
+        match (self.kind, other.kind) {
+            (NodeKind::Block(a), NodeKind::Block(b)) => a == b,
+            _ => self.id.is(&other.id),
+        }
+    }
+}
+
+impl AsFd for Node {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// Removes `name` from `directory` if it leads to the inode `id`; else leaves everything as it was.
+///
+/// The name is first changed to one that nobody knows, so that what is looked at is what goes.
+///
+/// # Errors
+/// What the system says; also if the name has come to lead elsewhere.
+pub(crate) fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()> {
+    let found = Node::find_at(&directory, Path::new(name), OFlags::NOFOLLOW)?;
+    let elsewhere = || io::Error::other("the name leads elsewhere now");
+    if !found.id.is(&id) {
+        return Err(elsewhere());
+    }
+    let hidden = random_name(".assay-gone-");
+    let keep = RenameFlags::NOREPLACE;
+    match renameat_with(&directory, name, &directory, &hidden, keep) {
+        Ok(()) => {}
+        // The file system cannot do that: FUSE, some network ones.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            return Ok(unlinkat(&directory, name, AtFlags::empty())?);
+        }
+        Err(e) => return Err(e.into()),
+    }
+    let moved = Node::find_at(&directory, Path::new(&hidden), OFlags::NOFOLLOW)?;
+    if moved.id.is(&id) {
+        return Ok(unlinkat(&directory, &hidden, AtFlags::empty())?);
+    }
+    renameat_with(&directory, &hidden, &directory, name, keep)?;
+    Err(elsewhere())
+}
+
+/// A name that nobody else can know beforehand.
+pub(crate) fn random_name(prefix: &str) -> OsString {
+    let mut bytes = [0_u8; 16];
+    let filled = getrandom(&mut bytes[..], GetRandomFlags::empty());
+    // Linux has it since 3.17, and io_uring, without which nothing is measured, since 5.1.
+    assert_eq!(filled, Ok(bytes.len()), "the system gives random bytes");
+    format!("{prefix}{:032x}", u128::from_ne_bytes(bytes)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Read;
+
+    #[test]
+    fn a_node_stays_what_it_was_when_its_name_moves() {
+        let dir = tempfile::tempdir().unwrap();
+        let (name, other) = (dir.path().join("name"), dir.path().join("other"));
+        fs::write(&name, "first").unwrap();
+        fs::write(&other, "second").unwrap();
+        let node = Node::find(&name).unwrap();
+        fs::rename(&other, &name).unwrap();
+        let mut text = String::new();
+        node.open(OFlags::RDONLY).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), node.kind), ("first", NodeKind::File(5)));
+        assert!(!Node::find(&name).unwrap().is_same(&node));
+    }
+
+    #[test]
+    fn only_the_inode_that_was_meant_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = File::open(dir.path()).unwrap();
+        let name = dir.path().join("name");
+        fs::write(&name, "first").unwrap();
+        let first = Node::find(&name).unwrap();
+        fs::rename(&name, dir.path().join("moved")).unwrap();
+        fs::write(&name, "second").unwrap();
+        assert!(remove(&at, OsStr::new("name"), first.id).is_err());
+        assert_eq!(fs::read_to_string(&name).unwrap(), "second");
+        remove(&at, OsStr::new("moved"), first.id).unwrap();
+        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
+        assert_eq!(left, [name]);
+    }
+
+    #[test]
+    fn another_birth_makes_another_inode_and_an_unknown_one_does_not() {
+        let device = DeviceNumber { major: 8, minor: 1 };
+        let id = |born| InodeId { device, inode: 7, born };
+        assert!(id(Some((1, 2))).is(&id(Some((1, 2)))));
+        assert!(!id(Some((1, 2))).is(&id(Some((1, 3)))));
+        assert!(id(Some((1, 2))).is(&id(None)));
+        assert!(!id(None).is(&InodeId { inode: 8, ..id(None) }));
+        assert_eq!(id(Some((5, 6))).to_string(), "device 8:1 inode 7 born 5.000000006");
+    }
+}

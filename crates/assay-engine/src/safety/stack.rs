@@ -1,0 +1,229 @@
+//! What lies on what: devices on devices and files, byte range by byte range.
+//!
+//! *Invariants.* Ranges are in bytes of the store they belong to. What is not known is taken to
+//! reach everything: a mapping that cannot be read overlaps all of its slaves.
+
+use super::sysfs::{Device, DeviceNumber};
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where bytes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Store {
+    /// On a block device.
+    Device(DeviceNumber),
+    /// In a file, by the number of its file system and its own.
+    File(DeviceNumber, u64),
+}
+
+/// Bytes of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) store: Store,
+    pub(crate) bytes: Range<u64>,
+}
+
+impl Extent {
+    /// All of a store.
+    pub(crate) fn all(store: Store) -> Extent {
+        Extent { store, bytes: 0..u64::MAX }
+    }
+
+    /// Whether both have a byte in common.
+    pub(crate) fn overlaps(&self, other: &Extent) -> bool {
+        self.store == other.store
+            && self.bytes.start < other.bytes.end
+            && other.bytes.start < self.bytes.end
+    }
+
+    /// The part `inner` of this extent, which counts from its start.
+    fn part(&self, inner: &Range<u64>) -> Extent {
+        let at = |offset: u64| self.bytes.start.saturating_add(offset).min(self.bytes.end);
+        Extent { store: self.store, bytes: at(inner.start)..at(inner.end) }
+    }
+}
+
+/// A loop device and what is behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    pub(crate) device: Device,
+    /// What is behind it; `None` if nobody says, as for a file in another namespace.
+    pub(crate) behind: Option<Extent>,
+    /// The name that the kernel shows for it.
+    pub(crate) name: PathBuf,
+}
+
+/// All loop devices that are set up.
+pub(crate) fn loops() -> Vec<Loop> {
+    let of = |device: Device| {
+        let name = device.backing_file()?;
+        let behind = loop_status(&device).or_else(|| loop_by_name(&device, &name));
+        Some(Loop { device, behind, name })
+    };
+    Device::all().into_iter().filter_map(of).collect()
+}
+
+/// What the driver says is behind a loop device: right even if the file has another name by now, or
+/// none. Wants the right to read the device.
+fn loop_status(device: &Device) -> Option<Extent> {
+    const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
+    let file = File::open(device.node()).ok()?;
+    if DeviceNumber::from_raw(file.metadata().ok()?.rdev()) != device.number {
+        return None;
+    }
+    // `struct loop_info64`: device, inode, device behind, offset, limit, then names and numbers.
+    let mut status = [0_u64; 32];
+    // SAFETY: the descriptor is open, and the kernel writes 232 bytes, for which there is room.
+    let got = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, status.as_mut_ptr()) };
+    let [system, inode, behind, offset, limit, ..] = status;
+    let store = match behind {
+        0 => Store::File(DeviceNumber::from_kernel(system), inode),
+        device => Store::Device(DeviceNumber::from_kernel(device)),
+    };
+    (got == 0).then(|| Extent { store, bytes: loop_range(offset, limit) })
+}
+
+/// What the name that the kernel shows leads to, for whoever may not ask the driver.
+fn loop_by_name(device: &Device, name: &Path) -> Option<Extent> {
+    let store = match DeviceNumber::of_node(name) {
+        Some(number) => Store::Device(number),
+        None => {
+            let stat = std::fs::metadata(name).ok().filter(std::fs::Metadata::is_file)?;
+            Store::File(DeviceNumber::from_raw(stat.dev()), stat.ino())
+        }
+    };
+    let number = |attribute| device.number_at(attribute).unwrap_or(0);
+    let range = loop_range(number("loop/offset"), number("loop/sizelimit"));
+    Some(Extent { store, bytes: range })
+}
+
+/// A loop device has so many bytes from `offset` on; all that there are if `limit` is 0.
+fn loop_range(offset: u64, limit: u64) -> Range<u64> {
+    let end = if limit == 0 { u64::MAX } else { offset.saturating_add(limit) };
+    offset..end
+}
+
+/// What `device` lies on directly, and where.
+pub(crate) fn below(device: &Device, loops: &[Loop]) -> Vec<Extent> {
+    if let Some(disk) = device.parent() {
+        let start = device.number_at("start").unwrap_or(0).saturating_mul(512);
+        let bytes = start..start.saturating_add(device.size().0);
+        return vec![Extent { store: Store::Device(disk.number), bytes }];
+    }
+    if let Some(found) = loops.iter().find(|l| l.device.number == device.number) {
+        return found.behind.clone().into_iter().collect();
+    }
+    let slaves = device.slaves();
+    let whole = || slaves.iter().map(|slave| Extent::all(Store::Device(slave.number))).collect();
+    match device.mapped_name() {
+        Some(_) if !slaves.is_empty() => table_of(device).unwrap_or_else(whole),
+        _ => whole(),
+    }
+}
+
+/// What a mapped device lies on, from its table; `None` if the table cannot be read or has targets
+/// that do not say which bytes are theirs.
+fn table_of(device: &Device) -> Option<Vec<Extent>> {
+    let DeviceNumber { major, minor } = device.number;
+    let mut command = Command::new(super::tool("dmsetup")?);
+    command.args(["table", "--major", &major.to_string(), "--minor", &minor.to_string()]);
+    let output = command.stdin(Stdio::null()).env_clear().output().ok()?;
+    table(std::str::from_utf8(&output.stdout).ok()?)
+}
+
+/// Reads a table of the device mapper: linear and striped targets, which say where they lie.
+fn table(text: &str) -> Option<Vec<Extent>> {
+    const SECTOR: u64 = 512;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let length: u64 = words.nth(1)?.parse().ok()?;
+        let parts = match words.next()? {
+            "linear" => 1,
+            "striped" => {
+                let parts: u64 = words.next()?.parse().ok().filter(|n| *n > 0)?;
+                words.next()?;
+                parts
+            }
+            _ => return None,
+        };
+        for _ in 0..parts {
+            let number = DeviceNumber::parse(words.next()?)?;
+            let start = words.next()?.parse::<u64>().ok()?.checked_mul(SECTOR)?;
+            let length = length.div_ceil(parts).checked_mul(SECTOR)?;
+            let bytes = start..start.checked_add(length)?;
+            found.push(Extent { store: Store::Device(number), bytes });
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Everything that `start` lies on, itself first: down to disks, and to the files behind loop
+/// devices. The file system that such a file lies on is not part of it.
+pub(crate) fn foundation_of(start: Extent, loops: &[Loop]) -> Vec<Extent> {
+    let mut found = vec![start];
+    let mut next = 0;
+    while let Some(extent) = found.get(next).cloned() {
+        next += 1;
+        let Store::Device(number) = extent.store else { continue };
+        let Some(device) = Device::find(number) else { continue };
+        // Of a partition and a loop device it is known which bytes these bytes are.
+        let is_linear =
+            device.parent().is_some() || loops.iter().any(|l| l.device.number == device.number);
+        for under in below(&device, loops) {
+            let part = if is_linear { under.part(&extent.bytes) } else { under };
+            if !found.contains(&part) {
+                found.push(part);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(minor: u32, bytes: Range<u64>) -> Extent {
+        Extent { store: Store::Device(DeviceNumber { major: 8, minor }), bytes }
+    }
+
+    #[test]
+    fn extents_overlap_if_they_share_a_byte() {
+        assert!(on(1, 0..10).overlaps(&on(1, 9..20)));
+        assert!(!on(1, 0..10).overlaps(&on(1, 10..20)));
+        assert!(!on(1, 0..10).overlaps(&on(2, 0..10)));
+        assert!(Extent::all(on(1, 0..0).store).overlaps(&on(1, 5..6)));
+        assert_eq!(on(1, 100..200).part(&(10..u64::MAX)), on(1, 110..200));
+        assert_eq!(on(1, 100..u64::MAX).part(&(10..20)), on(1, 110..120));
+    }
+
+    #[test]
+    fn tables_of_linear_and_striped_targets_say_where_they_lie() {
+        let linear = "0 2048 linear 8:17 384\n2048 1024 linear 8:33 0\n";
+        let expected = [on(17, 196_608..1_245_184), on(33, 0..524_288)];
+        assert_eq!(table(linear).unwrap(), expected);
+        let striped = table("0 4096 striped 2 128 8:17 0 8:33 64").unwrap();
+        assert_eq!(striped, [on(17, 0..1_048_576), on(33, 32_768..1_081_344)]);
+    }
+
+    #[test]
+    fn a_table_that_is_not_understood_is_not_guessed_at() {
+        let texts = [
+            "0 10 crypt aes-xts-plain64 :64:logon:x 0 8:17 4096",
+            "0 10 linear 8:17 0\n10 10 thin 253:2 1",
+            "0 10 linear 8:17",
+            "0 10 striped 0 128 8:17 0",
+            "x",
+            "",
+            "0 18446744073709551615 linear 8:17 18446744073709551615",
+        ];
+        for text in texts {
+            assert_eq!(table(text), None, "{text}");
+        }
+    }
+}
