@@ -199,6 +199,7 @@ pub(crate) mod sample {
                     requests,
                     bytes: Bytes(4096 * requests),
                     errors: 0,
+                    late: None,
                     latency,
                 }],
                 series: SeriesRecord::default(),
@@ -215,6 +216,7 @@ pub(crate) mod sample {
             target: "t".into(),
             summary: "random read, 4KiB".into(),
             skipped: None,
+            failed: None,
             repeats: repeats.iter().map(repeat).collect(),
         }
     }

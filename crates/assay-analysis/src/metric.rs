@@ -25,7 +25,7 @@ pub const NAMES: &[(&str, &str, &str)] = &[
     ("mean_rate", "1/s", "mean of one over the latency of each request, within 0.4 %"),
     ("sd", "ns", "sample standard deviation of the latency"),
     ("min", "ns", "smallest latency, exact"),
-    ("max", "ns", "largest latency, exact"),
+    ("max", "ns", "largest latency, exact; also of a request in flight at the end"),
     ("p50, p99, p99.9 ...", "ns", "percentile of the latency, within 0.4 %"),
     ("share<T, share>T", "share", "requests faster, or slower, than T, e.g. share<300us"),
     ("share=T..T", "share", "requests between two latencies, e.g. share=75us..90us"),
@@ -223,7 +223,7 @@ fn known(cell: &CellRecord, op: Option<Op>, measure: Measure) -> Result<Estimate
         }
         // An extreme has no interval: another run may always go beyond it.
         Measure::Min => return Ok(extreme(merged.min(), &merged, "smallest")),
-        Measure::Max => return Ok(extreme(merged.max(), &merged, "largest")),
+        Measure::Max => return Ok(extreme(merged.max().max(late(cell, op)), &merged, "largest")),
         _ => {}
     }
     let values: Vec<f64> = cell.repeats.iter().filter_map(|r| one(r, op, measure)).collect();
@@ -265,6 +265,12 @@ fn quantile_is_fair(repeat: &RepeatRecord, op: Option<Op>, q: f64) -> bool {
     let ops = repeat.ops.iter().filter(|o| op.is_none_or(|op| o.op == op));
     let n: u64 = ops.map(|o| o.latency.count()).sum();
     n as f64 * q.min(1.0 - q) >= BEYOND
+}
+
+/// The longest that a request took which was in flight at the end of a phase.
+fn late(cell: &CellRecord, op: Option<Op>) -> Option<Nanos> {
+    let ops = cell.repeats.iter().flat_map(|r| &r.ops);
+    ops.filter(|o| op.is_none_or(|op| o.op == op)).filter_map(|o| o.late).max()
 }
 
 fn extreme(value: Option<Nanos>, merged: &Histogram, word: &str) -> Estimate {

@@ -137,7 +137,7 @@ fn cell(target: &str, reads: [u64; 3]) -> CellRecord {
         RepeatRecord {
             seed: 1,
             elapsed: Nanos::from_secs(1),
-            ops: vec![OpRecord { op: Op::Read, requests: n, bytes, errors: 0, latency }],
+            ops: vec![OpRecord { op: Op::Read, requests: n, bytes, errors: 0, late: None, latency }],
             series: SeriesRecord::default(),
             first: None,
             steady: None,
@@ -152,6 +152,7 @@ fn cell(target: &str, reads: [u64; 3]) -> CellRecord {
         target: target.into(),
         summary: "random read, 4KiB".into(),
         skipped: None,
+        failed: None,
         repeats: reads.map(repeat).to_vec(),
     }
 }

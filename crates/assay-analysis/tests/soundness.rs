@@ -93,7 +93,7 @@ fn repeat(made: &Made, seed: u64) -> RepeatRecord {
     RepeatRecord {
         seed,
         elapsed: Nanos::from_secs(made.rates.len() as u64),
-        ops: vec![OpRecord { op: made.op, requests, bytes, errors: 0, latency }],
+        ops: vec![OpRecord { op: made.op, requests, bytes, errors: 0, late: None, latency }],
         series,
         first: None,
         steady: None,
@@ -120,6 +120,7 @@ fn run(made: &Made) -> Run {
         target: name.into(),
         summary: "random write, 4KiB, 32 jobs".into(),
         skipped: None,
+        failed: None,
         repeats: (1..4).map(|seed| repeat(made, seed)).collect(),
     };
     let target = TargetRecord {

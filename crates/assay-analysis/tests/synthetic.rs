@@ -65,7 +65,7 @@ fn repeat(lcg: &mut Lcg, op: Op, size: u64, (median, spread): (f64, f64)) -> Rep
         series.latency_max_ns[i] = series.latency_max_ns[i].max(ns);
     }
     let rounds: Vec<f64> = (0..6).map(|_| 1e9 / scale * (1.0 + 0.01 * lcg.normal())).collect();
-    let ops = OpRecord { op, requests, bytes: Bytes(size * requests), errors: 0, latency };
+    let ops = OpRecord { op, requests, bytes: Bytes(size * requests), errors: 0, late: None, latency };
     RepeatRecord {
         seed: lcg.0,
         elapsed: Nanos(length),
@@ -90,6 +90,7 @@ fn synthetic(repeats: usize) -> Run {
                 target: (*target).into(),
                 summary: (*summary).into(),
                 skipped: None,
+                failed: None,
                 repeats: (0..repeats).map(|_| repeat(&mut lcg, *op, *size, shapes[w])).collect(),
             });
         }
@@ -105,6 +106,7 @@ fn synthetic(repeats: usize) -> Run {
         spec: Some("name = \"x\" # <&>\npage = \"4KiB\"\n".into()),
         virtual_time: true,
         created: false,
+        foreign: Vec::new(),
     };
     let record = RunRecord {
         schema: SCHEMA,

@@ -22,7 +22,7 @@ use crate::target::uring::{UringOptions, UringTarget};
 use assay_sim::{Array, Drive, Host, Past, RandomWrites, build};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
-    Amount, Arrival, Experiment, HostSpec, HostVariant, Scale, StartState, Step, StreamSpec,
+    Amount, Arrival, ErrorLimit, Experiment, HostSpec, HostVariant, Scale, StartState, Step, StreamSpec,
     WorkloadSpec,
 };
 use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
@@ -57,11 +57,18 @@ pub fn run_cell(
             directory,
             stem: cell.stem(repeat),
             scale: experiment.scale,
+            errors: experiment.errors,
         };
         match task.run_on(host.spec, target, experiment) {
             // A guest that breaks off is no reason to give up the other cells.
             Err(e) if GUESTS_END.contains(&e.id) => {
                 cell.skipped = Some(e.message);
+                cell.repeats.clear();
+                break;
+            }
+            Err(e) if FAILED.contains(&e.id) => {
+                cell.skipped = Some(target.why_failed(&e));
+                cell.failed = Some(e.id == "all-failed");
                 cell.repeats.clear();
                 break;
             }
@@ -74,6 +81,9 @@ pub fn run_cell(
 /// How a guest may end without a result: its own fault, and not that of the machine.
 const GUESTS_END: [&str; 5] =
     ["linux-guest", "linux-silent", "linux-asleep", "linux-limit", "linux-ended"];
+
+/// How a cell ends whose requests fail: it has no result.
+const FAILED: [&str; 2] = ["all-failed", "too-many-errors"];
 
 /// A cell without repeats, and why it has none, if it will have none.
 pub fn unmeasured(
@@ -89,6 +99,7 @@ pub fn unmeasured(
         target,
         summary: summary::of(workload),
         skipped,
+        failed: None,
         repeats: Vec::new(),
     }
 }
@@ -146,12 +157,13 @@ struct Repeat<'a> {
     directory: Option<&'a Path>,
     stem: String,
     scale: Scale,
+    errors: ErrorLimit,
 }
 
 impl Repeat<'_> {
     /// What ends a phase of this amount.
     fn end(&self, amount: Amount) -> End {
-        End { amount, limit: self.limit }
+        End { amount, limit: self.limit, errors: self.errors }
     }
 
     fn run_on(
@@ -334,7 +346,10 @@ impl Repeat<'_> {
             end.unfinished
         );
         let sum: f64 = ops.iter().filter_map(|o| Some(o.latency.mean()? * o.requests as f64)).sum();
-        match self.by_little(done, end.elapsed).filter(|_| end.unfinished > 0) {
+        // What failed took time, too.
+        let all_succeeded = ops.iter().all(|o| o.errors == 0);
+        let by_little = self.by_little(done, end.elapsed).filter(|_| all_succeeded);
+        match by_little.filter(|_| end.unfinished > 0) {
             Some(mean) => {
                 let more = mean * done as f64 / sum - 1.0;
                 (more > NOTEWORTHY).then(|| {

@@ -9,12 +9,19 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::generate::{Ask, Generator, Random};
 use crate::measure::{Recorder, Sample};
 use crate::target::{Submit, Target};
-use assay_spec::experiment::{Amount, Arrival, SteadyRule};
+use assay_spec::experiment::{Amount, Arrival, ErrorLimit, SteadyRule};
 use assay_spec::record::SteadyRecord;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long requests in flight are waited for when a phase is asked to end, and how often it is
+/// looked whether they are still.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Nanos = Nanos::from_millis(100);
 
 /// Why every running phase is to end; [`GO_ON`] if none is.
 static STOP: AtomicU8 = AtomicU8::new(GO_ON);
@@ -41,12 +48,29 @@ pub fn is_interrupted() -> bool {
 pub trait Sink {
     /// Takes one request: the `number`-th that was submitted in its phase, from 0.
     fn sample(&mut self, number: u64, sample: Sample);
+
+    /// Takes a request that was in flight when the phase was over and has completed since.
+    fn late(&mut self, _sample: Sample) {}
+
+    /// Whether nothing can be recorded any more: the phase ends, and `finish` says why.
+    fn is_broken(&self) -> bool {
+        false
+    }
 }
 
 impl Sink for Recorder {
     #[inline]
     fn sample(&mut self, number: u64, sample: Sample) {
         self.record(number, sample);
+    }
+
+    fn late(&mut self, sample: Sample) {
+        self.record_late(sample);
+    }
+
+    #[inline]
+    fn is_broken(&self) -> bool {
+        Recorder::is_broken(self)
     }
 }
 
@@ -75,18 +99,58 @@ pub struct PhaseEnd {
     pub steady: Option<SteadyRecord>,
 }
 
-/// What ends a phase: an amount, or a time if that is over before.
+/// What ends a phase: an amount, or a time if that is over before, or too many errors.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
     /// The amount.
     pub amount: Amount,
     /// The most time it may take.
     pub limit: Option<Nanos>,
+    /// What share of its requests may fail.
+    pub errors: ErrorLimit,
 }
 
 impl From<Amount> for End {
     fn from(amount: Amount) -> End {
-        End { amount, limit: None }
+        End { amount, limit: None, errors: ErrorLimit::default() }
+    }
+}
+
+/// Requests that failed in a phase.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failures {
+    completed: u64,
+    failed: u64,
+    /// The `errno` of the first.
+    first: i32,
+}
+
+impl Failures {
+    /// So many requests are looked at before their share ends a phase that goes on.
+    const ENOUGH: u64 = 100;
+
+    fn count(&mut self, error: i32) {
+        self.completed += 1;
+        if error != 0 {
+            self.failed += 1;
+            self.first = if self.first == 0 { error } else { self.first };
+        }
+    }
+
+    fn exceed(&self, limit: ErrorLimit) -> bool {
+        self.failed > 0 && limit.is_exceeded(self.failed, self.completed)
+    }
+
+    fn error(&self) -> Error {
+        let cause = io::Error::from_raw_os_error(self.first);
+        let (id, what) = match self.failed == self.completed {
+            true => ("all-failed", format!("all {} requests", self.completed)),
+            false => {
+                ("too-many-errors", format!("{} of {} requests", self.failed, self.completed))
+            }
+        };
+        let hint = "see the kernel's log; `errors = \"count\"` in the experiment measures all the same";
+        Error::environment(id, format!("{what} failed, the first with"), hint).caused_by(cause)
     }
 }
 
@@ -156,12 +220,16 @@ struct Phase {
     in_flight: usize,
     unfinished: u64,
     last: Nanos,
+    failures: Failures,
+    errors: ErrorLimit,
+    /// Since when the phase has been asked to end.
+    asked: Option<Instant>,
 }
 
 impl Phase {
     fn new<T: Target>(target: &mut T, arrival: Arrival, end: End, seed: u64) -> Phase {
         let start = target.now();
-        let End { amount: end, limit } = end;
+        let End { amount: end, limit, errors } = end;
         let (slots, think, queue_depth, open) = match arrival {
             Arrival::Closed { jobs, queue_depth, think } => {
                 (jobs * queue_depth, think, queue_depth, None)
@@ -196,6 +264,9 @@ impl Phase {
             in_flight: 0,
             unfinished: 0,
             last: start,
+            failures: Failures::default(),
+            errors,
+            asked: None,
         }
     }
 
@@ -216,7 +287,11 @@ impl Phase {
             if !issuing && self.in_flight == 0 {
                 break;
             }
-            let wake = if issuing { self.wake() } else { Nanos::NEVER };
+            let wake = match (self.asked, issuing) {
+                (Some(_), _) => now + LOOK_AGAIN,
+                (None, true) => self.wake(),
+                (None, false) => Nanos::NEVER,
+            };
             now = target.poll(wake, &mut completions);
             for completion in completions.drain(..) {
                 self.complete(completion, sink);
@@ -228,14 +303,23 @@ impl Phase {
                 self.deadline = self.limit;
                 issuing = false;
             }
+            if self.failures.completed >= Failures::ENOUGH && self.failures.exceed(self.errors) {
+                issuing = false;
+            }
+            issuing &= !sink.is_broken();
             if is_interrupted() {
                 issuing = false;
-                if self.in_flight == 0 {
+                let asked = *self.asked.get_or_insert_with(Instant::now);
+                // A device that does not answer is not waited for.
+                if self.in_flight == 0 || asked.elapsed() > PATIENCE {
                     return Err(interrupted());
                 }
             }
         }
-        Ok(self.finish())
+        match self.failures.exceed(self.errors) {
+            true => Err(self.failures.error()),
+            false => Ok(self.finish()),
+        }
     }
 
     /// Issues what may go at `now`.
@@ -306,23 +390,25 @@ impl Phase {
     fn complete<S: Sink>(&mut self, completion: Completion, sink: &mut S) {
         let slot = self.slots[completion.tag as usize];
         self.in_flight -= 1;
+        self.failures.count(completion.error);
+        let sample = Sample {
+            submit: slot.submit - self.start,
+            complete: completion.at - self.start,
+            offset: slot.ask.offset,
+            length: slot.ask.length,
+            op: slot.ask.op,
+            job: completion.tag / self.queue_depth,
+            error: completion.error,
+        };
         if completion.at <= self.deadline {
             self.last = completion.at;
             if let Some(rounds) = &mut self.rounds {
                 rounds.count += u64::from(completion.error == 0);
             }
-            let sample = Sample {
-                submit: slot.submit - self.start,
-                complete: completion.at - self.start,
-                offset: slot.ask.offset,
-                length: slot.ask.length,
-                op: slot.ask.op,
-                job: completion.tag / self.queue_depth,
-                error: completion.error,
-            };
             sink.sample(slot.number, sample);
         } else {
             self.unfinished += 1;
+            sink.late(sample);
         }
         if self.think == Nanos::ZERO {
             self.free.push(completion.tag);
@@ -478,7 +564,8 @@ mod tests {
 
     #[test]
     fn a_limit_ends_a_phase_before_its_amount() {
-        let limited = |amount, us| End { amount, limit: Some(Nanos::from_micros(us)) };
+        let limited =
+            |amount, us| End { limit: Some(Nanos::from_micros(us)), ..End::from(amount) };
         let (end, samples) = run(closed(1, 4, 0), limited(Amount::Requests(1000), 100));
         assert_eq!((samples.len(), end.elapsed), (10, Nanos::from_micros(100)));
         let (end, samples) = run(closed(1, 4, 0), limited(Amount::Requests(5), 100));

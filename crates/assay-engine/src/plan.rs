@@ -70,6 +70,21 @@ impl PlannedTarget {
         }
     }
 
+    /// Why requests to it failed, for people.
+    pub(crate) fn why_failed(&self, error: &Error) -> String {
+        let length = match &self.kind {
+            TargetKind::Real(opened) => opened.length_now(),
+            _ => None,
+        };
+        match length.filter(|length| *length < self.record.capacity) {
+            Some(length) => format!(
+                "{error}; {} was cut short while it was measured: it had {}, and has {length}",
+                self.record.written, self.record.capacity
+            ),
+            None => error.to_string(),
+        }
+    }
+
     /// The file or device, if it is one.
     pub(crate) fn real_mut(&mut self) -> Option<&mut Opened> {
         match &mut self.kind {

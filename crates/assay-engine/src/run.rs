@@ -20,8 +20,8 @@ use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PricesRecord, RunRecord,
     SCHEMA,
 };
-pub(crate) use directory::create_directory;
 use directory::{lock_run_directory, remove_drafts};
+pub(crate) use directory::create_directory;
 pub use directory::{write_json, write_text};
 pub(crate) use draft::Draft;
 pub use draft::Replace;
@@ -125,7 +125,7 @@ impl Run {
         same_version(&record)?;
         let mut workloads = experiments.iter().flat_map(|e| &e.workloads);
         let writes = workloads.any(WorkloadSpec::writes);
-        let targets =
+        let targets = 
             record.targets.iter().map(|t| reopen_target(t, &record.intent, again, writes));
         let targets = targets.collect::<std::result::Result<_, _>>()?;
         let begun = Instant::now();

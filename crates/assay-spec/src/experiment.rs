@@ -20,7 +20,7 @@ pub use files::{
     Walk,
 };
 pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};
-pub use phase::{Amount, Phases, StartState, SteadyRule, Step};
+pub use phase::{Amount, ErrorLimit, Phases, StartState, SteadyRule, Step};
 pub use scale::{SCALE_EXPECTED, Scale};
 pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Arrival, Expectation, WorkloadSpec};
@@ -55,6 +55,8 @@ pub struct Experiment {
     pub scale: Scale,
     /// Whether a per-request log is kept.
     pub log: bool,
+    /// What share of the requests may fail.
+    pub errors: ErrorLimit,
     /// The machines around modelled drives, at least one: each drive is measured behind each.
     pub hosts: Vec<HostVariant>,
     /// Length of time-ended phases on targets that run on the wall clock, if not the model's.
@@ -152,6 +154,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     let repeats = top.count("repeats", 1..1001, Some(1))?;
     let repeats_full = top.count("repeats_full", repeats..1001, Some(repeats))?;
     let log = top.boolean("log", true)?;
+    let errors = decode_errors(top)?;
     let hosts = host::decode_all(top)?;
     let wall_clock = match top.optional_section("wall-clock", "wall-clock")? {
         None => None,
@@ -189,10 +192,23 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         repeats_full,
         scale,
         log,
+        errors,
         hosts,
         wall_clock,
         workloads,
         text,
+    })
+}
+
+/// What share of the requests may fail: 1 % unless it is said.
+fn decode_errors(top: &mut Section<'_>) -> Decoded<ErrorLimit> {
+    let Some((text, span)) = top.optional_string("errors")? else {
+        return Ok(ErrorLimit::default());
+    };
+    text.parse().map_err(|()| {
+        let message = format!("`{text}` does not say what share of requests may fail");
+        let e = top.error(Kind::OutOfRange, span, message, "");
+        with_hint(e, format!("write {}", ErrorLimit::EXPECTED))
     })
 }
 

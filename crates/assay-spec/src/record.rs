@@ -207,6 +207,9 @@ pub struct CellRecord {
     pub summary: String,
     /// Why the cell was not measured, if it was not.
     pub skipped: Option<String>,
+    /// Set if it was ended because requests failed: whether all did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<bool>,
     /// The repeats.
     pub repeats: Vec<RepeatRecord>,
 }
@@ -255,6 +258,10 @@ pub struct OpRecord {
     pub bytes: Bytes,
     /// Completed with an error; not in the histogram.
     pub errors: u64,
+    /// What the slowest took that was in flight when the phase was over, if that is longer than all
+    /// latencies: it is not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<Nanos>,
     /// Latencies of those without error.
     pub latency: Histogram,
 }

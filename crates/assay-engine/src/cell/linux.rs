@@ -182,6 +182,7 @@ pub(crate) fn in_guest(task: &Task, place: &Place) -> Result<RepeatRecord> {
         directory: Some(shared),
         stem: task.stem.clone(),
         scale: experiment.scale,
+        errors: experiment.errors,
     };
     let record = match &workload.files {
         Some(work) => repeat.run_files(work, place),

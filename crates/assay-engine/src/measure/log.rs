@@ -40,12 +40,14 @@ pub struct LogWriter<R = Sample> {
     writer: JoinHandle<parquet::errors::Result<File>>,
     draft: Draft,
     path: PathBuf,
+    is_broken: bool,
 }
 
 impl<R: Row> LogWriter<R> {
     /// Begins a log that will appear at `path`.
     pub fn create(path: &Path) -> Result<LogWriter<R>> {
         let (draft, file) = Draft::begin(path).map_err(|e| failed(path).caused_by(e))?;
+        let place = draft.place().map_err(|e| failed(path).caused_by(e))?;
         let (full, to_write) = sync_channel::<Vec<R>>(CHUNKS);
         let (give_back, empty) = sync_channel::<Vec<R>>(CHUNKS);
         for _ in 1..CHUNKS {
@@ -54,6 +56,7 @@ impl<R: Row> LogWriter<R> {
         let writer = std::thread::Builder::new().name("log".into()).spawn(move || {
             let mut encoder = Encoder::new(file, R::SCHEMA)?;
             for mut chunk in to_write {
+                place.check()?;
                 encoder.write(&chunk)?;
                 chunk.clear();
                 // The measuring side may be gone already; then nobody needs the chunk.
@@ -63,7 +66,7 @@ impl<R: Row> LogWriter<R> {
         });
         let writer = writer.map_err(|e| failed(path).caused_by(e))?;
         let chunk = Vec::with_capacity(CHUNK_ROWS);
-        Ok(LogWriter { chunk, full, empty, writer, draft, path: path.to_owned() })
+        Ok(LogWriter { chunk, full, empty, writer, draft, path: path.to_owned(), is_broken: false })
     }
 
     /// Adds a row.
@@ -80,7 +83,12 @@ impl<R: Row> LogWriter<R> {
         // If the writer has failed, rows go nowhere and `finish` tells why.
         let next = self.empty.recv().unwrap_or_default();
         let chunk = std::mem::replace(&mut self.chunk, next);
-        let _ = self.full.send(chunk);
+        self.is_broken |= self.full.send(chunk).is_err();
+    }
+
+    /// Whether rows go nowhere any more: the disk is full, or the directory is gone.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Writes what is left and gives the file its name.
@@ -90,7 +98,8 @@ impl<R: Row> LogWriter<R> {
         }
         drop(self.full);
         let written = self.writer.join().expect("the log writer does not panic");
-        let file = written.map_err(|e| failed(&self.path).caused_by(std::io::Error::other(e)))?;
+        let file =
+            written.map_err(|e| failed(&self.path).caused_by(std::io::Error::other(e)))?;
         let published = self.draft.publish(&file, Replace::Own);
         published.map_err(|e| failed(&self.path).caused_by(e))
     }

@@ -44,6 +44,8 @@ struct OpStat {
     bytes: u64,
     errors: u64,
     latency: Histogram,
+    /// The longest that one took which was in flight at the end.
+    late: Nanos,
 }
 
 impl Recorder {
@@ -76,6 +78,19 @@ impl Recorder {
         }
     }
 
+    /// Takes a request that was in flight when the phase was over: it is not counted, but what it
+    /// took is the longest latency if no other took longer.
+    pub fn record_late(&mut self, sample: Sample) {
+        let op = &mut self.ops[sample.op as usize];
+        op.late = op.late.max(sample.complete - sample.submit);
+    }
+
+    /// Whether the log has failed: [`Recorder::finish`] says why.
+    #[inline]
+    pub fn is_broken(&self) -> bool {
+        self.log.as_ref().is_some_and(LogWriter::is_broken)
+    }
+
     /// Everything recorded: by kind of request, over time at 1 s, and the fine series.
     pub fn finish(self) -> crate::Result<Recorded> {
         if let Some(log) = self.log {
@@ -88,6 +103,7 @@ impl Recorder {
                 requests: stat.latency.count(),
                 bytes: Bytes(stat.bytes),
                 errors: stat.errors,
+                late: Some(stat.late).filter(|late| stat.latency.max().is_some_and(|m| *late > m)),
                 latency: stat.latency,
             })
         };

@@ -11,9 +11,12 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Length of an element of the fine series.
+/// Length of an element of the fine series, unless it would have too many.
 pub const FINE: Nanos = Nanos::from_millis(100);
+/// How many elements become one where that is too many, and in the coarse series.
 const COARSE: usize = 10;
+/// Elements of a fine series at most: 29 hours of them. What lasts longer is told in longer ones.
+const LONGEST: usize = 1 << 20;
 
 /// Counts completions by the time they came.
 #[derive(Debug, Default)]
@@ -33,14 +36,11 @@ impl Series {
     #[inline]
     pub fn record(&mut self, at: Nanos, length: Bytes, latency: Nanos) {
         while at >= self.end {
-            self.end += FINE;
-            self.fine.requests.push(0);
-            self.fine.bytes.push(0);
-            self.fine.latency_sum_ns.push(0);
-            self.fine.latency_max_ns.push(0);
+            self.lengthen();
         }
+        let interval = self.fine.interval;
         let last = self.fine.requests.len() - 1;
-        let index = if at >= self.end - FINE { last } else { (at.0 / FINE.0) as usize };
+        let index = if at >= self.end - interval { last } else { (at.0 / interval.0) as usize };
         self.fine.requests[index] += 1;
         self.fine.bytes[index] += length.0;
         self.fine.latency_sum_ns[index] += latency.0;
@@ -48,22 +48,44 @@ impl Series {
         *max = latency.0.max(*max);
     }
 
-    /// The series second by second.
-    pub fn coarse(&self) -> SeriesRecord {
-        let sum = |v: &[u64]| v.chunks(COARSE).map(|c| c.iter().sum()).collect::<Vec<u64>>();
-        let max = |c: &[u64]| c.iter().copied().max().unwrap_or(0);
-        SeriesRecord {
-            interval: FINE * COARSE as u64,
-            requests: sum(&self.fine.requests),
-            bytes: sum(&self.fine.bytes),
-            latency_sum_ns: sum(&self.fine.latency_sum_ns),
-            latency_max_ns: self.fine.latency_max_ns.chunks(COARSE).map(max).collect(),
+    /// Adds an element, after making ten of them one if there are too many.
+    fn lengthen(&mut self) {
+        if self.fine.requests.len() >= LONGEST {
+            self.fine = merged(&self.fine);
         }
+        for column in [
+            &mut self.fine.requests,
+            &mut self.fine.bytes,
+            &mut self.fine.latency_sum_ns,
+            &mut self.fine.latency_max_ns,
+        ] {
+            column.push(0);
+        }
+        let elements = self.fine.requests.len() as u64;
+        self.end = Nanos(self.fine.interval.0.saturating_mul(elements));
+    }
+
+    /// The series second by second, or as fine as it is if its elements are longer.
+    pub fn coarse(&self) -> SeriesRecord {
+        if self.fine.interval > FINE { self.fine.clone() } else { merged(&self.fine) }
     }
 
     /// The series tenth by tenth.
     pub fn into_record(self) -> SeriesRecord {
         self.fine
+    }
+}
+
+/// The same with [`COARSE`] elements as one.
+fn merged(series: &SeriesRecord) -> SeriesRecord {
+    let sum = |v: &[u64]| v.chunks(COARSE).map(|c| c.iter().sum()).collect::<Vec<u64>>();
+    let max = |c: &[u64]| c.iter().copied().max().unwrap_or(0);
+    SeriesRecord {
+        interval: series.interval * COARSE as u64,
+        requests: sum(&series.requests),
+        bytes: sum(&series.bytes),
+        latency_sum_ns: sum(&series.latency_sum_ns),
+        latency_max_ns: series.latency_max_ns.chunks(COARSE).map(max).collect(),
     }
 }
 

@@ -8,9 +8,7 @@
 //! *Invariant.* No symlink, device, FIFO or directory is ever replaced or written through.
 
 use crate::safety::node::{Node, NodeKind, random_name};
-use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -62,6 +60,14 @@ impl Draft {
         let file = openat(&draft.directory, &name, flags, mode)?;
         draft.random = Some(name);
         Ok((draft, file.into()))
+    }
+
+    /// The directory that the file will appear in, to be looked at while it is written.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn place(&self) -> io::Result<Place> {
+        Ok(Place(self.directory.try_clone()?))
     }
 
     /// Gives `file`, which is whole, its name for good.
@@ -136,6 +142,22 @@ impl Draft {
         if let Some(random) = self.random.take() {
             // What stays has a name that nobody asked for.
             let _ = unlinkat(&self.directory, random, AtFlags::empty());
+        }
+    }
+}
+
+/// The directory of a draft.
+pub(crate) struct Place(File);
+
+impl Place {
+    /// Checks that the directory still has a name.
+    ///
+    /// # Errors
+    /// `NotFound` if it has been removed: no file in it can be found any more.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match Node::of_file(&self.0)?.names {
+            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the directory has been removed")),
+            _ => Ok(()),
         }
     }
 }
@@ -244,8 +266,14 @@ mod tests {
         fs::create_dir(&path).unwrap();
         check("a directory");
         fs::remove_dir(&path).unwrap();
-        rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0)
-            .unwrap();
+        rustix::fs::mknodat(
+            CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
         check("a FIFO");
     }
 

@@ -86,6 +86,13 @@ pub struct Opened {
     new: Option<create::NewFile>,
 }
 
+impl Opened {
+    /// How long it is now.
+    pub(crate) fn length_now(&self) -> Option<Bytes> {
+        (&self.file).seek(SeekFrom::End(0)).ok().map(Bytes)
+    }
+}
+
 /// Opens `path` for what `intent` allows; begins a file if there is none.
 ///
 /// # Errors
@@ -250,7 +257,12 @@ fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
     Err(Error::environment("file-has-holes", message, hint))
 }
 
-fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) -> Result<Opened> {
+fn open_device(
+    path: &Path,
+    node: &Node,
+    number: DeviceNumber,
+    intent: &Intent,
+) -> Result<Opened> {
     if !intent.writes {
         let file = node.open(OFlags::RDONLY | OFlags::DIRECT).map_err(|e| cannot_open(path, e))?;
         lock(path, &file)?;

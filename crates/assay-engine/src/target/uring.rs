@@ -19,12 +19,14 @@
 
 use super::{Submit, Target};
 use crate::clock::Clock;
+use crate::drive;
 use crate::error::{Error, Result};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use std::fs::File;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
 pub(crate) mod buffers;
@@ -64,10 +66,10 @@ pub struct UringOptions {
 
 /// A target over an open file or block device.
 pub struct UringTarget {
-    // Declared before the buffers: dropped before them.
-    ring: IoUring,
-    reads: Region,
-    writes: Option<Region>,
+    // Dropped by `Drop`, the ring before the buffers, or not at all: the kernel may still write.
+    ring: ManuallyDrop<IoUring>,
+    reads: ManuallyDrop<Region>,
+    writes: ManuallyDrop<Option<Region>>,
     /// Result that means success, by tag; `FREE` when not in flight.
     expected: Vec<i32>,
     /// Requests that never reached the kernel because they make no sense.
@@ -104,9 +106,9 @@ impl UringTarget {
         // SAFETY: this prctl takes a plain number and affects only the calling thread's timers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
         Ok(UringTarget {
-            ring,
-            reads,
-            writes,
+            ring: ManuallyDrop::new(ring),
+            reads: ManuallyDrop::new(reads),
+            writes: ManuallyDrop::new(writes),
             expected: vec![FREE; options.depth as usize],
             refused: Vec::new(),
             in_flight: 0,
@@ -150,7 +152,7 @@ impl UringTarget {
     fn entry(&mut self, request: &Request) -> squeue::Entry {
         let tag = request.tag as usize;
         let (offset, length) = (request.offset.0, request.length.0);
-        match (request.op, &self.writes) {
+        match (request.op, &*self.writes) {
             (Op::Write, Some(region)) => {
                 self.stamp += 1;
                 // SAFETY: the tag is free (`submit` asserts it), so nothing is in flight on it.
@@ -293,13 +295,28 @@ impl Target for UringTarget {
 }
 
 impl Drop for UringTarget {
-    /// Waits for everything in flight: the kernel still writes to the buffers.
+    /// Waits for everything in flight: the kernel still writes to the buffers. If the program is to
+    /// end and a device does not answer, ring and buffers stay until the process is gone.
     fn drop(&mut self) {
+        let begun = std::time::Instant::now();
         let mut completions = Vec::new();
         while self.in_flight > 0 {
-            self.enter(Nanos::NEVER);
+            let patient = !drive::is_interrupted();
+            if !patient && begun.elapsed() > drive::PATIENCE {
+                return;
+            }
+            self.enter(match patient {
+                true => Nanos::NEVER,
+                false => self.options.clock.now() + Nanos::from_millis(100),
+            });
             self.reap(&mut completions);
             completions.clear();
+        }
+        // SAFETY: dropped once, here, with nothing in flight, and not used after it.
+        unsafe {
+            ManuallyDrop::drop(&mut self.ring);
+            ManuallyDrop::drop(&mut self.writes);
+            ManuallyDrop::drop(&mut self.reads);
         }
     }
 }

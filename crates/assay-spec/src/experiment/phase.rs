@@ -85,6 +85,42 @@ pub enum Amount {
     Steady(SteadyRule),
 }
 
+/// What share of a phase's requests may fail before the phase ends and its cell has no result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorLimit(Option<f64>);
+
+impl ErrorLimit {
+    /// What `errors` takes, for messages.
+    pub const EXPECTED: &str = "`\"stop at 1 %\"`, with a number from 0 to 100, or `\"count\"`";
+    /// Failed requests are counted, and end nothing.
+    pub const COUNT: ErrorLimit = ErrorLimit(None);
+
+    /// Whether so many failed of so many are too many.
+    pub fn is_exceeded(self, failed: u64, of: u64) -> bool {
+        self.0.is_some_and(|share| failed as f64 > share * of as f64)
+    }
+}
+
+impl Default for ErrorLimit {
+    fn default() -> ErrorLimit {
+        ErrorLimit(Some(0.01))
+    }
+}
+
+impl std::str::FromStr for ErrorLimit {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<ErrorLimit, ()> {
+        if text == "count" {
+            return Ok(ErrorLimit::COUNT);
+        }
+        let number = text.strip_prefix("stop at ").and_then(|rest| rest.strip_suffix('%'));
+        let percent: f64 = number.ok_or(())?.trim().parse().map_err(|_| ())?;
+        let allowed = (0.0..=100.0).contains(&percent);
+        allowed.then_some(ErrorLimit(Some(percent / 100.0))).ok_or(())
+    }
+}
+
 /// The steady-state rule of SNIA's PTS over rounds of equal time, on IOPS.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyRule {

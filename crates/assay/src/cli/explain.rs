@@ -116,6 +116,13 @@ const TOPICS: &[(&str, &str)] = &[
     ("trace-no-requests", "The trace has no event of a request, or none of the device."),
     ("trace-unreadable", "A file of the trace, or the standard input, could not be read."),
     (
+        "too-many-errors",
+        "More requests of a cell failed than its experiment allows (`errors`, 1 % unless it says \
+         otherwise). The rest would tell how fast a device fails, so the cell has no result; the \
+         run goes on with the next and ends with exit code 4, or 3 if all requests of a cell failed.",
+    ),
+    ("all-failed", "As `too-many-errors`: not one request of the cell succeeded."),
+    (
         "not-replaced",
         "assay replaces a file only if it wrote it, or if `--force` says so; never a symlink, a \
          device, a FIFO or a directory.",

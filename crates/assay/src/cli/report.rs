@@ -2,7 +2,7 @@
 
 use super::pricing::Pricing;
 use super::{Common, saved};
-use crate::output::{DONE, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
+use crate::output::{DONE, ENVIRONMENT, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
 use assay_analysis::cost::Costs;
 use assay_analysis::expr::{Expr, Value};
 use assay_analysis::ledger::{LedgerVerdicts, judge};
@@ -89,11 +89,21 @@ fn show(
     }
     let unmet = unmet_expectations(run);
     unmet.iter().for_each(|text| talk(text));
-    let unsteady = run.cells.iter().flat_map(|c| &c.repeats).filter_map(|r| r.steady.as_ref());
-    Ok(match (unmet.is_empty(), unsteady.clone().all(|s| s.reached)) {
-        (false, _) => UNMET,
-        (true, false) => INCONCLUSIVE,
-        (true, true) => DONE,
+    let failed: Vec<&CellRecord> = run.cells.iter().filter(|c| c.failed.is_some()).collect();
+    for cell in &failed {
+        talk(&format!("{}: {}", cell.id, cell.skipped.as_deref().unwrap_or_default()));
+    }
+    let nothing = !run.cells.is_empty() && run.cells.iter().all(|c| c.repeats.is_empty());
+    if nothing && failed.is_empty() {
+        talk("nothing was measured: every cell was skipped, for the reasons above");
+    }
+    let rules = run.cells.iter().flat_map(|c| &c.repeats).filter_map(|r| r.steady.as_ref());
+    let is_steady = rules.clone().all(|s| s.reached);
+    Ok(match failed.iter().any(|c| c.failed == Some(true)) {
+        true => ENVIRONMENT,
+        false if !unmet.is_empty() => UNMET,
+        false if !is_steady || !failed.is_empty() || nothing => INCONCLUSIVE,
+        false => DONE,
     })
 }
 

@@ -98,6 +98,8 @@ impl Opened {
         let path = new.path.clone();
         let node = Node::of_file(&self.file).map_err(|e| cannot_open(&path, e))?;
         self.file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(&path, e))?;
+        // The lock belongs to what was open for writing, which ends with its last descriptor.
+        drop(node);
         set_direct(&self.file, &path)?;
         super::lock(&path, &self.file)
     }

@@ -19,8 +19,8 @@ use std::ptr::NonNull;
 const PAGE: usize = 4096;
 /// A sector: the least that is written at a time, and so what carries a seal.
 pub(crate) const SECTOR: usize = 512;
-/// Where the seal lies in a sector: behind the stamp, which may take its first 16 bytes.
-const SEAL: usize = 16;
+/// What a sector begins with: address and counter of the stamp, digest of the rest, seal.
+const HEAD: usize = 32;
 /// What seals of ours are made with.
 const KEY: u64 = 0xa55a_f1a5_b10c_5ea1;
 /// From here on huge pages are worth asking for: fewer segments for the kernel to walk.
@@ -95,7 +95,7 @@ impl Region {
         for (index, slot) in self.bytes().chunks_exact_mut(stride).enumerate() {
             let mut random = Pcg64Mcg::seed_from_u64(seed::mix(seed ^ seed::mix(index as u64)));
             random.fill_bytes(slot);
-            slot.chunks_exact_mut(SECTOR).for_each(seal);
+            slot.chunks_exact_mut(SECTOR).for_each(seal_sector);
         }
     }
 
@@ -111,11 +111,13 @@ impl Region {
         let slot = self.slot(index);
         for at in (0..length.min(self.stride)).step_by(PAGE) {
             // SAFETY: `at` is a multiple of the page below the stride, itself a multiple of the
-            // page, so 16 aligned bytes fit; the caller says that nobody else uses them.
+            // page, so 32 aligned bytes fit; the caller says that nobody else uses them.
             unsafe {
                 let stamp = slot.add(at).cast::<u64>();
-                stamp.write((offset.0 + at as u64).to_le());
+                let (address, body) = (offset.0 + at as u64, u64::from_le(stamp.add(2).read()));
+                stamp.write(address.to_le());
                 stamp.add(1).write(counter.to_le());
+                stamp.add(3).write(seal([address, counter, body]).to_le());
             }
         }
     }
@@ -133,20 +135,35 @@ impl Drop for Region {
     }
 }
 
-/// Makes the last half of 16 bytes follow from the first: noise to everybody else.
-fn seal(sector: &mut [u8]) {
-    let seal = seal_of(sector);
-    sector[SEAL + 8..SEAL + 16].copy_from_slice(&seal.to_le_bytes());
+/// Seals a sector: its third word is a digest of all that comes after the fourth, which follows
+/// from the first three. To everybody else that is noise.
+fn seal_sector(sector: &mut [u8]) {
+    let body = digest_of_body(sector);
+    sector[16..24].copy_from_slice(&body.to_le_bytes());
+    let sealed = seal([word(sector, 0), word(sector, 1), body]);
+    sector[24..HEAD].copy_from_slice(&sealed.to_le_bytes());
 }
 
-fn seal_of(sector: &[u8]) -> u64 {
-    let word = sector[SEAL..SEAL + 8].try_into().expect("8 bytes");
-    seed::mix(u64::from_le_bytes(word) ^ KEY)
+/// The word that follows from a sector's address, counter and digest.
+#[inline]
+fn seal([address, counter, body]: [u64; 3]) -> u64 {
+    seed::mix(body ^ KEY ^ seed::mix(address ^ seed::mix(counter)))
 }
 
-/// Whether assay wrote this sector; by chance, one of 2^64 others looks so.
+fn word(sector: &[u8], index: usize) -> u64 {
+    u64::from_le_bytes(sector[index * 8..index * 8 + 8].try_into().expect("8 bytes"))
+}
+
+fn digest_of_body(sector: &[u8]) -> u64 {
+    let words = HEAD / 8..sector.len() / 8;
+    words.fold(KEY, |sum, index| seed::mix(sum ^ word(sector, index)))
+}
+
+/// Whether assay wrote this sector, and all of it; by chance, one of 2^64 others looks so.
 pub(crate) fn is_sealed(sector: &[u8]) -> bool {
-    sector.len() == SECTOR && sector[SEAL + 8..SEAL + 16] == seal_of(sector).to_le_bytes()
+    sector.len() == SECTOR
+        && word(sector, 3) == seal([word(sector, 0), word(sector, 1), word(sector, 2)])
+        && word(sector, 2) == digest_of_body(sector)
 }
 
 #[cfg(test)]
@@ -177,7 +194,7 @@ mod tests {
             unsafe { region.stamp(0, Bytes(77 << 9), length, 5) };
             assert!(region.bytes().chunks_exact(SECTOR).all(is_sealed));
         }
-        for at in [SEAL, SEAL + 15] {
+        for at in [0, 15, 16, 31, 32, 511] {
             region.bytes()[at] ^= 1;
             assert!(!is_sealed(&region.bytes()[..SECTOR]));
             region.bytes()[at] ^= 1;

@@ -1,0 +1,113 @@
+# What rows are made of. A row is a function that runs in a subshell, in an empty directory, with what it
+# made undone afterwards; it fails if a command fails that should not, or if a victim has changed.
+
+MIB=1048576
+
+# row ID WORDS FUNCTION [ARGUMENT …]: runs one.
+row() {
+  local id=$1 words=$2 code said
+  shift 2
+  number=$((number + 1))
+  case "$id $words" in *$only*) ;; *) return 0 ;; esac
+  if [ -n "$list" ]; then echo "$id  $words"; return 0; fi
+  dir=$base/$number
+  mkdir "$dir"
+  said=$( (cd "$dir" && in_row "$@") 2>&1)
+  code=$?
+  case $code in
+    0) passed=$((passed + 1)); echo "ok $number $id: $words" ;;
+    77) skipped=$((skipped + 1)); echo "ok $number $id: $words # skip ${said##*skip: }" ;;
+    *) failed=$((failed + 1)); echo "not ok $number $id: $words"; printf '%s\n' "$said" | sed 's/^/  | /' ;;
+  esac
+  [ -n "$keep" ] || rm -rf --one-file-system "$dir"
+}
+
+in_row() {
+  set -e
+  undo_list=()
+  trap undo_all EXIT
+  experiments
+  "$@"
+  unchanged
+}
+
+undo() { undo_list=("$*" "${undo_list[@]}"); }
+undo_all() {
+  local code=$? step
+  for step in "${undo_list[@]}"; do eval "$step" >/dev/null 2>&1; done
+  exit $code
+}
+
+skip() { echo "skip: $*"; exit 77; }
+fail() { echo "failed: $*"; exit 1; }
+need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
+need() { local tool; for tool in "$@"; do command -v "$tool" >/dev/null || skip "no $tool"; done; }
+
+# Two short experiments: one writes all over the start of a target, one only reads.
+experiments() {
+  local head='format = 1\nquestion = "?"\ntargets = []\n[[workload]]\nname = "w"\nsize = "4KiB"\n'
+  local tail='pattern = "sequential"\nrange = "1MiB"\nmeasure = { requests = 256 }\n'
+  printf 'name = "write"\n'"$head"'read_share = 0.0\n'"$tail" >write.toml
+  printf 'name = "read"\n'"$head"'read_share = 1.0\n'"$tail" >read.toml
+  # Long enough to be interrupted: writes for a while.
+  printf 'name = "long"\n'"$head"'read_share = 0.0\npattern = "random"\n' >long.toml
+  printf 'measure = { time = "20s" }\n[[workload]]\nname = "v"\nsize = "4KiB"\nread_share = 0.0\n' >>long.toml
+  printf 'pattern = "random"\nmeasure = { time = "20s" }\n' >>long.toml
+}
+
+# image NAME MIB: an image full of zeros. noise NAME MIB: one full of somebody's data.
+image() { truncate -s "$(($2 * MIB))" "$1"; }
+noise() { head -c "$(($2 * MIB))" /dev/urandom >"$1"; }
+
+# attach FILE [OPTION …]: sets $device.
+attach() {
+  need_root
+  need losetup
+  local file=$1
+  shift
+  device=$(losetup --find --show "$@" "$file") || skip "no loop device"
+  undo "losetup -d $device"
+}
+
+mounted() { # mounted DEVICE POINT [OPTION …]
+  local what=$1 point=$2
+  shift 2
+  mkdir -p "$point"
+  mount "$@" "$what" "$point" || skip "cannot mount"
+  undo "umount -l $(realpath "$point")"
+}
+
+# victim FILE …: these bytes must be the same at the end, under the same names.
+victim() {
+  local file
+  for file in "$@"; do
+    printf '%s %s %s\n' "$(stat -c '%i %F' "$file" | tr ' ' _)" "$(digest "$file")" "$file" >>"$PWD/.victims"
+  done
+}
+digest() {
+  if [ -L "$1" ]; then readlink "$1" | sha256sum | cut -c1-32
+  elif [ -f "$1" ] || [ -b "$1" ]; then sha256sum <"$1" | cut -c1-32
+  elif [ -d "$1" ]; then find "$1" -mindepth 1 | LC_ALL=C sort | sha256sum | cut -c1-32
+  else echo special; fi
+}
+unchanged() {
+  local kind sum file
+  [ -e .victims ] || return 0
+  while read -r kind sum file; do
+    [ "$(stat -c '%i %F' "$file" 2>/dev/null | tr ' ' _)" = "$kind" ] || fail "$file was replaced or is gone"
+    [ "$(digest "$file")" = "$sum" ] || fail "$file was changed"
+  done <.victims
+}
+
+# ends CODES COMMAND …: runs it; its exit status must be one of CODES, `2|3`.
+ends() {
+  local codes=$1 code
+  shift
+  code=0
+  timeout 100 "$@" >.out 2>.err </dev/null || code=$?
+  [[ "|$codes|" == *"|$code|"* ]] || fail "exit status $code, not $codes: $*
+$(tail -n 5 .out .err)"
+}
+says() { grep -q -- "$1" .err .out || fail "nothing about \`$1\`: $(cat .err)"; }
+refused() { ends 3 "$@"; }
+writes() { refused "$assay" run write.toml --quiet --out out --only "$1" --write "$@"; }

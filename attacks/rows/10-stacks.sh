@@ -1,0 +1,124 @@
+# What lies on what: the same bytes by another way.
+
+ext4() { need mkfs.ext4; mkfs.ext4 -q -F "$1" >/dev/null 2>&1; }
+
+mounted_loop() { image i 16; ext4 i; attach i; mounted "$device" m -o ro,noload; victim i; }
+
+second_loop() { mounted_loop; attach i "$@"; writes "$device" --destroy "${device#/dev/}"; }
+row D4.1 "a second loop device on the file of a mounted one" second_loop
+row D4.2 "the same, from an offset within it" second_loop --offset 1048576
+row D4.3 "the same, a part from the start" second_loop --sizelimit 1048576
+row D4.4 "the same, a part in the middle" second_loop --offset 1048576 --sizelimit 1048576
+
+loop_on_loop() { mounted_loop; attach "$device" "$@"; writes "$device" --destroy "${device#/dev/}"; }
+row D4.5 "a loop device on a mounted loop device" loop_on_loop
+row D4.6 "the same, from an offset" loop_on_loop --offset 4096
+
+under_loop() { image i 16; ext4 i; attach i; lower=$device; attach "$lower"; mounted "$device" m -o ro,noload
+  victim i; writes "$lower" --destroy "${lower#/dev/}"; }
+row D4.7 "the loop device under a mounted loop device" under_loop
+
+three_loops() { image i 16; ext4 i; attach i; one=$device; attach "$one"; attach "$device"; top=$device
+  mounted "$one" m -o ro,noload; victim i; writes "$top" --destroy "${top#/dev/}"; }
+row D4.8 "the uppermost of three loop devices, the lowest mounted" three_loops
+
+idle_loop() { noise i 4; attach i; victim i; attach i; writes "$device" --destroy "${device#/dev/}"; }
+row D4.9 "a second loop device on the same file, none mounted" idle_loop
+
+beside() { # not in use: another part of the same file
+  image i 16; attach i --sizelimit 4194304; one=$device; attach i --offset 8388608
+  ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"
+  head -c 8388608 i | cmp -s - <(head -c 8388608 /dev/zero) || fail "written outside"; }
+row D4.10 "loop devices on different parts of one file are two devices" beside
+
+hard_link() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; ln f g; attach g; rm g
+  ext4 "$device"; mounted "$device" m -o ro,noload; victim f; writes ./f; }
+row D7.1 "a file of assay's, its hard link behind a mounted loop device and removed" hard_link
+
+renamed() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; attach f; mv f g; victim g; writes ./g; }
+row D7.2 "a file of assay's behind a loop device, renamed since" renamed
+
+two_names() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; ln f g; victim f; writes ./f; }
+row D7.3 "a file of assay's with a hard link" two_names
+
+partitioned() { image i 32; need sfdisk
+  printf 'label: dos\n2048,16384,83\n20480,16384,83\n' | sfdisk -q i >/dev/null
+  attach i --partscan; [ -b "${device}p1" ] || { need partx; partx -a "$device" 2>/dev/null || true; }
+  [ -b "${device}p1" ] || skip "no partitions"; undo "partx -d $device"; }
+part_of_mounted_disk() { partitioned; ext4 "${device}p1"; mounted "${device}p1" m -o ro,noload; victim i
+  writes "$device" --destroy "${device#/dev/}"; }
+row S1 "a disk with a mounted partition" part_of_mounted_disk
+disk_under_loop() { partitioned; ext4 "${device}p1"; mounted "${device}p1" m -o ro,noload; victim i
+  attach "$device"; writes "$device" --destroy "${device#/dev/}"; }
+row S2 "a loop device on a disk with a mounted partition" disk_under_loop
+overlapping() { partitioned; ext4 "${device}p1"; mounted "${device}p1" m -o ro,noload; victim i
+  attach i --offset 1048576 --sizelimit 65536; writes "$device" --destroy "${device#/dev/}"; }
+row S3 "a loop device on the bytes of a mounted partition" overlapping
+other_partition() { partitioned; ext4 "${device}p1"; mounted "${device}p1" m -o ro,noload
+  dd if=i of=before bs=1M count=9 status=none
+  ends 0 "$assay" run write.toml --quiet --out out --only "${device}p2" --write "${device}p2"
+  cmp -s before <(head -c 9437184 i) || fail "the other partition was changed"; }
+row S4 "the partition beside a mounted one is free, and the mounted one unchanged" other_partition
+idle_partitions() { partitioned; victim i; writes "$device"; }
+row S5 "a disk with partitions that nobody uses" idle_partitions
+loop_on_partition() { partitioned; attach "${device}p1"; victim i; lower=${device}; writes "${undo_list[1]##* }p1"; }
+
+swap_on() { image i 4; need mkswap swapon; mkswap -q i >/dev/null; chmod 600 i; "$@"; }
+swap_device() { swap_on attach i; swapon "$device" || skip "no swap"; undo "swapoff $device"; victim i
+  writes "$device" --destroy "${device#/dev/}"; }
+row S6 "active swap" swap_device
+swap_by_other_loop() { swap_on attach i; swapon "$device" || skip "no swap"; undo "swapoff $device"; victim i
+  attach i; writes "$device" --destroy "${device#/dev/}"; }
+row S7 "a second loop device on active swap" swap_by_other_loop
+
+namespaced() { need unshare; image i 16; ext4 i; attach i; mkdir m
+  unshare -m sh -c "mount -o ro,noload $device m && touch ready && sleep 60" & undo "kill $!"
+  for _ in $(seq 50); do [ -e ready ] && break; sleep 0.1; done; [ -e ready ] || skip "no namespace"
+  victim i; writes "$device" --destroy "${device#/dev/}"; }
+row S8 "a device mounted in another mount namespace" namespaced
+namespaced_file() { namespaced_setup; attach i; writes "$device" --destroy "${device#/dev/}"; }
+namespaced_setup() { need unshare; image i 16; ext4 i; attach i; mkdir m
+  unshare -m sh -c "mount -o ro,noload $device m && touch ready && sleep 60" & undo "kill $!"
+  for _ in $(seq 50); do [ -e ready ] && break; sleep 0.1; done; [ -e ready ] || skip "no namespace"
+  victim i; }
+row S9 "a second loop device on a file mounted in another namespace" namespaced_file
+
+writer() { noise i 4; attach i; victim i; sleep 60 4<>"$device" & undo "kill $!"; sleep 0.2
+  writes "$device" --destroy "${device#/dev/}"; says "open for writing"; }
+row E9.1 "a device that another process has open for writing" writer
+writer_above() { noise i 4; attach i; lower=$device; attach "$lower"; victim i; sleep 60 4<>"$lower" & undo "kill $!"
+  sleep 0.2; writes "$device" --destroy "${device#/dev/}"; }
+row E9.2 "a loop device on a device that another process writes to" writer_above
+writer_of_file() { noise i 4; attach i; victim i; sleep 60 4<>i & undo "kill $!"; sleep 0.2
+  writes "$device" --destroy "${device#/dev/}"; }
+row E9.3 "a loop device on a file that another process writes to" writer_of_file
+writer_of_ours() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; victim f
+  sleep 60 4<>f & undo "kill $!"; sleep 0.2; writes ./f; }
+row E9.4 "a file of assay's that another process has open for writing" writer_of_ours
+reader_of_ours() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; victim f
+  sleep 60 4<f & undo "kill $!"; sleep 0.2; writes ./f; }
+row E9.5 "a file of assay's that another process reads" reader_of_ours
+zfs() { need zfs-fuse zpool; image i 80; attach i; victim_late=i
+  pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }
+  for _ in $(seq 50); do zpool list >/dev/null 2>&1 && break; sleep 0.1; done
+  zpool create -m none attackpool "$device" 2>/dev/null || skip "no pool"; undo "zpool destroy -f attackpool"
+  writes "$device" --destroy "${device#/dev/}"; zpool scrub attackpool; sleep 0.5
+  zpool status attackpool | grep -q "No known data errors" || fail "the pool is damaged"; }
+row E9.6 "an active pool of zfs-fuse" zfs
+
+system_disk() { need_root; need findmnt; root=$(findmnt -no SOURCE /); [ -b "$root" ] || skip "/ is on no device"
+  writes "$root"; writes "$root" --destroy "${root#/dev/}"; }
+row S10 "the disk of the system" system_disk
+loop_on_system() { need_root; need findmnt; root=$(findmnt -no SOURCE /); [ -b "$root" ] || skip "/ is on no device"
+  device=$(losetup --find --show --read-only "$root") || skip "no loop"; undo "losetup -d $device"
+  writes "$device" --destroy "${device#/dev/}"; }
+row S11 "a loop device on the disk of the system" loop_on_system
+node_elsewhere() { need_root; mounted_loop; read -r major minor < <(stat -c '%Hr %Lr' "$device")
+  mknod node b "$major" "$minor" || skip "no mknod"; writes ./node --destroy "${device#/dev/}"; }
+row S12 "another node of a mounted device" node_elsewhere
+linked() { mounted_loop; ln -s "$device" link; writes ./link --destroy "${device#/dev/}"; }
+row S13 "a symlink to a mounted device" linked
+read_only_device() { noise i 4; attach i --read-only; victim i; writes "$device" --destroy "${device#/dev/}"; }
+row S14 "a read-only device" read_only_device
+read_mounted() { mounted_loop; ends 0 "$assay" run read.toml --quiet --out out --only "$device"; }
+row S15 "a mounted device is read" read_mounted

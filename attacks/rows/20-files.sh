@@ -1,0 +1,99 @@
+# Files: whose they are, what is in them, and what stays of them.
+
+made() { "$assay" run read.toml --quiet --out made --only "./${1:-f}" --size 4MiB; }
+strange() { noise f 4; victim f; writes ./f; }
+row F1 "somebody else's file" strange
+strange_link() { noise f 4; ln -s f l; victim f l; writes ./l; }
+row F2 "a symlink to somebody else's file" strange_link
+sized() { noise f 4; victim f; writes ./f --size 4MiB; }
+row F3 "the same with --size" sized
+dangling() { ln -s nowhere l; victim l; ends "3|2" "$assay" run write.toml --quiet --out out --only ./l --size 1MiB
+  [ ! -e nowhere ] || fail "made through a symlink"; }
+row F4 "a dangling symlink with --size" dangling
+unnamed() { noise f 4; victim f; ends "0|3" "$assay" run write.toml --quiet --out out --only ./f; }
+row F5 "a file without --write" unnamed
+ours_unnamed() { made; victim f; ends "0|3" "$assay" run write.toml --quiet --out out --only ./f; }
+row F6 "a file of assay's without --write" ours_unnamed
+other_named() { made; made g; victim f g; refused "$assay" run write.toml --quiet --out out --only ./f --write ./g; }
+row F7 "--write with another name" other_named
+ours() { made; ends 0 "$assay" run write.toml --quiet --out out --only ./f --write ./f; }
+row F8 "a file of assay's with --write is written" ours
+ours_again() { ours; ends 0 "$assay" run write.toml --quiet --out again --only ./f --write ./f; }
+row F9 "and once more" ours_again
+
+# D6: contents are looked at each time.
+formatted() { made; eval "$1"; victim f; writes ./f; }
+for tool in "mkfs.ext4 -q -F f" "mkfs.xfs -q -f f" "mkfs.vfat f" "mkswap f" "mkfs.minix f" "mkfs.bfs f" \
+  "mkfs.ntfs -q -F f" "mkfs.udf f" "mkfs.reiserfs -q -ff f" "mkfs.nilfs2 -q f" "mkfs.jfs -q f"; do
+  row D6 "$tool on a file that assay made" formatted "need ${tool%% *}; $tool >/dev/null 2>&1 || skip 'too small'"
+done
+row D6.2 "a tar archive written into it" formatted 'tar cf - /etc/hostname 2>/dev/null | dd of=f conv=notrunc status=none'
+row D6.3 "a line of text at its start" formatted 'printf precious | dd of=f conv=notrunc status=none'
+row D6.4 "a line of text at its end" formatted 'printf precious | dd of=f conv=notrunc status=none bs=1 seek=4194000'
+row D6.5 "replaced by cp" formatted 'head -c 4M /dev/urandom >f'
+row D6.6 "a partition table" formatted 'need sfdisk; echo ",,83" | sfdisk -q f >/dev/null'
+copied() { made; cp "$@" f g; victim g; writes ./g; }
+row D6.7 "cp -a of a file of assay's" copied -a
+row D6.8 "cp of it" copied
+row D6.9 "cp --reflink of it" copied --reflink=auto --preserve=all
+moved_copy() { made; cp -a f g; mv g f; victim f; writes ./f; }
+row D6.10 "a cp -a copy that took its place" moved_copy
+tarred() { need tar; made; tar --xattrs --xattrs-include='*' -cf t f; rm f; tar --xattrs --xattrs-include='*' -xf t
+  printf mine | dd of=f conv=notrunc status=none; victim f; writes ./f; }
+row D6.11 "packed and unpacked with its attributes, then changed" tarred
+marked() { need setfattr; noise f 4; setfattr -n user.assay -v 1 f; victim f; writes ./f; }
+row D6.12 "a user's file with assay's old attribute" marked
+stolen() { need setfattr getfattr; made; noise g 4
+  setfattr -n user.assay -v "$(getfattr --only-values -n user.assay f)" g; victim g; writes ./g; }
+row D6.13 "a user's file with the attribute of one of assay's" stolen
+
+# D1: where there are no attributes, a sidecar is made beside nothing.
+plain_fs() { need_root; need ntfs-3g mkfs.ntfs; image i 64; mkfs.ntfs -q -F i >/dev/null 2>&1; attach i; mkdir m
+  ntfs-3g -o streams_interface=none "$device" m 2>/dev/null || skip "no ntfs-3g"; undo "umount -l $PWD/m"; }
+vfat_fs() { need_root; skip_unless_vfat; }
+sidecar_file() { plain_fs; echo mine >m/s.assay; victim m/s.assay
+  ends "3|0" "$assay" run read.toml --quiet --out out --only m/s --size 1MiB; }
+row D1.1 "no attributes, and the user has a file scratch.assay" sidecar_file
+sidecar_link() { plain_fs; echo mine >mine; ln -s "$PWD/mine" m/s.assay || skip "no symlinks"; victim mine
+  ends "3|0" "$assay" run read.toml --quiet --out out --only m/s --size 1MiB; }
+row D1.2 "no attributes, and a symlink of that name" sidecar_link
+sidecar_ok() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"
+  ends 0 "$assay" run write.toml --quiet --out two --only m/s --write m/s; }
+row D1.3 "no attributes: a file of assay's is known again" sidecar_ok
+sidecar_killed() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 32MiB & sleep 0.3; kill -9 $!
+  wait $! 2>/dev/null || true; rm -rf one
+  ends "0|3" "$assay" run read.toml --quiet --out one --only m/s --size 1MiB; [ ! -s .err ] || says "O_DIRECT"; }
+row D1.4 "no attributes: what was begun and killed is made anew" sidecar_killed
+
+# E1: nothing stays.
+second_missing() { ends "3|2" "$assay" run read.toml --quiet --out out --only ./new,/dev/nvme9n9 --size 4MiB
+  [ ! -e new ] && [ ! -e out ] || fail "left behind: $(ls)"; }
+row E1.1 "a new file and a device that is not there" second_missing
+out_is_file() { echo mine >out; victim out; ends "3|2" "$assay" run read.toml --quiet --out out --only ./new --size 4MiB
+  [ ! -e new ] || fail "left behind"; }
+row E1.2 "--out is a file" out_is_file
+killed_making() { "$assay" run read.toml --quiet --out out --only ./new --size 2GiB & pid=$!; sleep "$2"; kill "$1" $pid
+  wait $pid 2>/dev/null || true; [ ! -e new ] || fail "left behind"; [ -z "$(ls -A out 2>/dev/null | grep -v '^log$\|^series$')" ]
+  ends 0 "$assay" run read.toml --quiet --out out --only ./new --size 4MiB; }
+for signal in -INT -TERM -HUP -KILL; do
+  row E1.3 "ended by $signal while a file is made; the same command then works" killed_making $signal 0.3
+done
+no_room() { need_root; image i 16; ext4 i; attach i; mounted "$device" m
+  refused "$assay" run read.toml --quiet --out out --only m/new --size 1GiB; [ ! -e m/new ] && [ ! -e out ]; }
+row E1.4 "no room for the file" no_room
+dev_shm() { [ -d /dev/shm ] || skip "no /dev/shm"; name=/dev/shm/attack.$$; undo "rm -f $name $name.assay"
+  ends "0|3" "$assay" run read.toml --quiet --out out --only "$name" --size 1MiB
+  ! grep -q "no device" .err || fail "$(cat .err)"; }
+row X1 "a file in /dev/shm is a file" dev_shm
+misspelt() { for p in /dev/assay-none /dev/assay/none; do
+  refused "$assay" run read.toml --quiet --out out --only $p --size 1MiB; [ ! -e $p ] || fail "made $p"; done; }
+row X2 "a device that is not there is not made" misspelt
+for what in / /dev/null /dev/zero /dev/full; do
+  special() { ends "2|3" "$assay" run write.toml --quiet --out out --only "$1" --write "$1" --size 1MiB; }
+  row X3 "$what as a target" special $what
+done
+fifo() { mkfifo p; victim p; ends "2|3" "$assay" run write.toml --quiet --out out --only ./p --write ./p; }
+row X4 "a FIFO as a target" fifo
+socket() { need python3; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("s")'; victim s
+  ends "2|3" "$assay" run write.toml --quiet --out out --only ./s --write ./s; }
+row X5 "a socket as a target" socket

@@ -1,0 +1,70 @@
+# Every verb that writes a file.
+
+log() { "$assay" run read.toml --quiet --out run --only sim:ssd-m; log=$(ls run/log/*.parquet); }
+page() { ends "$1" "$assay" trace show "$log" --quiet --html "$2"; }
+for what in "existing file" symlink FIFO directory; do
+  over() { log; echo mine >victim; case $1 in
+      existing*) echo mine >p ;; symlink) ln -s victim p ;; FIFO) mkfifo p ;; directory) mkdir p; echo x >p/x ;; esac
+    victim victim p; page 3 p; page 3 ./p; }
+  row D9.1 "trace show --html over a $what" over "$what"
+done
+over_node() { need_root; log; mknod p c 1 3 || skip "no mknod"; victim p; page 3 p; ends 3 "$assay" trace show "$log" --quiet --html p --force; }
+row D9.2 "trace show --html over a device node, with --force too" over_node
+over_block() { noise i 2; attach i; victim i "$device"; log; page 3 "$device"; ends 3 "$assay" trace show "$log" --quiet --force --html "$device"; }
+row D9.3 "trace show --html over a block device" over_block
+neighbour() { log; for n in page.partial page.html.partial .page page.tmp page.html~; do echo mine >$n; victim $n; done; page 0 page.html; }
+row D9.4 "trace show --html beside page.partial" neighbour
+own_page() { log; page 0 p.html; page 0 p.html; }
+row D9.5 "a page of assay's is replaced" own_page
+forced() { log; echo mine >p; ends 0 "$assay" trace show "$log" --quiet --html p --force; grep -q html p; }
+row D9.6 "--force replaces a regular file" forced
+forced_link() { log; echo mine >v; ln -s v p; victim v p; ends 3 "$assay" trace show "$log" --quiet --html p --force; }
+row D9.7 "--force does not follow a symlink" forced_link
+svg() { echo mine >p.svg; victim p.svg; ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; }
+row D9.8 "explain --timeline --out over a file" svg
+svg_foreign() { echo '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>' >p.svg; victim p.svg
+  ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; }
+row D9.9 "explain --timeline --out over a drawing of somebody else" svg_foreign
+svg_link() { echo mine >v; ln -s v p.svg; victim v p.svg; ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; }
+row D9.10 "explain --timeline --out over a symlink" svg_link
+svg_own() { ends 0 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; ends 0 "$assay" explain --timeline sim:ssd-m --requests 9 --out p.svg; }
+row D9.11 "a drawing of assay's is replaced" svg_own
+svg_node() { need_root; mknod p c 1 3 || skip "no mknod"; victim p; ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out p; }
+row D9.12 "explain --timeline --out over a device node" svg_node
+
+for name in run.partial cells.partial run.json cells.json report.html notes.txt log .hidden findings.json; do
+  in_out() { mkdir out; echo mine >"out/$1"; victim "out/$1" out; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }
+  row D10.1 "--out with the user's $name" in_out $name
+  in_trace() { mkdir out; echo mine >"out/$1"; victim "out/$1" out; printf '8,0 1 1 0.0 1 Q R 0 + 8 [x]\n8,0 1 2 0.1 1 C R 0 + 8 [0]\n' >t
+    ends "2|3" "$assay" trace import t --quiet --out out; }
+  row D10.2 "trace import --out with the user's $name" in_trace $name
+  in_linux() { mkdir out; echo mine >"out/$1"; victim "out/$1"; ends "2|3" "$assay" linux run --drive sim:ssd-m --quiet --out out -- true; }
+  row D10.3 "linux run --out with the user's $name" in_linux $name
+done
+out_link() { mkdir v; echo mine >v/x; ln -s v out; victim v/x; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }
+row D10.4 "--out is a symlink to a directory with files" out_link
+out_node() { need_root; mknod out c 1 3 || skip "no mknod"; victim out; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }
+row D10.5 "--out is a device node" out_node
+out_fifo() { mkfifo out; victim out; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }
+row D10.6 "--out is a FIFO" out_fifo
+sub_link() { mkdir out v; echo mine >v/x; ln -s ../v out/log; victim v/x v; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }
+row D10.7 "--out with log as a symlink elsewhere" sub_link
+
+finished() { "$assay" run read.toml --quiet --out run --only sim:ssd-m; }
+for name in report.html cells.csv findings.json claims.json; do
+  report_link() { finished; echo mine >v; rm "run/$1"; ln -s ../v "run/$1"; victim v "run/$1"; ends 3 "$assay" report run --quiet; }
+  row D9.20 "report where $name is a symlink" report_link $name
+  report_fifo() { finished; rm "run/$1"; mkfifo "run/$1"; victim "run/$1"; ends 3 "$assay" report run --quiet; }
+  row D9.21 "report where $name is a FIFO" report_fifo $name
+done
+report_thesis() { finished; echo '<html>thesis</html>' >run/report.html; victim run/report.html; ends 3 "$assay" report run --quiet; }
+row D9.22 "report where report.html is the user's" report_thesis
+report_partial() { finished; for n in report.partial cells.partial findings.partial .report.html; do echo mine >run/$n; victim run/$n; done
+  ends 0 "$assay" report run --quiet; }
+row D9.23 "report beside the user's report.partial" report_partial
+resume_link() { begin ./f --size 8MiB; echo mine >v; rm -f out/cells.json; ln -s ../v out/cells.json; victim v; shorten
+  ends "2|3" "$assay" resume out --quiet; }
+row D9.24 "resume where cells.json is a symlink" resume_link
+import_twice() { printf '8,0 1 1 0.0 1 Q R 0 + 8 [x]\n8,0 1 2 0.1 1 C R 0 + 8 [0]\n' >t; "$assay" trace import t --quiet --out out
+  victim out/trace.json out/log/*; ends "2|3" "$assay" trace import t --quiet --out out; }
+row D10.8 "trace import into a trace" import_twice
