@@ -1,6 +1,6 @@
 # Files: whose they are, what is in them, and what stays of them.
 
-made() { "$assay" run read.toml --quiet --out made --only "./${1:-f}" --size 4MiB; }
+made() { "$assay" run read.toml --quiet --out "made-${1:-f}" --only "./${1:-f}" --size "${2:-4MiB}"; }
 strange() { noise f 4; victim f; writes ./f; }
 row F1 "somebody else's file" strange
 strange_link() { noise f 4; ln -s f l; victim f l; writes ./l; }
@@ -22,10 +22,11 @@ ours_again() { ours; ends 0 "$assay" run write.toml --quiet --out again --only .
 row F9 "and once more" ours_again
 
 # D6: contents are looked at each time.
-formatted() { made; eval "$1"; victim f; writes ./f; }
+formatted() { made f "${2:-4MiB}"; eval "$1"; victim f; writes ./f; }
 for tool in "mkfs.ext4 -q -F f" "mkfs.xfs -q -f f" "mkfs.vfat f" "mkswap f" "mkfs.minix f" "mkfs.bfs f" \
-  "mkfs.ntfs -q -F f" "mkfs.udf f" "mkfs.reiserfs -q -ff f" "mkfs.nilfs2 -q f" "mkfs.jfs -q f"; do
-  row D6 "$tool on a file that assay made" formatted "need ${tool%% *}; $tool >/dev/null 2>&1 || skip 'too small'"
+  "mkfs.ntfs -q -F f" "mkfs.udf f" "mkfs.reiserfs -q -ff f" "mkfs.nilfs2 -q f" "mkfs.jfs -q f" \
+  "mkfs.btrfs -q -f f" "mkfs.f2fs -q -f f" "mkfs.exfat -q f" "mkfs.reiser4 -fffy f" "mkfs.gfs2 -q -O -p lock_nolock f"; do
+  row D6 "$tool on a file that assay made" formatted "need ${tool%% *}; $tool >/dev/null 2>&1 || skip '$tool failed'" 320MiB
 done
 row D6.2 "a tar archive written into it" formatted 'tar cf - /etc/hostname 2>/dev/null | dd of=f conv=notrunc status=none'
 row D6.3 "a line of text at its start" formatted 'printf precious | dd of=f conv=notrunc status=none'
@@ -60,10 +61,17 @@ row D1.2 "no attributes, and a symlink of that name" sidecar_link
 sidecar_ok() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"
   ends 0 "$assay" run write.toml --quiet --out two --only m/s --write m/s; }
 row D1.3 "no attributes: a file of assay's is known again" sidecar_ok
-sidecar_killed() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 32MiB & sleep 0.3; kill -9 $!
-  wait $! 2>/dev/null || true; rm -rf one
-  ends "0|3" "$assay" run read.toml --quiet --out one --only m/s --size 1MiB; [ ! -s .err ] || says "O_DIRECT"; }
-row D1.4 "no attributes: what was begun and killed is made anew" sidecar_killed
+sidecar_killed() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 48MiB & sleep "0.$1"; kill -9 $!
+  wait $! 2>/dev/null || true; rm -rf one; ends 0 "$assay" run read.toml --quiet --out one --only m/s --size 48MiB; }
+row D1.4 "no attributes: what was begun and killed at once is made anew" sidecar_killed 05
+row D1.5 "the same, killed later" sidecar_killed 3
+sidecar_copied() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"
+  cp m/s m/t; cp m/s.assay m/t.assay; printf mine | dd of=m/t conv=notrunc status=none; victim m/t m/t.assay
+  writes m/t; }
+row D1.6 "no attributes: a copy of the file and of its sidecar" sidecar_copied
+sidecar_replaced() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"
+  noise n 1; rm m/s; cp n m/s; victim m/s; writes m/s; }
+row D1.7 "no attributes: another file beside the old sidecar" sidecar_replaced
 
 # E1: nothing stays.
 second_missing() { ends "3|2" "$assay" run read.toml --quiet --out out --only ./new,/dev/nvme9n9 --size 4MiB

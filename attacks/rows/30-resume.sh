@@ -15,7 +15,7 @@ shorten() { sed -i 's/20s/1s/g' out/run.json; }
 same() { image i 8; attach i; begin "$device" --write "$device"; shorten; ends 0 "$assay" resume out --quiet; }
 row D2.1 "the same loop device is gone on with" same
 swapped() { noise a 8; noise b 8; attach a; begin "$device" --write "$device" --destroy "${device#/dev/}"
-  losetup -d "$device"; losetup "$device" b || skip "taken"; victim b; refused "$assay" resume out --quiet; says other; }
+  losetup -d "$device"; losetup "$device" b || skip "taken"; victim b; refused "$assay" resume out --quiet; }
 row D2.2 "another image of the same size behind the same loop device" swapped
 swapped_fs() { image a 8; image b 8; need mkfs.ext4; mkfs.ext4 -q -F b; attach a; begin "$device" --write "$device"
   losetup -d "$device"; losetup "$device" b || skip "taken"; victim b; refused "$assay" resume out --quiet; }

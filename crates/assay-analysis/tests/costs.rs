@@ -137,7 +137,14 @@ fn cell(target: &str, reads: [u64; 3]) -> CellRecord {
         RepeatRecord {
             seed: 1,
             elapsed: Nanos::from_secs(1),
-            ops: vec![OpRecord { op: Op::Read, requests: n, bytes, errors: 0, late: None, latency }],
+            ops: vec![OpRecord {
+                op: Op::Read,
+                requests: n,
+                bytes,
+                errors: 0,
+                late: None,
+                latency,
+            }],
             series: SeriesRecord::default(),
             first: None,
             steady: None,

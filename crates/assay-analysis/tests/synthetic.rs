@@ -65,7 +65,8 @@ fn repeat(lcg: &mut Lcg, op: Op, size: u64, (median, spread): (f64, f64)) -> Rep
         series.latency_max_ns[i] = series.latency_max_ns[i].max(ns);
     }
     let rounds: Vec<f64> = (0..6).map(|_| 1e9 / scale * (1.0 + 0.01 * lcg.normal())).collect();
-    let ops = OpRecord { op, requests, bytes: Bytes(size * requests), errors: 0, late: None, latency };
+    let ops =
+        OpRecord { op, requests, bytes: Bytes(size * requests), errors: 0, late: None, latency };
     RepeatRecord {
         seed: lcg.0,
         elapsed: Nanos(length),

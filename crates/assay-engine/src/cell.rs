@@ -22,8 +22,8 @@ use crate::target::uring::{UringOptions, UringTarget};
 use assay_sim::{Array, Drive, Host, Past, RandomWrites, build};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
-    Amount, Arrival, ErrorLimit, Experiment, HostSpec, HostVariant, Scale, StartState, Step, StreamSpec,
-    WorkloadSpec,
+    Amount, Arrival, ErrorLimit, Experiment, HostSpec, HostVariant, Scale, StartState, Step,
+    StreamSpec, WorkloadSpec,
 };
 use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};

@@ -145,11 +145,10 @@ impl Failures {
         let cause = io::Error::from_raw_os_error(self.first);
         let (id, what) = match self.failed == self.completed {
             true => ("all-failed", format!("all {} requests", self.completed)),
-            false => {
-                ("too-many-errors", format!("{} of {} requests", self.failed, self.completed))
-            }
+            false => ("too-many-errors", format!("{} of {} requests", self.failed, self.completed)),
         };
-        let hint = "see the kernel's log; `errors = \"count\"` in the experiment measures all the same";
+        let hint =
+            "see the kernel's log; `errors = \"count\"` in the experiment measures all the same";
         Error::environment(id, format!("{what} failed, the first with"), hint).caused_by(cause)
     }
 }
@@ -564,8 +563,7 @@ mod tests {
 
     #[test]
     fn a_limit_ends_a_phase_before_its_amount() {
-        let limited =
-            |amount, us| End { limit: Some(Nanos::from_micros(us)), ..End::from(amount) };
+        let limited = |amount, us| End { limit: Some(Nanos::from_micros(us)), ..End::from(amount) };
         let (end, samples) = run(closed(1, 4, 0), limited(Amount::Requests(1000), 100));
         assert_eq!((samples.len(), end.elapsed), (10, Nanos::from_micros(100)));
         let (end, samples) = run(closed(1, 4, 0), limited(Amount::Requests(5), 100));

@@ -7,6 +7,7 @@
 
 mod directory;
 mod draft;
+mod needs;
 mod order;
 
 use crate::budget::Budget;
@@ -20,11 +21,12 @@ use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PricesRecord, RunRecord,
     SCHEMA,
 };
-use directory::{lock_run_directory, remove_drafts};
 pub(crate) use directory::create_directory;
+use directory::{lock_run_directory, remove_drafts};
 pub use directory::{write_json, write_text};
 pub(crate) use draft::Draft;
 pub use draft::Replace;
+pub use needs::Needs;
 use order::Order;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -125,7 +127,7 @@ impl Run {
         same_version(&record)?;
         let mut workloads = experiments.iter().flat_map(|e| &e.workloads);
         let writes = workloads.any(WorkloadSpec::writes);
-        let targets = 
+        let targets =
             record.targets.iter().map(|t| reopen_target(t, &record.intent, again, writes));
         let targets = targets.collect::<std::result::Result<_, _>>()?;
         let begun = Instant::now();
@@ -138,6 +140,7 @@ impl Run {
     /// Before the first cell, also if a file cannot be made; then neither it nor the directory is
     /// there.
     pub fn start(&mut self, directory: &Path, observer: &dyn Observer) -> Result<Vec<CellRecord>> {
+        self.check_memory()?;
         let created = create_directory(directory, &["log", "series"])?;
         if let Err(e) = self.prepare(directory) {
             let opened = self.targets.iter_mut().filter_map(PlannedTarget::real_mut);
@@ -166,6 +169,7 @@ impl Run {
         done: Vec<CellRecord>,
         observer: &dyn Observer,
     ) -> Result<Vec<CellRecord>> {
+        self.check_memory()?;
         let _lock = lock_run_directory(directory)?;
         remove_drafts(directory);
         self.run_cells(directory, done, observer)

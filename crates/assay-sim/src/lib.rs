@@ -18,6 +18,7 @@ mod closed;
 mod events;
 mod ftl;
 mod hdd;
+mod memory;
 mod nand;
 mod ssd;
 mod volume;
@@ -29,6 +30,7 @@ pub use closed::Closed;
 pub use drive::{Accept, Drive, Past, build, can_be_steady};
 pub use ftl::history::RandomWrites;
 pub use host::Host;
+pub use memory::memory;
 pub use nand::Step;
 pub use nand::{
     Asked, BlockFound, Cause, Checker, Flash, Found, Observer, Operation, Record, Spare,

@@ -26,6 +26,8 @@ pub const CHUNK: Bytes = Bytes(64 << 10);
 
 /// Members of an array at most.
 pub const MEMBERS_MAX: usize = 64;
+/// Most drives of an array with all arrays in it.
+pub const DRIVES_MAX: usize = 1024;
 
 /// How an array spreads data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +141,16 @@ pub enum MemberTarget {
     Drive(String),
     /// An array.
     Array(Box<ArraySpec>),
+}
+
+impl MemberSpec {
+    /// How many drives it is.
+    pub fn drives(&self) -> usize {
+        match &self.target {
+            MemberTarget::Drive(_) => 1,
+            MemberTarget::Array(array) => array.members.iter().map(MemberSpec::drives).sum(),
+        }
+    }
 }
 
 /// How spares are filled.

@@ -325,7 +325,9 @@ mod tests {
         assert_eq!(text.matches("<rect class=\"k6\"").count(), 3, "legend, step and bar");
         assert_eq!(text.matches("<rect class=\"k8\"").count(), 2);
         assert!(text.contains("A &amp; B") && text.contains("<title>&lt;400&gt;</title>"));
-        assert!(text.starts_with("<!-- drawn by assay -->\n<svg xmlns=\"http://www.w3.org/2000/svg\""));
+        assert!(
+            text.starts_with("<!-- drawn by assay -->\n<svg xmlns=\"http://www.w3.org/2000/svg\"")
+        );
         assert!(text.contains("500 ns") && text.contains("1 µs"));
     }
 

@@ -98,8 +98,7 @@ impl<R: Row> LogWriter<R> {
         }
         drop(self.full);
         let written = self.writer.join().expect("the log writer does not panic");
-        let file =
-            written.map_err(|e| failed(&self.path).caused_by(std::io::Error::other(e)))?;
+        let file = written.map_err(|e| failed(&self.path).caused_by(std::io::Error::other(e)))?;
         let published = self.draft.publish(&file, Replace::Own);
         published.map_err(|e| failed(&self.path).caused_by(e))
     }

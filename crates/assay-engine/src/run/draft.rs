@@ -8,7 +8,9 @@
 //! *Invariant.* No symlink, device, FIFO or directory is ever replaced or written through.
 
 use crate::safety::node::{Node, NodeKind, random_name};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, unlinkat,
+};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -266,14 +268,8 @@ mod tests {
         fs::create_dir(&path).unwrap();
         check("a directory");
         fs::remove_dir(&path).unwrap();
-        rustix::fs::mknodat(
-            CWD,
-            &path,
-            rustix::fs::FileType::Fifo,
-            Mode::from_raw_mode(0o600),
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+            .unwrap();
         check("a FIFO");
     }
 

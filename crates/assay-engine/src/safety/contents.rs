@@ -76,7 +76,8 @@ pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Content
     }
     contents.kinds.extend(signature::find(&windows, size.0).into_iter().map(str::to_owned));
     for window in &windows {
-        let blocks = window.data.chunks(BLOCK as usize).zip((window.start..).step_by(BLOCK as usize));
+        let blocks =
+            window.data.chunks(BLOCK as usize).zip((window.start..).step_by(BLOCK as usize));
         for (data, at) in blocks.filter(|(data, _)| is_foreign(data)) {
             contents.foreign.push(ForeignBlock { at, digest: digest(data) });
         }

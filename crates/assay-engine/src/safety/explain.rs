@@ -176,8 +176,8 @@ mod tests {
                 for call in source.split(constructor).skip(1) {
                     let id = call.split('"').nth(1).unwrap_or_default();
                     // Ctrl-C is explained where the command line is.
-                    let known = EXPLANATIONS.iter().any(|(known, _)| *known == id)
-                        || id == "interrupted";
+                    let known =
+                        EXPLANATIONS.iter().any(|(known, _)| *known == id) || id == "interrupted";
                     assert!(known, "`{id}` has no explanation");
                 }
             }

@@ -56,7 +56,8 @@ fn behind(device: &Device) -> Option<String> {
         }
         Store::Device(number) => {
             let under = Device::find(number)?;
-            let sure = under.serial().or_else(|| under.world_wide_name()).or_else(|| behind(&under));
+            let sure =
+                under.serial().or_else(|| under.world_wide_name()).or_else(|| behind(&under));
             Some(format!("{} {range}", sure?))
         }
     }

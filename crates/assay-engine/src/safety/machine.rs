@@ -127,12 +127,7 @@ impl Machine {
 
     /// How `extent` is used by itself or by what lies on it; and whether that is more than a device
     /// that lies there and could be used at any time.
-    fn use_above(
-        &self,
-        extent: &Extent,
-        lead: &str,
-        own: &[Extent],
-    ) -> Option<(Use, bool)> {
+    fn use_above(&self, extent: &Extent, lead: &str, own: &[Extent]) -> Option<(Use, bool)> {
         let mut weak = None;
         let mut seen = BTreeSet::new();
         let mut waiting = vec![(extent.clone(), lead.to_owned())];
@@ -230,8 +225,7 @@ fn all_mounts() -> Vec<Mount> {
     let mut mounts = tables::mounts(&own, true);
     mounts.extend(tables::mounts(&fs::read("/proc/1/mountinfo").unwrap_or_default(), true));
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
-    let mut seen: BTreeSet<PathBuf> =
-        ["self", "1"].into_iter().filter_map(namespace).collect();
+    let mut seen: BTreeSet<PathBuf> = ["self", "1"].into_iter().filter_map(namespace).collect();
     for process in processes() {
         if namespace(&process).is_some_and(|n| seen.insert(n)) {
             let table = fs::read(format!("/proc/{process}/mountinfo")).unwrap_or_default();

@@ -43,12 +43,7 @@ impl Stage {
 ///
 /// # Errors
 /// If the file system has no attributes and something else has the sidecar's name.
-pub(crate) fn put(
-    file: &File,
-    directory: impl AsFd,
-    name: &OsStr,
-    stage: Stage,
-) -> io::Result<()> {
+pub(crate) fn put(file: &File, directory: impl AsFd, name: &OsStr, stage: Stage) -> io::Result<()> {
     let text = text(Node::of_file(file)?.id, stage);
     match fsetxattr(file, NAME, text.as_bytes(), XattrFlags::empty()) {
         Ok(()) => Ok(()),

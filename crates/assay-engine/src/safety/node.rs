@@ -9,7 +9,8 @@
 
 use super::sysfs::DeviceNumber;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, StatxFlags, openat, renameat_with, statx, unlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, StatxFlags, openat, renameat_with, statx,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -91,11 +92,7 @@ impl Node {
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn find_at(
-        directory: impl AsFd,
-        path: &Path,
-        flags: OFlags,
-    ) -> io::Result<Node> {
+    pub(crate) fn find_at(directory: impl AsFd, path: &Path, flags: OFlags) -> io::Result<Node> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
         Node::of(openat(directory, path, flags, Mode::empty())?)
     }
@@ -108,8 +105,7 @@ impl Node {
         let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let found = statx(&handle, c"", AtFlags::EMPTY_PATH, mask)?;
         let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
-        let number =
-            |major: u32, minor: u32| DeviceNumber { major, minor };
+        let number = |major: u32, minor: u32| DeviceNumber { major, minor };
         let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
             FileType::RegularFile => NodeKind::File(found.stx_size),
             FileType::BlockDevice => {

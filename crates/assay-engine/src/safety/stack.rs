@@ -172,8 +172,8 @@ pub(crate) fn foundation_of(start: Extent, loops: &[Loop]) -> Vec<Extent> {
         let Store::Device(number) = extent.store else { continue };
         let Some(device) = Device::find(number) else { continue };
         // Of a partition and a loop device it is known which bytes these bytes are.
-        let is_linear = device.parent().is_some()
-            || loops.iter().any(|l| l.device.number == device.number);
+        let is_linear =
+            device.parent().is_some() || loops.iter().any(|l| l.device.number == device.number);
         for under in below(&device, loops) {
             let part = if is_linear { under.part(&extent.bytes) } else { under };
             if !found.contains(&part) {

@@ -257,12 +257,7 @@ fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
     Err(Error::environment("file-has-holes", message, hint))
 }
 
-fn open_device(
-    path: &Path,
-    node: &Node,
-    number: DeviceNumber,
-    intent: &Intent,
-) -> Result<Opened> {
+fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) -> Result<Opened> {
     if !intent.writes {
         let file = node.open(OFlags::RDONLY | OFlags::DIRECT).map_err(|e| cannot_open(path, e))?;
         lock(path, &file)?;

@@ -2,7 +2,7 @@
 
 pub use linux::{parse_linux, scale_linux};
 
-use super::{ArraySpec, CHUNK, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild};
+use super::{ArraySpec, CHUNK, DRIVES_MAX, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild};
 use crate::decode::{Decoded, Source, quantity, with_hint};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
 use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
@@ -305,6 +305,13 @@ impl<'a> Parser<'a> {
             let message = format!("a {name} of {n} member{}", if n == 1 { "" } else { "s" });
             let expected = format!("{least} to {MEMBERS_MAX} members");
             let hint = format!("`{name}(sim:ssd-m*{least})` has enough");
+            return Err(self.error(Kind::OutOfRange, word, message, expected, hint));
+        }
+        let drives: usize = members.iter().map(MemberSpec::drives).sum();
+        if drives > DRIVES_MAX {
+            let message = format!("an array of {drives} drives");
+            let expected = format!("at most {DRIVES_MAX} in all");
+            let hint = "nest fewer arrays: members count with their own members";
             return Err(self.error(Kind::OutOfRange, word, message, expected, hint));
         }
         if level.is_paired() && n % 2 == 1 {

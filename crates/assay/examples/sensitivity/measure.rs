@@ -163,7 +163,9 @@ impl Baseline {
             once.map(|t| open_target(t, &intent, true).map_err(said)).collect::<Result<_>>()?
         } else {
             let again = targets.iter();
-            again.map(|t| reopen_target(t, &intent, &intent, true).map_err(said)).collect::<Result<_>>()?
+            again
+                .map(|t| reopen_target(t, &intent, &intent, true).map_err(said))
+                .collect::<Result<_>>()?
         };
         let asked = Asked {
             study: self.study.name.into(),

@@ -123,6 +123,12 @@ const TOPICS: &[(&str, &str)] = &[
     ),
     ("all-failed", "As `too-many-errors`: not one request of the cell succeeded."),
     (
+        "too-much-memory",
+        "What the modelled drives, guests and buffers of a run take at a time is added up before it \
+         begins; `--plan` shows it. The machine's MemAvailable, the limit of the control group and \
+         `ulimit -v` say what there is.",
+    ),
+    (
         "not-replaced",
         "assay replaces a file only if it wrote it, or if `--force` says so; never a symlink, a \
          device, a FIFO or a directory.",

@@ -28,11 +28,8 @@ pub fn main(options: Options) -> Outcome {
     let saved = saved::read(&options.directory)?;
     let experiments = saved.record.experiments.iter().map(|e| Ok(load(&e.file, &e.text)?.0));
     let experiments = experiments.collect::<Result<Vec<_>, Failure>>()?;
-    let again = IntentRecord {
-        write: options.write,
-        destroy: options.destroy,
-        ..IntentRecord::default()
-    };
+    let again =
+        IntentRecord { write: options.write, destroy: options.destroy, ..IntentRecord::default() };
     let run = Run::reopen(saved.record, experiments, &again)?;
     watch_for_interrupt();
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);

@@ -1,0 +1,150 @@
+//! What a run will need, before it begins: memory, time on real targets, bytes written to them.
+//!
+//! *Invariant.* A run that would need more memory than the machine has is refused: without that it is
+//! ended halfway, by the system and without a word.
+
+use super::Run;
+use crate::error::{Error, Result};
+use crate::plan::{PlannedTarget, TargetKind};
+use assay_spec::experiment::{Amount, Step, WorkloadSpec};
+use assay_spec::{Bytes, Nanos};
+use std::fs;
+
+/// What a cell takes beside its target: the rows of its log on their way, its series.
+const CELL: Bytes = Bytes(48 << 20);
+
+/// What a run will need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Cells that are measured.
+    pub cells: usize,
+    /// Memory at a time, at most.
+    pub memory: Bytes,
+    /// Memory that there is.
+    pub available: Bytes,
+    /// Time of phases on real targets that end by time; the others take what the target takes.
+    pub wall: Nanos,
+    /// Of each real target, what is written to it by phases that say how much, making it included.
+    pub writes: Vec<(String, Bytes)>,
+    /// Whether phases on real targets end by something else than time, or write for a time.
+    pub is_open_ended: bool,
+}
+
+impl Run {
+    /// What the run will need.
+    pub fn needs(&self) -> Needs {
+        let mut needs = Needs {
+            cells: self.record.plan.len(),
+            memory: Bytes::ZERO,
+            available: available_memory(),
+            wall: Nanos::ZERO,
+            writes: self.targets.iter().filter_map(first_write).collect(),
+            is_open_ended: false,
+        };
+        let mut takes: Vec<u64> = Vec::new();
+        for plan in &self.record.plan {
+            let (experiment, workload) = self.workload_of(plan);
+            let (target, _) = self.place_of(plan);
+            takes.push(target.memory(workload).0.saturating_add(CELL.0));
+            if !target.record.virtual_time && target.record.kind != "null" {
+                needs.add_real(target, workload, experiment.repeats);
+            }
+        }
+        // Modelled targets are measured side by side.
+        takes.sort_unstable_by(|a, b| b.cmp(a));
+        let together = takes.iter().take(self.threads);
+        needs.memory = Bytes(together.fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)));
+        needs
+    }
+
+    /// Checks that the machine has the memory.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        let Needs { memory, available, .. } = self.needs();
+        if memory <= available {
+            return Ok(());
+        }
+        let message = format!("the run needs {memory} of memory, and there are {available}");
+        let hint = match self.threads {
+            1 => "take smaller drives, fewer of them, or fewer requests in flight",
+            _ => "measure fewer drives at a time (`--threads 1`), or take smaller ones",
+        };
+        Err(Error::environment("too-much-memory", message, hint))
+    }
+}
+
+impl Needs {
+    fn add_real(&mut self, target: &PlannedTarget, workload: &WorkloadSpec, repeats: u32) {
+        let phases = &workload.phases;
+        let mut written = 0_u64;
+        let mut amounts = vec![(phases.measure, workload.writes())];
+        amounts.extend(phases.settle.map(|amount| (amount, workload.writes())));
+        for step in &phases.precondition {
+            match step {
+                Step::Requests { amount, stream, .. } => {
+                    amounts.push((*amount, stream.read_share < 1.0));
+                }
+                Step::Idle(time) => self.wall += *time * u64::from(repeats),
+            }
+        }
+        for (amount, writes) in amounts {
+            let bytes = match amount {
+                Amount::Time(time) => {
+                    self.wall += time * u64::from(repeats);
+                    self.is_open_ended |= writes;
+                    continue;
+                }
+                Amount::Requests(n) => n.saturating_mul(workload.max_size().0),
+                Amount::Bytes(bytes) => bytes.0,
+                Amount::Steady(_) => 0,
+            };
+            self.is_open_ended = true;
+            written = written.saturating_add(if writes { bytes } else { 0 });
+        }
+        let written = written.saturating_mul(u64::from(repeats));
+        let name = &target.record.written;
+        if let Some((_, sum)) = self.writes.iter_mut().find(|(n, _)| n == name) {
+            *sum = Bytes(sum.0.saturating_add(written));
+        }
+    }
+}
+
+/// What is written to a real target before its first cell.
+fn first_write(target: &PlannedTarget) -> Option<(String, Bytes)> {
+    let is_real = matches!(target.kind, TargetKind::Real(_)) && target.may_write;
+    let made = target.record.created.then_some(target.record.capacity);
+    let writes = is_real || made.is_some();
+    writes.then(|| (target.record.written.clone(), made.unwrap_or(Bytes::ZERO)))
+}
+
+impl PlannedTarget {
+    /// Memory that a cell of `workload` on it takes.
+    fn memory(&self, workload: &WorkloadSpec) -> Bytes {
+        match &self.kind {
+            TargetKind::Null | TargetKind::Directory(_) => Bytes::ZERO,
+            TargetKind::Model(spec) => assay_sim::memory(spec),
+            TargetKind::Array(setup) => setup.memory(),
+            TargetKind::Linux(setup) => {
+                Bytes(setup.drives.memory().0.saturating_add(setup.spec.settings.memory.0))
+            }
+            TargetKind::Real(_) => {
+                let buffers = u64::from(workload.deepest()).saturating_mul(2);
+                Bytes(buffers.saturating_mul(workload.max_size().0))
+            }
+        }
+    }
+}
+
+/// What this process may have of the machine's memory.
+fn available_memory() -> Bytes {
+    let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
+    let machine = kibibytes.map_or(u64::MAX, |n: u64| n << 10);
+    let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    Bytes(machine.min(group).min(limit.unwrap_or(u64::MAX)))
+}
