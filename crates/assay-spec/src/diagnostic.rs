@@ -67,9 +67,10 @@ impl Kind {
         (
             Kind::BadUnit,
             "bad-unit",
-            "Every size and time is written with its unit. KiB, MiB, GiB, TiB are powers of 1024; \
-             kB, MB, GB, TB are powers of 1000; times take ns, us, ms, s, m, h; rates take `/s`. \
-             `KB` and `K` are refused because different tools mean different things by them.",
+            "Every size and time is written with its unit. KiB, MiB, GiB, TiB, PiB are powers of \
+             1024; kB, MB, GB, TB, PB are powers of 1000; times take ns, us, ms, s, m, h; rates \
+             take `/s`. `KB` and `K` are refused because different tools mean different things by \
+             them.",
         ),
         (
             Kind::UnknownValue,

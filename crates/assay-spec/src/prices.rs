@@ -86,6 +86,11 @@ impl std::str::FromStr for GivenAmount {
     }
 }
 
+/// Whether an amount, a currency and a date can be those of a price.
+pub fn is_price(amount: f64, currency: &str, date: &str) -> bool {
+    amount > 0.0 && amount <= DEAREST && is_currency(currency) && is_date(date)
+}
+
 /// Three capital letters, as ISO 4217 has them.
 fn is_currency(text: &str) -> bool {
     text.len() == 3 && text.chars().all(|c| c.is_ascii_uppercase())
@@ -113,7 +118,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<PriceList> {
             Kind::UnknownValue,
             date_at,
             format!("`{date}` is not a date"),
-            "year and month, or a day: `2008-11` or `2008-11-21`",
+            "year and month, or a day that there is: `2008-11` or `2008-11-21`",
         );
         return Err(with_hint(e, "a price is only worth something with the time it was asked"));
     }
@@ -156,16 +161,37 @@ fn optional_price(
 
 /// More than any drive costs.
 const DEAREST: f64 = 1e9;
+/// More than any drive holds: 10 PB.
+const LARGEST: Bytes = Bytes(10_000_000_000_000_000);
 
 fn decode_price(s: &mut Section<'_>) -> Decoded<Price> {
     let device = name(s, "device")?;
     let title = s.string("title")?;
-    let capacity = s.size("capacity")?;
-    if capacity == Bytes::ZERO {
-        let span = s.whole_span_of("capacity");
-        let e = s.error(Kind::OutOfRange, span, "a drive without capacity", "more than nothing");
-        return Err(with_hint(e, "`capacity` is the one that was sold, e.g. `80GB`"));
+    let capacity = decode_capacity(s)?;
+    let amount = decode_amount(s, capacity)?;
+    let (watts, idle_watts) = decode_power(s)?;
+    let endurance = s.optional_size("endurance")?;
+    if endurance == Some(Bytes::ZERO) {
+        let span = s.whole_span_of("endurance");
+        let e = s.error(Kind::OutOfRange, span, "a drive that wears out at once", "more than 0");
+        return Err(with_hint(e, "leave `endurance` out where it is not known, or no limit"));
     }
+    Ok(Price { device, title, capacity, amount, watts, idle_watts, endurance })
+}
+
+fn decode_capacity(s: &mut Section<'_>) -> Decoded<Bytes> {
+    let capacity = s.size("capacity")?;
+    let (message, expected) = match capacity {
+        Bytes::ZERO => ("a drive without capacity".to_owned(), "more than nothing".to_owned()),
+        c if c > LARGEST => (format!("no drive holds {c}"), format!("at most {LARGEST}")),
+        fine => return Ok(fine),
+    };
+    let e = s.error(Kind::OutOfRange, s.whole_span_of("capacity"), message, expected);
+    Err(with_hint(e, "`capacity` is the one that was sold, e.g. `80GB`"))
+}
+
+/// The price of one drive.
+fn decode_amount(s: &mut Section<'_>, capacity: Bytes) -> Decoded<f64> {
     let (whole, per_gb) = (s.has("amount"), s.has("per_gb"));
     if whole == per_gb {
         let message = match whole {
@@ -179,22 +205,34 @@ fn decode_price(s: &mut Section<'_>) -> Decoded<Price> {
             "`amount` is the price of one drive, `per_gb` that of 10^9 bytes",
         ));
     }
-    let amount = match whole {
-        true => s.number("amount", 0.01, DEAREST, None)?,
-        false => s.number("per_gb", 0.0001, DEAREST, None)? * capacity.0 as f64 * 1e-9,
-    };
+    if whole {
+        return s.number("amount", 0.01, DEAREST, None);
+    }
+    let amount = s.number("per_gb", 0.0001, DEAREST, None)? * capacity.0 as f64 * 1e-9;
+    if amount <= DEAREST {
+        return Ok(amount);
+    }
+    let message = format!("`per_gb` makes a drive of {capacity} cost {amount:.0}");
+    let e = s.error(Kind::OutOfRange, s.span_of("per_gb"), message, format!("{DEAREST} at most"));
+    Err(with_hint(e, "`per_gb` is the price of 10^9 bytes; `amount` that of one drive"))
+}
+
+/// Power at work and waiting.
+fn decode_power(s: &mut Section<'_>) -> Decoded<(Option<f64>, Option<f64>)> {
     let mut watts = |key| match s.has(key) {
         true => s.number(key, 0.0, 1e4, None).map(Some),
         false => Ok(None),
     };
-    let (watts, idle_watts) = (watts("watts")?, watts("idle_watts")?);
-    let endurance = s.optional_size("endurance")?;
-    if endurance == Some(Bytes::ZERO) {
-        let span = s.whole_span_of("endurance");
-        let e = s.error(Kind::OutOfRange, span, "a drive that wears out at once", "more than 0");
-        return Err(with_hint(e, "leave `endurance` out where it is not known, or no limit"));
+    let (busy, idle) = (watts("watts")?, watts("idle_watts")?);
+    match (busy, idle) {
+        (Some(busy), Some(idle)) if idle > busy => {
+            let message = format!("a drive that takes {busy} W at work and {idle} W waiting");
+            let expected = format!("at most {busy}");
+            let e = s.error(Kind::Impossible, s.span_of("idle_watts"), message, expected);
+            Err(with_hint(e, "`watts` is the power at work; were the two exchanged?"))
+        }
+        both => Ok(both),
     }
-    Ok(Price { device, title, capacity, amount, watts, idle_watts, endurance })
 }
 
 fn name(s: &mut Section<'_>, key: &'static str) -> Decoded<String> {
@@ -208,15 +246,25 @@ fn twice(s: &Section<'_>, span: Range<usize>, device: &str) -> Box<Diagnostic> {
     with_hint(e, "prices of another day or shop are another list")
 }
 
-/// `YYYY-MM` or `YYYY-MM-DD`, as far as digits can tell.
+/// `YYYY-MM` or `YYYY-MM-DD` of the calendar.
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
-    let digits = |part: &str, count: usize, most: u32| {
-        let all = part.len() == count && part.bytes().all(|b| b.is_ascii_digit());
-        all && part.parse::<u32>().is_ok_and(|n| n >= 1 && n <= most)
+    let number = |part: &str, digits: usize| {
+        let all = part.len() == digits && part.bytes().all(|b| b.is_ascii_digit());
+        part.parse::<u32>().ok().filter(|n| all && *n >= 1)
     };
-    let days = parts.get(2).is_none_or(|day| digits(day, 2, 31));
-    (2..=3).contains(&parts.len()) && digits(parts[0], 4, 9999) && digits(parts[1], 2, 12) && days
+    let (year, month) = match parts[..] {
+        [year, month] | [year, month, _] => (number(year, 4), number(month, 2)),
+        _ => return false,
+    };
+    let (Some(year), Some(month)) = (year, month.filter(|m| *m <= 12)) else { return false };
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    parts.get(2).is_none_or(|day| number(day, 2).is_some_and(|day| day <= days))
 }
 
 #[cfg(test)]
@@ -298,6 +346,13 @@ mod tests {
             (format!("{LIST}{PRICE}").replace("2026-11", "autumn"), "`autumn` is not a date"),
             (format!("{LIST}{PRICE}").replace("EUR", "euro"), "`euro` is not a currency"),
             (format!("{LIST}{PRICE}shop = 1\n"), "shop"),
+            (format!("{LIST}{PRICE}").replace("2026-11", "2026-11-31"), "`2026-11-31` is not a"),
+            (format!("{LIST}{PRICE}watts = 2\nidle_watts = 3\n"), "2 W at work and 3 W waiting"),
+            (format!("{LIST}{}", PRICE.replace("80GB", "8000000TiB")), "no drive holds 8000000TiB"),
+            (
+                format!("{LIST}{}", PRICE.replace("amount = 100", "per_gb = 1e9")),
+                "makes a drive of 80GB cost 80000000000",
+            ),
         ];
         for (text, message) in cases {
             let error = parse(&text).expect_err(message);
@@ -307,8 +362,11 @@ mod tests {
 
     #[test]
     fn dates_are_months_or_days() {
-        assert!(["2008-01", "2008-12", "2008-11-01", "2008-11-31"].into_iter().all(is_date));
+        let right = ["2008-01", "2008-12", "2008-11-01", "2008-11-30", "2008-02-29", "2000-02-29"];
+        assert!(right.into_iter().all(is_date));
         let wrong = ["2008", "2008-00", "2008-1", "08-11", "2008-11-32", "2008-11-1-1", "", "-"];
         assert!(!wrong.into_iter().any(is_date));
+        let never = ["2008-11-31", "2009-02-29", "1900-02-29", "2008-02-30", "2008-04-31"];
+        assert!(!never.into_iter().any(is_date));
     }
 }

@@ -1,8 +1,7 @@
 //! Units in types: time in integer nanoseconds, sizes in bytes, and how people write them.
 //!
-//! `KiB`, `MiB`, `GiB`, `TiB` are binary; `kB`, `MB`, `GB`, `TB` are decimal. Times are written
-//! with
-//! `ns`, `us` (or `µs`), `ms`, `s`, `m`, `h`. A bare number has no unit and is refused: `4096`
+//! `KiB`, `MiB`, `GiB`, `TiB`, `PiB` are binary; `kB`, `MB`, `GB`, `TB`, `PB` are decimal. Times are
+//! written with `ns`, `us` (or `µs`), `ms`, `s`, `m`, `h`. A bare number has no unit and is refused: `4096`
 //! could be anything, `4KiB` could not.
 
 use serde::{Deserialize, Serialize};
@@ -131,6 +130,8 @@ const SIZE_UNITS: &[(&str, u64)] = &[
     ("GiB", 1 << 30),
     ("TB", 1_000_000_000_000),
     ("TiB", 1 << 40),
+    ("PB", 1_000_000_000_000_000),
+    ("PiB", 1 << 50),
 ];
 const TIME_UNITS: &[(&str, u64)] = &[
     ("ns", 1),
@@ -326,6 +327,8 @@ mod tests {
         assert_eq!("4KiB".parse(), Ok(Bytes(4096)));
         assert_eq!("30GB".parse(), Ok(Bytes(30_000_000_000)));
         assert_eq!("1.5 GiB".parse(), Ok(Bytes(3 << 29)));
+        assert_eq!("1PB".parse(), Ok(Bytes(1_000_000_000_000_000)));
+        assert_eq!("1.5PiB".parse(), Ok(Bytes(3 << 49)));
         assert_eq!("0".parse(), Ok(Bytes(0)));
         assert_eq!("10ms".parse(), Ok(Nanos(10_000_000)));
         assert_eq!("2.5us".parse(), Ok(Nanos(2_500)));
