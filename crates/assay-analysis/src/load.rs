@@ -1,7 +1,8 @@
 //! A run directory's two files, read and checked. Text in, values out: opening files is the
 //! caller's.
 
-use crate::cost::Prices;
+mod check;
+
 use assay_spec::record::{CellRecord, CellsRecord, RunRecord, SCHEMA, TargetRecord};
 use assay_spec::trace::TraceRow;
 use std::collections::BTreeMap;
@@ -42,9 +43,14 @@ pub enum LoadError {
     /// Prices that are none.
     #[error("run.json has prices that cannot be used: {0}")]
     Prices(String),
-    /// A cell twice: the two files were mixed or edited.
-    #[error("cells.json has the cell `{0}` twice")]
-    Twice(String),
+    /// It contradicts itself or the other file: they were mixed, edited or damaged.
+    #[error("{file}: {what}")]
+    Inconsistent {
+        /// `run.json` or `cells.json`.
+        file: &'static str,
+        /// What does not hold together, and where.
+        what: String,
+    },
 }
 
 /// Only the version: read first, so that an unknown schema is not reported as an unknown field.
@@ -62,18 +68,14 @@ impl Run {
     /// Reads the texts of `run.json` and `cells.json`.
     ///
     /// # Errors
-    /// If either is not JSON, has another schema, or a cell occurs twice.
+    /// If either is not JSON or has another schema, or what they say does not hold together.
     pub fn from_json(run_json: &str, cells_json: &str) -> Result<Run, LoadError> {
         let record: RunRecord = read("run.json", run_json)?;
-        let cells: CellsRecord = read("cells.json", cells_json)?;
-        let mut names: Vec<&str> = cells.cells.iter().map(|c| c.id.as_str()).collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(LoadError::Twice(pair[0].to_owned()));
-        }
-        if let Some(prices) = &record.prices {
-            Prices::of(prices).map_err(|e| LoadError::Prices(e.to_string()))?;
-        }
+        let mut cells: CellsRecord = read("cells.json", cells_json)?;
+        check::cells(&record, &check::record(&record)?, &cells.cells)?;
+        let places: BTreeMap<&str, usize> =
+            record.plan.iter().enumerate().map(|(place, cell)| (&*cell.id, place)).collect();
+        cells.cells.sort_by_key(|cell| places.get(cell.id.as_str()).copied());
         Ok(Run::new(record, cells.cells))
     }
 

@@ -79,6 +79,19 @@ fn repeat(lcg: &mut Lcg, op: Op, size: u64, (median, spread): (f64, f64)) -> Rep
     }
 }
 
+/// An experiment with these workloads.
+fn experiment(repeats: usize) -> String {
+    let head = "format = 1\nname = \"general\"\nquestion = \"Which?\"\ntargets = []\n";
+    let workload = |(name, ..): &(&str, &str, Op, u64)| {
+        format!(
+            "[[workload]]\nname = \"{name}\"\nread_share = 1.0\nsize = \"4KiB\"\n\
+             pattern = \"random\"\nmeasure = {{ time = \"30s\" }}\n"
+        )
+    };
+    let workloads: String = WORKLOADS.iter().map(workload).collect();
+    format!("{head}repeats = {repeats}\n{workloads}")
+}
+
 fn synthetic(repeats: usize) -> Run {
     let mut lcg = Lcg(42);
     let mut cells = Vec::new();
@@ -109,6 +122,12 @@ fn synthetic(repeats: usize) -> Run {
         created: false,
         foreign: Vec::new(),
     };
+    let planned = |c: &CellRecord| CellPlan {
+        id: c.id.clone(),
+        experiment: c.experiment.clone(),
+        workload: c.workload.clone(),
+        target: c.target.clone(),
+    };
     let record = RunRecord {
         schema: SCHEMA,
         assay: "0.1.0".into(),
@@ -120,7 +139,7 @@ fn synthetic(repeats: usize) -> Run {
         experiments: vec![ExperimentRecord {
             name: "general".into(),
             file: "general.toml".into(),
-            text: "name = \"general\"\n".into(),
+            text: experiment(repeats),
         }],
         targets: CELLS.iter().map(target).collect(),
         host: HostRecord {
@@ -130,7 +149,7 @@ fn synthetic(repeats: usize) -> Run {
             memory: Bytes(24 << 30),
         },
         intent: IntentRecord::default(),
-        plan: Vec::new(),
+        plan: cells.iter().map(planned).collect(),
         prices: None,
     };
     let run_json = serde_json::to_string(&record).unwrap();

@@ -11,6 +11,7 @@ pub mod guest;
 pub mod machine;
 pub mod measure;
 pub mod plan;
+pub mod read;
 pub mod run;
 pub mod safety;
 pub mod target;

@@ -7,6 +7,7 @@ pub(crate) use array::switch_caches_off;
 pub use linux::{LinuxSetup, open_drives};
 
 use crate::error::{Error, Result};
+use crate::read;
 use crate::safety::{ForeignBlock, Intent, identity};
 use crate::target::block::{self, Kind, Opened};
 use assay_sim::ArraySetup;
@@ -306,10 +307,10 @@ pub fn load_model(name: &str) -> std::result::Result<(DeviceSpec, String), PlanE
         let bundled = catalog::find(DEVICES, &spec.name).expect("found by its name");
         return Ok((spec, bundled.text.to_owned()));
     }
-    let text = std::fs::read_to_string(name).map_err(|e| {
+    let text = read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
         let hint = "the path counts from where assay is started; `assay devices` lists the models";
-        Error::usage("no-such-file", format!("the device file {name} cannot be read"), hint)
-            .caused_by(e)
+        let message = format!("the device file {name} cannot be read");
+        Error::usage("no-such-file", message, e.hint(hint)).caused_by(e.error)
     })?;
     let spec = DeviceSpec::parse(Source { file: name, text: &text }).map_err(PlanError::Spec)?;
     Ok((spec, text))

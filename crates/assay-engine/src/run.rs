@@ -9,6 +9,7 @@ mod directory;
 mod draft;
 mod needs;
 mod order;
+mod places;
 
 use crate::budget::Budget;
 use crate::cell::{cell_id, cell_target, hosts_of, run_cell, unmeasured};
@@ -28,6 +29,7 @@ pub(crate) use draft::Draft;
 pub use draft::Replace;
 pub use needs::Needs;
 use order::Order;
+use places::Place;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,6 +48,8 @@ pub struct Run {
     pub threads: usize,
     /// Since when a budget counts.
     pub begun: Instant,
+    /// Where each cell of the plan is found in the lists above.
+    places: Vec<Place>,
 }
 
 /// Told how a run goes on.
@@ -109,8 +113,18 @@ impl Run {
             plan,
             prices: asked.prices,
         };
-        let begun = Instant::now();
-        Run { record, experiments, targets, threads: available_threads(), begun }
+        Run::of(record, experiments, targets).expect("the plan was made of them just now")
+    }
+
+    /// A run of this plan, if it is one of these experiments on these targets.
+    fn of(
+        record: RunRecord,
+        experiments: Vec<Experiment>,
+        targets: Vec<PlannedTarget>,
+    ) -> Result<Run> {
+        let places = places::of(&record.plan, &experiments, &targets)?;
+        let (threads, begun) = (available_threads(), Instant::now());
+        Ok(Run { record, experiments, targets, threads, begun, places })
     }
 
     /// A saved run, opened again to be gone on with: from what its record holds, so that a device
@@ -118,7 +132,7 @@ impl Run {
     /// is what the user allows now.
     ///
     /// # Errors
-    /// If another version began it, or a target cannot be opened.
+    /// If another version began it, a target cannot be opened, or the plan is not one of them.
     pub fn reopen(
         record: RunRecord,
         experiments: Vec<Experiment>,
@@ -130,8 +144,7 @@ impl Run {
         let targets =
             record.targets.iter().map(|t| reopen_target(t, &record.intent, again, writes));
         let targets = targets.collect::<std::result::Result<_, _>>()?;
-        let begun = Instant::now();
-        Ok(Run { record, experiments, targets, threads: available_threads(), begun })
+        Ok(Run::of(record, experiments, targets)?)
     }
 
     /// Creates `directory`, makes the target files that are not there, and runs every cell.
@@ -192,8 +205,8 @@ impl Run {
         let one = |index: usize, limit: Option<Nanos>| -> Result<()> {
             let plan = &self.record.plan[index];
             observer.started(plan);
-            let (experiment, workload) = self.workload_of(plan);
-            let (target, host) = self.place_of(plan);
+            let (experiment, workload) = self.workload_of(index);
+            let (target, host) = self.place_of(index);
             let seed = self.record.seed;
             let ran = run_cell(experiment, workload, target, host, seed, limit, Some(directory));
             let cell = match ran {
@@ -239,32 +252,26 @@ impl Run {
 
     /// Phases that a cell goes through, all repeats together.
     fn phases_of(&self, index: usize) -> u32 {
-        let (experiment, workload) = self.workload_of(&self.record.plan[index]);
+        let (experiment, workload) = self.workload_of(index);
         let phases = &workload.phases;
         let each = phases.precondition.len() + usize::from(phases.settle.is_some()) + 1;
         each as u32 * experiment.repeats
     }
 
     fn takes_virtual_time(&self, index: usize) -> bool {
-        self.place_of(&self.record.plan[index]).0.record.virtual_time
+        self.place_of(index).0.record.virtual_time
     }
 
     /// The target of a cell and the machine it is behind.
-    fn place_of(&self, plan: &CellPlan) -> (&PlannedTarget, &HostVariant) {
-        let (experiment, _) = self.workload_of(plan);
-        let mut places = self
-            .targets
-            .iter()
-            .flat_map(|target| hosts_of(experiment, target).iter().map(move |host| (target, host)));
-        let found = places.find(|(target, host)| cell_target(host, target) == plan.target);
-        found.expect("the plan names its targets")
+    fn place_of(&self, index: usize) -> (&PlannedTarget, &HostVariant) {
+        let Place { experiment, target, host, .. } = self.places[index];
+        (&self.targets[target], &self.experiments[experiment].hosts[host])
     }
 
-    fn workload_of(&self, plan: &CellPlan) -> (&Experiment, &WorkloadSpec) {
-        let found = self.experiments.iter().find(|e| e.name == plan.experiment);
-        let experiment = found.expect("the plan names its experiments");
-        let workload = experiment.workloads.iter().find(|w| w.name == plan.workload);
-        (experiment, workload.expect("the plan names its workloads"))
+    fn workload_of(&self, index: usize) -> (&Experiment, &WorkloadSpec) {
+        let Place { experiment, workload, .. } = self.places[index];
+        let experiment = &self.experiments[experiment];
+        (experiment, &experiment.workloads[workload])
     }
 }
 

@@ -19,14 +19,25 @@ pub const BUCKETS: usize = ((MAX_POWER - BITS) as usize + 1) << BITS;
 const _: () = assert!(BUCKETS == 4736);
 
 /// A histogram of latencies, with exact count, sum, sum of squares, minimum and maximum.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Histogram {
+    /// Of every bucket; of none while the counts are in `few`.
     counts: Box<[u64]>,
+    /// Of the buckets that hold something, as they were read: a file of many small histograms takes
+    /// no more memory than itself.
+    few: Box<[(u32, u64)]>,
     total: u64,
     sum: u128,
     squares: u128,
     min: u64,
     max: u64,
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        let exact = |h: &Histogram| (h.total, h.sum, h.squares, h.min, h.max);
+        exact(self) == exact(other) && self.buckets().eq(other.buckets())
+    }
 }
 
 impl Default for Histogram {
@@ -60,20 +71,20 @@ pub fn midpoint(bucket: usize) -> Nanos {
 impl Histogram {
     /// An empty histogram.
     pub fn new() -> Self {
-        Histogram {
-            counts: vec![0; BUCKETS].into_boxed_slice(),
-            total: 0,
-            sum: 0,
-            squares: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Histogram::of_buckets(vec![0; BUCKETS].into_boxed_slice(), Box::default())
+    }
+
+    fn of_buckets(counts: Box<[u64]>, few: Box<[(u32, u64)]>) -> Self {
+        Histogram { counts, few, total: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 
     /// Adds one value.
     #[inline]
     pub fn record(&mut self, value: Nanos) {
-        self.counts[bucket(value)] += 1;
+        match self.counts.get_mut(bucket(value)) {
+            Some(count) => *count += 1,
+            None => self.unpacked()[bucket(value)] += 1,
+        }
         self.total += 1;
         self.sum += u128::from(value.0);
         self.squares += u128::from(value.0) * u128::from(value.0);
@@ -81,10 +92,23 @@ impl Histogram {
         self.max = self.max.max(value.0);
     }
 
+    /// The counts of every bucket.
+    #[cold]
+    fn unpacked(&mut self) -> &mut [u64] {
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS].into_boxed_slice();
+            for (bucket, count) in std::mem::take(&mut self.few) {
+                self.counts[bucket as usize] = count;
+            }
+        }
+        &mut self.counts
+    }
+
     /// Adds everything of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+        let mine = self.unpacked();
+        for (bucket, count) in other.buckets() {
+            mine[bucket] += count;
         }
         self.total += other.total;
         self.sum += other.sum;
@@ -109,6 +133,10 @@ impl Histogram {
     /// Largest value, exact.
     pub fn max(&self) -> Option<Nanos> {
         (self.total > 0).then_some(Nanos(self.max))
+    }
+    /// Sum in nanoseconds, exact.
+    pub fn sum(&self) -> u128 {
+        self.sum
     }
     /// Mean in nanoseconds, exact but for the last division.
     pub fn mean(&self) -> Option<f64> {
@@ -136,7 +164,7 @@ impl Histogram {
             return None;
         }
         let mut before = 0;
-        for (index, count) in self.counts.iter().enumerate() {
+        for (index, count) in self.buckets() {
             before += count;
             if before > rank {
                 return Some(Nanos(midpoint(index).0.clamp(self.min, self.max)));
@@ -167,7 +195,8 @@ impl Histogram {
 
     /// The buckets that hold something: (index, count).
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0)
+        let few = self.few.iter().map(|(bucket, count)| (*bucket as usize, *count));
+        few.chain(self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0))
     }
 }
 
@@ -177,7 +206,7 @@ impl std::fmt::Debug for Histogram {
     }
 }
 
-/// On disk: counts as (gap, count) pairs, 128-bit sums as strings so that no JSON reader rounds
+/// On disk: counts as (bucket, count) pairs, 128-bit sums as strings so that no JSON reader rounds
 /// them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -204,22 +233,79 @@ impl Serialize for Histogram {
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
-        let mut histogram = Histogram::new();
-        for (index, count) in stored.buckets {
-            let slot = histogram.counts.get_mut(index);
-            *slot.ok_or_else(|| D::Error::custom("histogram bucket out of range"))? += count;
-            histogram.total = (histogram.total.checked_add(count))
-                .ok_or_else(|| D::Error::custom("histogram counts overflow"))?;
+        Stored::deserialize(deserializer)?.histogram().map_err(D::Error::custom)
+    }
+}
+
+/// A histogram that is read holds fewer values: at 10^7 a second, those of most of a year.
+const COUNT_END: u64 = 1 << 48;
+/// They are less than this: 104 days.
+const VALUE_END: u64 = 1 << 53;
+/// And the sum of their squares less than this: the sums of thousands of histograms fit.
+const SQUARES_END: u128 = 1 << 112;
+
+impl Stored {
+    /// The histogram, if its numbers can be those of one.
+    fn histogram(&self) -> Result<Histogram, &'static str> {
+        let few = self.buckets.iter().map(|(bucket, count)| (*bucket as u32, *count)).collect();
+        let mut histogram = Histogram::of_buckets(Box::default(), few);
+        let mut next = 0;
+        for (index, count) in &self.buckets {
+            if *index >= BUCKETS {
+                return Err("histogram bucket out of range");
+            }
+            if *index < next || *count == 0 {
+                return Err("histogram buckets are not in order, or without a count");
+            }
+            next = index + 1;
+            let total = histogram.total.checked_add(*count).filter(|total| *total < COUNT_END);
+            histogram.total = total.ok_or("histogram counts overflow")?;
         }
-        histogram.sum = stored.sum_ns.parse().map_err(D::Error::custom)?;
-        histogram.squares = stored.sum_of_squares_ns2.parse().map_err(D::Error::custom)?;
-        histogram.min = if histogram.total == 0 { u64::MAX } else { stored.min_ns };
-        histogram.max = stored.max_ns;
-        if histogram.total > 0 && histogram.min > histogram.max {
-            return Err(D::Error::custom("histogram minimum above its maximum"));
-        }
+        histogram.sum = self.sum_ns.parse().map_err(|_| "`sum_ns` is no whole number")?;
+        let squares = self.sum_of_squares_ns2.parse();
+        histogram.squares = squares.map_err(|_| "`sum_of_squares_ns2` is no whole number")?;
+        histogram.min = if histogram.total == 0 { u64::MAX } else { self.min_ns };
+        histogram.max = self.max_ns;
+        self.is_possible(&histogram)?;
         Ok(histogram)
+    }
+
+    /// Refuses what no values give: extremes outside the outermost buckets, and sums that are less
+    /// or more than those of the buckets.
+    fn is_possible(&self, histogram: &Histogram) -> Result<(), &'static str> {
+        let (Some((first, _)), Some((last, _))) = (self.buckets.first(), self.buckets.last())
+        else {
+            let none = (self.min_ns, self.max_ns) == (0, 0)
+                && (histogram.sum, histogram.squares) == (0, 0);
+            return if none { Ok(()) } else { Err("histogram without values has sums") };
+        };
+        if self.min_ns > self.max_ns {
+            return Err("histogram minimum above its maximum");
+        }
+        if self.max_ns >= VALUE_END {
+            return Err("histogram maximum is no latency");
+        }
+        let (min, max) = (Nanos(self.min_ns), Nanos(self.max_ns));
+        if (bucket(min), bucket(max)) != (*first, *last) {
+            return Err("histogram minimum or maximum is not in its outermost bucket");
+        }
+        let (mut low, mut high) = ((0_u128, 0_u128), (0_u128, 0_u128));
+        for (index, count) in &self.buckets {
+            let least = u128::from(lower_bound(*index).0.max(min.0));
+            // The last bucket of all has no upper end.
+            let below = if index + 1 == BUCKETS { max.0 } else { lower_bound(index + 1).0 - 1 };
+            let most = u128::from(below.min(max.0));
+            let times = u128::from(*count);
+            let squares = |v: u128| (v * v).saturating_mul(times);
+            low = (low.0 + times * least, low.1.saturating_add(squares(least)));
+            high = (high.0 + times * most, high.1.saturating_add(squares(most)));
+        }
+        let is_between = (low.0..=high.0).contains(&histogram.sum)
+            && (low.1..=high.1).contains(&histogram.squares);
+        match is_between && histogram.squares < SQUARES_END {
+            true => Ok(()),
+            false => Err("histogram sums are not those of its buckets"),
+        }
     }
 }
 
@@ -278,5 +364,45 @@ mod tests {
         assert!((h.mean().unwrap() - 50.5).abs() < 1e-12);
         assert!((h.deviation().unwrap() - 29.011).abs() < 1e-3);
         assert_eq!(Histogram::new().quantile(0.5), None);
+    }
+
+    #[test]
+    fn what_is_read_can_be_a_histogram() {
+        let mut h = Histogram::new();
+        [0, 5, 100, 300, 299_000, 1 << 45, 1 << 46].iter().for_each(|v| h.record(Nanos(*v)));
+        let text = serde_json::to_string(&h).unwrap();
+        let mut read: Histogram = serde_json::from_str(&text).unwrap();
+        assert!(read == h, "{text}");
+        // What was read is gone on with like any other.
+        read.record(Nanos(300));
+        h.record(Nanos(300));
+        assert!(read == h && read.quantile(0.5) == h.quantile(0.5));
+        let mut both: Histogram = serde_json::from_str(&text).unwrap();
+        both.merge(&h);
+        assert_eq!((both.count(), both.buckets().count()), (15, h.buckets().count()));
+        let empty = serde_json::to_string(&Histogram::new()).unwrap();
+        assert!(serde_json::from_str::<Histogram>(&empty).unwrap().is_empty());
+        let small = r#"{"min_ns":5,"max_ns":300,"sum_ns":"405","sum_of_squares_ns2":"100025",
+            "buckets":[[5,1],[100,1],[278,1]]}"#;
+        assert!(serde_json::from_str::<Histogram>(&small).is_ok());
+        for (from, to, why) in [
+            ("[278,1]", "[4736,1]", "out of range"),
+            ("[278,1]", "[18446744073709551615,1]", "out of range"),
+            ("[278,1]", "[278,0]", "without a count"),
+            ("[278,1]", "[278,18446744073709551615]", "overflow"),
+            ("[278,1]", "[278,1],[278,1]", "not in order"),
+            ("[5,1],[100,1]", "[100,1],[5,1]", "not in order"),
+            ("\"max_ns\":300", "\"max_ns\":30000", "outermost"),
+            ("\"min_ns\":5", "\"min_ns\":500", "above its maximum"),
+            ("\"min_ns\":5", "\"min_ns\":4", "outermost"),
+            ("\"405\"", "\"999999\"", "not those of its buckets"),
+            ("\"405\"", "\"-405\"", "no whole number"),
+            ("\"100025\"", "\"0\"", "not those of its buckets"),
+            ("[[5,1],[100,1],[278,1]]", "[]", "without values"),
+        ] {
+            assert!(small.contains(from), "{from}");
+            let error = serde_json::from_str::<Histogram>(&small.replace(from, to));
+            assert!(error.err().unwrap().to_string().contains(why), "{from} {to}: {why}");
+        }
     }
 }

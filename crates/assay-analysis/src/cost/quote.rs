@@ -8,7 +8,7 @@ use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
 use assay_spec::diagnostic::Diagnostic;
 use assay_spec::linux::{Ground, LinuxSpec};
-use assay_spec::prices::{Price, PriceList};
+use assay_spec::prices::{Price, PriceList, is_price};
 use assay_spec::record::{GivenPrice, PricesRecord, TargetRecord};
 use std::collections::BTreeSet;
 
@@ -35,6 +35,9 @@ pub enum PricesError {
     /// Neither a list nor a price.
     #[error("there is no price")]
     Nothing,
+    /// A price by hand that is none: what it says.
+    #[error("`{0}` is no price with a currency and a date")]
+    NoPrice(String),
 }
 
 /// What a target costs.
@@ -73,6 +76,12 @@ impl Prices {
         let parsed = (record.list.as_ref())
             .map(|l| PriceList::parse(Source { file: &l.file, text: &l.text }));
         let list = parsed.transpose().map_err(PricesError::List)?;
+        if let Some(GivenPrice { device, amount, currency, date }) =
+            record.given.iter().find(|g| !is_price(g.amount, &g.currency, &g.date))
+        {
+            let text = format!("{device}={amount}{currency} of {date}");
+            return Err(PricesError::NoPrice(text));
+        }
         let given = record.given.iter().map(|g| &g.currency);
         let mut all = list.iter().map(|l| &l.currency).chain(given);
         let currency = all.next().ok_or(PricesError::Nothing)?.clone();

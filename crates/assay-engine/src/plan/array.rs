@@ -5,6 +5,7 @@
 
 use super::{PlanError, PlannedTarget, TargetKind, cell_name, load_model};
 use crate::error::Error;
+use crate::read;
 use assay_sim::{ArraySetup, MemberDrive, MemberSetup};
 use assay_spec::Bytes;
 use assay_spec::array::{self, ArraySpec, MemberTarget};
@@ -14,6 +15,7 @@ use assay_spec::device::{ControllerSpec, DeviceSpec};
 use assay_spec::diagnostic::closest;
 use assay_spec::record::TargetRecord;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 type Planned<T> = std::result::Result<T, PlanError>;
 
@@ -187,10 +189,10 @@ impl Cards {
 /// The text of the controller called `name`, or in the file `name` if that ends in `.toml`.
 fn controller_text(name: &str) -> Planned<String> {
     if name.ends_with(".toml") {
-        return std::fs::read_to_string(name).map_err(|e| {
+        return read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
             let message = format!("the controller file {name} cannot be read");
-            let hint = "the path counts from where assay is started";
-            Error::usage("no-such-file", message, hint).caused_by(e).into()
+            let hint = e.hint("the path counts from where assay is started");
+            Error::usage("no-such-file", message, hint).caused_by(e.error).into()
         });
     }
     if let Some(bundled) = catalog::find(CONTROLLERS, name) {

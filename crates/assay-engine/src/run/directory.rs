@@ -40,6 +40,20 @@ impl Created {
     }
 }
 
+/// Whether this is the record of a run, of any version, and not a file of somebody else's with
+/// its name.
+fn is_ours(record: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Begun {
+        #[serde(rename = "schema")]
+        _schema: u64,
+        #[serde(rename = "assay")]
+        _assay: String,
+    }
+    let text = crate::read::bytes(record, crate::read::RUN_MAX).unwrap_or_default();
+    serde_json::from_slice::<Begun>(&text).is_ok()
+}
+
 /// Makes a directory with `subs` in it, or takes an empty one; locked from before it is looked
 /// into.
 pub(crate) fn create_directory(directory: &Path, subs: &[&str]) -> Result<Created> {
@@ -54,7 +68,7 @@ pub(crate) fn create_directory(directory: &Path, subs: &[&str]) -> Result<Create
     let was_there = directory.exists();
     std::fs::create_dir_all(directory).map_err(not_writable)?;
     let mut created = Created { _lock: lock_run_directory(directory)?, made: Vec::new() };
-    if directory.join("run.json").exists() {
+    if is_ours(&directory.join("run.json")) {
         return Err(Error::usage(
             "run-exists",
             format!("{} holds a run already", directory.display()),

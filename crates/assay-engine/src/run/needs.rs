@@ -42,9 +42,9 @@ impl Run {
             is_open_ended: false,
         };
         let mut takes: Vec<u64> = Vec::new();
-        for plan in &self.record.plan {
-            let (experiment, workload) = self.workload_of(plan);
-            let (target, _) = self.place_of(plan);
+        for index in 0..self.record.plan.len() {
+            let (experiment, workload) = self.workload_of(index);
+            let (target, _) = self.place_of(index);
             takes.push(target.memory(workload).0.saturating_add(CELL.0));
             if !target.record.virtual_time && target.record.kind != "null" {
                 needs.add_real(target, workload, experiment.repeats);

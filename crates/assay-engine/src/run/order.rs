@@ -23,7 +23,7 @@ impl Order {
     pub(super) fn of(run: &Run, missing: Vec<usize>) -> Order {
         let (modelled, wall): (Vec<usize>, Vec<usize>) =
             missing.into_iter().partition(|i| run.takes_virtual_time(*i));
-        let varied = |index: &usize| run.workload_of(&run.record.plan[*index]).0.factors.is_some();
+        let varied = |index: &usize| run.workload_of(*index).0.factors.is_some();
         let (mut combinations, modelled): (Vec<usize>, Vec<usize>) =
             modelled.into_iter().partition(varied);
         combinations

@@ -3,7 +3,7 @@
 use super::event::Event;
 use super::{binary, text};
 use crate::error::{Error, Result};
-use std::fs::File;
+use crate::read::{self, Unread};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -110,6 +110,17 @@ impl Stream {
     /// If it is empty, or neither of the formats.
     pub fn open(mut input: Input) -> Result<Stream> {
         while input.data().len() < HEADING && input.fill()? {}
+        if is_of_fio(input.data()) {
+            return Err(Error::usage(
+                "trace-unknown",
+                format!(
+                    "{} is a log of fio: its lines are time, value, direction, size",
+                    input.name
+                ),
+                "it does not say which requests there were: trace the device while fio runs, with \
+                 `blktrace -d DEVICE -o - > FILE`",
+            ));
+        }
         let format = sniff(input.data()).ok_or_else(|| match input.data().is_empty() {
             true => Error::usage(
                 "trace-empty",
@@ -257,6 +268,19 @@ impl Stream {
     }
 }
 
+/// Whether it begins like what `fio --write_lat_log` and its like leave: `1, 234, 0, 4096, 0`.
+fn is_of_fio(data: &[u8]) -> bool {
+    let mut lines = data.split(|c| *c == b'\n').map(<[u8]>::trim_ascii);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    let is_number = |word: &[u8]| {
+        let word = word.trim_ascii();
+        let digits = word.strip_prefix(b"0x").unwrap_or(word);
+        !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit)
+    };
+    let words: Vec<&[u8]> = line.splitn(9, |c| *c == b',').collect();
+    (4..9).contains(&words.len()) && words.iter().all(|word| is_number(word))
+}
+
 /// The format of what begins so.
 fn sniff(data: &[u8]) -> Option<Format> {
     // Ftrace may have lost events before the first one that is there.
@@ -289,7 +313,7 @@ pub fn open(names: &[String]) -> Result<Vec<Input>> {
             continue;
         }
         for path in files_of(name)? {
-            let file = File::open(&path).map_err(|e| unreadable(&path.display().to_string(), e))?;
+            let file = read::file(&path).map_err(|e| unread(&path, e))?;
             inputs.push((path.clone(), Input::new(&path.display().to_string(), Box::new(file))));
         }
     }
@@ -341,8 +365,15 @@ fn files_of(name: &str) -> Result<Vec<PathBuf>> {
     Err(Error::usage("trace-missing", text, hint))
 }
 
+/// How one can get at a file that cannot be read.
+const WAY: &str = "check that it is there and its permissions";
+
 fn unreadable(name: &str, e: std::io::Error) -> Error {
-    let text = format!("{name} cannot be read");
-    Error::environment("trace-unreadable", text, "check that it is there and its permissions")
-        .caused_by(e)
+    Error::environment("trace-unreadable", format!("{name} cannot be read"), WAY).caused_by(e)
+}
+
+fn unread(path: &Path, e: Unread) -> Error {
+    let text = format!("{} cannot be read", path.display());
+    let hint = e.hint(WAY);
+    Error::environment("trace-unreadable", text, hint).caused_by(e.error)
 }

@@ -3,7 +3,7 @@
 use super::Common;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_engine::plan::load_model;
-use assay_engine::safety;
+use assay_engine::{read, safety};
 use assay_spec::Bytes;
 use assay_spec::catalog::{self, CONTROLLERS, DEVICES};
 use assay_spec::decode::Source;
@@ -40,9 +40,9 @@ pub fn main(options: Options) -> Outcome {
 /// Prints the device file that a disk's DiskSim parameters make.
 fn import_disksim(specs: &Path) -> Outcome {
     let read = |path: &Path| {
-        std::fs::read_to_string(path).map_err(|e| {
+        read::text(path, read::SPEC_MAX).map_err(|e| {
             let hint = "DiskSim describes a disk in .diskspecs, .model and .seek, side by side";
-            Failure::usage(format!("cannot read {}: {e}", path.display()), hint)
+            Failure::usage(format!("cannot read {}: {e}", path.display()), e.hint(hint))
         })
     };
     let unnamed = |what: &str| {

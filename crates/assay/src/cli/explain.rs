@@ -63,7 +63,17 @@ const TOPICS: &[(&str, &str)] = &[
          What is nearly `sim:` is taken for a slip, not for the name of a new file; `./` in front \
          makes it a path.",
     ),
+    (
+        "usage",
+        "The command line, or a file that it names, is not what the verb takes; the message says \
+         which and how. `assay VERB --help` has every option.",
+    ),
     ("no-such-file", "The file named as a device spec cannot be read."),
+    (
+        "plan-unknown",
+        "The plan of a saved run names an experiment, a workload or a target that the run does not \
+         have: its `run.json` was edited, or is damaged.",
+    ),
     (
         "run-busy",
         "Another process is running or resuming this run and holds a lock on its directory. The \

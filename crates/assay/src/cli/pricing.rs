@@ -2,12 +2,14 @@
 
 use crate::output::Failure;
 use assay_analysis::cost::{Prices, PricesError};
+use assay_engine::read;
 use assay_spec::catalog::{PRICES, find};
 use assay_spec::decode::Source;
 use assay_spec::diagnostic::closest;
 use assay_spec::experiment::Experiment;
 use assay_spec::prices::{GivenAmount, PriceList};
 use assay_spec::record::{GivenPrice, PriceListRecord, PricesRecord, RunRecord, TargetRecord};
+use std::path::Path;
 
 /// What a verb takes that shows costs.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -131,10 +133,11 @@ fn read_list(name: &str) -> Result<PriceListRecord, Failure> {
     let (file, text) = match find(PRICES, name) {
         Some(bundled) => (bundled.file.to_owned(), bundled.text.to_owned()),
         None if name.ends_with(".toml") => {
-            let text = std::fs::read_to_string(name).map_err(|e| {
+            let text = read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
                 let hint = "the path counts from where assay is started; docs/prices.md says how \
                             lists look";
-                Failure::usage(format!("the price list {name} cannot be read: {e}"), hint)
+                let text = format!("the price list {name} cannot be read: {e}");
+                Failure::usage(text, e.hint(hint))
             })?;
             (name.to_owned(), text)
         }

@@ -10,7 +10,7 @@ use assay_analysis::metric;
 use assay_engine::machine::{this_host, utc_now};
 use assay_engine::plan::PlannedTarget;
 use assay_engine::run::{Asked, Run};
-use assay_engine::{Error, ErrorKind};
+use assay_engine::{Error, ErrorKind, read};
 use assay_spec::array::split_targets;
 use assay_spec::catalog::STUDIES;
 use assay_spec::decode::{Decoded, Source, with_hint};
@@ -284,8 +284,9 @@ pub fn find_subject(name: &str) -> Result<Subject, Failure> {
         };
         return Err(Failure::usage(format!("there is no study `{name}`"), hint));
     }
-    let text = std::fs::read_to_string(name).map_err(|e| {
-        Failure::usage(format!("{name} cannot be read: {e}"), "`examples/` has files to start from")
+    let text = read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
+        let hint = e.hint("`examples/` has files to start from");
+        Failure::usage(format!("{name} cannot be read: {e}"), hint)
     })?;
     let loaded = load(name, &text)?;
     let stem = Path::new(name).file_stem().map_or(name.into(), |s| s.to_string_lossy());
@@ -383,7 +384,8 @@ pub(super) fn watch_for_every_end() {
 
 /// The error with the way to go on, if there is something to go on with.
 pub fn pointing_to_resume(directory: &Path, mut error: Error) -> Error {
-    if ["run-exists", "run-busy"].contains(&error.id) || !directory.join("run.json").exists() {
+    let others = ["run-exists", "run-busy", "out-not-empty"];
+    if others.contains(&error.id) || !directory.join("run.json").exists() {
         return error;
     }
     let kept = format!("what is finished is kept: `assay resume {}`", directory.display());

@@ -2,24 +2,30 @@
 
 use crate::output::{ENVIRONMENT, Failure};
 use assay_analysis::load::{LoadError, Run};
-use std::io::ErrorKind;
+use assay_engine::read::{self, Unread};
 use std::path::{Path, PathBuf};
 
 /// Reads a run directory.
 pub fn read(directory: &Path) -> Result<Run, Failure> {
-    let text = |name: &str| {
-        let path = directory.join(name);
-        std::fs::read_to_string(&path).map_err(|e| unreadable(directory, name, &e))
+    let text = |name: &str, most: u64| {
+        read::text(&directory.join(name), most).map_err(|e| unreadable(directory, name, &e))
     };
-    let run = text("run.json")?;
+    let run = text("run.json", read::RUN_MAX)?;
     // Killed before its first cell: nothing measured is a valid state.
     let none = r#"{"schema":1,"cells":[]}"#.to_owned();
-    let cells = if directory.join("cells.json").exists() { text("cells.json")? } else { none };
+    let cells = if directory.join("cells.json").exists() {
+        text("cells.json", read::CELLS_MAX)?
+    } else {
+        none
+    };
     Run::from_json(&run, &cells).map_err(|e| match e {
         LoadError::Json { file, message, .. } => damaged(directory, file, &message),
-        LoadError::Twice(cell) => {
-            damaged(directory, "cells.json", &format!("it has the cell `{cell}` twice"))
+        LoadError::Inconsistent { file: "run.json", what } => {
+            let text =
+                format!("{} contradicts itself: {what}", directory.join("run.json").display());
+            Failure::usage(text, "bring back what `assay run` wrote, or run it again elsewhere")
         }
+        LoadError::Inconsistent { file, what } => damaged(directory, file, &what),
         other => {
             let hint = "the file says in `assay` which version wrote it; `assay --version` is this";
             Failure::usage(format!("{}: {other}", directory.display()), hint)
@@ -28,17 +34,15 @@ pub fn read(directory: &Path) -> Result<Run, Failure> {
 }
 
 /// A file that is not there is a wrong name; one that must not be read is the machine's doing.
-fn unreadable(directory: &Path, name: &str, e: &std::io::Error) -> Failure {
-    if e.kind() == ErrorKind::InvalidData {
-        return damaged(directory, name, &e.to_string());
-    }
-    let hint = match e.kind() {
-        ErrorKind::PermissionDenied => "ask its owner for permission to read it",
-        _ => "a run directory holds `run.json` and `cells.json`; `assay run quick` makes one",
+fn unreadable(directory: &Path, name: &str, e: &Unread) -> Failure {
+    let hint = match e.is_forbidden() {
+        true => "ask its owner for permission to read it",
+        false => "a run directory holds `run.json` and `cells.json`; `assay run quick` makes one",
     };
+    let hint = e.hint(hint);
     let path = directory.join(name);
     let mut failure = Failure::usage(format!("{} cannot be read: {e}", path.display()), hint);
-    if e.kind() == ErrorKind::PermissionDenied {
+    if e.is_forbidden() {
         failure.code = ENVIRONMENT;
     }
     failure

@@ -7,6 +7,7 @@ use super::run::load;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::report::gantt;
 use assay_engine::plan::load_model;
+use assay_engine::read;
 use assay_engine::run::{Replace, write_text};
 use assay_engine::timeline::{Plan, record};
 use assay_spec::Bytes;
@@ -121,8 +122,9 @@ fn from_file(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
         let hint = "rnd-rd, rnd-wr, seq-rd, seq-wr, mixed, or FILE.toml#NAME";
         return Err(Failure::usage(format!("there is no workload `{words}`"), hint));
     }
-    let text = std::fs::read_to_string(file).map_err(|e| {
-        Failure::usage(format!("{file} cannot be read: {e}"), "`examples/` has files to start from")
+    let text = read::text(Path::new(file), read::SPEC_MAX).map_err(|e| {
+        let hint = e.hint("`examples/` has files to start from");
+        Failure::usage(format!("{file} cannot be read: {e}"), hint)
     })?;
     let (experiment, _) = load(file, &text)?;
     let named = |w: &&WorkloadSpec| name.is_none_or(|name| w.name == name);

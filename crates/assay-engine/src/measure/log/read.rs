@@ -1,6 +1,8 @@
-//! Logs read back, column by column; memory is that of the rows.
+//! Logs read back, column by column; memory is that of the rows, of which there are no more than a
+//! file of its length can have.
 
 use crate::error::{Error, Result};
+use crate::read;
 use assay_spec::trace::TraceRow;
 use assay_spec::{Bytes, Nanos, Op};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -16,6 +18,12 @@ const REQUIRED: [&str; 7] = ["submit_ns", "complete_ns", "offset", "length", "op
 /// Columns that the log of a trace has beside them.
 const OPTIONAL: [&str; 3] = ["queue_ns", "insert_ns", "dispatch_ns"];
 
+/// Rows that a file may have beside one for each of its bytes: of what is alike, a byte can tell
+/// any number, but times are not alike.
+const ROWS_FREE: u64 = 1 << 20;
+/// Rows that are read at a time.
+const BATCH: usize = 1 << 16;
+
 /// A log.
 #[derive(Debug)]
 pub struct Log {
@@ -30,12 +38,13 @@ pub struct Log {
 /// # Errors
 /// If it cannot be read, or is none.
 pub fn read(path: &Path) -> Result<Log> {
-    let file = File::open(path).map_err(|e| {
+    let file = read::file(path).map_err(|e| {
         let text = format!("{} cannot be read", path.display());
-        Error::environment("log-unreadable", text, "check that it is there and its permissions")
-            .caused_by(e)
+        let hint = e.hint("check that it is there and its permissions");
+        Error::environment("log-unreadable", text, hint).caused_by(e.error)
     })?;
-    columns(file).map_err(|what| {
+    let length = file.metadata().map_or(0, |found| found.len());
+    columns(file, ROWS_FREE + length).map_err(|what| {
         Error::usage(
             "log-unreadable",
             format!("{} is no request log: {what}", path.display()),
@@ -50,8 +59,15 @@ fn told(e: ParquetError) -> String {
     e.to_string()
 }
 
-fn columns(file: File) -> Told<Log> {
+/// The log in a file, if it is one of at most so many requests.
+fn columns(file: File, most: u64) -> Told<Log> {
     let reader = SerializedFileReader::new(file).map_err(told)?;
+    let groups = reader.metadata().row_groups().iter();
+    let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
+    let claimed = rows.fold(0, u64::saturating_add);
+    if claimed > most {
+        return Err(format!("it claims {claimed} requests, more than a file of its length holds"));
+    }
     let schema = reader.metadata().file_metadata().schema_descr();
     let needed = REQUIRED.map(|name| place(schema, name).ok_or(format!("it has no column {name}")));
     let mut required = [0; REQUIRED.len()];
@@ -90,7 +106,7 @@ fn rows(
     let (job, error) = (narrow(job)?, narrow(error)?);
     let mut times = Vec::new();
     for place in optional {
-        times.push(place.map_or_else(|| Ok(vec![None; count]), wide)?);
+        times.push(place.map(wide).transpose()?);
     }
     rows.reserve(count);
     for i in 0..count {
@@ -99,7 +115,7 @@ fn rows(
             let value = value.ok_or_else(missing)?;
             u64::try_from(value).map_err(|_| format!("{value} is no time and no place"))
         };
-        let time = |value: Option<i64>| match value {
+        let time = |column: &Option<Vec<Option<i64>>>| match column.as_ref().and_then(|c| c[i]) {
             Some(value) => positive(Some(value)).map(Nanos),
             None => Ok(Nanos::NEVER),
         };
@@ -108,9 +124,9 @@ fn rows(
         let row = TraceRow {
             submit: Nanos(positive(submit[i])?),
             complete: Nanos(positive(complete[i])?),
-            queue: time(times[0][i])?,
-            insert: time(times[1][i])?,
-            dispatch: time(times[2][i])?,
+            queue: time(&times[0])?,
+            insert: time(&times[1])?,
+            dispatch: time(&times[2])?,
             offset: Bytes(positive(offset[i])?),
             length: Bytes(u64::from(length[i].ok_or_else(missing)? as u32)),
             op: *known.ok_or_else(|| format!("{op} is no kind of request"))?,
@@ -143,7 +159,8 @@ fn values<T: DataType>(mut column: ColumnReaderImpl<T>, count: usize) -> Told<Ve
     let (mut levels, mut values) = (Vec::new(), Vec::new());
     let mut rows = 0;
     while rows < count {
-        let read = column.read_records(count - rows, Some(&mut levels), None, &mut values);
+        let wanted = BATCH.min(count - rows);
+        let read = column.read_records(wanted, Some(&mut levels), None, &mut values);
         match read.map_err(told)?.0 {
             0 => return Err("a column ends early".to_owned()),
             read => rows += read,

@@ -6,6 +6,7 @@ use assay_analysis::report::trace::{About, page};
 use assay_analysis::text::trace_tables;
 use assay_analysis::trace::summary;
 use assay_engine::measure::log;
+use assay_engine::read::{self, Unread};
 use assay_engine::run::{Replace, write_text};
 use assay_spec::Nanos;
 use assay_spec::trace::{SCHEMA, TraceRecord, TraceRow};
@@ -54,6 +55,12 @@ pub fn main(options: &Options) -> Outcome {
         return Err(Failure::usage(text, "leave out `--job`, `--from` or `--until`"));
     }
     let summary = summary(&rows, is_trace);
+    let beside = record.as_ref().map(|_| options.subject.join("trace.html"));
+    let html = options.html.clone().or(beside);
+    if let Some(html) = &html {
+        let page = page(&about(options, &path, record.as_ref()), &summary, &rows);
+        write_text(html, &page, if options.force { Replace::Forced } else { Replace::Alike })?;
+    }
     if options.common.json {
         let record = record.as_ref();
         json(&serde_json::json!({ "log": path, "trace": record, "summary": summary }));
@@ -64,13 +71,8 @@ pub fn main(options: &Options) -> Outcome {
     if !is_trace && jobs > 0 && options.job.is_none() && !quiet {
         talk(&format!("jobs (or drives) 0 to {jobs} together; `--job 0` shows one"));
     }
-    let beside = record.as_ref().map(|_| options.subject.join("trace.html"));
-    if let Some(html) = options.html.clone().or(beside) {
-        let page = page(&about(options, &path, record.as_ref()), &summary, &rows);
-        write_text(&html, &page, if options.force { Replace::Forced } else { Replace::Alike })?;
-        if !quiet {
-            talk(&format!("page: {}", html.display()));
-        }
+    if let Some(html) = html.filter(|_| !quiet) {
+        talk(&format!("page: {}", html.display()));
     }
     Ok(DONE)
 }
@@ -92,13 +94,13 @@ fn subject(subject: &Path) -> Result<(PathBuf, Option<TraceRecord>), Failure> {
     if !json.exists() {
         return Err(no_trace(subject));
     }
-    let unreadable = |e: std::io::Error| {
+    let unreadable = |e: Unread| {
         let text = format!("{} cannot be read: {e}", json.display());
-        let mut failure = Failure::usage(text, "check its permissions");
+        let mut failure = Failure::usage(text, e.hint("check its permissions"));
         failure.code = ENVIRONMENT;
         failure
     };
-    let text = std::fs::read(&json).map_err(unreadable)?;
+    let text = read::bytes(&json, read::SPEC_MAX).map_err(unreadable)?;
     let value: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
     let schema = value.as_ref().and_then(|v| v["schema"].as_u64());
     if let Some(other) = schema.filter(|schema| *schema != u64::from(SCHEMA)) {

@@ -1,0 +1,182 @@
+//! `cells.json`: cells of the plan, with numbers that can have been measured.
+
+use super::{Experiments, wrong};
+use crate::load::LoadError;
+use assay_spec::record::{
+    CellPlan, CellRecord, FirstRecord, OpRecord, RepeatRecord, RunRecord, SeriesRecord,
+    SteadyRecord,
+};
+use assay_spec::{Nanos, Op};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// No phase and no latency is as long: 104 days.
+const TIME_END: u64 = 1 << 53;
+/// Numbers of a kind in all of the file together are below this.
+const TOTAL_END: u64 = 1 << 62;
+
+/// What is wrong; where it is comes in front.
+type Checked = Result<(), String>;
+
+/// Checks the cells against the plan.
+pub(in crate::load) fn check(
+    record: &RunRecord,
+    experiments: &Experiments<'_>,
+    cells: &[CellRecord],
+) -> Result<(), LoadError> {
+    let plan: BTreeMap<&str, &CellPlan> = record.plan.iter().map(|p| (&*p.id, p)).collect();
+    let mut seen = BTreeSet::new();
+    let mut totals = Totals::default();
+    for cell in cells {
+        let of_cell = |what: String| wrong("cells.json", what);
+        if !seen.insert(cell.id.as_str()) {
+            return Err(of_cell(format!("it has the cell `{}` twice", cell.id)));
+        }
+        let planned = plan.get(cell.id.as_str()).filter(|p| {
+            (&p.experiment, &p.workload, &p.target)
+                == (&cell.experiment, &cell.workload, &cell.target)
+        });
+        if planned.is_none() {
+            return Err(of_cell(format!("the plan has no cell `{}`", cell.id)));
+        }
+        let wanted = experiments.get(cell.experiment.as_str()).and_then(Option::as_ref);
+        let wanted = wanted.map(|e| e.repeats as usize);
+        count(cell, wanted).map_err(|what| of_cell(format!("cell `{}`: {what}", cell.id)))?;
+        for (index, one) in cell.repeats.iter().enumerate() {
+            let at = |what| of_cell(format!("cell `{}`, repeat {}: {what}", cell.id, index + 1));
+            repeat(one).and_then(|()| totals.add(one)).map_err(at)?;
+        }
+    }
+    Ok(())
+}
+
+/// A cell has all its repeats, or says why it has none.
+fn count(cell: &CellRecord, wanted: Option<usize>) -> Checked {
+    let there = cell.repeats.len();
+    match (&cell.skipped, there) {
+        (Some(_), 0) => Ok(()),
+        (Some(_), _) => Err(format!("it was skipped, and has {there} repeats")),
+        (None, 0) => Err("it has no repeats, and does not say why".to_owned()),
+        _ if wanted.is_none_or(|wanted| wanted == there) => Ok(()),
+        _ => Err(format!("{there} repeats, and its experiment has {}", wanted.unwrap_or(0))),
+    }
+}
+
+fn repeat(one: &RepeatRecord) -> Checked {
+    if one.elapsed.0 >= TIME_END {
+        return Err(format!("no phase lasts {} ns", one.elapsed.0));
+    }
+    let mut kinds = BTreeSet::new();
+    for op in &one.ops {
+        if !kinds.insert(op.op.name()) {
+            return Err(format!("it has {} requests twice", op.op.name()));
+        }
+        requests(op).map_err(|what| format!("{} requests: {what}", op.op.name()))?;
+    }
+    let takes_time = |op: &OpRecord| op.latency.max().is_some_and(|max| max > Nanos::ZERO);
+    if one.elapsed == Nanos::ZERO && one.ops.iter().any(takes_time) {
+        return Err("`elapsed` is 0, and requests took time".to_owned());
+    }
+    series(&one.series, &one.ops).map_err(|what| format!("`series`: {what}"))?;
+    if let Some(kept) = &one.first {
+        first(kept, &one.ops).map_err(|what| format!("`first`: {what}"))?;
+    }
+    if let Some(rule) = &one.steady {
+        steady(rule).map_err(|what| format!("`steady`: {what}"))?;
+    }
+    match one.device.iter().find(|(name, value)| name.is_empty() || !value.is_finite()) {
+        Some((name, value)) => Err(format!("`device` has {value} for {name:?}")),
+        None => Ok(()),
+    }
+}
+
+fn requests(op: &OpRecord) -> Checked {
+    if op.requests != op.latency.count() {
+        let held = op.latency.count();
+        return Err(format!("{} were counted, and the histogram holds {held}", op.requests));
+    }
+    if op.requests == 0 && op.bytes.0 > 0 {
+        return Err(format!("none completed, and they moved {} bytes", op.bytes.0));
+    }
+    Ok(())
+}
+
+/// The series is the same requests, second by second.
+fn series(series: &SeriesRecord, ops: &[OpRecord]) -> Checked {
+    let length = series.requests.len();
+    let lists = [&series.bytes, &series.latency_sum_ns, &series.latency_max_ns];
+    if lists.iter().any(|list| list.len() != length) {
+        return Err("its lists are not of one length".to_owned());
+    }
+    // A phase without completions, or one whose series was not kept.
+    if length == 0 {
+        return Ok(());
+    }
+    let end = series.interval.0.checked_mul(length as u64).filter(|end| *end < TIME_END);
+    if end.is_none() || series.interval == Nanos::ZERO {
+        return Err(format!("{length} intervals of {} ns", series.interval.0));
+    }
+    let sum = |list: &[u64]| list.iter().map(|v| u128::from(*v)).sum::<u128>();
+    let of_ops = |value: fn(&OpRecord) -> u128| ops.iter().map(value).sum::<u128>();
+    let same = [
+        ("requests", sum(&series.requests), of_ops(|op| u128::from(op.requests))),
+        ("bytes", sum(&series.bytes), of_ops(|op| u128::from(op.bytes.0))),
+        ("latency_sum_ns", sum(&series.latency_sum_ns), of_ops(|op| op.latency.sum())),
+    ];
+    for (name, there, wanted) in same {
+        if there != wanted {
+            return Err(format!("`{name}` comes to {there}, and that of the requests to {wanted}"));
+        }
+    }
+    let most = ops.iter().filter_map(|op| op.latency.max()).max().map_or(0, |max| max.0);
+    match series.latency_max_ns.iter().max().filter(|max| **max != most) {
+        Some(max) => Err(format!("the slowest took {max} ns, and of the requests {most} ns")),
+        None => Ok(()),
+    }
+}
+
+fn first(kept: &FirstRecord, ops: &[OpRecord]) -> Checked {
+    let (count, letters) = (kept.latency_ns.len(), kept.ops.len());
+    let known = |c: char| Op::ALL.iter().any(|op| op.name().starts_with(c));
+    if !kept.ops.chars().all(known) {
+        return Err(format!("{:?} are no kinds of requests", kept.ops));
+    }
+    if letters != count && !(letters == 1 && count > 0) {
+        return Err(format!("{count} latencies, and {letters} kinds"));
+    }
+    if count as u128 > ops.iter().map(|op| u128::from(op.requests)).sum() {
+        return Err(format!("{count} were kept of fewer"));
+    }
+    match kept.latency_ns.iter().find(|ns| **ns >= TIME_END) {
+        Some(ns) => Err(format!("no request takes {ns} ns")),
+        None => Ok(()),
+    }
+}
+
+fn steady(rule: &SteadyRecord) -> Checked {
+    let fine = |value: &f64| value.is_finite() && *value >= 0.0;
+    if !rule.rounds.iter().chain([&rule.range, &rule.slope]).all(fine) {
+        return Err("a number is negative or none".to_owned());
+    }
+    if rule.window == 0 || (rule.reached && rule.rounds.len() < rule.window as usize) {
+        let rounds = rule.rounds.len();
+        return Err(format!("a window of {} in {rounds} rounds", rule.window));
+    }
+    Ok(())
+}
+
+/// Sums over the file: where they fit, those of any of its cells do.
+#[derive(Default)]
+struct Totals([u64; 4]);
+
+impl Totals {
+    fn add(&mut self, one: &RepeatRecord) -> Checked {
+        let of_ops = one.ops.iter().map(|op| [0, op.requests, op.errors, op.bytes.0]);
+        for numbers in of_ops.chain([[one.elapsed.0, 0, 0, 0]]) {
+            for (total, number) in self.0.iter_mut().zip(numbers) {
+                let sum = total.checked_add(number).filter(|sum| *sum < TOTAL_END);
+                *total = sum.ok_or_else(|| format!("{number} is too much together with others"))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Files that somebody names, or that others may have put into a run directory: read so that none
+//! of them can hang the program or fill its memory.
+//!
+//! Only regular files are opened, whatever link leads to them: a pipe is waited for, a device gives
+//! no end. What is read as a whole has a bound, also while the file grows.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Specs, devices, controllers, price lists, DiskSim's files, `trace.json`.
+pub const SPEC_MAX: u64 = 1 << 20;
+/// `run.json`, which has all specs of its run in it.
+pub const RUN_MAX: u64 = 64 << 20;
+/// `cells.json`.
+pub const CELLS_MAX: u64 = 1 << 30;
+
+/// Why a file is not read.
+#[derive(Debug)]
+pub struct Unread {
+    /// What the system says, or what is wrong with the file.
+    pub error: Error,
+    /// What to do, where the file itself is no file to be read.
+    hint: Option<&'static str>,
+}
+
+impl Unread {
+    /// The hint; `otherwise` where the file could not be opened at all.
+    pub fn hint(&self, otherwise: &str) -> String {
+        self.hint.unwrap_or(otherwise).to_owned()
+    }
+
+    /// Whether the system does not allow it.
+    pub fn is_forbidden(&self) -> bool {
+        self.error.kind() == ErrorKind::PermissionDenied
+    }
+
+    fn new(what: impl Into<String>, hint: &'static str) -> Unread {
+        let error = Error::new(ErrorKind::InvalidData, what.into());
+        Unread { error, hint: Some(hint) }
+    }
+}
+
+impl From<Error> for Unread {
+    fn from(error: Error) -> Unread {
+        Unread { error, hint: None }
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.error)
+    }
+}
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// If it cannot be opened, or is of another kind.
+pub fn file(path: &Path) -> Result<File, Unread> {
+    // Before it is opened: opening a device may do something.
+    regular(&path.metadata()?)?;
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    // And after it: the name may be another's by now.
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn regular(found: &std::fs::Metadata) -> Result<(), Unread> {
+    let kind = found.file_type();
+    let what = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "it is a directory",
+        () if kind.is_fifo() => "it is a pipe",
+        () if kind.is_socket() => "it is a socket",
+        () => "it is a device",
+    };
+    Err(Unread::new(what, "name a regular file; what comes from elsewhere is saved to one first"))
+}
+
+/// Reads a regular file of at most `most` bytes.
+///
+/// # Errors
+/// If it cannot be read, is of another kind, or is larger.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
+    let file = file(path)?;
+    let mut bytes = Vec::new();
+    // One more than the bound: then there is more.
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let what = format!("it has more than {}", assay_spec::Bytes(most));
+        return Err(Unread::new(what, "no file of its kind is so large: is it the right one?"));
+    }
+    Ok(bytes)
+}
+
+/// As [`bytes`], of a file in UTF-8.
+///
+/// # Errors
+/// Also if it is no text.
+pub fn text(path: &Path, most: u64) -> Result<String, Unread> {
+    String::from_utf8(bytes(path, most)?).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let what = format!("it is no text in UTF-8: byte {at} is none of it");
+        Unread::new(what, "is it the right file, and was it copied whole?")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(path: &Path, most: u64) -> String {
+        text(path, most).expect_err("it is refused").to_string()
+    }
+
+    #[test]
+    fn regular_files_are_read_up_to_their_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        std::fs::write(&path, "1234").unwrap();
+        assert_eq!(text(&path, 4).unwrap(), "1234");
+        assert_eq!(said(&path, 3), "it has more than 3B");
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(text(&link, 4).unwrap(), "1234");
+        std::fs::write(&path, b"12\xff4").unwrap();
+        assert_eq!(said(&path, 4), "it is no text in UTF-8: byte 2 is none of it");
+        assert_eq!(bytes(&path, 4).unwrap(), b"12\xff4");
+    }
+
+    #[test]
+    fn what_has_no_end_or_is_waited_for_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("zero");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        assert_eq!(said(&link, 9), "it is a device");
+        assert_eq!(said(directory.path(), 9), "it is a directory");
+        let socket = directory.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_eq!(said(&socket, 9), "it is a socket");
+        let pipe = directory.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(said(&pipe, 9), "it is a pipe");
+        let none = text(&directory.path().join("none"), 9).unwrap_err();
+        assert_eq!((none.error.kind(), &*none.hint("other")), (ErrorKind::NotFound, "other"));
+    }
+}
