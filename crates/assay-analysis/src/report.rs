@@ -21,6 +21,7 @@ pub mod trace;
 
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
+use crate::text::is_unseen;
 use assay_spec::record::CellRecord;
 
 /// The page.
@@ -33,7 +34,8 @@ pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
     figures::logs_wanted(run)
 }
 
-/// Text made safe inside elements and quoted attributes; control characters vanish.
+/// Text made safe inside elements and quoted attributes; what is not shown but does something
+/// vanishes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -43,8 +45,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => {}
+            c if is_unseen(c) => {}
             c => out.push(c),
         }
     }

@@ -1,5 +1,6 @@
 //! Plain text for terminals and tools: tables, the ledger, a comparison, CSV. No colours, no
-//! escapes.
+//! escapes. What comes out of files stands in it as it is: whoever shows it looks for
+//! [`is_unseen`].
 
 mod costs;
 mod csv;
@@ -19,6 +20,15 @@ pub use trace::trace_tables;
 
 use crate::stats::Estimate;
 use assay_spec::units::{human_time, three_digits};
+
+/// Whether a character is not shown but does something: a control character, but for line feeds
+/// and tabs, or one that turns the direction of the text around it.
+pub fn is_unseen(c: char) -> bool {
+    let turns = ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&c)
+        || ('\u{202a}'..='\u{202e}').contains(&c)
+        || ('\u{2066}'..='\u{2069}').contains(&c);
+    (c.is_control() && !['\n', '\t'].contains(&c)) || turns
+}
 
 /// A bandwidth with its uncertainty in decimal MB/s: `46.2 ± 0.3 MB/s`.
 pub fn rate(e: &Estimate) -> String {

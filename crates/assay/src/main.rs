@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match cli::run() {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            output::talk(&failure.to_string());
+            failure.tell();
             ExitCode::from(failure.code)
         }
     }

@@ -2,9 +2,11 @@
 
 pub mod progress;
 
+use assay_analysis::text::is_unseen;
 use assay_engine::plan::PlanError;
 use assay_engine::{Error, ErrorKind};
 use assay_spec::Diagnostic;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
@@ -21,13 +23,23 @@ pub const INCONCLUSIVE: u8 = 4;
 /// Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
+/// What an error of the command line, or of a file that it names, is called.
+const USAGE_ID: &str = "usage";
+
 /// Why the command ended early, ready to be shown.
 #[derive(Debug)]
 pub struct Failure {
     /// Exit code.
     pub code: u8,
+    /// What `assay explain` takes.
+    id: &'static str,
+    /// What is wrong, in a line.
+    message: String,
+    /// All of it for people, but for the hint.
     text: String,
     hint: String,
+    /// File, line and column of a mistake in a declaration.
+    place: Option<(String, usize, usize)>,
 }
 
 /// The result of a verb: an exit code.
@@ -36,20 +48,51 @@ pub type Outcome = Result<u8, Failure>;
 impl Failure {
     /// A usage error.
     pub fn usage(text: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure { code: USAGE, text: format!("error: {}", text.into()), hint: hint.into() }
+        let message = text.into();
+        let text = format!("error: {message}");
+        Failure { code: USAGE, id: USAGE_ID, message, text, hint: hint.into(), place: None }
+    }
+
+    /// For programs: what `--json` gives in place of data.
+    fn record(&self) -> serde_json::Value {
+        let place = self.place.as_ref().map(|(file, line, column)| {
+            serde_json::json!({ "file": file, "line": line, "column": column })
+        });
+        serde_json::json!({ "error": {
+            "id": self.id, "message": self.message, "hint": self.hint, "exit_code": self.code,
+            "place": place,
+        }})
+    }
+
+    /// Tells people, and with `--json` programs, too.
+    pub fn tell(&self) {
+        talk(&self.to_string());
+        let words = std::env::args_os().skip(1);
+        // What stands behind `--` is somebody else's.
+        if words.take_while(|word| word != "--").any(|word| word == "--json") {
+            json(&self.record());
+        }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.text)?;
-        if self.hint.is_empty() { Ok(()) } else { write!(f, "\nhint: {}", self.hint) }
+        // The text of a mistake in a declaration has its hint.
+        let is_told = self.hint.is_empty() || self.text.contains("\nhint: ");
+        if is_told { Ok(()) } else { write!(f, "\nhint: {}", self.hint) }
     }
 }
 
 impl From<Box<Diagnostic>> for Failure {
     fn from(d: Box<Diagnostic>) -> Failure {
-        Failure { code: USAGE, text: d.to_string(), hint: String::new() }
+        let id = d.kind.name();
+        let hint = match d.hint.as_str() {
+            "" => format!("`assay explain {id}` tells more"),
+            hint => hint.to_owned(),
+        };
+        let place = d.place.as_ref().map(|p| (d.file.clone(), p.line, p.column));
+        Failure { code: USAGE, id, message: d.message.clone(), text: d.to_string(), hint, place }
     }
 }
 
@@ -60,7 +103,8 @@ impl From<Error> for Failure {
             ErrorKind::Environment => ENVIRONMENT,
             ErrorKind::Interrupted => INTERRUPTED,
         };
-        Failure { code, text: format!("error[{}]: {e}", e.id), hint: e.hint }
+        let (message, text) = (e.to_string(), format!("error[{}]: {e}", e.id));
+        Failure { code, id: e.id, message, text, hint: e.hint, place: None }
     }
 }
 
@@ -75,6 +119,17 @@ impl From<PlanError> for Failure {
 
 /// Data, to stdout. A reader that has gone away ends the command quietly.
 pub fn data(text: &str) {
+    write(&visible(text));
+}
+
+/// Data as JSON, to stdout. What is not shown is escaped there, too.
+pub fn json<T: serde::Serialize>(value: &T) {
+    let text = serde_json::to_string_pretty(value).expect("records are plain data");
+    // Only in strings: what JSON is made of is seen.
+    write(&replaced(&text, |c| format!("\\u{:04x}", u32::from(c))));
+}
+
+fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let Err(error) = write!(out, "{text}{end}").and_then(|()| out.flush()) else { return };
@@ -86,13 +141,51 @@ pub fn data(text: &str) {
     std::process::exit(i32::from(ENVIRONMENT));
 }
 
-/// Data as JSON, to stdout.
-pub fn json<T: serde::Serialize>(value: &T) {
-    data(&serde_json::to_string_pretty(value).expect("records are plain data"));
-}
-
 /// Talk, to stderr.
 pub fn talk(text: &str) {
     // Nobody listening is no reason to fail.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
+}
+
+/// The text as a terminal may have it: what would do something to it is shown as `\u{1b}`. All
+/// that is printed goes through here, since names, titles and whatever else messages quote come out
+/// of files.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    replaced(text, |c| c.escape_unicode().to_string())
+}
+
+/// The text with what is not shown replaced; the ends of lines in CSV stay.
+fn replaced(text: &str, by: impl Fn(char) -> String) -> Cow<'_, str> {
+    if !text.contains(is_unseen) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let ends_a_line = c == '\r' && rest.peek() == Some(&'\n');
+        if is_unseen(c) && !ends_a_line { out += &by(c) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_something_to_a_terminal_is_shown() {
+        assert_eq!(visible("\u{1b}[2J\r\u{7f}\u{9b}x"), r"\u{1b}[2J\u{d}\u{7f}\u{9b}x");
+        assert_eq!(visible("a\u{202e}b\u{2066}"), r"a\u{202e}b\u{2066}");
+        assert!(matches!(visible("tab\tand\nline, µ and – and 漢"), Cow::Borrowed(_)));
+        assert_eq!(visible("a,b\r\nc\u{7}\r\n"), "a,b\r\nc\\u{7}\r\n");
+    }
+
+    #[test]
+    fn json_says_the_same_with_what_is_not_shown_escaped() {
+        let text = "\u{1b}\u{7f}\u{9b}\u{202e}\"µ";
+        let json = serde_json::to_string(text).unwrap();
+        let shown = replaced(&json, |c| format!("\\u{:04x}", u32::from(c)));
+        assert!(!shown.contains(is_unseen), "{shown}");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+    }
 }

@@ -1,5 +1,6 @@
 //! Progress with an ETA, on a terminal only.
 
+use super::visible;
 use assay_engine::run::Observer;
 use assay_spec::record::{CellPlan, CellRecord};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -27,7 +28,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn started(&self, plan: &CellPlan) {
-        self.0.set_message(plan.id.clone());
+        self.0.set_message(visible(&plan.id).into_owned());
     }
 
     fn finished(&self, _cell: &CellRecord, done: usize, _of: usize) {

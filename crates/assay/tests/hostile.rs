@@ -1,0 +1,473 @@
+//! Files that are damaged or meant to harm: what reads them refuses them with a hint, at once, and
+//! shows nothing of them that does something to a terminal or a browser.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Two workloads on two drives, with an expectation.
+const EXPERIMENT: &str = r#"format = 1
+name = "slow"
+question = "Is it slow?"
+targets = ["sim:ssd-m", "sim:ssd-l"]
+repeats = 2
+
+[[workload]]
+name = "read"
+read_share = 1.0
+size = "4KiB"
+pattern = "random"
+measure = { requests = 200 }
+first = 4
+expect = ["p99 < 10s"]
+
+[[workload]]
+name = "write"
+read_share = 0.0
+size = "4KiB"
+pattern = "random"
+measure = { requests = 200 }
+"#;
+
+const PRICES: &str = "format = 1\nname = \"mine\"\ntitle = \"T\"\nsource = \"S\"\n\
+    date = \"2026-11\"\ncurrency = \"EUR\"\n[[price]]\ndevice = \"ssd-m\"\ntitle = \"M\"\n\
+    capacity = \"80GB\"\namount = 100\nwatts = 2.4\nidle_watts = 0.06\nendurance = \"1PB\"\n";
+
+/// Runs the command, which may take this long.
+fn assay(place: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.current_dir(place).args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    let begun = Instant::now();
+    while child.try_wait().expect("it is our child").is_none() {
+        if begun.elapsed() > Duration::from_secs(30) {
+            child.kill().expect("it is our child");
+            panic!("{arguments:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().expect("it has ended")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The command refuses in words that have these in them, with a hint and this exit code.
+fn refused(place: &Path, arguments: &[&str], code: i32, words: &str) {
+    let output = assay(place, arguments);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    assert!(said.contains(words), "{arguments:?}: {words}: {said}");
+    assert!(said.contains("\nhint: "), "{arguments:?}: {said}");
+}
+
+/// A directory with a run in `out`.
+fn with_run() -> TempDir {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::write(directory.path().join("slow.toml"), EXPERIMENT).unwrap();
+    fs::write(directory.path().join("mine.toml"), PRICES).unwrap();
+    let run = ["run", "slow.toml", "--out", "out", "--quiet", "--prices", "mine.toml"];
+    let output = assay(directory.path(), &run);
+    assert!(output.status.success(), "{}", said(&output));
+    directory
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+const VERBS: [&[&str]; 5] = [
+    &["report", "out"],
+    &["compare", "out"],
+    &["claims", "oslo09", "out"],
+    &["cost", "out"],
+    &["resume", "out"],
+];
+
+type Change = fn(&mut Value);
+
+/// Each change of a file of the run is refused by every verb that reads it.
+fn changes_are_refused(file: &str, changes: &[(&str, Change)]) {
+    let directory = with_run();
+    let path = directory.path().join("out").join(file);
+    let right = fs::read(&path).unwrap();
+    for (words, change) in changes {
+        let mut value: Value = serde_json::from_slice(&right).unwrap();
+        change(&mut value);
+        fs::write(&path, serde_json::to_vec(&value).unwrap()).unwrap();
+        for verb in VERBS {
+            refused(directory.path(), verb, 2, words);
+        }
+    }
+    fs::write(&path, right).unwrap();
+    assert_eq!(assay(directory.path(), &["report", "out"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_run_that_contradicts_itself_is_refused() {
+    let cases: [(&str, Change); 19] = [
+        ("there is no experiment `other`", |run| {
+            run["plan"][0]["experiment"] = json!("other");
+            run["plan"][0]["id"] = json!("other/read@ssd-m");
+        }),
+        ("there is no workload `erase` in it", |run| {
+            run["plan"][0]["workload"] = json!("erase");
+            run["plan"][0]["id"] = json!("slow/erase@ssd-m");
+        }),
+        ("there is no target `ssd-x`", |run| {
+            run["plan"][0]["target"] = json!("ssd-x");
+            run["plan"][0]["id"] = json!("slow/read@ssd-x");
+        }),
+        ("there is no target `fast/ssd-m`", |run| {
+            run["plan"][0]["target"] = json!("fast/ssd-m");
+            run["plan"][0]["id"] = json!("slow/read@fast/ssd-m");
+        }),
+        ("the plan calls the cell of slow/read@ssd-m `x`", |run| {
+            run["plan"][0]["id"] = json!("x");
+        }),
+        ("the plan has the cell `slow/read@ssd-m` twice", |run| {
+            run["plan"][1] = run["plan"][0].clone();
+        }),
+        ("there is no experiment `slow`", |run| run["experiments"] = json!([])),
+        ("two experiments are called `slow`", |run| {
+            run["experiments"] = json!([run["experiments"][0], run["experiments"][0]]);
+        }),
+        ("`../slow` cannot be the name of an experiment", |run| {
+            run["experiments"][0]["name"] = json!("../slow");
+        }),
+        ("the text of the experiment `slow`: experiment has no `question`", |run| {
+            let text = run["experiments"][0]["text"].as_str().unwrap();
+            run["experiments"][0]["text"] = json!(text.replace("question", "answer"));
+        }),
+        ("has the text of one called `fast`", |run| {
+            let text = run["experiments"][0]["text"].as_str().unwrap();
+            run["experiments"][0]["text"] = json!(text.replace("\"slow\"", "\"fast\""));
+        }),
+        ("there is no workload `read` in it", |run| {
+            let text = run["experiments"][0]["text"].as_str().unwrap();
+            run["experiments"][0]["text"] = json!(text.replace("\"read\"", "\"load\""));
+        }),
+        ("there is no target `ssd-m`", |run| run["targets"] = json!([])),
+        ("two targets are called `ssd-m`", |run| run["targets"][1]["name"] = json!("ssd-m")),
+        ("cannot be the name of a target", |run| run["targets"][0]["name"] = json!("a\u{1b}b")),
+        ("is of no known kind: \"tape\"", |run| run["targets"][0]["kind"] = json!("tape")),
+        ("whose time is its own", |run| run["targets"][0]["virtual_time"] = json!(false)),
+        ("and its `spec` is missing", |run| run["targets"][0]["spec"] = json!(null)),
+        ("is no price", |run| {
+            run["prices"]["given"] = json!([
+                { "device": "ssd-m", "amount": 5, "currency": "EUR", "date": "2026-11-31" }
+            ]);
+        }),
+    ];
+    changes_are_refused("run.json", &cases);
+}
+
+#[test]
+fn cells_that_nobody_measured_are_refused() {
+    let cases: [(&str, Change); 20] = [
+        ("the plan has no cell `slow/erase@ssd-m`", |cells| {
+            cells["cells"][0]["id"] = json!("slow/erase@ssd-m");
+        }),
+        ("the plan has no cell `slow/read@ssd-m`", |cells| {
+            cells["cells"][0]["target"] = json!("ssd-l");
+        }),
+        ("it has the cell `slow/read@ssd-m` twice", |cells| {
+            cells["cells"][1] = cells["cells"][0].clone();
+        }),
+        ("cell `slow/read@ssd-m`: 1 repeats, and its experiment has 2", |cells| {
+            cells["cells"][0]["repeats"].as_array_mut().unwrap().pop();
+        }),
+        ("it has no repeats, and does not say why", |cells| {
+            cells["cells"][0]["repeats"] = json!([]);
+        }),
+        ("it was skipped, and has 2 repeats", |cells| cells["cells"][0]["skipped"] = json!("no")),
+        ("repeat 1: `elapsed` is 0", |cells| {
+            cells["cells"][0]["repeats"][0]["elapsed"] = json!(0);
+        }),
+        ("no phase lasts 18446744073709551615 ns", |cells| {
+            cells["cells"][0]["repeats"][0]["elapsed"] = json!(u64::MAX);
+        }),
+        ("invalid value: integer `-1`", |cells| {
+            cells["cells"][0]["repeats"][0]["elapsed"] = json!(-1);
+        }),
+        ("read requests: 7 were counted, and the histogram holds 200", |cells| {
+            cells["cells"][0]["repeats"][0]["ops"][0]["requests"] = json!(7);
+        }),
+        ("it has read requests twice", |cells| {
+            let ops = &mut cells["cells"][0]["repeats"][0]["ops"];
+            *ops = json!([ops[0], ops[0]]);
+        }),
+        ("`series`: `bytes` comes to 819200", |cells| {
+            cells["cells"][0]["repeats"][0]["ops"][0]["bytes"] = json!(u64::MAX);
+        }),
+        ("`series`: its lists are not of one length", |cells| {
+            cells["cells"][0]["repeats"][0]["series"]["bytes"] = json!([]);
+        }),
+        ("`series`: 1 intervals of 0 ns", |cells| {
+            cells["cells"][0]["repeats"][0]["series"]["interval"] = json!(0);
+        }),
+        ("histogram bucket out of range", |cells| {
+            cells["cells"][0]["repeats"][0]["ops"][0]["latency"]["buckets"] =
+                json!([[9_999_999, 1]]);
+        }),
+        ("histogram sums are not those of its buckets", |cells| {
+            cells["cells"][0]["repeats"][0]["ops"][0]["latency"]["sum_ns"] = json!("1");
+        }),
+        ("invalid type: null, expected f64", |cells| {
+            cells["cells"][0]["repeats"][0]["device"] = json!([["wa", null]]);
+        }),
+        ("`first`: 1 latencies, and 2 kinds", |cells| {
+            cells["cells"][0]["repeats"][0]["first"] = json!({ "latency_ns": [5], "ops": "rw" });
+        }),
+        ("`first`: \"xé\" are no kinds of requests", |cells| {
+            cells["cells"][0]["repeats"][0]["first"] =
+                json!({ "latency_ns": [5, 6, 7], "ops": "xé" });
+        }),
+        ("`steady`: a window of 0 in 1 rounds", |cells| {
+            cells["cells"][0]["repeats"][0]["steady"] = json!({
+                "rounds": [5.0], "window": 0, "range": 0.2, "slope": 0.1, "reached": false,
+            });
+        }),
+    ];
+    changes_are_refused("cells.json", &cases);
+}
+
+/// One of each kind of what is not a file.
+fn not_files(place: &Path) -> [(&'static str, &'static str); 3] {
+    fs::create_dir(place.join("folder.toml")).unwrap();
+    symlink("/dev/zero", place.join("zero.toml")).unwrap();
+    pipe(&place.join("pipe.toml"));
+    [
+        ("folder.toml", "it is a directory"),
+        ("zero.toml", "it is a device"),
+        ("pipe.toml", "it is a pipe"),
+    ]
+}
+
+fn pipe(path: &Path) {
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_waited_for() {
+    let directory = with_run();
+    let place = directory.path();
+    for (name, words) in not_files(place) {
+        let target = format!("sim:{name}");
+        let array = format!("raid0(sim:ssd-m*2, controller={name})");
+        let readers: [(&[&str], i32); 11] = [
+            (&["run", name], 2),
+            (&["run", "quick", "--only", &target], 2),
+            (&["run", "quick", "--only", &array], 2),
+            (&["run", "quick", "--prices", name], 2),
+            (&["report", "out", "--prices", name], 2),
+            (&["compare", "sim:ssd-m", "sim:ssd-l", "--work", name], 2),
+            (&["devices", name], 2),
+            (&["devices", "--import-disksim", name], 2),
+            (&["explain", "--timeline", &target], 2),
+            (&["explain", "--timeline", "sim:ssd-m", "--workload", name], 2),
+            (&["trace", "show", name], if name == "folder.toml" { 2 } else { 3 }),
+        ];
+        for (arguments, code) in readers {
+            let words = if arguments[0] == "trace" && code == 2 { "holds no" } else { words };
+            refused(place, arguments, code, words);
+        }
+        if name != "folder.toml" {
+            refused(place, &["trace", "import", name], 3, words);
+        }
+    }
+}
+
+#[test]
+fn a_run_directory_with_other_things_in_it_is_not_waited_for() {
+    for (file, verbs) in [("run.json", &VERBS[..]), ("cells.json", &VERBS[..])] {
+        let directory = with_run();
+        let place = directory.path();
+        fs::remove_file(place.join("out").join(file)).unwrap();
+        pipe(&place.join("out").join(file));
+        for verb in verbs {
+            refused(place, verb, 2, "cannot be read: it is a pipe");
+        }
+        fs::remove_file(place.join("out").join(file)).unwrap();
+        symlink("/dev/zero", place.join("out").join(file)).unwrap();
+        for verb in verbs {
+            refused(place, verb, 2, "cannot be read: it is a device");
+        }
+    }
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    pipe(&directory.path().join("trace.json"));
+    refused(directory.path(), &["trace", "show", "."], 3, "it is a pipe");
+}
+
+#[test]
+fn what_is_too_large_is_not_read() {
+    let directory = with_run();
+    let place = directory.path();
+    let large = fs::File::create(place.join("large.toml")).unwrap();
+    large.set_len(1 << 40).unwrap();
+    let words = "it has more than 1MiB";
+    for arguments in [
+        &["run", "large.toml"][..],
+        &["devices", "large.toml"],
+        &["run", "quick", "--prices", "large.toml"],
+        &["devices", "--import-disksim", "large.toml"],
+    ] {
+        refused(place, arguments, 2, words);
+    }
+    fs::File::options().write(true).open(place.join("out/run.json")).unwrap();
+    let run = fs::File::create(place.join("out/run.json")).unwrap();
+    run.set_len(1 << 40).unwrap();
+    refused(place, &["report", "out"], 2, "it has more than 64MiB");
+}
+
+#[test]
+fn what_files_say_does_nothing_to_a_terminal() {
+    let directory = with_run();
+    let place = directory.path();
+    let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}<script>alert(1)</script>\"'&";
+    let mut run = read(&place.join("out/run.json"));
+    for key in ["title", "study", "started"] {
+        run[key] = json!(evil);
+    }
+    for key in ["title", "written"] {
+        run["targets"][0][key] = json!(evil);
+    }
+    run["targets"][0]["identity"] = json!([[evil, evil]]);
+    run["host"]["cpu"] = json!(evil);
+    run["host"]["kernel"] = json!(evil);
+    run["command"] = json!([evil, evil]);
+    run["experiments"][0]["file"] = json!(evil);
+    fs::write(place.join("out/run.json"), serde_json::to_vec(&run).unwrap()).unwrap();
+    let mut cells = read(&place.join("out/cells.json"));
+    cells["cells"][0]["summary"] = json!(evil);
+    cells["cells"][0]["repeats"][0]["warnings"] = json!([evil]);
+    cells["cells"][0]["repeats"][0]["device"] = json!([[evil, 1.5]]);
+    cells["cells"][1]["skipped"] = json!(evil);
+    cells["cells"][1]["repeats"] = json!([]);
+    fs::write(place.join("out/cells.json"), serde_json::to_vec(&cells).unwrap()).unwrap();
+    let verbs: [&[&str]; 7] = [
+        &["report", "out"],
+        &["report", "out", "--json"],
+        &["report", "out", "--csv"],
+        &["compare", "out"],
+        &["claims", "oslo09", "out"],
+        &["cost", "out", "--price", "ssd-l=5EUR"],
+        &["cost", "out", "--json"],
+    ];
+    for verb in verbs {
+        let output = assay(place, verb);
+        assert_ne!(output.status.code(), Some(101), "{verb:?}: {}", said(&output));
+        for bytes in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(bytes);
+            assert!(!text.replace("\r\n", "\n").contains(unseen), "{verb:?}: {text:?}");
+        }
+        if verb.contains(&"--json") {
+            serde_json::from_slice::<Value>(&output.stdout).unwrap();
+        }
+    }
+    let page = fs::read_to_string(place.join("out/report.html")).unwrap();
+    assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
+    assert!(!page.contains(unseen) && !page.contains("\"'&"), "{page}");
+    // A message quotes the line that is wrong.
+    fs::write(place.join("slow.toml"), format!("{EXPERIMENT}\n{evil} = 1\n")).unwrap();
+    let output = assay(place, &["run", "slow.toml"]);
+    assert!(said(&output).contains(r"\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}"), "{}", said(&output));
+    assert!(!said(&output).contains(unseen), "{}", said(&output));
+}
+
+/// What does something and is not seen.
+fn unseen(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t') || ('\u{202a}'..='\u{202e}').contains(&c)
+}
+
+#[test]
+fn a_failure_is_json_for_whoever_asked_for_json() {
+    let directory = with_run();
+    let place = directory.path();
+    fs::write(place.join("wrong.toml"), "format = 1\nname = 5\n").unwrap();
+    let cases: [(&[&str], &str, i64); 14] = [
+        (&["run", "wrong.toml", "--json"], "wrong-type", 2),
+        (&["run", "nothing", "--json"], "usage", 2),
+        (&["run", "--json"], "usage", 2),
+        (&["run", "quick", "--sed", "1", "--json"], "usage", 2),
+        (&["run", "quick", "--json", "--only", "sim:nothing"], "no-such-model", 2),
+        (&["run", "slow.toml", "--json", "--out", "out"], "run-exists", 2),
+        (&["report", "nothing", "--json"], "usage", 2),
+        (&["resume", "nothing", "--json"], "usage", 2),
+        (&["compare", "sim:ssd-m", "--json"], "usage", 2),
+        (&["claims", "nothing", "--json"], "usage", 2),
+        (&["cost", "nothing", "--json"], "usage", 2),
+        (&["devices", "nothing", "--json"], "no-such-model", 2),
+        (&["trace", "show", "nothing", "--json"], "log-unreadable", 3),
+        (&["explain", "nothing-at-all", "--json"], "usage", 2),
+    ];
+    for (arguments, id, code) in cases {
+        let output = assay(place, arguments);
+        let found: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{arguments:?}: {e}: {}", said(&output)));
+        let error = &found["error"];
+        assert_eq!((&error["id"], &error["exit_code"]), (&json!(id), &json!(code)), "{found}");
+        assert_eq!(output.status.code().map(i64::from), Some(code), "{arguments:?}");
+        let (message, hint) = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
+        assert!(!message.is_empty() && !hint.is_empty(), "{found}");
+        assert!(said(&output).contains(message) && said(&output).contains(hint), "{found}");
+        let explained = assay(place, &["explain", id]);
+        assert_eq!(explained.status.code(), Some(0), "{id}");
+    }
+    let output = assay(place, &["run", "wrong.toml", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let place_of = json!({ "file": "wrong.toml", "line": 2, "column": 8 });
+    assert_eq!(found["error"]["place"], place_of);
+}
+
+#[test]
+fn a_run_json_of_somebody_else_is_no_run() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = directory.path();
+    fs::create_dir(place.join("theirs")).unwrap();
+    fs::write(place.join("theirs/run.json"), "{\"name\": \"my app\"}").unwrap();
+    let run = ["run", "quick", "--only", "null", "--out", "theirs"];
+    refused(place, &run, 2, "error[out-not-empty]: theirs is not empty\n");
+    let output = assay(place, &run);
+    assert!(!said(&output).contains("assay resume"), "{}", said(&output));
+}
+
+#[test]
+fn logs_of_fio_are_no_traces() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = directory.path();
+    for (name, line) in [
+        ("new_lat.1.log", "1, 234, 0, 4096, 0\n2, 240, 1, 4096, 0\n"),
+        ("offset_lat.1.log", "0, 1234567, 0, 4096, 1052672, 0x8004\n"),
+        ("old_bw.log", "500, 81920, 0, 0\n"),
+        ("plain.log", "1,234,0,4096,0\n"),
+    ] {
+        fs::write(place.join(name), line).unwrap();
+        refused(place, &["trace", "import", name], 2, "is a log of fio");
+    }
+}
+
+#[test]
+fn a_request_log_that_claims_too_much_is_refused() {
+    let directory = with_run();
+    let place = directory.path();
+    let log = fs::read_dir(place.join("out/log")).unwrap().next().unwrap().unwrap().path();
+    let bytes = fs::read(&log).unwrap();
+    // The footer's length, from nothing to more than there is.
+    for length in [0_u32, 1, 1 << 20, u32::MAX] {
+        let mut changed = bytes.clone();
+        let at = changed.len() - 8;
+        changed[at..at + 4].copy_from_slice(&length.to_le_bytes());
+        fs::write(place.join("log.parquet"), changed).unwrap();
+        refused(place, &["trace", "show", "log.parquet"], 2, "is no request log");
+    }
+    fs::write(place.join("log.parquet"), &bytes[..bytes.len() / 2]).unwrap();
+    refused(place, &["trace", "show", "log.parquet"], 2, "is no request log");
+}
