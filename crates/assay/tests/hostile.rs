@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -67,15 +68,40 @@ fn refused(place: &Path, arguments: &[&str], code: i32, words: &str) {
     assert!(said.contains("\nhint: "), "{arguments:?}: {said}");
 }
 
-/// A directory with a run in `out`.
+/// A place in memory, if there is one.
+fn temporary() -> TempDir {
+    let in_memory = tempfile::tempdir_in("/dev/shm");
+    in_memory.or_else(|_| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))).unwrap()
+}
+
+/// A directory with a run in `out`: a copy of one that is made once.
 fn with_run() -> TempDir {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    fs::write(directory.path().join("slow.toml"), EXPERIMENT).unwrap();
-    fs::write(directory.path().join("mine.toml"), PRICES).unwrap();
-    let run = ["run", "slow.toml", "--out", "out", "--quiet", "--prices", "mine.toml"];
-    let output = assay(directory.path(), &run);
-    assert!(output.status.success(), "{}", said(&output));
+    static RUN: OnceLock<TempDir> = OnceLock::new();
+    let run = RUN.get_or_init(|| {
+        let directory = temporary();
+        fs::write(directory.path().join("slow.toml"), EXPERIMENT).unwrap();
+        fs::write(directory.path().join("mine.toml"), PRICES).unwrap();
+        let run = ["run", "slow.toml", "--out", "out", "--quiet", "--prices", "mine.toml"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        let output = command.current_dir(&directory).args(run).output().expect("the binary runs");
+        assert!(output.status.success(), "{}", said(&output));
+        directory
+    });
+    let directory = temporary();
+    copy(run.path(), directory.path());
     directory
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir(&to).unwrap();
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
 }
 
 fn read(path: &Path) -> Value {
@@ -301,7 +327,7 @@ fn a_run_directory_with_other_things_in_it_is_not_waited_for() {
             refused(place, verb, 2, "cannot be read: it is a device");
         }
     }
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = temporary();
     pipe(&directory.path().join("trace.json"));
     refused(directory.path(), &["trace", "show", "."], 3, "it is a pipe");
 }
@@ -429,7 +455,7 @@ fn a_failure_is_json_for_whoever_asked_for_json() {
 
 #[test]
 fn a_run_json_of_somebody_else_is_no_run() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = temporary();
     let place = directory.path();
     fs::create_dir(place.join("theirs")).unwrap();
     fs::write(place.join("theirs/run.json"), "{\"name\": \"my app\"}").unwrap();
@@ -441,7 +467,7 @@ fn a_run_json_of_somebody_else_is_no_run() {
 
 #[test]
 fn logs_of_fio_are_no_traces() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = temporary();
     let place = directory.path();
     for (name, line) in [
         ("new_lat.1.log", "1, 234, 0, 4096, 0\n2, 240, 1, 4096, 0\n"),
@@ -470,4 +496,79 @@ fn a_request_log_that_claims_too_much_is_refused() {
     }
     fs::write(place.join("log.parquet"), &bytes[..bytes.len() / 2]).unwrap();
     refused(place, &["trace", "show", "log.parquet"], 2, "is no request log");
+}
+
+/// A kind of requests with a histogram of `count` values in one bucket.
+fn op(kind: &str, count: u64, bucket: usize, value: u64, bytes: u64, errors: u64) -> Value {
+    let squares = u128::from(value) * u128::from(value) * u128::from(count);
+    let sum = u128::from(value) * u128::from(count);
+    let buckets = if count == 0 { json!([]) } else { json!([[bucket, count]]) };
+    json!({
+        "op": kind, "requests": count, "bytes": bytes, "errors": errors,
+        "latency": {
+            "min_ns": value, "max_ns": value, "sum_ns": sum.to_string(),
+            "sum_of_squares_ns2": squares.to_string(), "buckets": buckets,
+        },
+    })
+}
+
+/// A repeat of one kind of requests, in a series of `length` seconds.
+fn repeat(elapsed: u64, op: Value, length: usize) -> Value {
+    let list = |value: &Value| {
+        let mut list = vec![json!(0); length];
+        list.iter_mut().take(1).for_each(|first| *first = value.clone());
+        json!(list)
+    };
+    let sum: Value = serde_json::from_str(op["latency"]["sum_ns"].as_str().unwrap()).unwrap();
+    json!({
+        "seed": 1, "elapsed": elapsed, "ops": [op],
+        "series": {
+            "interval": 1_000_000_000_u64, "requests": list(&op["requests"]),
+            "bytes": list(&op["bytes"]), "latency_sum_ns": list(&sum),
+            "latency_max_ns": list(&op["latency"]["max_ns"]),
+        },
+        "steady": null, "device": [], "warnings": [],
+    })
+}
+
+/// Numbers at the ends of what a measurement may give: they are shown, and nothing overflows.
+#[test]
+fn extreme_numbers_are_only_numbers() {
+    let directory = with_run();
+    let place = directory.path();
+    let path = place.join("out/cells.json");
+    let right = read(&path);
+    let longest = (1_u64 << 53) - 1;
+    let mut steady = repeat(5_000_000_000, op("read", 9, 100, 100, 36_864, 0), 5);
+    steady["steady"] = json!({
+        "rounds": [1e308, 1e308, 1e308, 0.0, 1e308], "window": 5, "range": 1e308, "slope": 0.0,
+        "reached": true,
+    });
+    steady["device"] = json!([["wa", 1e308], ["wa", -1e308], ["array_busy_ns", -5.0], ["x", 0.0]]);
+    steady["first"] = json!({ "latency_ns": [longest, 0, 0, longest, 0, 0, longest], "ops": "r" });
+    let cases = [
+        repeat(1, op("read", (1 << 47) - 1, 0, 0, 1 << 57, 0), 1),
+        repeat(longest, op("write", 1, 4735, longest, 0, 0), 3000),
+        repeat(0, op("flush", 3, 0, 0, 0, 0), 1),
+        repeat(7, op("trim", 0, 0, 0, 0, 1 << 57), 0),
+        steady,
+    ];
+    for repeat in &cases {
+        let mut cells = right.clone();
+        for cell in cells["cells"].as_array_mut().unwrap() {
+            cell["repeats"] = json!([repeat, repeat]);
+        }
+        fs::write(&path, serde_json::to_vec(&cells).unwrap()).unwrap();
+        for verb in VERBS {
+            let output = assay(place, verb);
+            let code = output.status.code();
+            // Of requests that all failed there is nothing to compare.
+            assert!(matches!(code, Some(0 | 1 | 2 | 4)), "{verb:?}: {code:?} {}", said(&output));
+            assert!(!said(&output).contains("cells.json"), "{verb:?}: {}", said(&output));
+        }
+        for verb in [["report", "out", "--csv"], ["report", "out", "--json"]] {
+            let code = assay(place, &verb).status.code();
+            assert!(matches!(code, Some(0 | 1 | 4)), "{verb:?}: {code:?}");
+        }
+    }
 }

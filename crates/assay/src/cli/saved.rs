@@ -20,6 +20,10 @@ pub fn read(directory: &Path) -> Result<Run, Failure> {
     };
     Run::from_json(&run, &cells).map_err(|e| match e {
         LoadError::Json { file, message, .. } => damaged(directory, file, &message),
+        LoadError::Prices(what) => {
+            let text = format!("{} has no prices: {what}", directory.join("run.json").display());
+            Failure::usage(text, "take the key `prices` out of it, and give them with `--prices`")
+        }
         LoadError::Inconsistent { file: "run.json", what } => {
             let text =
                 format!("{} contradicts itself: {what}", directory.join("run.json").display());
