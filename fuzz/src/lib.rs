@@ -10,14 +10,24 @@
 #[path = "../../crates/assay-sim/tests/random/mod.rs"]
 mod random;
 
+use assay_analysis::cost::{Costs, Supposed, owned};
 use assay_analysis::expr::Expr;
+use assay_analysis::ledger::{LedgerVerdicts, judge};
+use assay_analysis::load::Run;
+use assay_analysis::{compare, finding, report, text};
+use assay_engine::measure::log;
 use assay_engine::trace::{Input, follow};
 use assay_sim::{Accept, Drive, build};
 use assay_spec::array;
+use assay_spec::catalog::LEDGERS;
+use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
 use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec};
 use assay_spec::experiment::Experiment;
+use assay_spec::prices::PriceList;
 use assay_spec::{Bytes, Nanos, Op, Request, disksim};
+use std::io::Write;
+use std::path::Path;
 
 /// Larger drives decode, but are not built: they would only be slow.
 const FLASH_MAX: Bytes = Bytes(64 << 20);
@@ -143,5 +153,84 @@ pub fn trace(data: &[u8]) {
             assert_eq!(record.requests.iter().map(|r| r.bytes.0).sum::<u64>(), bytes);
         }
         Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty()),
+    }
+}
+
+/// What parts `run.json` from `cells.json`.
+pub const SEAM: u8 = 0;
+
+/// A run directory, its two files parted by a zero byte: read, and shown in every way there is.
+pub fn run(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Some((record, cells)) = text.split_once(char::from(SEAM)) else { return };
+    match Run::from_json(record, cells) {
+        Ok(run) => shown(&run),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn shown(run: &Run) {
+    let ledgers: Vec<LedgerVerdicts> = LEDGERS
+        .iter()
+        .filter_map(|b| Ledger::parse(Source { file: b.file, text: b.text }).ok())
+        .map(|ledger| judge(&ledger, Some(run), &|_, _| true))
+        .collect();
+    let tables: usize = ledgers.iter().map(|v| text::ledger_table(v, 100).len()).sum();
+    assert!(tables > 0);
+    finding::findings(run);
+    text::csv(run);
+    text::summary_table(run);
+    for target in run.targets() {
+        text::comparison(&compare::table(run, target));
+    }
+    text::comparison(&compare::runs(("a", run), ("b", run)));
+    if let Some(costs) = Costs::of(run) {
+        let supposed = Supposed {
+            years: 5.0,
+            busy: 0.5,
+            kwh_price: Some(0.25),
+            pue: 1.4,
+            slot_price: 1.0,
+            writes_per_day: Some(5e10),
+            wear: 2.0,
+            memory_per_gb: Some(2.5),
+        };
+        let reference = run.targets().first().map_or(String::new(), |t| (*t).to_owned());
+        text::owned(&owned(run, &costs, &supposed, &reference));
+    }
+    let page = report::html(run, &ledgers);
+    assert!(!page.contains("<script"), "a page has no script");
+}
+
+/// A request log: the bytes as a file, since that is what the reader of Parquet takes.
+pub fn requests(data: &[u8]) {
+    let path = std::env::temp_dir().join(format!("assay-fuzz-{}.parquet", std::process::id()));
+    let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(data));
+    written.expect("there is room for a small file");
+    match log::read(Path::new(&path)) {
+        Ok(log) => assert!(log.rows.iter().all(|row| row.submit <= row.complete)),
+        Err(error) => assert!(!error.message.is_empty() && !error.hint.is_empty()),
+    }
+}
+
+/// A price list.
+pub fn prices(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match PriceList::parse(Source { file: "fuzz.toml", text }) {
+        Ok(list) => {
+            let is_price = |amount: f64| amount > 0.0 && amount <= 1e9;
+            assert!(list.prices.iter().all(|p| is_price(p.amount) && p.capacity.0 > 0), "{list:?}");
+            assert!(list.prices.iter().all(|p| p.per_gb().is_finite()), "{list:?}");
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A ledger, judged without a run.
+pub fn ledger(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Ledger::parse(Source { file: "fuzz.toml", text }) {
+        Ok(ledger) => drop(self::text::ledger_table(&judge(&ledger, None, &|_, _| true), 100)),
+        Err(error) => assert!(!error.to_string().is_empty()),
     }
 }

@@ -111,6 +111,43 @@ fn traces() {
     survives("trace", assay_fuzz::trace, &[text, little, big]);
 }
 
+/// A saved run as it is, and as one of each study that has figures or ledgers of its own.
+fn saved_runs() -> Vec<Vec<u8>> {
+    let record = fs::read_to_string("saved/run.json").unwrap();
+    let cells = fs::read_to_string("saved/cells.json").unwrap();
+    let studies = ["tiny", "sigmetrics09", "cmu08", "oslo09", "sara10", "modern"];
+    let of = |study: &&str| {
+        let record = record.replace("\"study\":\"tiny\"", &format!("\"study\":\"{study}\""));
+        [record.as_bytes(), &[assay_fuzz::SEAM], cells.as_bytes()].concat()
+    };
+    studies.iter().map(of).collect()
+}
+
+#[test]
+fn run_directories() {
+    survives("run", assay_fuzz::run, &saved_runs());
+}
+
+#[test]
+fn request_logs() {
+    let seeds = ["saved/mixed.parquet", "saved/trace.parquet"].map(|name| fs::read(name).unwrap());
+    survives("requests", assay_fuzz::requests, &seeds);
+}
+
+#[test]
+fn price_lists() {
+    let mut seeds = seeds("prices");
+    seeds.push(fs::read("saved/prices.toml").unwrap());
+    survives("prices", assay_fuzz::prices, &seeds);
+}
+
+#[test]
+fn ledgers() {
+    let mut ledgers = seeds("studies");
+    ledgers.retain(|text| String::from_utf8_lossy(text).contains("[[claim]]"));
+    survives("ledger", assay_fuzz::ledger, &ledgers);
+}
+
 #[test]
 fn drives() {
     let random = &mut Random(7);

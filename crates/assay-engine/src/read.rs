@@ -32,6 +32,11 @@ impl Unread {
         self.hint.unwrap_or(otherwise).to_owned()
     }
 
+    /// Whether it was read, and is no text.
+    pub fn is_no_text(&self) -> bool {
+        self.hint.is_none() && self.error.kind() == ErrorKind::InvalidData
+    }
+
     /// Whether the system does not allow it.
     pub fn is_forbidden(&self) -> bool {
         self.error.kind() == ErrorKind::PermissionDenied
@@ -101,11 +106,9 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
 /// # Errors
 /// Also if it is no text.
 pub fn text(path: &Path, most: u64) -> Result<String, Unread> {
-    String::from_utf8(bytes(path, most)?).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        let what = format!("it is no text in UTF-8: byte {at} is none of it");
-        Unread::new(what, "is it the right file, and was it copied whole?")
-    })
+    // As the system's own reader says it.
+    let no_text = || Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    String::from_utf8(bytes(path, most)?).map_err(|_| no_text().into())
 }
 
 #[cfg(test)]
@@ -127,7 +130,7 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert_eq!(text(&link, 4).unwrap(), "1234");
         std::fs::write(&path, b"12\xff4").unwrap();
-        assert_eq!(said(&path, 4), "it is no text in UTF-8: byte 2 is none of it");
+        assert_eq!(said(&path, 4), "stream did not contain valid UTF-8");
         assert_eq!(bytes(&path, 4).unwrap(), b"12\xff4");
     }
 

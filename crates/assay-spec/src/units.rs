@@ -1,8 +1,8 @@
 //! Units in types: time in integer nanoseconds, sizes in bytes, and how people write them.
 //!
-//! `KiB`, `MiB`, `GiB`, `TiB`, `PiB` are binary; `kB`, `MB`, `GB`, `TB`, `PB` are decimal. Times are
-//! written with `ns`, `us` (or `µs`), `ms`, `s`, `m`, `h`. A bare number has no unit and is refused: `4096`
-//! could be anything, `4KiB` could not.
+//! `KiB`, `MiB`, `GiB`, `TiB`, `PiB` are binary; `kB`, `MB`, `GB`, `TB`, `PB` are decimal. Times
+//! are written with `ns`, `us` (or `µs`), `ms`, `s`, `m`, `h`. A bare number has no unit and is
+//! refused: `4096` could be anything, `4KiB` could not.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Thousands of damaged files, through every verb that reads them: no panic, no hang, little memory.
+//! Thousands of damaged files, through every verb that reads them: no panic, no hang, little
+//! memory.
 //!
 //! Five thousand inputs and more: run directories, request logs, specs, devices, price lists,
 //! traces and DiskSim's files, each right but for a few changes. They are the same in every run.

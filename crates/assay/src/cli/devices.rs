@@ -57,8 +57,7 @@ fn import_disksim(specs: &Path) -> Outcome {
     let stem = specs.file_stem().map(|s| s.to_string_lossy().to_lowercase().replace('_', "-"));
     let name = stem.unwrap_or_else(|| "disk".to_owned());
     let device = disksim::import(&model, &text, &seek, &name);
-    let hint = "is the file whole? Its form is that of DiskSim 3 and 4, as the parameters that come \
-                with them are written";
+    let hint = "is the file whole, and written as the parameters that come with DiskSim are?";
     let device = device.map_err(|e| Failure::usage(e.to_string(), hint))?;
     data(device.trim_end());
     Ok(DONE)

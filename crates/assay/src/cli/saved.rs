@@ -39,6 +39,9 @@ pub fn read(directory: &Path) -> Result<Run, Failure> {
 
 /// A file that is not there is a wrong name; one that must not be read is the machine's doing.
 fn unreadable(directory: &Path, name: &str, e: &Unread) -> Failure {
+    if e.is_no_text() {
+        return damaged(directory, name, &e.to_string());
+    }
     let hint = match e.is_forbidden() {
         true => "ask its owner for permission to read it",
         false => "a run directory holds `run.json` and `cells.json`; `assay run quick` makes one",
