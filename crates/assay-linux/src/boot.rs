@@ -1,8 +1,8 @@
 //! From a kernel and drives to a guest that does a job.
 //!
-//! Every guest has a directory of its own: its sockets, the job, and what comes of it. All that a
-//! guest could see of where and when it runs is the same each time (`command`): that is what makes
-//! two runs the same to the byte.
+//! Every guest has a directory of its own: its sockets, and in a second one, which is all of the
+//! host that it can change, the job and what comes of it. All that a guest could see of where and
+//! when it runs is the same each time (`command`): that is what makes two runs the same to the byte.
 //!
 //! *Invariant.* However this ends, the kernel's processes are gone after it, and the directory is,
 //! unless this process is killed.
@@ -15,12 +15,12 @@ use crate::kernel::{Kernel, tool_path};
 use crate::machine::{Limits, Machine, Sockets};
 use crate::wire;
 use assay_spec::{Bytes, Nanos};
-use rustix::fs::{statfs, statvfs};
+use rustix::fs::{Mode, OFlags, openat, statfs, statvfs};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a guest finds its job in, and where it leaves what came of it.
+/// What a guest shares with its host, in the directory that its kernel runs in. The kernel knows it
+/// by this name (`kernel.patch`) and lets nothing outside be changed.
+const SHARED: &str = "shared";
+/// What a guest finds its job in, there, and where it leaves what came of it.
 pub const JOB: &str = "job.json";
 /// What the guest leaves when its job is done.
 pub const RESULT: &str = "result.json";
@@ -58,6 +61,9 @@ pub struct Boot<'a> {
     /// Whether the guest says when its drives are to be watched; else they are from the start.
     pub watches_itself: bool,
 }
+
+/// What the guest mounts: [`SHARED`], in the same words in every guest.
+pub(crate) const SHARED_BY_HOST: &str = "/proc/self/cwd/shared";
 
 /// What a guest left.
 pub struct Outcome {
@@ -95,9 +101,22 @@ impl Directory {
         }
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
+    /// Opens a file that the guest has left. It may be a link to anywhere, or what would have its
+    /// reader wait for ever: such are refused.
+    ///
+    /// # Errors
+    /// If there is no plain file of this name.
+    pub fn open(&self, name: &str) -> std::io::Result<File> {
+        let mut at = OwnedFd::from(File::open(self.0.join(SHARED))?);
+        for part in name.split('/') {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            at = openat(&at, part, flags, Mode::empty())?;
+        }
+        let file = File::from(at);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(std::io::ErrorKind::InvalidInput.into()),
+        }
     }
 }
 
@@ -167,7 +186,7 @@ pub fn boot<'w>(
     let directory = Directory::new()?;
     disks.set_watched(Nanos::ZERO, !boot.watches_itself);
     let begun = Instant::now();
-    let path = directory.path();
+    let path = directory.0.as_path();
     let listen =
         |name: &str| UnixListener::bind(path.join(name)).map_err(|e| Error::system("a socket", e));
     let count = disks.disks().len() + usize::from(console.is_some());
@@ -202,7 +221,7 @@ pub fn boot<'w>(
         true => ended(),
         false => Error { message: format!("{}{}", e.message, last_words()), ..e },
     })?;
-    let result = fs::read_to_string(path.join(RESULT)).map_err(|_| ended())?;
+    let result = directory.open(RESULT).and_then(std::io::read_to_string).map_err(|_| ended())?;
     let (virtual_time, wall) = (machine.now(), begun.elapsed());
     Ok((Outcome { directory, result, virtual_time, wall }, machine))
 }
@@ -266,7 +285,9 @@ fn free_room(memory: Bytes) -> Result<u64> {
 
 /// What the guest finds.
 fn prepare(boot: &Boot<'_>, path: &Path) -> std::io::Result<()> {
-    fs::write(path.join(JOB), &boot.job)?;
+    let shared = path.join(SHARED);
+    fs::create_dir(&shared)?;
+    fs::write(shared.join(JOB), &boot.job)?;
     std::os::unix::fs::symlink(boot.program, path.join("init"))
 }
 

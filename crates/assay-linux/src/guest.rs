@@ -7,7 +7,7 @@
 mod ground;
 mod shell;
 
-use crate::boot::{JOB, RESULT};
+use crate::boot::{JOB, RESULT, SHARED_BY_HOST};
 use crate::error::{Error, Result};
 use assay_spec::Nanos;
 use rustix::mount::{MountFlags, mount};
@@ -226,8 +226,7 @@ fn mounts() -> Result<()> {
     }
     at("tmpfs", "/dev/shm", "")?;
     at("mqueue", "/dev/mqueue", "")?;
-    // The host's path of the directory that the kernel runs in: the same words in every guest.
-    at("hostfs", SHARED, "/proc/self/cwd")
+    at("hostfs", SHARED, SHARED_BY_HOST)
 }
 
 fn make(directory: &str) -> Result<()> {

@@ -84,9 +84,10 @@ impl Repeat<'_> {
         if let Some(directory) = self.directory {
             for sub in ["log", "series"] {
                 let name = format!("{}.parquet", self.stem);
-                let from = outcome.directory.path().join(sub).join(&name);
-                if from.exists() {
-                    bring(&from, &directory.join(sub).join(&name))?;
+                match outcome.directory.open(&format!("{sub}/{name}")) {
+                    Ok(left) => bring(left, &directory.join(sub).join(&name))?,
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(e) => return Err(no_result(&e)),
                 }
             }
         }
@@ -94,16 +95,16 @@ impl Repeat<'_> {
     }
 }
 
-fn no_result(e: &serde_json::Error) -> Error {
+fn no_result(e: &dyn std::error::Error) -> Error {
     let message = format!("the guest left what is no result: {e}");
     Error::environment("linux-guest", message, "was its kernel ended from outside?")
 }
 
 /// Copies a file of the guest's into the run directory.
-fn bring(from: &Path, to: &Path) -> Result<()> {
-    let copy = || -> std::io::Result<()> {
+fn bring(mut left: File, to: &Path) -> Result<()> {
+    let mut copy = || -> std::io::Result<()> {
         let (draft, mut file) = Draft::begin(to)?;
-        std::io::copy(&mut File::open(from)?, &mut file)?;
+        std::io::copy(&mut left, &mut file)?;
         draft.publish(&file, Replace::Own)
     };
     copy().map_err(|e| {

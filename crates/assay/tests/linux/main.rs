@@ -9,6 +9,7 @@
 mod agreement;
 #[path = "../command/mod.rs"]
 mod command;
+mod host;
 mod killed;
 mod registers;
 mod suites;

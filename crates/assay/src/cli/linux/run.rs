@@ -93,9 +93,8 @@ pub fn main(options: Options) -> Outcome {
     let directory = options.out.clone().unwrap_or_else(|| PathBuf::from(name));
     let guest = live(&options, &setup, limits, open_log(&directory.join("log"))?)?;
     let code = status(&guest.outcome.result)?;
-    let directory_of = guest.outcome.directory.path();
-    copy(&directory_of.join("stdout"), &mut std::io::stdout().lock());
-    copy(&directory_of.join("stderr"), &mut std::io::stderr().lock());
+    copy(&guest, "stdout", &mut std::io::stdout().lock());
+    copy(&guest, "stderr", &mut std::io::stderr().lock());
     let (age, wall) = (guest.outcome.virtual_time, guest.outcome.wall);
     let record = serde_json::json!({
         "schema": 1,
@@ -202,7 +201,7 @@ fn status(result: &str) -> Outcome {
 }
 
 /// Hands on what the command said; whoever has gone away misses it.
-fn copy(path: &Path, to: &mut impl Write) {
-    let bytes = std::fs::read(path).unwrap_or_default();
-    let _ = to.write_all(&bytes).and_then(|()| to.flush());
+fn copy(guest: &Guest, name: &str, to: &mut impl Write) {
+    let Ok(mut left) = guest.outcome.directory.open(name) else { return };
+    let _ = std::io::copy(&mut left, to).and_then(|_| to.flush());
 }

@@ -1,0 +1,100 @@
+//! What a guest does to its host.
+
+use super::{guest, no_guests};
+use crate::command::temporary;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Tries to change what is in the host's directory `$1`, which the guest sees under its own path
+/// and under a mount of its own; each attempt may fail. At last it says what has not been refused
+/// that must be.
+const ATTEMPTS: &str = r#"
+at=$1 view=/run/view twin=/run/twin
+set +e
+exec 2>/dev/null
+mkdir $view $twin
+mount -o remount,rw / && echo remounted
+mount -t hostfs -o / none $view
+mount -o remount,rw $view && echo remounted
+mount -o remount,rw,bind $view
+for way in $at $view$at; do
+  touch $way/made; mkdir $way/directory; mknod $way/pipe p; ln -s . $way/link; ln $way/file $way/hard
+  echo changed >$way/file; echo changed >>$way/file; truncate -s 0 $way/file
+  chmod 777 $way/file; chown 1:1 $way/file; touch -d 2001-01-01 $way/file $way
+  mv $way/file $way/moved; rmdir $way/empty; rm $way/file; rm -rf $way
+done
+
+# Its own directory is another matter, but what its kernel knows by one name must not be a link or
+# a device by now, made under another.
+own=/run/shared
+mount -t hostfs -o /proc/self/cwd/shared none $twin
+mkdir $own/inside && echo mine >$own/file && echo mine >$own/inside/file || echo 'not its own'
+test "$(cat $twin/file $twin/inside/file | wc -l)" = 2 || echo 'another directory'
+sleep 999 <$twin/file &
+(cd $twin/inside && exec sleep 999) &
+sleep 1
+rm -r $own/file $own/inside
+ln -s $at/file $own/file && ln -s $at $own/inside
+test -f $twin/file && test -d $twin/inside && test ! -L $twin/file || echo 'nothing is cached'
+echo changed >$twin/file; echo changed >>$twin/file; truncate -s 0 $twin/file
+chmod 777 $twin/file; touch -d 2001-01-01 $twin/file
+for way in $twin/inside $own/inside; do
+  touch $way/made; mkdir $way/directory; mknod $way/pipe p; ln -s . $way/link; mv $own/job.json $way
+  echo changed >$way/file; chmod 777 $way/file; mv $way/file $own; rmdir $way/empty; rm $way/file
+done
+mknod $own/device c 1 1 && echo 'a device of the host'
+for device in mem kmem port; do test -e /dev/$device && echo "/dev/$device"; done
+
+# What it does with its own is done.
+cd $own
+echo 12345 >a && chmod 640 a && touch -d 2001-01-01 a && ln a b && truncate -s 3 b && mkdir c &&
+  mv b c/d && ln -s c/d e && rm e && chmod 755 . || echo 'not its own'
+test "$(stat -c '%s %a %Y' c/d)" = '3 640 '"$(stat -c %Y a)" || stat a c/d
+rm -r c && echo ok
+"#;
+
+/// All there is below `directory`: name, kind and mode, owner, time and contents.
+fn all(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let now = std::fs::symlink_metadata(&path).unwrap();
+        let text = if now.is_file() { std::fs::read_to_string(&path).unwrap() } else { "".into() };
+        let (mode, owner, time) = (now.mode(), now.uid(), now.mtime());
+        found.push(format!("{} {mode:o} {owner} {} {time} {text}", path.display(), now.nlink()));
+        if now.is_dir() {
+            waiting.extend(std::fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_guest_changes_nothing_of_its_host() {
+    if no_guests() {
+        return;
+    }
+    let (directory, victim) = (temporary(), temporary());
+    std::fs::write(victim.path().join("file"), "precious").unwrap();
+    std::fs::create_dir(victim.path().join("empty")).unwrap();
+    let before = all(victim.path());
+    let victim_path = victim.path().display().to_string();
+    let (said, _) = guest(directory.path(), 1, &[], ATTEMPTS, &[&victim_path]);
+    assert_eq!(said, "ok\n");
+    assert_eq!(all(victim.path()), before);
+}
+
+#[test]
+fn what_a_guest_leaves_is_read_only_if_it_is_a_file() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    // The host prints what is there, and would print a file of its own, or wait for ever.
+    for left in ["ln -s /etc/passwd", "mkfifo"] {
+        let script = format!("rm /run/shared/stdout\n{left} /run/shared/stdout\n");
+        let (said, _) = guest(directory.path(), 1, &[], &script, &[]);
+        assert_eq!(said, "");
+    }
+}
