@@ -38,9 +38,12 @@ const FILES: u64 = 1660;
 /// files. Of those it can change only what is in its own directory. The kernel's side of `hostfs`
 /// refuses the rest as on a file system that is read-only; the host's side opens nothing else for
 /// writing and follows no link on its way, for what the kernel has cached may have become one. Nor
-/// is there `/dev/mem`, through which root could change the kernel (`kernel.config`). Drives that are
-/// files of the host's (`ubd`) are made by the command line alone, and stay for the sake of the
-/// numbers: without their driver the kernel boots 512 ns earlier.
+/// can root open `/dev/mem`, through which he could change the kernel. Drives that are files of the
+/// host's (`ubd`) are made by the command line alone.
+///
+/// *The numbers.* Random numbers, and with them where files come to lie, depend on how many were
+/// drawn at boot, one for each device's name, and on addresses in the kernel's code. So drivers that
+/// nobody needs stay (`/dev/mem`, `ubd`), and the host's side calls what it called before.
 ///
 /// And `/dev/virtual-time`, a page with the time in it, for our program to read it without a call.
 const PATCH: &str = include_str!("kernel.patch");

@@ -43,7 +43,7 @@ for way in $twin/inside $own/inside; do
   echo changed >$way/file; chmod 777 $way/file; mv $way/file $own; rmdir $way/empty; rm $way/file
 done
 mknod $own/device c 1 1 && echo 'a device of the host'
-for device in mem kmem port; do test -e /dev/$device && echo "/dev/$device"; done
+for device in mem kmem port; do (: </dev/$device) && echo "/dev/$device"; done
 
 # What it does with its own is done.
 cd $own
