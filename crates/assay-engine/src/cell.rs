@@ -19,6 +19,7 @@ use crate::target::Target;
 use crate::target::null::NullTarget;
 use crate::target::sim::SimTarget;
 use crate::target::uring::{UringOptions, UringTarget};
+use assay_linux::scratch::Scratch;
 use assay_sim::{Array, Drive, Host, Past, RandomWrites, build};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
@@ -27,7 +28,7 @@ use assay_spec::experiment::{
 };
 use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs every repeat of a cell, no phase longer than `limit`; logs and series go below `directory`,
 /// if there is one. Of a real target, `host` is only a name, and it has none.
@@ -214,11 +215,14 @@ impl Repeat<'_> {
     /// Work on files in a directory of our own below `path`, which is gone after it.
     fn run_in_directory(&self, path: &Path) -> Result<RepeatRecord> {
         let work = self.workload.files.as_ref().expect("others are skipped");
-        let directory = Scratch::new(path)?;
+        let directory = Scratch::new(path, "assay").map_err(|e| {
+            let message = format!("no directory can be made in {}", path.display());
+            Error::environment("directory-unusable", message, "check its permissions").caused_by(e)
+        })?;
         let mut content = vec![0; 1 << 20];
         fill(&mut content, self.seed);
         let ground = Ground {
-            directory: &directory.0,
+            directory: directory.path(),
             remount: None,
             is_free: false,
             content: &content,
@@ -370,27 +374,6 @@ impl Repeat<'_> {
             warnings.push(format!("only {done} requests completed in {}", end.elapsed));
         }
         warnings.extend(self.cut_off(ops, end));
-    }
-}
-
-/// A directory of our own, removed with the value.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(below: &Path) -> Result<Scratch> {
-        let path = below.join(format!("assay-{}", std::process::id()));
-        std::fs::create_dir(&path).map_err(|e| {
-            let message = format!("no directory can be made in {}", below.display());
-            Error::environment("directory-unusable", message, "check its permissions").caused_by(e)
-        })?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed is left: there is nobody to tell.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

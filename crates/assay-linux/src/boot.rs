@@ -4,28 +4,27 @@
 //! host that it can change, the job and what comes of it. All that a guest could see of where and
 //! when it runs is the same each time (`command`): that is what makes two runs the same to the byte.
 //!
-//! *Invariant.* However this ends, the kernel's processes are gone after it, and the directory is,
-//! unless this process is killed.
+//! *Invariant.* However this ends, the kernel's processes are gone after it, and the directory is;
+//! if this process is killed, when the next one boots a guest.
 
+use crate::child::Group;
 use crate::clock::Schedule;
 use crate::console::Console;
 use crate::disks::Disks;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, tool_path};
 use crate::machine::{Limits, Machine, Sockets};
+use crate::scratch::Scratch;
 use crate::wire;
 use assay_spec::{Bytes, Nanos};
 use rustix::fs::{Mode, OFlags, openat, statfs, statvfs};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::process::{Command, Stdio};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -77,28 +76,18 @@ pub struct Outcome {
     pub wall: Duration,
 }
 
-/// A directory for one guest.
+/// A directory for one guest, gone with the value or, if this process is killed, at the next boot.
 #[derive(Debug)]
-pub struct Directory(PathBuf);
+pub struct Directory(Scratch);
 
 impl Directory {
     fn new() -> Result<Directory> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         // A socket's path has room for a hundred letters.
         let base = Some(std::env::temp_dir()).filter(|d| d.as_os_str().len() < 60);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
-        loop {
-            let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = base.join(format!("assay-linux-{}-{number}", std::process::id()));
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Directory(path)),
-                // Left by a process of the same number that was killed.
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => {
-                    return Err(Error::system(&format!("the directory {}", path.display()), e));
-                }
-            }
-        }
+        let made = Scratch::new(&base, "assay-linux");
+        made.map(Directory)
+            .map_err(|e| Error::system(&format!("a directory in {}", base.display()), e))
     }
 
     /// Opens a file that the guest has left. It may be a link to anywhere, or what would have its
@@ -107,7 +96,7 @@ impl Directory {
     /// # Errors
     /// If there is no plain file of this name.
     pub fn open(&self, name: &str) -> std::io::Result<File> {
-        let mut at = OwnedFd::from(File::open(self.0.join(SHARED))?);
+        let mut at = OwnedFd::from(File::open(self.0.path().join(SHARED))?);
         for part in name.split('/') {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             at = openat(&at, part, flags, Mode::empty())?;
@@ -117,13 +106,6 @@ impl Directory {
             true => Ok(file),
             false => Err(std::io::ErrorKind::InvalidInput.into()),
         }
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // What cannot be removed is left: there is nobody to tell.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -159,18 +141,6 @@ impl Drop for Core {
     }
 }
 
-/// The kernel's processes, ended with the value.
-struct Processes(Child);
-
-impl Drop for Processes {
-    fn drop(&mut self) {
-        if let Some(group) = Pid::from_raw(self.0.id() as i32) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = self.0.wait();
-    }
-}
-
 /// Boots a guest and serves it until its end. `disks` come back with what they have counted.
 /// Somebody may talk to it by `console`, its last drive.
 ///
@@ -186,7 +156,7 @@ pub fn boot<'w>(
     let directory = Directory::new()?;
     disks.set_watched(Nanos::ZERO, !boot.watches_itself);
     let begun = Instant::now();
-    let path = directory.0.as_path();
+    let path = directory.0.path();
     let listen =
         |name: &str| UnixListener::bind(path.join(name)).map_err(|e| Error::system("a socket", e));
     let count = disks.disks().len() + usize::from(console.is_some());
@@ -199,12 +169,9 @@ pub fn boot<'w>(
         Machine::new(disks, console, sockets, boot.sector, boot.schedule, boot.limits)?;
     let said = File::create(path.join("console"));
     let said = said.map_err(|e| Error::system("the guest's console", e))?;
-    let child = command(boot, path, count, &said)?.spawn();
-    let child = child.map_err(|e| Error::system("the kernel's process", e))?;
-    let processes = Processes(child);
-    let pid = Pid::from_raw(processes.0.id() as i32).expect("a process has a number");
-    let process = pidfd_open(pid, PidfdFlags::empty());
-    let process = process.map_err(|e| Error::system("the kernel's process", e.into()))?;
+    let no_process = |e| Error::system("the kernel's process", e);
+    let processes = Group::start(&mut command(boot, path, count, &said)?).map_err(no_process)?;
+    let process = processes.process().map_err(no_process)?;
     let served = machine.serve(process.as_fd());
     // What it broke off by ending is its end.
     let broke_off = |e: &Error| ["linux-system", "linux-protocol"].contains(&e.id);
@@ -317,7 +284,6 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     let twin = |file: &File| file.try_clone().map_err(|e| Error::system("the guest's console", e));
     command.stdin(Stdio::null()).stdout(twin(console)?).stderr(twin(console)?);
-    command.process_group(0);
     Ok(command)
 }
 

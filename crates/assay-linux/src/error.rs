@@ -31,6 +31,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          directory, and about ten minutes.",
     ),
     (
+        "linux-busy",
+        "One kernel is built at a time in a cache directory: another build holds it locked, and \
+         will put its kernel there.",
+    ),
+    (
         "linux-checksum",
         "The source given with `--source` is not the pinned one. Results belong to one kernel, so \
          another source is only taken from apt, which has checked its signature.",
@@ -52,6 +57,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "The file given with `--image` cannot be the contents of that drive: it has another size, \
          is no plain file, or another guest is using it. Nothing was written.",
     ),
+    (
+        "linux-in-the-way",
+        "Where the kernel belongs is something that assay has not put there: its directory holds \
+         the files `linux` and `identity` and nothing else. Nothing was removed.",
+    ),
     ("linux-machine", "The kernel for virtual time runs on x86-64 Linux with /proc."),
     ("linux-no-cache", "The kernel lies in the user's cache directory, and there is none."),
     ("linux-no-ptrace", "User-Mode Linux runs the guest's processes by `ptrace`."),
@@ -69,7 +79,7 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          loop that waits for the clock by looking at it, or spins, never ends.",
     ),
     ("linux-source", "The kernel's source is not as the recipe knows it."),
-    ("linux-stopped", "Ctrl-C ended the guest."),
+    ("linux-stopped", "Ctrl-C ended the guest, or the build of its kernel."),
     (
         "linux-room",
         "A guest's memory is a sparse file in /dev/shm, or in /tmp where there is none. It is not \

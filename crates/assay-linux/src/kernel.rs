@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 /// for, in bytes.
 const REGISTERS_MAX: u64 = 11_264;
 
+/// What lies in the directory of a kernel: the binary, and which it is.
+pub(crate) const KERNEL: &str = "linux";
+pub(crate) const IDENTITY: &str = "identity";
+
 /// A kernel, ready to run.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -25,10 +29,12 @@ pub fn cache() -> Result<PathBuf> {
     let home = || set("HOME").map(|home| home.join(".cache"));
     let base =
         set("ASSAY_CACHE").or_else(|| Some(set("XDG_CACHE_HOME").or_else(home)?.join("assay")));
-    base.ok_or_else(|| {
+    let base = base.ok_or_else(|| {
         let hint = "set HOME, or ASSAY_CACHE to a directory with 3 GB of room";
         Error::new("linux-no-cache", "there is no place for a kernel", hint)
-    })
+    })?;
+    // The kernel is started in another directory than this one.
+    std::path::absolute(base).map_err(|e| Error::system("the working directory", e))
 }
 
 /// The kernel in the cache.
@@ -37,8 +43,8 @@ pub fn cache() -> Result<PathBuf> {
 /// If there is none, or the machine cannot run it.
 pub fn find() -> Result<Kernel> {
     let directory = cache()?.join("linux");
-    let path = directory.join("linux");
-    let identity = std::fs::read_to_string(directory.join("identity")).unwrap_or_default();
+    let path = directory.join(KERNEL);
+    let identity = std::fs::read_to_string(directory.join(IDENTITY)).unwrap_or_default();
     if !path.exists() || identity.is_empty() {
         return Err(Error::new(
             "linux-not-built",

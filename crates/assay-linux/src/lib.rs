@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod boot;
+mod child;
 pub mod clock;
 pub mod console;
 pub mod disks;
@@ -11,6 +12,7 @@ pub mod guest;
 pub mod kernel;
 pub mod machine;
 pub mod recipe;
+pub mod scratch;
 pub mod store;
 pub mod vhost;
 mod wire;

@@ -11,6 +11,7 @@ mod report;
 mod resume;
 mod run;
 mod saved;
+mod signals;
 mod targets;
 mod timeline;
 mod trace;

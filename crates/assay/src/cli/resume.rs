@@ -1,6 +1,7 @@
 //! `assay resume`: goes on with an interrupted run; ends with the files an undisturbed run leaves.
 
-use super::run::{load, pointing_to_resume, tell_what_is_left, watch_for_interrupt};
+use super::run::{load, pointing_to_resume, tell_what_is_left};
+use super::signals::watch_for_interrupt;
 use super::{Common, report, saved};
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome};

@@ -1,6 +1,7 @@
 //! `assay run`: a study or an experiment file, on its targets or on others.
 
 use super::pricing::Pricing;
+use super::signals::watch_for_interrupt;
 use super::targets::{check_effect, names, open_targets};
 use super::{Common, Running, report};
 use crate::output::progress::Progress;
@@ -351,34 +352,6 @@ fn announce_writes(run: &Run, common: &Common) {
             _ => format!("{cells} measurements, within its first {capacity}"),
         };
         talk(&format!("{written} ({kind}) will be written to: {what}"));
-    }
-}
-
-/// Ctrl-C or `kill` ends the cell in progress, keeps what is done and removes what was made; a
-/// second one ends the program.
-pub(super) fn watch_for_interrupt() {
-    extern "C" fn on_interrupt(signal: libc::c_int) {
-        assay_engine::drive::interrupt();
-        // SAFETY: `signal` is async-signal-safe, and restoring the default takes no pointer.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
-    let handler = on_interrupt as extern "C" fn(libc::c_int);
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler only stores to an atomic and calls `signal`.
-        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
-    }
-}
-
-/// Whatever ends the program by its own leave ends the cell in progress, as often as it comes: a
-/// terminal that was lent must be given back.
-pub(super) fn watch_for_every_end() {
-    extern "C" fn on_end(_signal: libc::c_int) {
-        assay_engine::drive::interrupt();
-    }
-    let handler = on_end as extern "C" fn(libc::c_int);
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the handler only stores to an atomic.
-        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
     }
 }
 

@@ -43,8 +43,27 @@ fn wait(child: Child) -> (Output, String) {
 }
 
 fn kill(pid: u32) {
-    let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
-    assert!(killed.success());
+    send("KILL", pid);
+}
+
+fn send(signal: &str, pid: u32) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// What lies in a directory, in order.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let name = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name();
+    let mut names: Vec<String> = entries.map(|e| name(e).into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A directory of somebody's with a name like ours.
+fn somebodys(directory: &Path, name: &str) {
+    std::fs::create_dir(directory.join(name)).unwrap();
+    std::fs::write(directory.join(name).join("data"), "precious").unwrap();
 }
 
 #[test]
@@ -64,9 +83,7 @@ fn a_killed_kernel_is_an_error_and_leaves_nothing() {
         assert_eq!(output.status.code(), Some(3), "after {pause} ms: {talk}");
         assert!(talk.contains("error[linux-ended]") && talk.contains("hint: "), "{talk}");
         eventually("its processes end", || processes(&directory).is_empty());
-        let left = std::fs::read_dir(&directory).unwrap().filter_map(|e| e.ok());
-        let left: Vec<_> = left.map(|e| e.file_name()).filter(|n| n != "out").collect();
-        assert!(left.is_empty(), "{left:?}");
+        assert_eq!(names(&directory), ["out"]);
     }
 }
 
@@ -84,6 +101,14 @@ fn a_killed_backend_takes_its_kernel_with_it() {
         kill(child.id());
         wait(child);
         eventually("the kernel ends", || processes(&directory).is_empty());
+        // What it has left is removed by the next one, and nothing else.
+        somebodys(&directory, "assay-linux-1-0");
+        let mut next = Command::new(env!("CARGO_BIN_EXE_assay"));
+        next.current_dir(&directory).env("TMPDIR", &directory).args(["linux", "run", "--quiet"]);
+        let next = next.args(["--out", "out", "--drive", &drive(), "--", "true"]).status().unwrap();
+        assert!(next.success());
+        assert_eq!(names(&directory), ["assay-linux-1-0", "out"]);
+        assert_eq!(names(&directory.join("assay-linux-1-0")), ["data"]);
     }
 }
 
@@ -92,16 +117,80 @@ fn an_interrupt_ends_the_guest() {
     if no_guests() {
         return;
     }
+    for signal in ["INT", "TERM", "HUP"] {
+        let directory = temporary();
+        let directory = directory.path().canonicalize().unwrap();
+        let child = start(&directory);
+        eventually("the kernel starts", || !processes(&directory).is_empty());
+        sleep(Duration::from_millis(300));
+        send(signal, child.id());
+        if signal == "HUP" {
+            // From the shell, and from the terminal.
+            send(signal, child.id());
+        }
+        let (output, talk) = wait(child);
+        assert_eq!(output.status.code(), Some(130), "{signal}: {talk}");
+        eventually("the kernel ends", || processes(&directory).is_empty());
+        assert_eq!(names(&directory), ["out"], "{signal}");
+    }
+}
+
+/// Writes that take longer than any test.
+const LONG: &str = r#"
+format = 1
+name = "long"
+question = "What is left of it?"
+targets = ["null"]
+[[workload]]
+name = "writes"
+file = "random-write"
+size = "4KiB"
+length = "1GiB"
+"#;
+
+/// The long run on the directory `on`, begun: its own directory is there.
+fn begin(directory: &Path, out: &str, before: &[&str]) -> Child {
+    let on = directory.join("on");
+    let had = names(&on);
+    let mut command = Command::new(before[0]);
+    command.current_dir(directory).args(&before[1..]);
+    command.args(["run", "long.toml", "--only", "on", "--quiet", "--out", out]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let is_new = |name: &String| !had.contains(name) && on.join(name).join("work").exists();
+    eventually("it begins", || names(&on).iter().any(is_new));
+    child
+}
+
+#[test]
+fn a_directory_that_is_measured_is_left_as_it_was() {
     let directory = temporary();
-    let directory = directory.path().canonicalize().unwrap();
-    let child = start(&directory);
-    eventually("the kernel starts", || !processes(&directory).is_empty());
-    sleep(Duration::from_millis(300));
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let (output, talk) = wait(child);
-    assert_eq!(output.status.code(), Some(130), "{talk}");
-    eventually("the kernel ends", || processes(&directory).is_empty());
+    let directory = directory.path();
+    let on = directory.join("on");
+    std::fs::create_dir(&on).unwrap();
+    std::fs::write(directory.join("long.toml"), LONG).unwrap();
+    somebodys(&on, "assay-1");
+    let assay = env!("CARGO_BIN_EXE_assay");
+    let killed = begin(directory, "killed", &[assay]);
+    kill(killed.id());
+    wait(killed);
+    assert_eq!(names(&on).len(), 2, "who is killed removes nothing");
+    for signal in ["INT", "TERM", "HUP"] {
+        let child = begin(directory, signal, &[assay]);
+        assert_eq!(names(&on).len(), 2, "{signal}: its own and somebody's");
+        send(signal, child.id());
+        let (output, talk) = wait(child);
+        assert_eq!(output.status.code(), Some(130), "{signal}: {talk}");
+        assert_eq!(names(&on), ["assay-1"], "{signal}");
+    }
+    // Who is to outlive its terminal does.
+    let mut child = begin(directory, "nohup", &["nohup", assay]);
+    send("HUP", child.id());
+    sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none());
+    send("TERM", child.id());
+    wait(child);
+    assert_eq!(names(&on), ["assay-1"]);
+    assert_eq!(names(&on.join("assay-1")), ["data"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout)] // a skipped test says why
 
 mod agreement;
+mod build;
 #[path = "../command/mod.rs"]
 mod command;
 mod host;

@@ -1,6 +1,7 @@
 //! `assay linux build`: from Debian's source to the kernel in the cache directory.
 
 use crate::cli::Common;
+use crate::cli::signals::watch_for_interrupt;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
 use assay_linux::recipe::{self, Origin, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -26,7 +27,9 @@ pub fn main(options: &Options) -> Outcome {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let begun = Instant::now();
     let mut bar = Bar { bar: ProgressBar::hidden(), quiet: options.common.quiet };
-    let identity = recipe::build(&origin, options.jobs.unwrap_or(processors), &mut bar);
+    let jobs = options.jobs.unwrap_or(processors);
+    watch_for_interrupt();
+    let identity = recipe::build(&origin, jobs, assay_engine::drive::is_interrupted, &mut bar);
     bar.bar.finish_and_clear();
     let identity = identity.map_err(|e| Failure::from(assay_engine::Error::from(e)))?;
     if options.common.json {

@@ -4,7 +4,8 @@
 //! run directory: `command.json` and `log/drives.parquet`.
 
 use super::shell::Lent;
-use crate::cli::run::{parse_size, watch_for_every_end, watch_for_interrupt};
+use crate::cli::run::parse_size;
+use crate::cli::signals::{watch_for_every_end, watch_for_interrupt};
 use crate::output::{DONE, Failure, Outcome, talk};
 use assay_engine::guest::{Guest, Start, run_guest};
 use assay_engine::machine::utc_now;

@@ -1,7 +1,8 @@
 //! `assay trace import`: events of the block layer become requests.
 
 use crate::cli::Common;
-use crate::cli::run::{default_directory, watch_for_interrupt};
+use crate::cli::run::default_directory;
+use crate::cli::signals::watch_for_interrupt;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
 use assay_analysis::text::Table;
 use assay_engine::machine::utc_now;

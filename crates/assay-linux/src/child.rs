@@ -1,0 +1,67 @@
+//! Other programs, which end before this one does, or with it.
+
+use crate::error::{Error, Result};
+use crate::kernel::missing;
+use crate::wire;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// A program in a process group of its own, which is ended with the value.
+pub(crate) struct Group(Child);
+
+impl Group {
+    /// Starts it.
+    pub(crate) fn start(command: &mut Command) -> std::io::Result<Group> {
+        command.process_group(0).spawn().map(Group)
+    }
+
+    /// What shows its end.
+    pub(crate) fn process(&self) -> std::io::Result<OwnedFd> {
+        let pid = Pid::from_raw(self.0.id() as i32).expect("a process has a number");
+        Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = Pid::from_raw(self.0.id() as i32) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs a program to its end, with all it says in the file `said`; calls `meanwhile` now and then.
+///
+/// # Errors
+/// If it cannot be started, or `stop` says that nobody wants it any more.
+pub(crate) fn run(
+    command: &mut Command,
+    said: &Path,
+    stop: fn() -> bool,
+    mut meanwhile: impl FnMut(),
+) -> Result<ExitStatus> {
+    const OFTEN: Duration = Duration::from_millis(100);
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |e| Error::system(&format!("`{name}`"), e);
+    let file = File::create(said).map_err(failed)?;
+    let twin = file.try_clone().map_err(failed)?;
+    command.stdin(Stdio::null()).stdout(file).stderr(twin);
+    let mut group = Group::start(command).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => missing(&name, &name),
+        _ => failed(e),
+    })?;
+    let process = group.process().map_err(failed)?;
+    while !wire::is_ready_within(OFTEN, process.as_fd()) {
+        if stop() {
+            return Err(Error::stopped());
+        }
+        meanwhile();
+    }
+    group.0.wait().map_err(failed)
+}

@@ -1,0 +1,77 @@
+//! Where a built kernel goes: one build at a time, and over nothing but a kernel.
+
+use crate::error::{Error, Result};
+use crate::kernel::{IDENTITY, KERNEL};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The directory of the kernel, for one build.
+pub(super) struct Place {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Place {
+    /// Takes the place in the cache directory, which is made if there is none.
+    ///
+    /// # Errors
+    /// If another build has it, or it holds something else than a kernel of ours.
+    pub(super) fn new(cache: &Path) -> Result<Place> {
+        let name = cache.display();
+        let failed = |e| Error::system(&format!("the directory {name}"), e);
+        fs::create_dir_all(cache).map_err(failed)?;
+        let lock = File::open(cache).map_err(failed)?;
+        // Where directories cannot be locked, the last of several builds has the place.
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            let hint = "wait for its end; `assay linux status` tells of the kernel";
+            return Err(Error::new("linux-busy", format!("a build goes on in {name}"), hint));
+        }
+        let place = Place { path: cache.join("linux"), _lock: lock };
+        place.check()?;
+        Ok(place)
+    }
+
+    /// Whether there is nothing, or a kernel that was built by assay: a directory with its two
+    /// files and nothing else.
+    fn check(&self) -> Result<bool> {
+        match fs::symlink_metadata(&self.path) {
+            Ok(about) if about.is_dir() && self.holds_kernel() => Ok(true),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            _ => {
+                let message = format!("{} holds no kernel of assay's", self.path.display());
+                let hint = "move it away, or set ASSAY_CACHE to another directory";
+                Err(Error::new("linux-in-the-way", message, hint))
+            }
+        }
+    }
+
+    fn holds_kernel(&self) -> bool {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let names: BTreeSet<_> = entries.map(|e| e.file_name()).collect();
+        let is_file = |name| fs::symlink_metadata(self.path.join(name)).is_ok_and(|m| m.is_file());
+        let identity = fs::read_to_string(self.path.join(IDENTITY)).unwrap_or_default();
+        names == BTreeSet::from([IDENTITY.into(), KERNEL.into()])
+            && is_file(KERNEL)
+            && is_file(IDENTITY)
+            && identity.contains(", recipe ")
+    }
+
+    /// Puts the new kernel's directory there; the old one goes to `old`.
+    pub(super) fn fill(&self, new: &Path, old: &Path) -> Result<()> {
+        let failed = |e| Error::system(&format!("the directory {}", self.path.display()), e);
+        let had = self.check()?;
+        if had {
+            fs::rename(&self.path, old).map_err(failed)?;
+        }
+        fs::rename(new, &self.path).map_err(|e| {
+            if had {
+                // Else it is gone with what was worked in, and can be built again.
+                let _ = fs::rename(old, &self.path);
+            }
+            failed(e)
+        })
+    }
+}

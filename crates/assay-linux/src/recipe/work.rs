@@ -1,0 +1,181 @@
+//! The steps of a build, in a directory of its own.
+
+use super::{CHECKSUM, CONFIG, PACKAGE, PATCH, Progress, RECIPE, VERSION};
+use crate::child;
+use crate::error::{Error, Result};
+use crate::kernel::tool_path;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where a build works, and until when.
+pub(super) struct Work<'a> {
+    pub(super) path: &'a Path,
+    pub(super) stop: fn() -> bool,
+}
+
+impl Work<'_> {
+    /// Something cannot be written here.
+    pub(super) fn failed(&self, e: std::io::Error) -> Error {
+        Error::system(&format!("the directory {}", self.path.display()), e)
+    }
+
+    /// Makes a directory for a step.
+    pub(super) fn directory(&self, name: &str) -> Result<PathBuf> {
+        let path = self.path.join(name);
+        fs::create_dir(&path).map_err(|e| self.failed(e))?;
+        Ok(path)
+    }
+
+    /// Runs a program of a step to its end; returns what it said.
+    pub(super) fn run(&self, command: &mut Command) -> Result<String> {
+        let said = self.path.join("said");
+        let name = command.get_program().to_string_lossy().into_owned();
+        let status = child::run(command, &said, self.stop, || {})?;
+        let text = String::from_utf8_lossy(&fs::read(&said).unwrap_or_default()).into_owned();
+        if status.success() {
+            return Ok(text);
+        }
+        let last = text.lines().last().unwrap_or_default();
+        let message = format!("`{name}` failed: {last}");
+        Err(Error::new("linux-build", message, "is there room for 3 GB in the cache directory?"))
+    }
+
+    /// Fetches and unpacks Debian's package; returns the source in it and the package's version.
+    pub(super) fn download(&self) -> Result<(PathBuf, String)> {
+        if tool_path("apt-get").is_none() || tool_path("dpkg-deb").is_none() {
+            let message = "this machine has no `apt-get` to fetch the source with";
+            let hint = format!(
+                "get `{PACKAGE}` {VERSION} of Debian elsewhere and give the \
+                 `{PACKAGE}.tar.xz` in it: `assay linux build --source FILE`"
+            );
+            return Err(Error::new("linux-no-source", message, hint));
+        }
+        let place = self.directory("package")?;
+        let fetch = |what: &str| {
+            self.run(Command::new("apt-get").arg("download").arg(what).current_dir(&place))
+        };
+        // The archive keeps a version until some time after the next one.
+        match fetch(&format!("{PACKAGE}={VERSION}")) {
+            Ok(_) => {}
+            Err(stopped) if stopped.id == "linux-stopped" => return Err(stopped),
+            Err(first) => {
+                fetch(PACKAGE).map_err(|_| Error {
+                    hint: format!("does `apt-get update` help? Debian has it as `{PACKAGE}`"),
+                    ..first
+                })?;
+            }
+        }
+        let entries = fs::read_dir(&place).map_err(|e| Error::system("the package", e))?;
+        let mut files = entries.filter_map(|e| Some(e.ok()?.path()));
+        let package = files.find(|p| p.extension().is_some_and(|e| e == "deb"));
+        let package = package.ok_or_else(|| {
+            Error::new("linux-no-source", "apt has fetched nothing", "does `apt-get update` help?")
+        })?;
+        let version = self.run(Command::new("dpkg-deb").arg("-f").arg(&package).arg("Version"))?;
+        self.run(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&place))?;
+        let tarball = place.join(format!("usr/src/{PACKAGE}.tar.xz"));
+        Ok((tarball, version.trim().to_owned()))
+    }
+
+    /// What the source is, by its checksum. Another than the pinned one is taken only from apt,
+    /// which has checked its signature.
+    pub(super) fn identify(&self, tarball: &Path, version: &str) -> Result<String> {
+        let text = self.run(Command::new("sha256sum").arg(tarball))?;
+        let checksum = text.split_whitespace().next().unwrap_or_default();
+        if checksum == CHECKSUM {
+            return Ok(format!("Debian {VERSION}, recipe {RECIPE}"));
+        }
+        if !version.is_empty() {
+            let short = checksum.get(..12).unwrap_or(checksum);
+            return Ok(format!("Debian {version} ({short}), recipe {RECIPE}"));
+        }
+        let name = tarball.display();
+        let message = format!("{name} has another checksum than {PACKAGE} {VERSION}");
+        let hint = format!("it must be {CHECKSUM}; without `--source` apt fetches it");
+        Err(Error::new("linux-checksum", message, hint))
+    }
+
+    /// Changes the source.
+    pub(super) fn change(&self, tree: &Path) -> Result<()> {
+        let path = self.path.join("kernel.patch");
+        fs::write(&path, PATCH).map_err(|e| Error::system("the changes", e))?;
+        let mut patch = Command::new("patch");
+        patch.args(["-p1", "--fuzz=0", "--forward", "--batch", "-d"]);
+        patch.arg(tree).arg("-i").arg(&path);
+        self.run(&mut patch).map(drop).map_err(|e| match e.id {
+            "linux-build" => {
+                let message = format!("this source is not as the recipe knows it ({})", e.message);
+                Error::new("linux-source", message, "take the pinned version")
+            }
+            _ => e,
+        })
+    }
+
+    /// Sets the options.
+    pub(super) fn configure(&self, tree: &Path, build: &Path) -> Result<()> {
+        self.run(make(tree, build).arg("defconfig"))?;
+        let path = build.join(".config");
+        let configured =
+            || fs::read_to_string(&path).map_err(|e| Error::system("the configuration", e));
+        fs::write(&path, configured()? + CONFIG)
+            .map_err(|e| Error::system("the configuration", e))?;
+        self.run(make(tree, build).arg("olddefconfig"))?;
+        let got = configured()?;
+        let lost: Vec<&str> = CONFIG.lines().filter(|line| !is_so(line, &got)).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let message = format!("this source does not have it so: {}", lost.join(", "));
+        Err(Error::new("linux-source", message, "take the pinned version"))
+    }
+
+    /// Compiles it all, and tells how far that is: a line begins with two blanks for each file.
+    pub(super) fn compile(
+        &self,
+        tree: &Path,
+        build: &Path,
+        jobs: usize,
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
+        let said = self.path.join("said");
+        let mut command = make(tree, build);
+        command.arg(format!("-j{jobs}")).arg("linux");
+        let (mut log, mut text) = (None, String::new());
+        let status = child::run(&mut command, &said, self.stop, || {
+            log = log.take().or_else(|| File::open(&said).ok());
+            let more = log.as_mut().map(|log: &mut File| log.read_to_string(&mut text));
+            if more.is_some_and(|more| more.is_ok_and(|count| count > 0)) {
+                progress.done(text.lines().filter(|line| line.starts_with("  ")).count() as u64);
+            }
+        })?;
+        if status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&fs::read(&said).unwrap_or_default()).into_owned();
+        let errors = text.lines().filter(|l| l.contains("rror")).take(8);
+        let errors = errors.collect::<Vec<_>>().join("; ");
+        let message = format!("the kernel could not be compiled: {errors}");
+        let hint = "is there memory for as many processes (`--jobs`), and room for 3 GB?";
+        Err(Error::new("linux-build", message, hint))
+    }
+}
+
+/// `make` for this source; all that would tell when, where and by whom it was built is fixed.
+fn make(tree: &Path, build: &Path) -> Command {
+    let mut command = Command::new("make");
+    command.arg("-C").arg(tree).arg("ARCH=um").arg(format!("O={}", build.display()));
+    command.env("KBUILD_BUILD_TIMESTAMP", "2010-01-01").env("KBUILD_BUILD_VERSION", "1");
+    command.env("KBUILD_BUILD_USER", "assay").env("KBUILD_BUILD_HOST", "localhost");
+    command.env_remove("MAKEFLAGS");
+    command
+}
+
+/// Whether a configuration is as a line of [`CONFIG`] wants it. What is not set need not be there.
+fn is_so(line: &str, got: &str) -> bool {
+    match line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")) {
+        Some(option) => !got.lines().any(|l| l.split('=').next() == Some(option)),
+        None => got.lines().any(|l| l == line),
+    }
+}
