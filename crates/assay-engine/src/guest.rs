@@ -102,7 +102,7 @@ pub fn run_guest(
     let guest = Boot {
         kernel: setup.kernel.as_ref().expect("what has no kernel is skipped"),
         program: &program,
-        job: serde_json::to_string(job).expect("plain data"),
+        job: job.text(&program),
         memory: settings.memory,
         queue_depth: match settings.historical() {
             // The kernel's `nr_requests` of the time, 128 of each direction, for the elevator to

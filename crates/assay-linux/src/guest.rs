@@ -6,6 +6,7 @@
 
 mod ground;
 mod shell;
+mod tmp;
 
 use crate::boot::{JOB, RESULT, SHARED_BY_HOST};
 use crate::error::{Error, Result};
@@ -69,6 +70,22 @@ pub struct Job {
     pub ground: Ground,
     /// What.
     pub task: Task,
+    /// Whether the guest sees what is in the host's `/tmp`; [`Job::text`] sets it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_tmp: bool,
+}
+
+impl Job {
+    /// What is to be done.
+    pub fn new(ground: Ground, task: Task) -> Job {
+        Job { ground, task, shows_tmp: false }
+    }
+
+    /// The job as the guest reads it, to be done by `program`.
+    pub fn text(&self, program: &Path) -> String {
+        let shows_tmp = tmp::is_wanted(self, program);
+        serde_json::to_string(&Job { shows_tmp, ..self.clone() }).expect("plain data")
+    }
 }
 
 /// What is to be done.
@@ -241,6 +258,9 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     let path = Path::new(SHARED).join(JOB);
     let text = fs::read_to_string(&path).map_err(|e| Error::system("the job", e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| Error::system("the job", e.into()))?;
+    if job.shows_tmp {
+        tmp::show()?;
+    }
     let place = ground::prepare(&job.ground)?;
     let done = match &job.task {
         Task::Command(words) => command(words)?,

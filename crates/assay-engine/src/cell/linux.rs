@@ -45,7 +45,7 @@ impl Repeat<'_> {
             stem: self.stem.clone(),
         };
         let task = serde_json::to_string(&task).expect("plain data");
-        let job = Job { ground: ground(setup), task: guest::Task::Own(task) };
+        let job = Job::new(ground(setup), guest::Task::Own(task));
         let start = Start {
             past: self.past(),
             cached: self.workload.write_cache,

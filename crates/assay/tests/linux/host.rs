@@ -1,6 +1,6 @@
 //! What a guest does to its host.
 
-use super::{guest, no_guests};
+use super::{drive, guest, no_guests};
 use crate::command::temporary;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -95,6 +95,41 @@ fn what_a_guest_leaves_is_read_only_if_it_is_a_file() {
     for left in ["ln -s /etc/passwd", "mkfifo"] {
         let script = format!("rm /run/shared/stdout\n{left} /run/shared/stdout\n");
         let (said, _) = guest(directory.path(), 1, &[], &script, &[]);
+        assert_eq!(said, "");
+    }
+}
+
+/// What is named lies below `/tmp`, and the program does.
+#[test]
+fn a_guest_sees_what_is_named_in_tmp_and_changes_nothing_there() {
+    if no_guests() {
+        return;
+    }
+    let directory = tempfile::tempdir_in("/tmp").unwrap();
+    let program = directory.path().join("assay");
+    std::fs::copy(env!("CARGO_BIN_EXE_assay"), &program).unwrap();
+    let data = directory.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("file"), "precious\n").unwrap();
+    let script = "cd $1\ncat file\necho changed >file\nrm -r ../assay\nmkdir made\ntouch /tmp/new\n\
+                  stat -c %a /tmp\ncat file\nls\nls /run/mnt";
+    std::fs::write(directory.path().join("script.sh"), script).unwrap();
+    let before = all(&data);
+    let elsewhere = temporary();
+    for program in [program.as_path(), Path::new(env!("CARGO_BIN_EXE_assay"))] {
+        let mut command = std::process::Command::new(program);
+        command.current_dir(&elsewhere).args(["linux", "run", "--quiet", "--drive", &drive()]);
+        command.args(["--", "sh", "-e"]).arg(directory.path().join("script.sh")).arg(&data);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said, "precious\n1777\nchanged\nfile\nmade\n", "{talk}");
+        assert_eq!(all(&data), before);
+        assert!(program.exists() && !Path::new("/tmp/new").exists());
+    }
+    // Who names nothing there finds nothing there. The tests' own script may lie there.
+    if !elsewhere.path().starts_with("/tmp") {
+        let (said, _) = guest(elsewhere.path(), 1, &[], "ls -A /tm*\n", &[]);
         assert_eq!(said, "");
     }
 }

@@ -72,7 +72,7 @@ fn said(command: &mut Command) -> Result<String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let why = String::from_utf8_lossy(&output.stderr);
-    let hint = "`--repo` wants a git repository; in a guest /tmp, /run and /dev are its own";
+    let hint = "`--repo` wants a git repository; in a guest /run and /dev are its own";
     Err(Error::environment("files-git", format!("`git` failed: {}", why.trim()), hint))
 }
 

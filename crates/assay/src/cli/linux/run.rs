@@ -136,17 +136,16 @@ fn live(
 ) -> Result<Guest, Failure> {
     let lent = options.shell.then(Lent::take).transpose()?;
     let is_the_kernels = setup.spec.settings.historical().is_none();
-    let job = Job {
-        ground: Ground {
-            rotational: assay_engine::guest::rotational(setup),
-            scheduler: is_the_kernels.then(|| options.scheduler.clone()),
-            ..Ground::default()
-        },
-        task: match &lent {
-            Some(lent) => Task::Shell(lent.terminal()),
-            None => Task::Command(options.command.clone()),
-        },
+    let ground = Ground {
+        rotational: assay_engine::guest::rotational(setup),
+        scheduler: is_the_kernels.then(|| options.scheduler.clone()),
+        ..Ground::default()
     };
+    let task = match &lent {
+        Some(lent) => Task::Shell(lent.terminal()),
+        None => Task::Command(options.command.clone()),
+    };
+    let job = Job::new(ground, task);
     let start = Start {
         past: if options.fresh { Past::New } else { Past::Filled },
         cached: true,

@@ -1,0 +1,66 @@
+//! The host's `/tmp` in a guest.
+//!
+//! A guest has an empty `/tmp` of its own, so that nothing that happens to lie in the host's can
+//! change a run: no name that is taken, nothing that is found by who looks around. But if the
+//! program or what the job names lies there, or somebody sits at a shell, it must be seen. Then the
+//! guest's `/tmp` is laid over the host's: what is written goes to memory, as everywhere, and is
+//! forgotten. Not always, for an overlay is other work for the guest's memory than none; and not
+//! over the whole root, for then each look at a file would pass through it.
+
+use super::{Job, MOUNT, Task, make};
+use crate::error::{Error, Result};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// What it is about.
+const TMP: &str = "/tmp";
+
+/// Whether a job that is done by `program` wants the host's.
+pub(super) fn is_wanted(job: &Job, program: &Path) -> bool {
+    let text = serde_json::to_string(job).expect("plain data");
+    matches!(job.task, Task::Shell(_)) || program.starts_with(TMP) || names_it(&text)
+}
+
+/// Whether a text names it or something in it; as a path of its own, not as the middle of another.
+fn names_it(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    text.match_indices(TMP).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + TMP.len()..].chars().next();
+        !before.is_some_and(is_of_name) && !after.is_some_and(|c| c != '/' && is_of_name(c))
+    })
+}
+
+/// Lays a directory in memory over the host's.
+pub(super) fn show() -> Result<()> {
+    let failed = |e: rustix::io::Errno| Error::system(TMP, e.into());
+    let (flags, upper) = (MountFlags::empty(), format!("{MOUNT}/upper"));
+    unmount(TMP, UnmountFlags::empty()).map_err(failed)?;
+    // The overlay holds what it needs of it; the place is free again at once.
+    mount("tmpfs", MOUNT, "tmpfs", flags, None).map_err(failed)?;
+    make(&upper)?;
+    make(&format!("{MOUNT}/work"))?;
+    fs::set_permissions(&upper, Permissions::from_mode(0o1777))
+        .map_err(|e| Error::system(TMP, e))?;
+    let options = format!("lowerdir={TMP},upperdir={upper},workdir={MOUNT}/work");
+    let options = std::ffi::CString::new(options).expect("no zero in it");
+    mount("overlay", TMP, "overlay", flags, options.as_c_str()).map_err(failed)?;
+    unmount(MOUNT, UnmountFlags::empty()).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_it;
+
+    #[test]
+    fn a_path_is_named_where_it_begins() {
+        for text in ["/tmp", "cat /tmp/x", "if=/tmp/x", "\"/tmp\"", "a;/tmp/", "cp a /tmp;b"] {
+            assert!(names_it(text), "{text}");
+        }
+        for text in ["", "tmp", "/var/tmp/x", "/tmpfs", "/tmp.old", "./tmp", "x/tmp", "-/tmp-"] {
+            assert!(!names_it(text), "{text}");
+        }
+    }
+}
