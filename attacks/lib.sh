@@ -5,10 +5,12 @@ MIB=1048576
 
 # row ID WORDS FUNCTION [ARGUMENT …]: runs one.
 row() {
-  local id=$1 words=$2 code said
+  local id=$1 words=$2 code said group
   shift 2
   number=$((number + 1))
   case "$id $words" in *$only*) ;; *) return 0 ;; esac
+  # Groups to be left out, by the beginnings of their names.
+  for group in ${ATTACKS_WITHOUT-}; do [[ $id == $group* ]] && return 0; done
   if [ -n "$list" ]; then echo "$id  $words"; return 0; fi
   dir=$base/$number
   mkdir "$dir"

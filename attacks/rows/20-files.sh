@@ -10,9 +10,9 @@ row F3 "the same with --size" sized
 dangling() { ln -s nowhere l; victim l; ends "3|2" "$assay" run write.toml --quiet --out out --only ./l --size 1MiB
   [ ! -e nowhere ] || fail "made through a symlink"; }
 row F4 "a dangling symlink with --size" dangling
-unnamed() { noise f 4; victim f; ends "0|3" "$assay" run write.toml --quiet --out out --only ./f; }
+unnamed() { noise f 4; victim f; ends "0|3|4" "$assay" run write.toml --quiet --out out --only ./f; }
 row F5 "a file without --write" unnamed
-ours_unnamed() { made; victim f; ends "0|3" "$assay" run write.toml --quiet --out out --only ./f; }
+ours_unnamed() { made; victim f; ends "0|3|4" "$assay" run write.toml --quiet --out out --only ./f; }
 row F6 "a file of assay's without --write" ours_unnamed
 other_named() { made; made g; victim f g; refused "$assay" run write.toml --quiet --out out --only ./f --write ./g; }
 row F7 "--write with another name" other_named
@@ -23,11 +23,26 @@ row F9 "and once more" ours_again
 
 # D6: contents are looked at each time.
 formatted() { made f "${2:-4MiB}"; eval "$1"; victim f; writes ./f; }
-for tool in "mkfs.ext4 -q -F f" "mkfs.xfs -q -f f" "mkfs.vfat f" "mkswap f" "mkfs.minix f" "mkfs.bfs f" \
-  "mkfs.ntfs -q -F f" "mkfs.udf f" "mkfs.reiserfs -q -ff f" "mkfs.nilfs2 -q f" "mkfs.jfs -q f" \
-  "mkfs.btrfs -q -f f" "mkfs.f2fs -q -f f" "mkfs.exfat -q f" "mkfs.reiser4 -fffy f" "mkfs.gfs2 -q -O -p lock_nolock f"; do
-  row D6 "$tool on a file that assay made" formatted "need ${tool%% *}; $tool >/dev/null 2>&1 || skip '$tool failed'" 320MiB
-done
+while read -r size tool; do
+  row D6.1 "$tool on a file that assay made" formatted "need ${tool%% *}; $tool >/dev/null 2>&1 || skip '$tool failed'" "$size"
+done <<'TOOLS'
+4MiB mkfs.ext4 -q -F f
+320MiB mkfs.xfs -q -f f
+4MiB mkfs.vfat f
+4MiB mkswap f
+4MiB mkfs.minix f
+4MiB mkfs.bfs f
+8MiB mkfs.ntfs -q -F f
+8MiB mkfs.udf f
+64MiB mkfs.reiserfs -q -ff f
+160MiB mkfs.nilfs2 -q f
+16MiB mkfs.jfs -q f
+128MiB mkfs.btrfs -q -f f
+64MiB mkfs.f2fs -q -f f
+8MiB mkfs.exfat -q f
+64MiB mkfs.reiser4 -fffy f
+64MiB mkfs.gfs2 -q -O -p lock_nolock f
+TOOLS
 row D6.2 "a tar archive written into it" formatted 'tar cf - /etc/hostname 2>/dev/null | dd of=f conv=notrunc status=none'
 row D6.3 "a line of text at its start" formatted 'printf precious | dd of=f conv=notrunc status=none'
 row D6.4 "a line of text at its end" formatted 'printf precious | dd of=f conv=notrunc status=none bs=1 seek=4194000'

@@ -9,7 +9,7 @@ pub(crate) use linux::in_guest;
 
 use crate::drive::{End, Forget, PhaseEnd, run_phase};
 use crate::error::{Error, Result};
-use crate::files::Ground;
+use crate::files::{Content, Ground};
 use crate::generate::Generator;
 use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
@@ -29,6 +29,7 @@ use assay_spec::experiment::{
 use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Runs every repeat of a cell, no phase longer than `limit`; logs and series go below `directory`,
 /// if there is one. Of a real target, `host` is only a name, and it has none.
@@ -70,6 +71,11 @@ pub fn run_cell(
             Err(e) if FAILED.contains(&e.id) => {
                 cell.skipped = Some(target.why_failed(&e));
                 cell.failed = Some(e.id == "all-failed");
+                cell.repeats.clear();
+                break;
+            }
+            Err(e) if e.id == "budget-over" => {
+                cell.skipped = Some(e.message);
                 cell.repeats.clear();
                 break;
             }
@@ -221,11 +227,12 @@ impl Repeat<'_> {
         })?;
         let mut content = vec![0; 1 << 20];
         fill(&mut content, self.seed);
+        let until = self.limit.map(|limit| Instant::now() + Duration::from_nanos(limit.0));
         let ground = Ground {
             directory: directory.path(),
             remount: None,
             is_free: false,
-            content: &content,
+            content: Content { bytes: &content, until },
             limit: self.limit,
         };
         self.run_on_files(work, &ground, &mut || {})

@@ -22,9 +22,8 @@ use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PricesRecord, RunRecord,
     SCHEMA,
 };
-pub(crate) use directory::create_directory;
+pub use directory::{Created, create_directory, write_json, write_text};
 use directory::{lock_run_directory, remove_drafts};
-pub use directory::{write_json, write_text};
 pub(crate) use draft::Draft;
 pub use draft::Replace;
 pub use needs::Needs;
@@ -254,7 +253,11 @@ impl Run {
     fn phases_of(&self, index: usize) -> u32 {
         let (experiment, workload) = self.workload_of(index);
         let phases = &workload.phases;
-        let each = phases.precondition.len() + usize::from(phases.settle.is_some()) + 1;
+        let laid_out = workload.files.is_some();
+        let each = phases.precondition.len()
+            + usize::from(phases.settle.is_some())
+            + usize::from(laid_out)
+            + 1;
         each as u32 * experiment.repeats
     }
 

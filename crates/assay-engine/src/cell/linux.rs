@@ -2,7 +2,7 @@
 
 use super::Repeat;
 use crate::error::{Error, Result};
-use crate::files::{self, Ground};
+use crate::files::{self, Content, Ground};
 use crate::guest::{Start, Task, rotational, run_guest};
 use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
@@ -204,7 +204,7 @@ impl Repeat<'_> {
             directory,
             remount: Some(&remount),
             is_free: true,
-            content: &content,
+            content: Content { bytes: &content, until: None },
             limit: None,
         };
         self.run_on_files(work, &ground, &mut watch)
@@ -278,7 +278,7 @@ fn lay_out(directory: &Path, workload: &WorkloadSpec, place: &Place) -> Result<s
     let wanted = ends.and_then(|ends| ends.into_iter().max());
     let length = wanted.unwrap_or(Bytes::MIB * (free / 2 / Bytes::MIB.0));
     let path = directory.join("file");
-    files::lay_out(&path, length, &vec![0; 1 << 20])?;
+    files::lay_out(&path, length, Content { bytes: &[0; 1 << 16], until: None })?;
     place.remount()?;
     Ok(path)
 }

@@ -22,6 +22,7 @@ pub(crate) use records::lay_out;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::time::Instant;
 
 /// Where files are, and what can be done about them.
 pub struct Ground<'g> {
@@ -31,10 +32,33 @@ pub struct Ground<'g> {
     pub remount: Option<&'g dyn Fn() -> Result<()>>,
     /// Whether the processor costs nothing.
     pub is_free: bool,
-    /// What files are filled with, again and again.
-    pub content: &'g [u8],
+    /// What files are filled with.
+    pub content: Content<'g>,
     /// The longest that a measured phase may last.
     pub limit: Option<Nanos>,
+}
+
+/// What files are filled with when they are laid out, and how long that may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Content<'g> {
+    /// What they hold, again and again.
+    pub(crate) bytes: &'g [u8],
+    /// When it must be done.
+    pub(crate) until: Option<Instant>,
+}
+
+impl Content<'_> {
+    /// Checks that there is still time.
+    fn check(&self) -> Result<()> {
+        if is_interrupted() {
+            return Err(interrupted());
+        }
+        if self.until.is_none_or(|until| Instant::now() < until) {
+            return Ok(());
+        }
+        let message = "laying out its files took as long as the budget has for it";
+        Err(Error::environment("budget-over", message, "give it more time, or make them smaller"))
+    }
 }
 
 /// What came of a piece of work, besides what was recorded.

@@ -4,7 +4,7 @@
 //! system is mounted again before each test). Random records come each once, as there: in an
 //! order that is shuffled before.
 
-use super::{Done, Stage, forget, refused};
+use super::{Content, Done, Stage, forget, refused};
 use crate::error::Result;
 use crate::generate::Shuffled;
 use assay_spec::experiment::{Between, Operation, Records, Sync};
@@ -42,7 +42,7 @@ impl Stage<'_> {
         buffer
             .slice()
             .iter_mut()
-            .zip(self.ground.content.iter().cycle())
+            .zip(self.ground.content.bytes.iter().cycle())
             .for_each(|(b, c)| *b = *c);
         let count = work.length.0 / work.record.0;
         let shuffled = Shuffled::new(count, self.seed);
@@ -110,20 +110,20 @@ fn open(path: &Path, work: &Records) -> io::Result<File> {
 }
 
 /// Writes a file of `length` from start to end, in large pieces, and has it reach the drive.
-pub(crate) fn lay_out(path: &Path, length: Bytes, content: &[u8]) -> Result<File> {
-    let write = || -> io::Result<File> {
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
-        let mut left = length.0 as usize;
-        while left > 0 {
-            let piece = left.min(content.len());
-            file.write_all(&content[..piece])?;
-            left -= piece;
-        }
-        file.sync_all()?;
-        Ok(file)
-    };
-    write().map_err(|e| refused(&format!("laying out {length}"), &e))
+pub(crate) fn lay_out(path: &Path, length: Bytes, content: Content<'_>) -> Result<File> {
+    let failed = |e: io::Error| refused(&format!("laying out {length}"), &e);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true);
+    let mut file = options.open(path).map_err(failed)?;
+    let mut left = length.0 as usize;
+    while left > 0 {
+        content.check()?;
+        let piece = left.min(content.bytes.len());
+        file.write_all(&content.bytes[..piece]).map_err(failed)?;
+        left -= piece;
+    }
+    file.sync_all().map_err(failed)?;
+    Ok(file)
 }
 
 fn read_all(file: &File) -> io::Result<()> {
@@ -157,6 +157,6 @@ impl Aligned {
 }
 
 /// Lays a file out and has it forgotten at once, for work that needs many.
-pub(super) fn lay_out_cold(path: &Path, length: Bytes, content: &[u8]) -> Result<()> {
+pub(super) fn lay_out_cold(path: &Path, length: Bytes, content: Content<'_>) -> Result<()> {
     forget(&lay_out(path, length, content)?)
 }

@@ -1,6 +1,6 @@
 //! A tree of files, as a source tree has: many small ones, few large, in some directories.
 
-use super::refused;
+use super::{Content, refused};
 use crate::error::Result;
 use crate::generate::Random;
 use assay_spec::experiment::Tree;
@@ -43,8 +43,9 @@ pub(super) fn write(
     tree: &Tree,
     index: u32,
     random: &mut Random,
-    content: &[u8],
+    content: Content<'_>,
 ) -> Result<()> {
+    content.check()?;
     let length = length(tree, random);
     let path = root.join(name(tree, index));
     let all = || -> io::Result<()> {
@@ -53,7 +54,8 @@ pub(super) fn write(
         }
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
-            bytes.extend_from_slice(&content[..content.len().min(length - bytes.len())]);
+            let piece = content.bytes.len().min(length - bytes.len());
+            bytes.extend_from_slice(&content.bytes[..piece]);
         }
         fs::write(&path, bytes)
     };
@@ -61,7 +63,12 @@ pub(super) fn write(
 }
 
 /// Writes a whole tree, one directory after the other, as copying or unpacking one does.
-pub(super) fn create(root: &Path, tree: &Tree, random: &mut Random, content: &[u8]) -> Result<()> {
+pub(super) fn create(
+    root: &Path,
+    tree: &Tree,
+    random: &mut Random,
+    content: Content<'_>,
+) -> Result<()> {
     let mut files: Vec<u32> = (0..tree.files).collect();
     files.sort_by_cached_key(|index| name(tree, *index));
     files.into_iter().try_for_each(|index| write(root, tree, index, random, content))

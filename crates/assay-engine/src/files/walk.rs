@@ -1,7 +1,7 @@
 //! A tree, read once, file by file, as `tar` does: in the order of the directories; or all of
 //! them sorted by inode, or by where they lie.
 
-use super::{Done, Meter, Stage, forget, lay_out, refused, tree};
+use super::{Content, Done, Meter, Stage, forget, lay_out, refused, tree};
 use crate::error::Result;
 use crate::generate::Random;
 use assay_spec::experiment::{Between, Order, Walk};
@@ -54,7 +54,7 @@ impl Stage<'_> {
 }
 
 /// Replaces a third of the files: old ones go, new ones take the room that is free then.
-fn age(root: &Path, work: &Walk, random: &mut Random, content: &[u8]) -> Result<()> {
+fn age(root: &Path, work: &Walk, random: &mut Random, content: Content<'_>) -> Result<()> {
     let draw = |_| random.below(u64::from(work.tree.files)) as u32;
     let mut chosen: Vec<u32> = (0..work.tree.files / 3).map(draw).collect();
     chosen.sort_unstable();

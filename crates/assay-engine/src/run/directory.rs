@@ -25,7 +25,7 @@ fn holds_something(directory: &Path) -> bool {
 
 /// A directory that was made for a run, locked as long as the value lives.
 #[derive(Debug)]
-pub(crate) struct Created {
+pub struct Created {
     _lock: File,
     /// What was not there before, the innermost first.
     made: Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Created {
 
 impl Created {
     /// Takes away again what was made, as far as it is empty.
-    pub(crate) fn abandon(self) {
+    pub fn abandon(self) {
         for directory in &self.made {
             let _ = std::fs::remove_dir(directory);
         }
@@ -56,7 +56,10 @@ fn is_ours(record: &Path) -> bool {
 
 /// Makes a directory with `subs` in it, or takes an empty one; locked from before it is looked
 /// into.
-pub(crate) fn create_directory(directory: &Path, subs: &[&str]) -> Result<Created> {
+///
+/// # Errors
+/// If it cannot be made, holds anything, or another process is at work in it.
+pub fn create_directory(directory: &Path, subs: &[&str]) -> Result<Created> {
     let not_writable = |e: std::io::Error| {
         Error::environment(
             "out-not-writable",

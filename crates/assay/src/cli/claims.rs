@@ -1,6 +1,7 @@
 //! `assay claims`: the ledgers, held against the latest run or a given one.
 
 use super::{Common, report, saved};
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
 use assay_analysis::ledger::LedgerVerdicts;
 use assay_analysis::load::Run;
@@ -36,6 +37,10 @@ pub fn main(mut options: Options) -> Outcome {
     }
     let run_named = options.study.is_none() && options.directory.is_some();
     let directory = options.directory.or_else(saved::latest);
+    if options.common.plan {
+        let plan = directory.as_deref().map(Plan::reading_run).unwrap_or_default();
+        return plan.show(&options.common);
+    }
     let run = directory.as_deref().map(saved::read).transpose()?;
     let wanted = LEDGERS.iter().filter(|b| options.study.as_deref().is_none_or(|s| s == b.name));
     let mut verdicts: Vec<LedgerVerdicts> = Vec::new();

@@ -2,6 +2,7 @@
 
 use super::pricing::Pricing;
 use super::{Common, Running, report, run, saved};
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::load::Run;
 use assay_analysis::{compare, text};
@@ -63,8 +64,13 @@ fn compare_targets(options: Options) -> Outcome {
         }
     }
     let targets = run::Targets { everywhere: options.subjects, ..run::Targets::default() };
-    let (directory, run) =
-        run::execute(subject, targets, options.running, &options.pricing, &options.common)?;
+    let common = &options.common;
+    let (mut run, directory) =
+        run::prepare(subject, targets, options.running, &options.pricing, common)?;
+    if common.plan {
+        return Plan::of_run(&run, &directory).show(common);
+    }
+    run::measure(&mut run, &directory, common)?;
     let reference = run.targets[0].record.name.clone();
     let saved = saved::read(&directory)?;
     let comparison = compare::table(&saved, &reference);
@@ -74,6 +80,10 @@ fn compare_targets(options: Options) -> Outcome {
 
 /// Every run against the first, target by target.
 fn compare_runs(options: Options) -> Outcome {
+    if options.common.plan {
+        let cells = options.subjects.iter().map(|s| Path::new(s).join("cells.json"));
+        return Plan::reading(&cells.collect::<Vec<_>>()).show(&options.common);
+    }
     let mut runs: Vec<(&str, Run)> = Vec::new();
     for directory in &options.subjects {
         let mut run = saved::read(&PathBuf::from(directory))?;

@@ -3,6 +3,7 @@
 
 use super::pricing::Pricing;
 use super::{Common, saved};
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::cost::{Costs, Supposed, owned};
 use assay_analysis::load::Run;
@@ -89,6 +90,9 @@ fn size(text: &str) -> Result<Bytes, String> {
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
     let directory = saved::or_latest(options.directory.clone())?;
+    if options.common.plan {
+        return Plan::reading_run(&directory).show(&options.common);
+    }
     let mut run = saved::read(&directory)?;
     options.pricing.of_saved(&mut run.record)?;
     if let Some(name) = &options.workload {

@@ -1,6 +1,7 @@
 //! `assay devices`: modelled drives with their sources, and what may be done to this machine's.
 
 use super::Common;
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_engine::plan::load_model;
 use assay_engine::{read, safety};
@@ -28,6 +29,10 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
+    if options.common.plan {
+        let specs: Vec<&PathBuf> = options.import_disksim.iter().collect();
+        return Plan::reading(&specs).show(&options.common);
+    }
     if let Some(specs) = &options.import_disksim {
         return import_disksim(specs);
     }

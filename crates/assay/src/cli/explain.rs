@@ -1,6 +1,7 @@
 //! `assay explain`: the method and source behind a number, a claim, a word or an error.
 
 use super::{Common, timeline};
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::metric;
 use assay_engine::safety;
@@ -9,6 +10,7 @@ use assay_spec::catalog::LEDGERS;
 use assay_spec::claims::{Claim, Ledger, Number};
 use assay_spec::decode::Source;
 use assay_spec::diagnostic::closest;
+use std::path::PathBuf;
 
 /// Options of `assay explain`.
 #[derive(Debug, clap::Args)]
@@ -174,6 +176,9 @@ impl Topic {
 pub fn main(options: Options) -> Outcome {
     if let Some(target) = &options.timeline.target {
         return timeline::main(target, &options.timeline, &options.common);
+    }
+    if options.common.plan {
+        return Plan::reading::<PathBuf>(&[]).show(&options.common);
     }
     let topics = topics()?;
     let names: Vec<&str> = topics.iter().flat_map(|t| &t.names).map(String::as_str).collect();

@@ -63,6 +63,9 @@ pub struct Common {
     /// No progress and no talk
     #[arg(long, short)]
     pub quiet: bool,
+    /// Say what time, memory and writing it would take, and do nothing
+    #[arg(long)]
+    pub plan: bool,
 }
 
 /// What every verb takes that runs something.

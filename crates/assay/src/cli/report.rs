@@ -2,6 +2,7 @@
 
 use super::pricing::Pricing;
 use super::{Common, saved};
+use crate::output::plan::Plan;
 use crate::output::{DONE, ENVIRONMENT, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
 use assay_analysis::cost::Costs;
 use assay_analysis::expr::{Expr, Value};
@@ -40,6 +41,13 @@ pub struct Options {
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
     let directory = saved::or_latest(options.directory)?;
+    if options.common.plan {
+        let plan = Plan::reading_run(&directory);
+        let names = ["findings.json", "claims.json", "cells.csv", "report.html"];
+        let names = names.into_iter().filter(|_| !options.csv);
+        let plan = names.fold(plan, |plan, name| plan.writing(directory.join(name), None));
+        return plan.show(&options.common);
+    }
     let mut run = saved::read(&directory)?;
     options.pricing.of_saved(&mut run.record)?;
     if options.csv {

@@ -3,6 +3,7 @@
 use super::run::{load, pointing_to_resume, tell_what_is_left};
 use super::signals::watch_for_interrupt;
 use super::{Common, report, saved};
+use crate::output::plan::Plan;
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome};
 use assay_engine::run::Run;
@@ -32,6 +33,9 @@ pub fn main(options: Options) -> Outcome {
     let again =
         IntentRecord { write: options.write, destroy: options.destroy, ..IntentRecord::default() };
     let run = Run::reopen(saved.record, experiments, &again)?;
+    if options.common.plan {
+        return Plan::of_run(&run, &options.directory).show(&options.common);
+    }
     watch_for_interrupt();
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);
     let ended = run.go_on(&options.directory, saved.cells, &progress);

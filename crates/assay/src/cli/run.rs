@@ -4,6 +4,7 @@ use super::pricing::Pricing;
 use super::signals::watch_for_interrupt;
 use super::targets::{check_effect, names, open_targets};
 use super::{Common, Running, report};
+use crate::output::plan::Plan;
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome, talk};
 use assay_analysis::expr::Expr;
@@ -91,8 +92,14 @@ pub fn main(options: Options) -> Outcome {
         only => (Vec::new(), listed(only)),
     };
     let asked = Targets { own, everywhere };
-    execute(subject, asked, options.running, &options.pricing, &options.common)
-        .and_then(|(directory, _)| report::finish(&directory, &options.common, None))
+    let common = &options.common;
+    let (mut run, directory) =
+        prepare(subject, asked, options.running, &options.pricing, &options.common)?;
+    if common.plan {
+        return Plan::of_run(&run, &directory).show(common);
+    }
+    measure(&mut run, &directory, common)?;
+    report::finish(&directory, common, None)
 }
 
 /// Has the experiments that have a scale run in this one.
@@ -177,14 +184,14 @@ pub struct Targets {
     pub everywhere: Vec<String>,
 }
 
-/// Opens the targets and runs the subject on them; returns the run directory.
-pub fn execute(
+/// Opens the targets for a run of the subject on them; returns it and where its directory will be.
+pub fn prepare(
     subject: Subject,
     Targets { own, everywhere }: Targets,
     running: Running,
     pricing: &Pricing,
     common: &Common,
-) -> Result<(PathBuf, Run), Failure> {
+) -> Result<(Run, PathBuf), Failure> {
     let begun = Instant::now();
     let mut targets = own;
     targets.extend_from_slice(&everywhere);
@@ -229,13 +236,20 @@ pub fn execute(
     if let Some(threads) = running.threads {
         run.threads = usize::from(threads);
     }
-    announce_writes(&run, common);
+    if !common.plan {
+        announce_writes(&run, common);
+    }
+    Ok((run, directory))
+}
+
+/// Measures what was prepared.
+pub fn measure(run: &mut Run, directory: &Path, common: &Common) -> Result<(), Failure> {
     let progress = Progress::new(run.record.plan.len(), common.quiet);
-    let ended = run.start(&directory, &progress);
+    let ended = run.start(directory, &progress);
     progress.clear();
-    let cells = ended.map_err(|e| pointing_to_resume(&directory, e))?;
-    tell_what_is_left(&directory, &run, cells.len(), common);
-    Ok((directory, run))
+    let cells = ended.map_err(|e| pointing_to_resume(directory, e))?;
+    tell_what_is_left(directory, run, cells.len(), common);
+    Ok(())
 }
 
 /// Says what the budget was too small for.

@@ -4,6 +4,7 @@ mod shown;
 
 use super::Common;
 use super::run::load;
+use crate::output::plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::report::gantt;
 use assay_engine::plan::load_model;
@@ -64,6 +65,11 @@ pub fn main(target: &str, options: &Options, common: &Common) -> Outcome {
         requests: options.requests,
         seed: options.seed,
     };
+    if common.plan {
+        let plan = plan::Plan::default().taking(assay_sim::memory(&spec));
+        let out = options.out.iter();
+        return out.fold(plan, |plan, path| plan.writing(path, None)).show(common);
+    }
     let shown = Shown { timeline: record(&spec, &plan)?, spec, words, skip: options.skip };
     match &options.out {
         Some(path) => {

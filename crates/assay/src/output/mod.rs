@@ -1,5 +1,6 @@
 //! What people and programs see: data on stdout, talk on stderr, failures with a hint.
 
+pub mod plan;
 pub mod progress;
 
 use assay_analysis::text::is_unseen;

@@ -2,11 +2,17 @@
 
 use crate::cli::Common;
 use crate::cli::signals::watch_for_interrupt;
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
 use assay_linux::recipe::{self, Origin, Progress};
+use assay_spec::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::time::Instant;
+
+/// What a build takes: memory of compilers, room for source and objects.
+const BUILD_MEMORY: Bytes = Bytes(1 << 30);
+const BUILD_ROOM: Bytes = Bytes(3 << 30);
 
 /// Options of `assay linux build`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +30,14 @@ pub struct Options {
 /// Runs the verb.
 pub fn main(options: &Options) -> Outcome {
     let origin = options.source.clone().map_or(Origin::Apt, Origin::File);
+    if options.common.plan {
+        let directory = assay_linux::kernel::cache();
+        let directory = directory.map_err(|e| Failure::from(assay_engine::Error::from(e)))?;
+        return Plan::default()
+            .taking(BUILD_MEMORY)
+            .writing(directory, Some(BUILD_ROOM))
+            .show(&options.common);
+    }
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let begun = Instant::now();
     let mut bar = Bar { bar: ProgressBar::hidden(), quiet: options.common.quiet };

@@ -4,14 +4,16 @@
 //! run directory: `command.json` and `log/drives.parquet`.
 
 use super::shell::Lent;
-use crate::cli::run::parse_size;
+use crate::cli::Common;
+use crate::cli::run::{default_directory, parse_size};
 use crate::cli::signals::{watch_for_every_end, watch_for_interrupt};
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, talk};
 use assay_engine::guest::{Guest, Start, run_guest};
 use assay_engine::machine::utc_now;
 use assay_engine::measure::log::LogWriter;
 use assay_engine::plan::{LinuxSetup, open_drives};
-use assay_engine::run::write_json;
+use assay_engine::run::{create_directory, write_json};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{Ground, Job, Left, Task};
 use assay_linux::machine::Limits;
@@ -20,7 +22,7 @@ use assay_spec::experiment::ElevatorKind;
 use assay_spec::linux::{SCHEDULERS, Settings};
 use assay_spec::{Bytes, Nanos};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How a guest's clock may be kept.
@@ -68,6 +70,9 @@ pub struct Options {
     /// Directory for the log of the drives [default: runs/linux-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Say what time, memory and writing it would take, and do nothing
+    #[arg(long)]
+    plan: bool,
     /// Do not say how long it took
     #[arg(long, short)]
     quiet: bool,
@@ -90,9 +95,25 @@ pub fn main(options: Options) -> Outcome {
     }
     let setup = open_drives(&options.drive, settings)?;
     let started = utc_now();
-    let name = format!("runs/linux-{}", started.replace([':', '-'], ""));
-    let directory = options.out.clone().unwrap_or_else(|| PathBuf::from(name));
-    let guest = live(&options, &setup, limits, open_log(&directory.join("log"))?)?;
+    let directory = options.out.clone();
+    let directory = directory.unwrap_or_else(|| default_directory("linux", &started));
+    if options.plan {
+        let memory = Bytes(setup.drives.memory().0.saturating_add(setup.spec.settings.memory.0));
+        let plan = Plan::default().taking(memory).writing(directory, None);
+        let images = options.image.iter();
+        let plan = images.fold(plan, |plan, image| plan.writing(image, None));
+        return plan.show(&Common { json: false, quiet: options.quiet, plan: true });
+    }
+    let created = create_directory(&directory, &["log"])?;
+    let log = LogWriter::create(&directory.join("log").join("drives.parquet"))?;
+    let lived = live(&options, &setup, limits, log);
+    let guest = match lived {
+        Ok(guest) => guest,
+        Err(e) => {
+            created.abandon();
+            return Err(e);
+        }
+    };
     let code = status(&guest.outcome.result)?;
     copy(&guest, "stdout", &mut std::io::stdout().lock());
     copy(&guest, "stderr", &mut std::io::stderr().lock());
@@ -115,16 +136,6 @@ pub fn main(options: Options) -> Outcome {
         talk(&format!("{age} in the guest, {wall:.2} s here; drives: {directory}"));
     }
     Ok(code)
-}
-
-/// Where the requests of the drives go.
-fn open_log(directory: &Path) -> Result<LogWriter, Failure> {
-    std::fs::create_dir_all(directory).map_err(|e| {
-        let text = format!("{} cannot be made: {e}", directory.display());
-        let hint = "choose another `--out`";
-        assay_engine::Error::environment("out-not-writable", text, hint)
-    })?;
-    Ok(LogWriter::create(&directory.join("drives.parquet"))?)
 }
 
 /// A guest's life, with a command or somebody's shell.

@@ -1,6 +1,7 @@
 //! `assay linux status`: whether the kernel is built and can run here.
 
 use crate::cli::Common;
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_linux::{kernel, recipe};
 use assay_spec::linux::FILESYSTEMS;
@@ -14,6 +15,9 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn main(options: &Options) -> Outcome {
+    if options.common.plan {
+        return Plan::default().show(&options.common);
+    }
     let kernel = kernel::find().map_err(|e| Failure::from(assay_engine::Error::from(e)))?;
     let tools = ["mdadm", "git", "fio"].into_iter().map(str::to_owned);
     let tools = FILESYSTEMS.iter().map(|fs| tool_of(fs)).chain(tools);

@@ -3,13 +3,18 @@
 use crate::cli::Common;
 use crate::cli::run::default_directory;
 use crate::cli::signals::watch_for_interrupt;
+use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
 use assay_analysis::text::Table;
 use assay_engine::machine::utc_now;
 use assay_engine::trace::{Import, import};
+use assay_spec::Bytes;
 use assay_spec::trace::{BLOCK, Device, TraceRecord};
 use assay_spec::units::human_size;
 use std::path::PathBuf;
+
+/// What an import takes: chunks of its log, and requests that have not ended yet.
+const MEMORY: Bytes = Bytes(128 << 20);
 
 /// Options of `assay trace import`.
 #[derive(Debug, clap::Args)]
@@ -34,6 +39,12 @@ pub fn main(options: &Options) -> Outcome {
     watch_for_interrupt();
     let directory = options.out.clone();
     let directory = directory.unwrap_or_else(|| default_directory("trace", &utc_now()));
+    if options.common.plan {
+        // The log is no larger than what it is made of.
+        let length = |name: &String| std::fs::metadata(name).map_or(0, |m| m.len());
+        let read = Bytes(options.files.iter().map(length).sum());
+        return Plan::default().taking(MEMORY).writing(directory, Some(read)).show(&options.common);
+    }
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let record = import(&Import { names: &options.files, device, command }, &directory)?;
     if options.common.json {

@@ -1,6 +1,7 @@
 //! `assay trace show`: the tables and the page of an imported trace, or of a run's request log.
 
 use crate::cli::Common;
+use crate::output::plan::Plan;
 use crate::output::{DONE, ENVIRONMENT, Failure, Outcome, data, json, talk};
 use assay_analysis::report::trace::{About, page};
 use assay_analysis::text::trace_tables;
@@ -42,6 +43,15 @@ pub fn main(options: &Options) -> Outcome {
     let from = moment("--from", options.from.as_deref(), Nanos::ZERO)?;
     let until = moment("--until", options.until.as_deref(), Nanos::NEVER)?;
     let (path, record) = subject(&options.subject)?;
+    let beside = record.as_ref().map(|_| options.subject.join("trace.html"));
+    let html = options.html.clone().or(beside);
+    if options.common.plan {
+        let plan = Plan::reading(&[&path]);
+        return html
+            .into_iter()
+            .fold(plan, |plan, html| plan.writing(html, None))
+            .show(&options.common);
+    }
     let log::Log { mut rows, is_trace } = log::read(&path)?;
     let jobs = rows.iter().map(|row| row.job).max().unwrap_or(0);
     let wanted = |row: &TraceRow| {
@@ -55,8 +65,6 @@ pub fn main(options: &Options) -> Outcome {
         return Err(Failure::usage(text, "leave out `--job`, `--from` or `--until`"));
     }
     let summary = summary(&rows, is_trace);
-    let beside = record.as_ref().map(|_| options.subject.join("trace.html"));
-    let html = options.html.clone().or(beside);
     if let Some(html) = &html {
         let page = page(&about(options, &path, record.as_ref()), &summary, &rows);
         write_text(html, &page, if options.force { Replace::Forced } else { Replace::Alike })?;

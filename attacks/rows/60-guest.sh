@@ -1,0 +1,83 @@
+# Stacks that this machine's kernel may not have (mappings, arrays, btrfs over two drives), in a guest of
+# ours, whose kernel has them: its drives are modelled, and what is refused there is refused here.
+
+guest_of() { # guest_of EXPECTED SCRIPT: the script sets $target and $victim; what assay does must be EXPECTED
+  "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests: \`assay linux build\`"
+  cat >guest.sh <<GUEST
+set -e
+cd /run
+fail() { echo "failed: \$*"; exit 9; }
+need() { for tool in "\$@"; do command -v "\$tool" >/dev/null || { echo "skip: no \$tool"; exit 77; }; done; }
+victim=/dev/vda
+$2
+before=\$(sha256sum <\$victim)
+code=0
+"$assay" run $PWD/write.toml --quiet --out /run/out --only \$target --write \$target \
+  --destroy "\${destroy-\${target##*/}}" >/run/said 2>&1 || code=\$?
+cat /run/said
+after=\$(sha256sum <\$victim)
+case "$1 \$code" in
+  "refused 3") [ "\$before" = "\$after" ] || fail "the victim was changed" ;;
+  "written 0") ;;
+  *) fail "exit status \$code, not $1" ;;
+esac
+GUEST
+  local code=0
+  timeout 100 "$assay" linux run --drive "sim:$here/drive.toml" --drive "sim:$here/drive.toml" --fresh --quiet \
+    --out guest-out -- sh guest.sh >.out 2>.err </dev/null || code=$?
+  [ $code != 77 ] || skip "$(tail -n 1 .out)"
+  [ $code = 0 ] || fail "$(cat .out .err)"
+}
+linear='need dmsetup; sectors=16384
+dmsetup create --noudevsync low --table "0 $sectors linear /dev/vda 2048"'
+row M1 "a drive under a mapping" guest_of refused "$linear; target=/dev/vda"
+row M2 "a mounted mapping" guest_of refused "$linear
+  need mkfs.ext4; mkfs.ext4 -q /dev/mapper/low; mkdir m; mount /dev/mapper/low m; target=\$(readlink -f /dev/mapper/low)"
+row M3 "another mapping on the same bytes as a mounted one" guest_of refused "$linear
+  need mkfs.ext4; mkfs.ext4 -q /dev/mapper/low; mkdir m; mount /dev/mapper/low m
+  dmsetup create --noudevsync other --table '0 4096 linear /dev/vda 4096'; target=\$(readlink -f /dev/mapper/other)"
+row M4 "another mapping on other bytes of the same drive" guest_of written "$linear
+  dmsetup create --noudevsync other --table '0 8192 linear /dev/vda 20480'; target=\$(readlink -f /dev/mapper/other)"
+row M5 "a striped mapping over a drive that is in use" guest_of refused "$linear
+  need mkfs.ext4; mkfs.ext4 -q /dev/mapper/low; mkdir m; mount /dev/mapper/low m
+  dmsetup create --noudevsync s --table '0 8192 striped 2 128 /dev/vdb 0 /dev/vda 2048'; target=\$(readlink -f /dev/mapper/s)"
+row M6 "a mapping on a mapping that is in use" guest_of refused "$linear
+  dmsetup create --noudevsync mid --table '0 8192 linear /dev/mapper/low 0'
+  dmsetup create --noudevsync top --table '0 4096 linear /dev/mapper/low 4096'
+  need mkfs.ext4; mkfs.ext4 -q /dev/mapper/mid; mkdir m; mount /dev/mapper/mid m; target=\$(readlink -f /dev/mapper/top)"
+row M7 "a loop device on a drive under a mapping" guest_of refused "$linear
+  need losetup; target=\$(losetup --find --show /dev/vda)"
+array='need mdadm; mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --metadata=1.2 --assume-clean /dev/vda /dev/vdb >/dev/null 2>&1'
+row M8 "a member of a running array" guest_of refused "$array; target=/dev/vda"
+row M9 "a loop device on a member of a running array" guest_of refused "$array; target=\$(losetup --find --show /dev/vda)"
+row M10 "a stopped array's member" guest_of refused "$array; mdadm --stop /dev/md0 >/dev/null 2>&1; target=/dev/vda; destroy=nothing"
+row M11 "a mounted array" guest_of refused "$array; need mkfs.ext4; mkfs.ext4 -q /dev/md0; mkdir m; mount /dev/md0 m; target=/dev/md0; victim=/dev/md0"
+row M12 "an array that is free" guest_of written "$array; target=/dev/md0"
+for metadata in 0.90 1.0 1.1; do
+  row M13 "a stopped array's member, metadata $metadata" guest_of refused "need mdadm
+    mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --metadata=$metadata --assume-clean /dev/vda /dev/vdb >/dev/null 2>&1
+    mdadm --stop /dev/md0 >/dev/null 2>&1; target=/dev/vda; destroy=nothing"
+done
+row M14 "the second drive of a mounted btrfs" guest_of refused "need mkfs.btrfs
+  mkfs.btrfs -q -f /dev/vda /dev/vdb; btrfs device scan >/dev/null 2>&1 || true; mkdir m; mount /dev/vda m; target=/dev/vdb; victim=/dev/vdb"
+row M15 "swap on an array" guest_of refused "$array; need mkswap swapon; mkswap -q /dev/md0 >/dev/null; swapon /dev/md0; target=/dev/vda"
+for kind in ext2 ext3 ext4 xfs btrfs jfs nilfs2 reiserfs f2fs; do
+  force=-F; case $kind in xfs|btrfs|f2fs) force=-f ;; jfs|nilfs2) force= ;; reiserfs) force=-ff ;; esac
+  row M16 "$kind, mounted" guest_of refused "need mkfs.$kind; mkfs.$kind -q $force /dev/vda >/dev/null 2>&1 || { echo 'skip: mkfs failed'; exit 77; }
+    mkdir m; mount -t $kind -o ro /dev/vda m || { echo 'skip: no mount'; exit 77; }; target=/dev/vda"
+  row M17 "$kind, and a loop device on it" guest_of refused "need mkfs.$kind; mkfs.$kind -q $force /dev/vda >/dev/null 2>&1 || { echo 'skip: mkfs failed'; exit 77; }
+    mkdir m; mount -t $kind -o ro /dev/vda m || { echo 'skip: no mount'; exit 77; }; target=\$(losetup --find --show /dev/vda)"
+done
+
+# D12: what a guest does to its host.
+escape() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
+  mkdir v; echo mine >v/x; victim v/x v
+  "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- sh -c "cd $PWD/v; $1" >.out 2>.err </dev/null || true
+  [ ! -e v/new ] || fail "made on the host"; }
+while read -r words; do row D12 "$words" escape "$words"; done <<'WAYS'
+mount -o remount,rw /; touch new; echo evil >x; rm x
+mkdir /run/h; mount -t hostfs -o / none /run/h; touch /run/h$PWD/new; echo evil >/run/h$PWD/x
+mount --bind / /run; mount -o remount,rw,bind /run; touch /run$PWD/new; rm -f /run$PWD/x
+mount -o remount,rw /; chmod 777 x; chown 1:1 x; touch -d 2001-01-01 x; truncate -s 0 x; mv x y; ln x new; mkdir new
+ln -s / /run/shared/l; echo evil >/run/shared/l$PWD/x; mount -t hostfs -o /run/shared/l none /run/mnt; echo evil >/run/mnt$PWD/x
+WAYS

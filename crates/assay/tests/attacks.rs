@@ -1,0 +1,76 @@
+//! The attacks of `attacks/run`: whatever is refused stays byte for byte as it was.
+//!
+//! Each row is a test of its own there; here they are run as root (with loop devices, mounts, real
+//! `mkfs`) and as somebody who has no rights. What the machine lacks, a row skips and says so.
+//! `.ci/full` runs them all; here those that take long are left out.
+
+#![allow(clippy::print_stdout)] // skipped rows say why
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Rows there are at least.
+const ROWS: usize = 300;
+/// Groups that take minutes: file systems of several sizes, guests, signals.
+const LONG: &str = "D6.1 G1 G2 G3 G5 M1 E1.3 D1. E9.6";
+
+/// An empty directory on a disk, so that `O_DIRECT` works.
+fn temporary() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../attacks/run")
+}
+
+/// Runs the rows; what they said.
+fn run(command: &mut Command, place: &Path) -> String {
+    command.env("ATTACKS_DIR", place).env("ATTACKS_WITHOUT", LONG);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let skipped = said.lines().filter(|line| line.contains("# skip"));
+    skipped.for_each(|line| println!("skipped: {line}"));
+    let failed: Vec<&str> = said.lines().filter(|l| !l.starts_with("ok ")).collect();
+    assert!(output.status.success(), "{}\n{output:?}", failed.join("\n"));
+    said
+}
+
+#[test]
+fn nothing_that_was_not_named_is_written() {
+    let dir = temporary();
+    let mut command = Command::new(script());
+    command.args(["--assay", env!("CARGO_BIN_EXE_assay")]);
+    let said = run(&mut command, dir.path());
+    let rows = said.lines().filter(|line| line.starts_with("ok ")).count();
+    assert!(rows > 100, "only {rows} rows ran");
+}
+
+#[test]
+fn nor_by_somebody_without_rights() {
+    // SAFETY: asks for a number and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: the other test is this one for whoever is not root");
+        return;
+    }
+    // Where others can read, and on a disk.
+    let Ok(dir) = tempfile::tempdir_in("/var/tmp") else { return println!("skipped: no /var/tmp") };
+    let of = |words: &[&str]| Command::new(words[0]).args(&words[1..]).status().unwrap();
+    let (place, attacks) = (dir.path().to_str().unwrap(), script());
+    let attacks = attacks.parent().unwrap().to_str().unwrap();
+    of(&["cp", "-r", attacks, env!("CARGO_BIN_EXE_assay"), place]);
+    of(&["chown", "-R", "nobody", place]);
+    let program = format!("{place}/assay");
+    let script = format!("{place}/attacks/run");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
+    command.args(["env", &format!("HOME={place}"), &script, "--assay", &program]);
+    let said = run(&mut command, dir.path());
+    assert!(said.contains("ok "), "{said}");
+}
+
+#[test]
+fn there_are_as_many_rows_as_the_page_says() {
+    let output = Command::new(script()).args(["--list", "--assay", "/bin/true"]).output().unwrap();
+    let rows = String::from_utf8_lossy(&output.stdout).lines().count();
+    assert!(rows >= ROWS, "{rows} rows");
+}
