@@ -36,6 +36,7 @@ in_row() {
 undo() { undo_list=("$*" "${undo_list[@]}"); }
 undo_all() {
   local code=$? step
+  set +e
   for step in "${undo_list[@]}"; do eval "$step" >/dev/null 2>&1; done
   exit $code
 }

@@ -39,7 +39,7 @@ replaced_file() { begin ./f --size 8MiB; mv f g; noise f 8; victim f g; refused 
 row D3.4 "another file of that name and size" replaced_file
 copied_file() { begin ./f --size 8MiB; cp -a f g; mv g f; victim f; refused "$assay" resume out --quiet; }
 row D3.5 "a copy in its place" copied_file
-linked_file() { begin ./f --size 8MiB; mv f g; ln -s g f; noise h 8; victim h; ends "0|3" "$assay" resume out --quiet; }
+linked_file() { begin ./f --size 8MiB; shorten; mv f g; ln -s g f; noise h 8; victim h; ends "0|3" "$assay" resume out --quiet; }
 row D3.6 "a symlink in its place" linked_file
 formatted_device() { noise i 8; attach i; begin "$device" --write "$device" --destroy "${device#/dev/}"
   need mkfs.ext4; mkfs.ext4 -q -F "$device"; victim i; refused "$assay" resume out --quiet; }

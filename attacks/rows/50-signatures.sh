@@ -29,7 +29,7 @@ done <<'TOOLS'
 16 mkfs.ntfs -q -F i
 16 mkfs.vfat i
 64 mkfs.vfat -F 32 i
-16 mkfs.exfat -q i
+16 mkfs.exfat i
 16 mkfs.udf i
 4 mkfs.minix i
 4 mkfs.minix -2 i

@@ -24,7 +24,7 @@ esac
 GUEST
   local code=0
   timeout 100 "$assay" linux run --drive "sim:$here/drive.toml" --drive "sim:$here/drive.toml" --fresh --quiet \
-    --out guest-out -- sh guest.sh >.out 2>.err </dev/null || code=$?
+    --out guest-out -- sh "$PWD/guest.sh" >.out 2>.err </dev/null || code=$?
   [ $code != 77 ] || skip "$(tail -n 1 .out)"
   [ $code = 0 ] || fail "$(cat .out .err)"
 }
@@ -81,3 +81,17 @@ mount --bind / /run; mount -o remount,rw,bind /run; touch /run$PWD/new; rm -f /r
 mount -o remount,rw /; chmod 777 x; chown 1:1 x; touch -d 2001-01-01 x; truncate -s 0 x; mv x y; ln x new; mkdir new
 ln -s / /run/shared/l; echo evil >/run/shared/l$PWD/x; mount -t hostfs -o /run/shared/l none /run/mnt; echo evil >/run/mnt$PWD/x
 WAYS
+image_of() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
+  ends "$1" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out "out-$RANDOM" --image "${@:2}" -- sh -c 'dd if=/dev/zero of=/dev/vda bs=4k count=4 2>/dev/null; echo x >/dev/vda; sync'; }
+image_strange() { truncate -s 320M f; echo mine | dd of=f conv=notrunc status=none; victim f; image_of 3 f; }
+row I1 "linux run --image with a file of somebody else" image_strange
+image_link() { truncate -s 320M v; ln -s v f; victim v f; image_of 3 f; }
+row I2 "the same through a symlink" image_link
+image_node() { noise i 2; attach i; victim i; image_of 3 "$device"; }
+row I3 "linux run --image with a block device" image_node
+image_ours() { image_of 0 f; image_of 0 f; }
+row I4 "an image that assay made is used again" image_ours
+image_named() { truncate -s 320M f; image_of 0 f --write f; }
+row I5 "an image of somebody else that --write names" image_named
+image_busy() { image_of 0 f; attach f; victim f; image_of 3 f; }
+row I6 "an image that is behind a loop device" image_busy

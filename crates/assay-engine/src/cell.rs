@@ -1,5 +1,6 @@
 //! One cell: a workload on a target, through its phases, repeat by repeat.
 
+mod judge;
 mod linux;
 mod prepare;
 mod skip;
@@ -7,7 +8,7 @@ mod summary;
 
 pub(crate) use linux::in_guest;
 
-use crate::drive::{End, Forget, PhaseEnd, run_phase};
+use crate::drive::{End, Forget, run_phase};
 use crate::error::{Error, Result};
 use crate::files::{Content, Ground};
 use crate::generate::Generator;
@@ -26,7 +27,7 @@ use assay_spec::experiment::{
     Amount, Arrival, ErrorLimit, Experiment, HostSpec, HostVariant, Scale, StartState, Step,
     StreamSpec, WorkloadSpec,
 };
-use assay_spec::record::{CellRecord, OpRecord, RepeatRecord};
+use assay_spec::record::{CellRecord, RepeatRecord};
 use assay_spec::{Bytes, Nanos, seed};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -336,52 +337,6 @@ impl Repeat<'_> {
         let text = |_| format!("the range was cut to the target's {capacity}");
         cut.map(text).into_iter().collect()
     }
-
-    /// What the mean latency of a closed loop without think time must be for its throughput.
-    fn by_little(&self, done: u64, elapsed: Nanos) -> Option<f64> {
-        match self.workload.arrival {
-            Arrival::Closed { jobs, queue_depth, think: Nanos::ZERO } if done > 0 => {
-                let slots = u64::from(jobs) * u64::from(queue_depth);
-                Some(elapsed.0 as f64 * slots as f64 / done as f64)
-            }
-            _ => None,
-        }
-    }
-
-    /// What the requests mean that the end of the phase cut off, if that is worth a word: they are
-    /// rather the slow than the fast.
-    fn cut_off(&self, ops: &[OpRecord], end: &PhaseEnd) -> Option<String> {
-        let done: u64 = ops.iter().map(|o| o.requests).sum();
-        let text = format!(
-            "{} requests were in flight when the time was over and are not in the latencies",
-            end.unfinished
-        );
-        let sum: f64 = ops.iter().filter_map(|o| Some(o.latency.mean()? * o.requests as f64)).sum();
-        // What failed took time, too.
-        let all_succeeded = ops.iter().all(|o| o.errors == 0);
-        let by_little = self.by_little(done, end.elapsed).filter(|_| all_succeeded);
-        match by_little.filter(|_| end.unfinished > 0) {
-            Some(mean) => {
-                let more = mean * done as f64 / sum - 1.0;
-                (more > NOTEWORTHY).then(|| {
-                    format!("{text}; the mean with them is {:.0} % higher (Little)", 100.0 * more)
-                })
-            }
-            None => (end.unfinished as f64 > NOTEWORTHY * done as f64).then_some(text),
-        }
-    }
-
-    fn judge(&self, ops: &[OpRecord], end: &PhaseEnd, warnings: &mut Vec<String>) {
-        let errors: u64 = ops.iter().map(|o| o.errors).sum();
-        if errors > 0 {
-            warnings.push(format!("{errors} requests failed; they are not in the latencies"));
-        }
-        let done: u64 = ops.iter().map(|o| o.requests).sum();
-        if done < 100 {
-            warnings.push(format!("only {done} requests completed in {}", end.elapsed));
-        }
-        warnings.extend(self.cut_off(ops, end));
-    }
 }
 
 /// Content that no drive can make smaller.
@@ -392,9 +347,6 @@ fn fill(content: &mut [u8], seed: u64) {
         word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
     }
 }
-
-/// What cutting off the requests in flight may change without a word.
-const NOTEWORTHY: f64 = 0.02;
 
 /// Requests that one job may have in flight; all arrivals of an open loop are one job.
 fn tags_per_process(arrival: Arrival) -> u32 {

@@ -5,44 +5,28 @@
 //! phase ended by time counts what completed within it; what is still in flight is waited for and
 //! not counted.
 
-use crate::error::{Error, ErrorKind, Result};
+mod failures;
+mod stop;
+
+pub use stop::{interrupt, is_interrupted};
+pub(crate) use stop::{interrupted, stop_for_another_writer};
+
+use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator, Random};
 use crate::measure::{Recorder, Sample};
 use crate::target::{Submit, Target};
 use assay_spec::experiment::{Amount, Arrival, ErrorLimit, SteadyRule};
 use assay_spec::record::SteadyRecord;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use failures::Failures;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long requests in flight are waited for when a phase is asked to end, and how often it is
 /// looked whether they are still.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Nanos = Nanos::from_millis(100);
-
-/// Why every running phase is to end; [`GO_ON`] if none is.
-static STOP: AtomicU8 = AtomicU8::new(GO_ON);
-const GO_ON: u8 = 0;
-const INTERRUPTED: u8 = 1;
-const ANOTHER_WRITER: u8 = 2;
-
-/// Asks every running phase to end. Safe to call from a signal handler.
-pub fn interrupt() {
-    let _ = STOP.compare_exchange(GO_ON, INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
-}
-
-/// Asks every running phase to end because somebody else wants to write to a target.
-pub(crate) fn stop_for_another_writer() {
-    STOP.store(ANOTHER_WRITER, Ordering::Relaxed);
-}
-
-/// Whether anything asked the running phases to end.
-pub fn is_interrupted() -> bool {
-    STOP.load(Ordering::Relaxed) != GO_ON
-}
 
 /// Where finished requests go.
 pub trait Sink {
@@ -113,43 +97,6 @@ pub struct End {
 impl From<Amount> for End {
     fn from(amount: Amount) -> End {
         End { amount, limit: None, errors: ErrorLimit::default() }
-    }
-}
-
-/// Requests that failed in a phase.
-#[derive(Clone, Copy, Debug, Default)]
-struct Failures {
-    completed: u64,
-    failed: u64,
-    /// The `errno` of the first.
-    first: i32,
-}
-
-impl Failures {
-    /// So many requests are looked at before their share ends a phase that goes on.
-    const ENOUGH: u64 = 100;
-
-    fn count(&mut self, error: i32) {
-        self.completed += 1;
-        if error != 0 {
-            self.failed += 1;
-            self.first = if self.first == 0 { error } else { self.first };
-        }
-    }
-
-    fn exceed(&self, limit: ErrorLimit) -> bool {
-        self.failed > 0 && limit.is_exceeded(self.failed, self.completed)
-    }
-
-    fn error(&self) -> Error {
-        let cause = io::Error::from_raw_os_error(self.first);
-        let (id, what) = match self.failed == self.completed {
-            true => ("all-failed", format!("all {} requests", self.completed)),
-            false => ("too-many-errors", format!("{} of {} requests", self.failed, self.completed)),
-        };
-        let hint =
-            "see the kernel's log; `errors = \"count\"` in the experiment measures all the same";
-        Error::environment(id, format!("{what} failed, the first with"), hint).caused_by(cause)
     }
 }
 
@@ -442,25 +389,6 @@ impl Phase {
         });
         let elapsed = end.saturating_sub(self.start);
         PhaseEnd { elapsed, unfinished: self.unfinished, steady }
-    }
-}
-
-/// The end of a phase that was asked for.
-pub(crate) fn interrupted() -> Error {
-    if STOP.load(Ordering::Relaxed) == ANOTHER_WRITER {
-        return Error::environment(
-            "target-taken",
-            "somebody else opened a target file for writing while it was measured",
-            "what was measured until then is kept; `fuser -v` on the file says who it is",
-        );
-    }
-    Error {
-        kind: ErrorKind::Interrupted,
-        ..Error::usage(
-            "interrupted",
-            "interrupted",
-            "resume the run: it goes on with the first cell that is not finished",
-        )
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::measure::Sample;
 use crate::measure::log::LogWriter;
 use crate::plan::{LinuxSetup, switch_caches_off};
+use crate::target::block::open_image;
 use assay_linux::boot::{Boot, Outcome, boot};
 use assay_linux::clock::Schedule;
 use assay_linux::console::Console;
@@ -70,6 +71,8 @@ pub struct Start {
     pub schedule: Schedule,
     /// Files with what is on the first drives; on the others are zeros.
     pub images: Vec<PathBuf>,
+    /// An image that assay did not make and that may be changed all the same.
+    pub write: Option<PathBuf>,
     /// Who talks to it.
     pub console: Option<Console>,
 }
@@ -252,7 +255,10 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
         let capacity = if shared { least } else { *size };
         let capacity = settings.partition.map_or(capacity, |part| part.min(capacity));
         let store = match start.images.get(index) {
-            Some(image) => Store::in_file(image, capacity)?,
+            Some(image) => {
+                let file = open_image(image, start.write.as_deref())?;
+                Store::in_file(file, image, capacity)?
+            }
             None => Store::in_memory(capacity).map_err(|e| {
                 let hint = "free some, or keep the contents in files: `--image`";
                 Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)

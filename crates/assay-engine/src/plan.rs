@@ -2,13 +2,15 @@
 
 mod array;
 mod linux;
+mod reopen;
 
 pub(crate) use array::switch_caches_off;
 pub use linux::{LinuxSetup, open_drives};
+pub use reopen::reopen_target;
 
 use crate::error::{Error, Result};
 use crate::read;
-use crate::safety::{ForeignBlock, Intent, identity};
+use crate::safety::Intent;
 use crate::target::block::{self, Kind, Opened};
 use assay_sim::ArraySetup;
 use assay_spec::array::{is_array, parse_linux};
@@ -42,7 +44,7 @@ pub enum TargetKind {
     /// Linux in virtual time on modelled drives.
     Linux(Box<LinuxSetup>),
     /// A file or block device, held open for the whole run.
-    Real(Opened),
+    Real(Box<Opened>),
     /// A directory, for workloads of files.
     Directory(PathBuf),
 }
@@ -135,112 +137,6 @@ pub fn open_target_or_skip(
         return open_target(written, intent, writes);
     }
     linux::open(written, None, linux::kernel().map_err(|e| format!("{}: {}", e.message, e.hint)))
-}
-
-/// Opens a target of a saved run again, by its name there; a model from the spec saved with it.
-/// `again` is what the user allows now; what was allowed when the run began holds for a target that
-/// is surely the same.
-pub fn reopen_target(
-    saved: &TargetRecord,
-    intent: &IntentRecord,
-    again: &IntentRecord,
-    writes: bool,
-) -> std::result::Result<PlannedTarget, PlanError> {
-    let mut target = match &saved.spec {
-        Some(text) if saved.kind == "linux" => {
-            let kernel = match saved.identity.iter().any(|(key, _)| key == "kernel") {
-                true => Ok(linux::kernel()?),
-                false => Err("the run began without a kernel: begin it anew".to_owned()),
-            };
-            let opened = linux::open(&saved.written, Some(text), kernel)?;
-            same_device(saved, &opened.record)?;
-            opened
-        }
-        Some(text) if saved.kind == "array" => array::open(&saved.written, Some(text))?,
-        Some(text) => {
-            let file = saved.written.strip_prefix("sim:").unwrap_or(&saved.written);
-            let spec = DeviceSpec::parse(Source { file, text }).map_err(PlanError::Spec)?;
-            model_target(&saved.written, spec, text.clone())
-        }
-        None if saved.kind == "null" => null_target(),
-        None => reopen_real(saved, intent, again, writes)?,
-    };
-    target.record.name.clone_from(&saved.name);
-    target.record.written.clone_from(&saved.written);
-    Ok(target)
-}
-
-/// Opens the file, device or directory that a saved run had, wherever this process is now. Makes
-/// nothing: what is gone is gone.
-fn reopen_real(
-    saved: &TargetRecord,
-    intent: &IntentRecord,
-    again: &IntentRecord,
-    writes: bool,
-) -> Result<PlannedTarget> {
-    let place = saved.identity.iter().find(|(key, _)| key == "path");
-    let place = place.map_or(saved.written.as_str(), |(_, path)| path);
-    let path = Path::new(place);
-    if !path.exists() {
-        let message = format!("{place}, which the run measured, is not there");
-        let hint = "bring it back, or run anew with `--out` elsewhere";
-        return Err(Error::environment("target-gone", message, hint));
-    }
-    if saved.kind == "directory" {
-        return directory(place);
-    }
-    let was_allowed = saved.created || intent.write.is_some();
-    let is_sure = identity::is_sure(saved.kind == "file", &saved.identity);
-    let allowed = match &again.write {
-        Some(write) => Some(write.clone()),
-        None => (was_allowed && is_sure).then(|| place.to_owned()),
-    };
-    let must_write = writes && was_allowed;
-    let intent = Intent {
-        write: allowed.as_ref().map(PathBuf::from),
-        destroy: again.destroy.clone(),
-        size: None,
-        writes: must_write,
-        known: saved.foreign.iter().filter_map(|text| parse_foreign(text)).collect(),
-    };
-    let opened = match block::open(path, &intent) {
-        Err(e) if e.id == "write-not-allowed" && !is_sure => return Err(not_sure(place)),
-        opened => real_target(&saved.written, path, opened?, must_write),
-    };
-    same_device(saved, &opened.record)?;
-    Ok(opened)
-}
-
-fn not_sure(place: &str) -> Error {
-    let message = format!("{place} tells nothing that would show it to be what the run began with");
-    let hint = format!("if it is the same, say so: `assay resume DIR --write {place}`");
-    Error::environment("write-not-allowed", message, hint)
-}
-
-/// A run goes on with what it began with: a name such as `/dev/sdb` moves to another disk, a file
-/// can be replaced, and another kernel asks its drives otherwise.
-fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
-    let of = |record: &TargetRecord, key: &str| {
-        record.identity.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone())
-    };
-    let say = |value: Option<String>| value.unwrap_or_else(|| "none".into());
-    let differs = |key: &str| {
-        let (was, is) = (of(saved, key), of(found, key));
-        (was != is).then(|| format!("its {key} was {}, and is {}", say(was), say(is)))
-    };
-    let kind = (saved.kind != found.kind)
-        .then(|| format!("it was a {}, and is a {}", saved.kind, found.kind));
-    let size = (saved.capacity != found.capacity)
-        .then(|| format!("its size was {}, and is {}", saved.capacity, found.capacity));
-    let differs = || identity::COMPARED.into_iter().chain(["kernel"]).find_map(differs);
-    let Some(what) = kind.or(size).or_else(differs) else {
-        return Ok(());
-    };
-    Err(Error::environment(
-        "other-device",
-        format!("{} is not what the run began with: {what}", saved.written),
-        "bring the first one back under this name, or run anew with `--out` elsewhere",
-    ))
 }
 
 /// True if `sim` may have been meant. A path with a directory is always a path.
@@ -395,9 +291,9 @@ fn real_target(written: &str, path: &Path, opened: Opened, may_write: bool) -> P
             spec: None,
             virtual_time: false,
             created: opened.created,
-            foreign: opened.foreign.iter().map(write_foreign).collect(),
+            foreign: opened.foreign.iter().map(reopen::write_foreign).collect(),
         },
-        kind: TargetKind::Real(opened),
+        kind: TargetKind::Real(Box::new(opened)),
         may_write,
     }
 }
@@ -405,15 +301,6 @@ fn real_target(written: &str, path: &Path, opened: Opened, may_write: bool) -> P
 /// The path of a target from the root, so that a run can be gone on with from anywhere.
 fn absolute(path: &Path) -> Option<(String, String)> {
     Some(("path".to_owned(), path.canonicalize().ok()?.display().to_string()))
-}
-
-fn write_foreign(block: &ForeignBlock) -> String {
-    format!("{} {:016x}", block.at, block.digest)
-}
-
-fn parse_foreign(text: &str) -> Option<ForeignBlock> {
-    let (at, digest) = text.split_once(' ')?;
-    Some(ForeignBlock { at: at.parse().ok()?, digest: u64::from_str_radix(digest, 16).ok()? })
 }
 
 /// What cells call a drive of the catalogue or Linux on some, which need not be opened for it.

@@ -91,14 +91,17 @@ fn regular(found: &std::fs::Metadata) -> Result<(), Unread> {
 /// If it cannot be read, is of another kind, or is larger.
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     let file = file(path)?;
-    let mut bytes = Vec::new();
-    // One more than the bound: then there is more.
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
+    let too_large = || {
         let what = format!("it has more than {}", assay_spec::Bytes(most));
-        return Err(Unread::new(what, "no file of its kind is so large: is it the right one?"));
+        Unread::new(what, "no file of its kind is so large: is it the right one?")
+    };
+    if file.metadata()?.len() > most {
+        return Err(too_large());
     }
-    Ok(bytes)
+    let mut bytes = Vec::new();
+    // It may grow meanwhile; one more than the bound tells.
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// As [`bytes`], of a file in UTF-8.

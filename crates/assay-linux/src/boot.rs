@@ -2,7 +2,8 @@
 //!
 //! Every guest has a directory of its own: its sockets, and in a second one, which is all of the
 //! host that it can change, the job and what comes of it. All that a guest could see of where and
-//! when it runs is the same each time (`command`): that is what makes two runs the same to the byte.
+//! when it runs is the same each time (`command`): that is what makes two runs the same to the
+//! byte.
 //!
 //! *Invariant.* However this ends, the kernel's processes are gone after it, and the directory is;
 //! if this process is killed, when the next one boots a guest.

@@ -2,8 +2,8 @@
 //!
 //! User-Mode Linux of the pinned source, unchanged but for `kernel.patch`, with the options of
 //! `kernel.config`. Everything happens in a directory of its own in the cache directory, which is
-//! removed at the end, however that comes. The same source and recipe give the same kernel, byte for
-//! byte.
+//! removed at the end, however that comes. The same source and recipe give the same kernel, byte
+//! for byte.
 
 mod place;
 mod work;
@@ -40,16 +40,16 @@ const FILES: u64 = 1660;
 /// of the program, which hardly ever change. It sets what is not there already; to tell, it
 /// compares as much as there is instead of as much as there could be.
 ///
-/// What a guest could do to its host: it is root there, may mount what it likes, and sees the host's
-/// files. Of those it can change only what is in its own directory. The kernel's side of `hostfs`
-/// refuses the rest as on a file system that is read-only; the host's side opens nothing else for
-/// writing and follows no link on its way, for what the kernel has cached may have become one. Nor
-/// can root open `/dev/mem`, through which he could change the kernel. Drives that are files of the
-/// host's (`ubd`) are made by the command line alone.
+/// What a guest could do to its host: it is root there, may mount what it likes, and sees the
+/// host's files. Of those it can change only what is in its own directory. The kernel's side of
+/// `hostfs` refuses the rest as on a file system that is read-only; the host's side opens nothing
+/// else for writing and follows no link on its way, for what the kernel has cached may have become
+/// one. Nor can root open `/dev/mem`, through which he could change the kernel. Drives that are
+/// files of the host's (`ubd`) are made by the command line alone.
 ///
 /// *The numbers.* Random numbers, and with them where files come to lie, depend on how many were
-/// drawn at boot, one for each device's name, and on addresses in the kernel's code. So drivers that
-/// nobody needs stay (`/dev/mem`, `ubd`), and the host's side calls what it called before.
+/// drawn at boot, one for each device's name, and on addresses in the kernel's code. So drivers
+/// that nobody needs stay (`/dev/mem`, `ubd`), and the host's side calls what it called before.
 ///
 /// And `/dev/virtual-time`, a page with the time in it, for our program to read it without a call.
 const PATCH: &str = include_str!("kernel.patch");

@@ -23,8 +23,8 @@ const WORK: &str = "work";
 /// A directory of our own, removed with the value.
 #[derive(Debug)]
 pub struct Scratch {
+    whole: PathBuf,
     path: PathBuf,
-    work: PathBuf,
     _lock: File,
 }
 
@@ -50,7 +50,7 @@ impl Scratch {
             Ok((work, lock))
         });
         match made {
-            Ok((work, lock)) => Ok(Scratch { path, work, _lock: lock }),
+            Ok((work, lock)) => Ok(Scratch { whole: path, path: work, _lock: lock }),
             Err(e) => {
                 remove(&path);
                 Err(e)
@@ -60,13 +60,13 @@ impl Scratch {
 
     /// Where to work.
     pub fn path(&self) -> &Path {
-        &self.work
+        &self.path
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        remove(&self.path);
+        remove(&self.whole);
     }
 }
 
@@ -164,6 +164,9 @@ mod tests {
 
     const NAME: &str = "ours-0123456789abcdef";
 
+    /// Makes something else of a directory.
+    type Spoil = fn(&Path);
+
     /// A directory as a killed process leaves it.
     fn left(below: &Path, name: &str) -> PathBuf {
         let path = below.join(name);
@@ -201,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_ours_stays() {
-        let spoils: [(&str, fn(&Path)); 9] = [
+        let spoils: [(&str, Spoil); 9] = [
             ("no marker", |p| fs::remove_file(p.join(MARKER)).unwrap()),
             ("another marker", |p| fs::write(p.join(MARKER), "mine").unwrap()),
             ("something else in it", |p| fs::write(p.join("data"), "mine").unwrap()),

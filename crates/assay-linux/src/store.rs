@@ -39,25 +39,18 @@ impl Store {
         Ok(Store { file: File::from(file), holds })
     }
 
-    /// What the file at `path` holds, which is made if there is none. It stays, and is locked until
-    /// the value is gone.
+    /// What `file`, found at `path` and open for reading and writing, holds. It stays, and is locked
+    /// until the value is gone.
     ///
     /// # Errors
     /// If there is another size of file, no plain one, or somebody else uses it.
-    pub fn in_file(path: &Path, capacity: Bytes) -> Result<Store> {
+    pub fn in_file(file: File, path: &Path, capacity: Bytes) -> Result<Store> {
         let name = path.display();
         let refused = |e: io::Error| {
             let hint = "name a file in a directory that you may write to";
             Error::new("linux-image", format!("{name} cannot be used"), hint).caused_by(e)
         };
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(path).map_err(refused)?;
         let metadata = file.metadata().map_err(refused)?;
-        if !metadata.is_file() {
-            let hint = "name a plain file, or one that does not exist yet";
-            return Err(Error::new("linux-image", format!("{name} is no plain file"), hint));
-        }
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             let message = format!("{name} is in use by another guest");
             Error::new("linux-image", message, "wait for it, or work on a copy")
@@ -183,22 +176,27 @@ mod tests {
     fn a_file_keeps_what_was_written_and_is_one_guests_alone() {
         let directory = tempfile::tempdir().expect("made");
         let path = directory.path().join("image");
-        let mut store = Store::in_file(&path, Bytes::MIB).expect("made");
+        let mut store = Store::in_file(open(&path), &path, Bytes::MIB).expect("made");
         store.write(Bytes(300_032), &[7; 1024]).expect("written");
         store.write(Bytes(900_096), &[9; 512]).expect("written");
-        let taken = Store::in_file(&path, Bytes::MIB).expect_err("in use");
+        let taken = Store::in_file(open(&path), &path, Bytes::MIB).expect_err("in use");
         assert!(taken.message.contains("in use by another guest"), "{taken}");
         drop(store);
-        let mut store = Store::in_file(&path, Bytes::MIB).expect("there");
+        let mut store = Store::in_file(open(&path), &path, Bytes::MIB).expect("there");
         let mut all = vec![1; 1 << 20];
         store.read(Bytes::ZERO, &mut all).expect("read");
         assert!(all[300_032..301_056].iter().all(|b| *b == 7));
         assert_eq!(all.iter().map(|b| u64::from(*b)).sum::<u64>(), 7 * 1024 + 9 * 512);
         store.write(Bytes(300_032), &[0; 1024]).expect("zeros over something");
         drop(store);
-        let store = Store::in_file(&path, Bytes::MIB).expect("there");
+        let store = Store::in_file(open(&path), &path, Bytes::MIB).expect("there");
         store.read(Bytes::ZERO, &mut all).expect("read");
         assert_eq!(all.iter().map(|b| u64::from(*b)).sum::<u64>(), 9 * 512);
+    }
+
+    fn open(path: &Path) -> File {
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false).open(path).expect("opened")
     }
 
     #[test]
@@ -206,10 +204,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("made");
         let path = directory.path().join("letter");
         std::fs::write(&path, "not a drive").expect("written");
-        let refused = Store::in_file(&path, Bytes::MIB).expect_err("another size");
+        let refused = Store::in_file(open(&path), &path, Bytes::MIB).expect_err("another size");
         assert!(refused.message.contains("has 11 bytes, the drive 1048576"), "{refused}");
         assert_eq!(std::fs::read(&path).expect("there"), b"not a drive");
-        let refused = Store::in_file(directory.path(), Bytes::MIB).expect_err("a directory");
         assert_eq!(refused.id, "linux-image");
     }
 

@@ -384,7 +384,7 @@ mod tests {
         assert!(serde_json::from_str::<Histogram>(&empty).unwrap().is_empty());
         let small = r#"{"min_ns":5,"max_ns":300,"sum_ns":"405","sum_of_squares_ns2":"100025",
             "buckets":[[5,1],[100,1],[278,1]]}"#;
-        assert!(serde_json::from_str::<Histogram>(&small).is_ok());
+        assert!(serde_json::from_str::<Histogram>(small).is_ok());
         for (from, to, why) in [
             ("[278,1]", "[4736,1]", "out of range"),
             ("[278,1]", "[18446744073709551615,1]", "out of range"),

@@ -1,9 +1,10 @@
 //! Names that change hands while assay looks: whatever they lead to by then, nothing that was not
 //! named is written.
 //!
-//! A tracer (ptrace(2)) stops assay before and after each of its system calls and exchanges two names
-//! there, once a run; and a thread exchanges them as fast as it can. Where the kernel does not let us
-//! trace, the first says `skipped`. All stops take minutes: `cargo test --test races -- --ignored`.
+//! A tracer (ptrace(2)) stops assay before and after each of its system calls and exchanges two
+//! names there, once a run; and a thread exchanges them as fast as it can. Where the kernel does
+//! not let us trace, the first says `skipped`. All stops take minutes: `cargo test --test races --
+//! --ignored`.
 
 #![allow(clippy::print_stdout)] // a skipped test says why
 
@@ -101,24 +102,27 @@ fn traced(dir: &Path, out: &str, at: usize, act: impl FnOnce()) -> Option<()> {
     // SAFETY: the child is stopped and traced by this thread; no memory is given.
     unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, libc::PTRACE_O_TRACESYSGOOD) };
     let (mut stops, mut signal) = (0, 0);
-    loop {
+    let mut act = Some(act);
+    let is_reached = loop {
         // SAFETY: as above.
         unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, signal) };
         let status = wait();
         if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
-            return None;
+            break false;
         }
         let stop = libc::WSTOPSIG(status);
         signal = if stop == libc::SIGTRAP | 0x80 { 0 } else { stop };
         stops += usize::from(signal == 0);
         if stops == at {
-            act();
+            act.take().into_iter().for_each(|act| act());
             // SAFETY: as above.
             unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0) };
-            let _ = child.wait();
-            return Some(());
+            break true;
         }
-    }
+    };
+    // One that has ended was waited for above, which this is told.
+    let _ = child.wait();
+    is_reached.then_some(())
 }
 
 /// Exchanges the names at every `step`th stop from `first` on; how many there were.

@@ -26,7 +26,8 @@ fn the_picture_is_one_self_contained_file() {
         let output = assay(&["explain", "--timeline", target, "--out", path]);
         assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
         let text = fs::read_to_string(&file).unwrap();
-        assert!(text.starts_with("<svg xmlns=") && text.trim_end().ends_with("</svg>"), "{target}");
+        let begins = text.starts_with("<!-- drawn by assay -->\n<svg xmlns=");
+        assert!(begins && text.trim_end().ends_with("</svg>"), "{target}");
         for kind in kinds {
             assert!(text.contains(&format!(">{kind}</text>")), "{target}: no {kind} in the legend");
         }
@@ -117,7 +118,7 @@ fn what_cannot_be_shown_is_refused_with_a_hint() {
         (&["--timeline", "sim:ssd-m", "--workload", "fast"], "there is no workload `fast`"),
         (&["--timeline", "sim:ssd-m", "--requests", "0"], "--requests"),
         (&["--requests", "5"], "--timeline"),
-        (&["--timeline", "sim:ssd-m", "--out", "/nowhere/x.svg"], "cannot write"),
+        (&["--timeline", "sim:ssd-m", "--out", "/nowhere/x.svg"], "cannot be written"),
     ] {
         let output = assay(&[&["explain"], arguments].concat());
         let error = String::from_utf8_lossy(&output.stderr);

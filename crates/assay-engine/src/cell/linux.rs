@@ -53,6 +53,7 @@ impl Repeat<'_> {
             limits: Limits { time: LIFE, silence: SILENCE, stop: crate::drive::is_interrupted },
             schedule: Schedule::Shared,
             images: Vec::new(),
+            write: None,
             console: None,
         };
         let guest = run_guest(setup, &job, start, self.drive_log()?)?;

@@ -167,6 +167,11 @@ fn not_written(path: &Path, cause: std::io::Error) -> Error {
             format!("{name} was there before, and stays"),
             "choose another name, or `--force` if a regular file may be replaced",
         ),
+        ErrorKind::NotFound => Error::usage(
+            "not-written",
+            format!("{name} cannot be written"),
+            "name a file in a directory that exists",
+        ),
         _ => Error::environment(
             "not-written",
             format!("{name} cannot be written"),

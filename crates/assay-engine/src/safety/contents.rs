@@ -3,8 +3,9 @@
 //! Two questions, asked each time: is there anything that somebody can name (libblkid's probes by
 //! `blkid -p`, and [`super::signature`], which knows what it does not), and is there anything that
 //! assay did not write: a block with a sector that is neither zeros nor sealed
-//! ([`is_sealed`]). The second does not depend on knowing a format. It looks at the first and last
-//! megabytes, at the places of mirrors, and at [`SAMPLES`] blocks between.
+//! ([`is_sealed`]). The second does not depend on knowing a format. It looks at everything up to
+//! 256 MiB; of more, at the first and last megabytes, at the places of mirrors, and at [`SAMPLES`]
+//! blocks between.
 //!
 //! *Invariants.* A doubt is a find: without `blkid`, or if it fails, the contents count as unknown.
 //! Everything is read through the descriptor that is given.
@@ -14,11 +15,17 @@ use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
 use assay_spec::{Bytes, seed};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
-/// Blocks looked at between head and tail.
-const SAMPLES: u64 = 64;
+/// Blocks looked at between head and tail, of what is not looked at as a whole.
+const SAMPLES: u64 = 256;
+/// Up to this size, everything is looked at; so much at a time.
+const WHOLE: u64 = 256 << 20;
+const CHUNK: usize = 4 << 20;
+/// So many blocks of somebody else are noted at most: more are refused when a run goes on.
+const FOREIGN_MAX: usize = 1 << 16;
 /// A block.
 const BLOCK: u64 = 4096;
 /// What is read from the start: file systems lie within 64 KiB, VMFS at 2 MiB.
@@ -57,9 +64,22 @@ impl Contents {
         }
     }
 
-    /// Whether assay wrote all that was looked at, but for what is in `known` unchanged.
+    /// Notes the blocks of `window` that assay did not write.
+    fn note_foreign(&mut self, window: &Window) {
+        let starts = (window.start..).step_by(BLOCK as usize);
+        for (data, at) in window.data.chunks(BLOCK as usize).zip(starts) {
+            if is_foreign(data) && self.foreign.len() < FOREIGN_MAX {
+                self.foreign.push(ForeignBlock { at, digest: digest(data) });
+            }
+        }
+    }
+
+    /// Whether assay wrote all that was looked at, but for what is in `known`, in order of place,
+    /// unchanged.
     pub(crate) fn is_ours_but_for(&self, known: &[ForeignBlock]) -> bool {
-        let is_known = |block: &ForeignBlock| known.contains(block);
+        let is_known = |block: &ForeignBlock| {
+            known.binary_search_by_key(&block.at, |k| k.at).is_ok_and(|i| known[i] == *block)
+        };
         self.foreign.iter().all(is_known) && (self.kinds.is_empty() || !known.is_empty())
     }
 }
@@ -70,37 +90,38 @@ impl Contents {
 /// If a place cannot be read: then nobody knows what is there.
 pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Contents> {
     let mut contents = Contents::default();
+    let [known, between] = places(size.0);
     let mut windows = Vec::new();
-    for (start, end) in places(size.0) {
-        windows.push(read(file, start, end - start, block)?);
+    for place in known {
+        let window = read(file, place, block)?;
+        contents.note_foreign(&window);
+        windows.push(window);
     }
     contents.kinds.extend(signature::find(&windows, size.0).into_iter().map(str::to_owned));
-    for window in &windows {
-        let blocks =
-            window.data.chunks(BLOCK as usize).zip((window.start..).step_by(BLOCK as usize));
-        for (data, at) in blocks.filter(|(data, _)| is_foreign(data)) {
-            contents.foreign.push(ForeignBlock { at, digest: digest(data) });
-        }
+    for place in between {
+        contents.note_foreign(&read(file, place, block)?);
     }
     contents.foreign.sort_by_key(|block| block.at);
     contents.foreign.dedup();
     Ok(contents)
 }
 
-/// What is looked at: from and to, not sorted, within `size`.
-fn places(size: u64) -> Vec<(u64, u64)> {
+/// What is looked at, within `size`: where signatures lie, and what is between.
+fn places(size: u64) -> [Vec<Range<u64>>; 2] {
     let head = HEAD.min(size);
     let tail = size.saturating_sub(TAIL) / BLOCK * BLOCK;
-    let mut places = vec![(0, head), (tail, size)];
-    let single = |at: u64| (at < size).then(|| (at, (at + BLOCK).min(size)));
-    places.extend(MIRRORS.map(|mirror| mirror / BLOCK * BLOCK).into_iter().filter_map(single));
+    let single = |at: u64| (at < size).then(|| at..(at + BLOCK).min(size));
+    let mut known = vec![0..head, tail..size];
+    known.extend(MIRRORS.map(|mirror| mirror / BLOCK * BLOCK).into_iter().filter_map(single));
     let step = size / (SAMPLES + 1) / BLOCK * BLOCK;
-    if step > 0 {
-        places.extend((1..=SAMPLES).filter_map(|i| single(i * step)));
-    }
-    // What blocks of a device cannot divide is not read: it cannot be written either.
-    places.retain(|(start, end)| start < end);
-    places
+    let between = match size {
+        ..=WHOLE => {
+            (head..tail).step_by(CHUNK).map(|at| at..(at + CHUNK as u64).min(tail)).collect()
+        }
+        _ => (1..=SAMPLES).filter_map(|i| single(i * step)).collect(),
+    };
+    known.retain(|place| !place.is_empty());
+    [known, between]
 }
 
 /// Whether a sector of it is neither zeros nor ours.
@@ -119,10 +140,10 @@ fn digest(data: &[u8]) -> u64 {
 }
 
 /// Reads through an aligned buffer, as O_DIRECT wants it. Stops at the end of the file.
-fn read(file: &File, start: u64, length: u64, block: Bytes) -> io::Result<Window> {
+fn read(file: &File, place: Range<u64>, block: Bytes) -> io::Result<Window> {
     let unit = block.0.max(1);
-    let first = start / unit * unit;
-    let length = (start + length - first).next_multiple_of(unit);
+    let first = place.start / unit * unit;
+    let length = (place.end - first).next_multiple_of(unit);
     let mut region = Region::new(1, Bytes(length))?;
     let buffer = &mut region.bytes()[..length as usize];
     let mut done = 0;
@@ -209,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_byte_of_somebody_else_is_found_where_it_is_looked_for() {
-        for at in [0, 511, 5000, HEAD - 1, SIZE - TAIL, SIZE - 1] {
+        for at in [0, 511, 5000, HEAD - 1, HEAD, SIZE / 2, SIZE - TAIL, SIZE - 1] {
             let contents = look_at(&[(at, b"x")]);
             assert_eq!(contents.foreign.len(), 1, "at {at}");
             assert_eq!(contents.foreign[0].at, at / BLOCK * BLOCK);
@@ -235,13 +256,15 @@ mod tests {
             let contents = look(&file(&[], size), Bytes(size), Bytes(512)).unwrap();
             assert_eq!(contents, Contents::default());
         }
-        assert!(places(u64::MAX).iter().all(|(start, end)| start < end));
+        let [known, between] = places(u64::MAX);
+        assert!(known.iter().chain(&between).all(|place| !place.is_empty()));
     }
 
     #[test]
     fn mirrors_are_looked_at_on_devices_that_are_large_enough() {
-        let places = places(1 << 40);
-        assert!(MIRRORS.iter().all(|mirror| places.contains(&(*mirror, mirror + BLOCK))));
+        let [known, between] = places(1 << 40);
+        assert!(MIRRORS.iter().all(|mirror| known.contains(&(*mirror..mirror + BLOCK))));
+        assert_eq!(between.len(), SAMPLES as usize);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "device-signature",
         "The device holds something: a partition table, a file system, encryption, a RAID, LVM or \
          ZFS member, swap, or data that is neither zeros nor written by assay, at its start, its \
-         end or at 64 places between. To say that all of it may be lost, repeat the serial number \
+         end or at 256 places between. To say that all of it may be lost, repeat the serial number \
          after `--destroy` (`assay devices` shows it; a device without one goes by its kernel \
          name).",
     ),
@@ -170,6 +170,7 @@ mod tests {
             include_str!("mod.rs"),
             include_str!("../target/block.rs"),
             include_str!("../target/block/create.rs"),
+            include_str!("../target/block/file.rs"),
             include_str!("../target/uring.rs"),
         ] {
             for constructor in ["Error::environment(", "Error::usage("] {

@@ -131,14 +131,20 @@ const TOPICS: &[(&str, &str)] = &[
         "too-many-errors",
         "More requests of a cell failed than its experiment allows (`errors`, 1 % unless it says \
          otherwise). The rest would tell how fast a device fails, so the cell has no result; the \
-         run goes on with the next and ends with exit code 4, or 3 if all requests of a cell failed.",
+         run goes on with the next and ends with exit code 4, or 3 if all requests of a cell \
+         failed.",
+    ),
+    (
+        "budget-over",
+        "Files of a workload are laid out before it is measured, and that takes as much of \
+         `--budget` as a phase may: with more the cell is left out.",
     ),
     ("all-failed", "As `too-many-errors`: not one request of the cell succeeded."),
     (
         "too-much-memory",
-        "What the modelled drives, guests and buffers of a run take at a time is added up before it \
-         begins; `--plan` shows it. The machine's MemAvailable, the limit of the control group and \
-         `ulimit -v` say what there is.",
+        "What the modelled drives, guests and buffers of a run take at a time is added up before \
+         it begins; `--plan` shows it. The machine's MemAvailable, the limit of the control group \
+         and `ulimit -v` say what there is.",
     ),
     (
         "not-replaced",

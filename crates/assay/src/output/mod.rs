@@ -40,7 +40,7 @@ pub struct Failure {
     text: String,
     hint: String,
     /// File, line and column of a mistake in a declaration.
-    place: Option<(String, usize, usize)>,
+    place: Option<Box<(String, usize, usize)>>,
 }
 
 /// The result of a verb: an exit code.
@@ -56,7 +56,7 @@ impl Failure {
 
     /// For programs: what `--json` gives in place of data.
     fn record(&self) -> serde_json::Value {
-        let place = self.place.as_ref().map(|(file, line, column)| {
+        let place = self.place.as_deref().map(|(file, line, column)| {
             serde_json::json!({ "file": file, "line": line, "column": column })
         });
         serde_json::json!({ "error": {
@@ -92,7 +92,7 @@ impl From<Box<Diagnostic>> for Failure {
             "" => format!("`assay explain {id}` tells more"),
             hint => hint.to_owned(),
         };
-        let place = d.place.as_ref().map(|p| (d.file.clone(), p.line, p.column));
+        let place = d.place.as_ref().map(|p| Box::new((d.file.clone(), p.line, p.column)));
         Failure { code: USAGE, id, message: d.message.clone(), text: d.to_string(), hint, place }
     }
 }

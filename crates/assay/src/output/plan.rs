@@ -3,6 +3,7 @@
 use super::{DONE, Outcome, data, json};
 use crate::cli::Common;
 use assay_engine::run::{Needs, Run};
+use assay_spec::units::human_size;
 use assay_spec::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
 
@@ -98,12 +99,12 @@ impl Plan {
             (time, false) => format!("time    {time}"),
             (time, true) => format!("time    {time}, and what is not known beforehand"),
         });
-        let there_is = self.available.map_or(String::new(), |bytes| format!(" of {bytes}"));
-        lines.push(format!("memory  up to {}{there_is}", self.memory));
+        let of = self.available.map_or(String::new(), |there| format!(" of {}", human_size(there)));
+        lines.push(format!("memory  up to {}{of}", human_size(self.memory)));
         for (path, bytes) in &self.writes {
             let path = path.display();
             lines.push(match bytes {
-                Some(bytes) => format!("writes  {path}: {bytes}"),
+                Some(bytes) => format!("writes  {path}: {}", human_size(*bytes)),
                 None => format!("writes  {path}"),
             });
         }

@@ -18,7 +18,8 @@ mount -t hostfs -o / none $view
 mount -o remount,rw $view && echo remounted
 mount -o remount,rw,bind $view
 for way in $at $view$at; do
-  touch $way/made; mkdir $way/directory; mknod $way/pipe p; ln -s . $way/link; ln $way/file $way/hard
+  touch $way/made; mkdir $way/directory; mknod $way/pipe p; ln -s . $way/link
+  ln $way/file $way/hard
   echo changed >$way/file; echo changed >>$way/file; truncate -s 0 $way/file
   chmod 777 $way/file; chown 1:1 $way/file; touch -d 2001-01-01 $way/file $way
   mv $way/file $way/moved; rmdir $way/empty; rm $way/file; rm -rf $way

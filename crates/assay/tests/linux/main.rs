@@ -134,8 +134,8 @@ fn a_shell_takes_its_commands_from_whoever_is_there() {
                   sleep 1000000000 &\nexit 7\n";
     // The second holds one request at a time.
     let fixture = drive();
-    for drive in [fixture.as_str(), "ssd-l"] {
-        let line = ["linux", "run", "--quiet", "--shell", "--drive", drive, "--out", "out"];
+    for (drive, out) in [(fixture.as_str(), "one"), ("ssd-l", "two")] {
+        let line = ["linux", "run", "--quiet", "--shell", "--drive", drive, "--out", out];
         let output = assay_with(directory.path(), &line, script);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let talk = String::from_utf8_lossy(&output.stderr);

@@ -244,6 +244,8 @@ pub fn run(place: &Path, arguments: &[&str], patience: Option<Duration>) -> Ende
             }
         });
     }
+    // Waited for below, by the call that tells of its memory, too.
+    #[allow(clippy::zombie_processes)]
     let child = command.spawn().expect("the binary runs");
     let pid = child.id() as i32;
     let (begun, mut was_stopped) = (Instant::now(), false);

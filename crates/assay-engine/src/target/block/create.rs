@@ -6,7 +6,8 @@
 //! whatever ends the program before leaves nothing. Where the file system cannot do that, the file
 //! is marked as begun from its first moment, and made anew by the next run.
 
-use super::{Opened, cannot_open, describe, place_of, set_direct, stage_of, take_lease};
+use super::file::{place_of, stage_of, take_lease};
+use super::{Opened, cannot_open, describe, set_direct};
 use crate::drive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::safety::Intent;
@@ -215,7 +216,7 @@ pub(super) fn remove_half_made(node: &Node) -> io::Result<()> {
 }
 
 /// The directory that `path` is to be made in.
-fn parent(path: &Path) -> Result<File> {
+pub(super) fn parent(path: &Path) -> Result<File> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -21,7 +21,7 @@ enum Verb {
     /// Whether the kernel is built and can run here
     Status(status::Options),
     /// Run a command in the guest, on modelled drives
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// What the guest runs first
     #[command(hide = true)]
     Init {
@@ -36,7 +36,7 @@ pub fn main(options: Options) -> Outcome {
     match options.verb {
         Verb::Build(options) => build::main(&options),
         Verb::Status(options) => status::main(&options),
-        Verb::Run(options) => run::main(options),
+        Verb::Run(options) => run::main(*options),
         Verb::Init { .. } => assay_linux::guest::main(assay_engine::guest::work),
     }
 }

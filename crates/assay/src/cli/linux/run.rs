@@ -57,6 +57,9 @@ pub struct Options {
     /// second …
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
+    /// Let the guest change this image, which exists and which assay did not make; repeats its path
+    #[arg(long, value_name = "FILE", requires = "image")]
+    write: Option<PathBuf>,
     /// How the guest's clock is kept: in shared memory, or by messages, as kernels before 6.12
     /// need it; the same times, half as fast
     #[arg(long, default_value = WAYS[0], value_name = "WAY", value_parser = WAYS)]
@@ -167,6 +170,7 @@ fn live(
             false => Schedule::Messages,
         },
         images: options.image.clone(),
+        write: options.write.clone(),
         console: lent.as_ref().map(Lent::console).transpose()?,
     };
     Ok(run_guest(setup, &job, start, Some(log))?)

@@ -1,0 +1,59 @@
+//! What a reader must know of a repeat to trust its numbers.
+
+use super::Repeat;
+use crate::drive::PhaseEnd;
+use assay_spec::Nanos;
+use assay_spec::experiment::Arrival;
+use assay_spec::record::OpRecord;
+
+/// What cutting off the requests in flight may change without a word.
+const NOTEWORTHY: f64 = 0.02;
+
+impl Repeat<'_> {
+    /// What the mean latency of a closed loop without think time must be for its throughput.
+    fn by_little(&self, done: u64, elapsed: Nanos) -> Option<f64> {
+        match self.workload.arrival {
+            Arrival::Closed { jobs, queue_depth, think: Nanos::ZERO } if done > 0 => {
+                let slots = u64::from(jobs) * u64::from(queue_depth);
+                Some(elapsed.0 as f64 * slots as f64 / done as f64)
+            }
+            _ => None,
+        }
+    }
+
+    /// What the requests mean that the end of the phase cut off, if that is worth a word: they are
+    /// rather the slow than the fast.
+    fn cut_off(&self, ops: &[OpRecord], end: &PhaseEnd) -> Option<String> {
+        let done: u64 = ops.iter().map(|o| o.requests).sum();
+        let text = format!(
+            "{} requests were in flight when the time was over and are not in the latencies",
+            end.unfinished
+        );
+        let sum: f64 = ops.iter().filter_map(|o| Some(o.latency.mean()? * o.requests as f64)).sum();
+        // What failed took time, too.
+        let all_succeeded = ops.iter().all(|o| o.errors == 0);
+        let by_little = self.by_little(done, end.elapsed).filter(|_| all_succeeded);
+        match by_little.filter(|_| end.unfinished > 0) {
+            Some(mean) => {
+                let more = mean * done as f64 / sum - 1.0;
+                (more > NOTEWORTHY).then(|| {
+                    format!("{text}; the mean with them is {:.0} % higher (Little)", 100.0 * more)
+                })
+            }
+            None => (end.unfinished as f64 > NOTEWORTHY * done as f64).then_some(text),
+        }
+    }
+
+    /// Adds what a reader must know to trust the numbers.
+    pub(super) fn judge(&self, ops: &[OpRecord], end: &PhaseEnd, warnings: &mut Vec<String>) {
+        let errors: u64 = ops.iter().map(|o| o.errors).sum();
+        if errors > 0 {
+            warnings.push(format!("{errors} requests failed; they are not in the latencies"));
+        }
+        let done: u64 = ops.iter().map(|o| o.requests).sum();
+        if done < 100 {
+            warnings.push(format!("only {done} requests completed in {}", end.elapsed));
+        }
+        warnings.extend(self.cut_off(ops, end));
+    }
+}

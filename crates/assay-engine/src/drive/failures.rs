@@ -1,0 +1,45 @@
+//! How many requests of a phase failed, and whether they are too many.
+
+use crate::error::Error;
+use assay_spec::experiment::ErrorLimit;
+use std::io;
+
+/// Requests that failed in a phase.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Failures {
+    pub(super) completed: u64,
+    failed: u64,
+    /// The `errno` of the first.
+    first: i32,
+}
+
+impl Failures {
+    /// So many requests are looked at before their share ends a phase that goes on.
+    pub(super) const ENOUGH: u64 = 100;
+
+    /// Counts a completion.
+    pub(super) fn count(&mut self, error: i32) {
+        self.completed += 1;
+        if error != 0 {
+            self.failed += 1;
+            self.first = if self.first == 0 { error } else { self.first };
+        }
+    }
+
+    /// Whether too many have failed.
+    pub(super) fn exceed(&self, limit: ErrorLimit) -> bool {
+        self.failed > 0 && limit.is_exceeded(self.failed, self.completed)
+    }
+
+    /// The end of a phase of which too many failed.
+    pub(super) fn error(&self) -> Error {
+        let cause = io::Error::from_raw_os_error(self.first);
+        let (id, what) = match self.failed == self.completed {
+            true => ("all-failed", format!("all {} requests", self.completed)),
+            false => ("too-many-errors", format!("{} of {} requests", self.failed, self.completed)),
+        };
+        let hint =
+            "see the kernel's log; `errors = \"count\"` in the experiment measures all the same";
+        Error::environment(id, format!("{what} failed, the first with"), hint).caused_by(cause)
+    }
+}

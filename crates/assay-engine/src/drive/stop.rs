@@ -1,0 +1,44 @@
+//! What ends every running phase before its time: the user, or somebody else who wants a target.
+
+use crate::error::{Error, ErrorKind};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Why every running phase is to end; [`GO_ON`] if none is.
+static STOP: AtomicU8 = AtomicU8::new(GO_ON);
+const GO_ON: u8 = 0;
+const INTERRUPTED: u8 = 1;
+const ANOTHER_WRITER: u8 = 2;
+
+/// Asks every running phase to end. Safe to call from a signal handler.
+pub fn interrupt() {
+    let _ = STOP.compare_exchange(GO_ON, INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Asks every running phase to end because somebody else wants to write to a target.
+pub(crate) fn stop_for_another_writer() {
+    STOP.store(ANOTHER_WRITER, Ordering::Relaxed);
+}
+
+/// Whether anything asked the running phases to end.
+pub fn is_interrupted() -> bool {
+    STOP.load(Ordering::Relaxed) != GO_ON
+}
+
+/// The end of a phase that was asked for.
+pub(crate) fn interrupted() -> Error {
+    if STOP.load(Ordering::Relaxed) == ANOTHER_WRITER {
+        return Error::environment(
+            "target-taken",
+            "somebody else opened a target file for writing while it was measured",
+            "what was measured until then is kept; `fuser -v` on the file says who it is",
+        );
+    }
+    Error {
+        kind: ErrorKind::Interrupted,
+        ..Error::usage(
+            "interrupted",
+            "interrupted",
+            "resume the run: it goes on with the first cell that is not finished",
+        )
+    }
+}

@@ -1,0 +1,127 @@
+//! Regular files: only those that assay made are written to, and only while they hold nothing else.
+
+use super::{Opened, cannot_open, describe, lock, set_direct};
+use crate::error::{Error, Result};
+use crate::safety::lease::{self, Lease};
+use crate::safety::machine::Machine;
+use crate::safety::mark::{self, Stage};
+use crate::safety::node::Node;
+use crate::safety::stack::Store;
+use crate::safety::{self, Intent, contents};
+use rustix::fs::OFlags;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// Opens the file `node`, found at `path`, for what `intent` allows.
+pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) -> Result<Opened> {
+    let file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(path, e))?;
+    let is_ours = stage_of(node, &file) == Some(Stage::Whole);
+    if !intent.writes {
+        refuse_holes(path, size, &file)?;
+        set_direct(&file, path)?;
+        lock(path, &file)?;
+        let opened = describe(path, node, file)?;
+        return Ok(Opened { is_stranger: !is_ours, ..opened });
+    }
+    let fatal = file_refusal(path, node, is_ours);
+    safety::check_write(path, node, intent, fatal.as_ref().map(|e| e.message.as_str()))?;
+    if let Some(error) = fatal {
+        return Err(error);
+    }
+    // The lease is given only to whoever has the file open alone.
+    drop(file);
+    let named = node.open(OFlags::RDONLY).map(|file| contents::blkid(&file));
+    let named = named.map_err(|e| cannot_open(path, e))?;
+    let file = node.open(OFlags::RDWR).map_err(|e| cannot_open(path, e))?;
+    set_direct(&file, path)?;
+    lock(path, &file)?;
+    let lease = take_lease(path, &file)?;
+    let opened = Opened { lease, ..describe(path, node, file)? };
+    check_file_contents(path, &opened, named)?;
+    Ok(opened)
+}
+
+/// How far assay made the file, from its mark.
+pub(super) fn stage_of(node: &Node, file: &File) -> Option<Stage> {
+    // A sidecar names its file's inode: if the name is another's by now, it does not vouch for it.
+    let (directory, name) = place_of(node)?;
+    mark::stage(file, File::open(directory).ok()?, &name)
+}
+
+/// The directory and the name that a file has now.
+pub(super) fn place_of(node: &Node) -> Option<(PathBuf, OsString)> {
+    let path = node.path().ok()?;
+    Some((path.parent()?.to_owned(), path.file_name()?.to_owned()))
+}
+
+/// Why an existing file is not written to, if so.
+pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Error> {
+    let name = path.display();
+    let machine = Machine::read();
+    if let Some(usage) = machine.use_of(Store::File(node.id.device, node.id.inode)) {
+        let hint = "end that use first, or name a file that does not exist, with --size";
+        return Some(Error::environment("file-in-use", format!("{name} {}", usage.text), hint));
+    }
+    let hint = "name a file that does not exist, with --size, or remove this one";
+    let refuse = |what| Some(Error::environment("file-not-ours", what, hint));
+    if !is_ours {
+        return refuse(format!("assay did not make {name}"));
+    }
+    if node.names > 1 {
+        return refuse(format!("{name} has {} names: another is a hard link to it", node.names));
+    }
+    None
+}
+
+/// Refuses a file that holds anything but what assay wrote: its mark says who made it, not what has
+/// been done with it since.
+fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Result<()> {
+    let looked = contents::look(&opened.file, opened.capacity, opened.granularity);
+    let mut found = looked.map_err(|e| cannot_open(path, e))?;
+    found.kinds.extend(named);
+    if found.is_ours_but_for(&[]) {
+        return Ok(());
+    }
+    let words = found.words().join(", ");
+    let message = format!("{} was made by assay and now holds {words}", path.display());
+    let hint = "assay writes over nothing but its own data: name a file that does not exist, with \
+                --size, or remove this one";
+    Err(Error::environment("file-not-ours", message, hint))
+}
+
+/// Keeps other writers away from the file, if its file system can.
+pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
+    let name = path.display();
+    let refuse = |what: String| {
+        let hint = "`fuser -v` says who; end that first, or name a file that does not exist";
+        Err(Error::environment("file-in-use", what, hint))
+    };
+    match lease::take(file) {
+        lease::Answer::Held(lease) => Ok(Some(lease)),
+        lease::Answer::Busy => refuse(format!("somebody else has {name} open")),
+        lease::Answer::Denied => {
+            refuse(format!("{name} belongs to another user: nobody can say who else uses it"))
+        }
+        lease::Answer::Unknown => match Machine::loops_alone().unknown_loop() {
+            None => Ok(None),
+            Some(device) => refuse(format!("{name} may be what is behind {device}")),
+        },
+    }
+}
+
+/// Refuses a file that was not written from end to end: what was never written is answered by the
+/// file system, and the disk is not asked. Space that is only preallocated counts as a hole too.
+fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
+    // SAFETY: a seek on a descriptor that `file` keeps open, with plain numbers.
+    let hole = unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_HOLE) };
+    // A file system that knows no holes says the end, or nothing.
+    let Some(hole) = u64::try_from(hole).ok().filter(|at| *at < size) else {
+        return Ok(());
+    };
+    let message = format!("{} was never written from byte {hole} on", path.display());
+    let hint = "reads there do not reach the disk: let assay make the file, with a new name and \
+                --size, or copy it with `cp --sparse=never`";
+    Err(Error::environment("file-has-holes", message, hint))
+}
