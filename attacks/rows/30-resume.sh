@@ -52,8 +52,8 @@ data_on_device() { image i 8; attach i; begin "$device" --write "$device"
   tar cf - -C / etc/hostname 2>/dev/null | dd of="$device" conv=notrunc status=none; victim i; refused "$assay" resume out --quiet; }
 row D3.9 "an archive on a device that was empty" data_on_device
 allowed_again() { noise i 8; attach i; begin "$device" --write "$device" --destroy "${device#/dev/}"; shorten
-  ends 0 "$assay" resume out --quiet; }
-row D3.10 "what may be destroyed may be destroyed when the run goes on" allowed_again
+  refused "$assay" resume out --quiet; ends 0 "$assay" resume out --quiet --destroy "${device#/dev/}"; }
+row D3.10 "what is left of what may be destroyed wants --destroy again when the run goes on" allowed_again
 gone_relative() { begin ./f --size 8MiB; mkdir elsewhere; cd elsewhere
   sed -i 's/20s/1s/g' ../out/run.json; ends 0 "$assay" resume ../out --quiet; [ ! -e f ] || fail "made anew"; }
 row E2.1 "resume from another directory measures the same file" gone_relative

@@ -12,12 +12,14 @@ victim=/dev/vda
 $2
 before=\$(sha256sum <\$victim)
 code=0
-"$assay" run $PWD/write.toml --quiet --out /run/out --only \$target --write \$target \
-  --destroy "\${destroy-\${target##*/}}" >/run/said 2>&1 || code=\$?
+set -- --destroy "\${target##*/}"
+[ -z "\${undestroyed-}" ] || set --
+"$assay" run $PWD/write.toml --quiet --out /run/out --only \$target --write \$target "\$@" >/run/said 2>&1 || code=\$?
 cat /run/said
 after=\$(sha256sum <\$victim)
 case "$1 \$code" in
-  "refused 3") [ "\$before" = "\$after" ] || fail "the victim was changed" ;;
+  "refused 3") [ "\$before" = "\$after" ] || fail "the victim was changed"
+    ! grep -q destroy-mismatch /run/said || fail "refused for another reason" ;;
   "written 0") ;;
   *) fail "exit status \$code, not $1" ;;
 esac
@@ -29,34 +31,34 @@ GUEST
   [ $code = 0 ] || fail "$(cat .out .err)"
 }
 linear='need dmsetup; sectors=16384
-dmsetup create --noudevsync low --table "0 $sectors linear /dev/vda 2048"'
+dmsetup create --noudevsync --noudevrules low --table "0 $sectors linear /dev/vda 2048"'
 row M1 "a drive under a mapping" guest_of refused "$linear; target=/dev/vda"
 row M2 "a mounted mapping" guest_of refused "$linear
-  need mkfs.ext4; mkfs.ext4 -q /dev/mapper/low; mkdir m; mount /dev/mapper/low m; target=\$(readlink -f /dev/mapper/low)"
+  need mkfs.ext4; mkfs.ext4 -q /dev/dm-0; mkdir m; mount /dev/dm-0 m; target=/dev/dm-0"
 row M3 "another mapping on the same bytes as a mounted one" guest_of refused "$linear
-  need mkfs.ext4; mkfs.ext4 -q /dev/mapper/low; mkdir m; mount /dev/mapper/low m
-  dmsetup create --noudevsync other --table '0 4096 linear /dev/vda 4096'; target=\$(readlink -f /dev/mapper/other)"
+  need mkfs.ext4; mkfs.ext4 -q /dev/dm-0; mkdir m; mount /dev/dm-0 m
+  dmsetup create --noudevsync --noudevrules other --table '0 4096 linear /dev/vda 4096'; target=/dev/dm-1"
 row M4 "another mapping on other bytes of the same drive" guest_of written "$linear
-  dmsetup create --noudevsync other --table '0 8192 linear /dev/vda 20480'; target=\$(readlink -f /dev/mapper/other)"
+  dmsetup create --noudevsync --noudevrules other --table '0 8192 linear /dev/vda 20480'; target=/dev/dm-1"
 row M5 "a striped mapping over a drive that is in use" guest_of refused "$linear
-  need mkfs.ext4; mkfs.ext4 -q /dev/mapper/low; mkdir m; mount /dev/mapper/low m
-  dmsetup create --noudevsync s --table '0 8192 striped 2 128 /dev/vdb 0 /dev/vda 2048'; target=\$(readlink -f /dev/mapper/s)"
+  need mkfs.ext4; mkfs.ext4 -q /dev/dm-0; mkdir m; mount /dev/dm-0 m
+  dmsetup create --noudevsync --noudevrules s --table '0 8192 striped 2 128 /dev/vdb 0 /dev/vda 2048'; target=/dev/dm-1"
 row M6 "a mapping on a mapping that is in use" guest_of refused "$linear
-  dmsetup create --noudevsync mid --table '0 8192 linear /dev/mapper/low 0'
-  dmsetup create --noudevsync top --table '0 4096 linear /dev/mapper/low 4096'
-  need mkfs.ext4; mkfs.ext4 -q /dev/mapper/mid; mkdir m; mount /dev/mapper/mid m; target=\$(readlink -f /dev/mapper/top)"
+  dmsetup create --noudevsync --noudevrules mid --table '0 8192 linear /dev/dm-0 0'
+  dmsetup create --noudevsync --noudevrules top --table '0 4096 linear /dev/dm-0 4096'
+  need mkfs.ext4; mkfs.ext4 -q /dev/dm-1; mkdir m; mount /dev/dm-1 m; target=/dev/dm-2"
 row M7 "a loop device on a drive under a mapping" guest_of refused "$linear
   need losetup; target=\$(losetup --find --show /dev/vda)"
 array='need mdadm; mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --metadata=1.2 --assume-clean /dev/vda /dev/vdb >/dev/null 2>&1'
 row M8 "a member of a running array" guest_of refused "$array; target=/dev/vda"
 row M9 "a loop device on a member of a running array" guest_of refused "$array; target=\$(losetup --find --show /dev/vda)"
-row M10 "a stopped array's member" guest_of refused "$array; mdadm --stop /dev/md0 >/dev/null 2>&1; target=/dev/vda; destroy=nothing"
-row M11 "a mounted array" guest_of refused "$array; need mkfs.ext4; mkfs.ext4 -q /dev/md0; mkdir m; mount /dev/md0 m; target=/dev/md0; victim=/dev/md0"
+row M10 "a stopped array's member" guest_of refused "$array; mdadm --stop /dev/md0 >/dev/null 2>&1; target=/dev/vda; undestroyed=1"
+row M11 "a mounted array" guest_of refused "$array; need mkfs.ext4; mkfs.ext4 -q /dev/md0; mkdir m; mount -o ro /dev/md0 m; target=/dev/md0; victim=/dev/md0"
 row M12 "an array that is free" guest_of written "$array; target=/dev/md0"
 for metadata in 0.90 1.0 1.1; do
   row M13 "a stopped array's member, metadata $metadata" guest_of refused "need mdadm
     mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --metadata=$metadata --assume-clean /dev/vda /dev/vdb >/dev/null 2>&1
-    mdadm --stop /dev/md0 >/dev/null 2>&1; target=/dev/vda; destroy=nothing"
+    mdadm --stop /dev/md0 >/dev/null 2>&1; target=/dev/vda; undestroyed=1"
 done
 row M14 "the second drive of a mounted btrfs" guest_of refused "need mkfs.btrfs
   mkfs.btrfs -q -f /dev/vda /dev/vdb; btrfs device scan >/dev/null 2>&1 || true; mkdir m; mount /dev/vda m; target=/dev/vdb; victim=/dev/vdb"

@@ -40,7 +40,6 @@ fn target(written: &str, kind: &str) -> TargetRecord {
         },
         virtual_time: true,
         created: false,
-        foreign: Vec::new(),
     }
 }
 

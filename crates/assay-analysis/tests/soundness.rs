@@ -133,7 +133,6 @@ fn run(made: &Made) -> Run {
         spec: made.spec.map(str::to_owned),
         virtual_time: ["model", "linux"].contains(&kind),
         created: false,
-        foreign: Vec::new(),
     };
     let record = RunRecord {
         schema: SCHEMA,

@@ -120,7 +120,6 @@ fn synthetic(repeats: usize) -> Run {
         spec: Some("name = \"x\" # <&>\npage = \"4KiB\"\n".into()),
         virtual_time: true,
         created: false,
-        foreign: Vec::new(),
     };
     let planned = |c: &CellRecord| CellPlan {
         id: c.id.clone(),

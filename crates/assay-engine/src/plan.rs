@@ -170,7 +170,6 @@ fn directory(written: &str) -> Result<PlannedTarget> {
             spec: None,
             virtual_time: false,
             created: false,
-            foreign: Vec::new(),
         },
         kind: TargetKind::Directory(path.to_owned()),
         may_write: true,
@@ -189,7 +188,6 @@ fn null_target() -> PlannedTarget {
             spec: None,
             virtual_time: false,
             created: false,
-            foreign: Vec::new(),
         },
         kind: TargetKind::Null,
         may_write: true,
@@ -224,7 +222,6 @@ fn model_target(written: &str, spec: DeviceSpec, text: String) -> PlannedTarget 
             spec: Some(text),
             virtual_time: true,
             created: false,
-            foreign: Vec::new(),
         },
         kind: TargetKind::Model(Box::new(spec)),
         may_write: true,
@@ -262,7 +259,6 @@ fn open_real(written: &str, record: &IntentRecord, writes: bool) -> Result<Plann
         destroy: record.destroy.clone(),
         size: record.size,
         writes: may_write,
-        known: Vec::new(),
     };
     Ok(real_target(written, path, block::open(path, &intent)?, may_write))
 }
@@ -291,7 +287,6 @@ fn real_target(written: &str, path: &Path, opened: Opened, may_write: bool) -> P
             spec: None,
             virtual_time: false,
             created: opened.created,
-            foreign: opened.foreign.iter().map(reopen::write_foreign).collect(),
         },
         kind: TargetKind::Real(Box::new(opened)),
         may_write,

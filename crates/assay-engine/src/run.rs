@@ -127,8 +127,8 @@ impl Run {
     }
 
     /// A saved run, opened again to be gone on with: from what its record holds, so that a device
-    /// file that was changed since makes no difference. `experiments` are those of the record, `again`
-    /// is what the user allows now.
+    /// file that was changed since makes no difference. `experiments` are those of the record,
+    /// `again` is what the user allows now.
     ///
     /// # Errors
     /// If another version began it, a target cannot be opened, or the plan is not one of them.

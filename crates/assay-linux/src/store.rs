@@ -39,8 +39,8 @@ impl Store {
         Ok(Store { file: File::from(file), holds })
     }
 
-    /// What `file`, found at `path` and open for reading and writing, holds. It stays, and is locked
-    /// until the value is gone.
+    /// What `file`, found at `path` and open for reading and writing, holds. It stays, and is
+    /// locked until the value is gone.
     ///
     /// # Errors
     /// If there is another size of file, no plain one, or somebody else uses it.

@@ -1,7 +1,7 @@
 //! How much memory a modelled drive takes, before it is built.
 //!
-//! *Invariant.* Never much below what it takes (`tests/memory.rs` compares): an estimate that is too
-//! small ends the program without a word.
+//! *Invariant.* Never much below what it takes (`tests/memory.rs` compares): an estimate that is
+//! too small ends the program without a word.
 
 use crate::{ArraySetup, MemberDrive};
 use assay_spec::Bytes;

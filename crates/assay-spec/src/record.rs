@@ -114,11 +114,6 @@ pub struct TargetRecord {
     pub virtual_time: bool,
     /// True if this run made the file, and so may write to it when it is resumed.
     pub created: bool,
-    /// Blocks of a device that the user let this run destroy, found before it began: where each lies
-    /// and a digest of what it held. What is found when the run goes on and is neither among these nor
-    /// written by assay is somebody's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub foreign: Vec<String>,
 }
 
 impl TargetRecord {

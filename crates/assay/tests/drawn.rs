@@ -198,7 +198,6 @@ fn answers(truth: &Truth, seed: u64) -> Vec<(String, String)> {
         spec: Some(truth.file()),
         virtual_time: true,
         created: false,
-        foreign: Vec::new(),
     };
     let intent = IntentRecord::default();
     let opened = reopen_target(&record, &intent, &intent, true);

@@ -86,7 +86,6 @@ fn an_array_lasts_as_long_as_the_drive_that_is_worn_out_first() {
             spec: Some("{}".into()),
             virtual_time: true,
             created: false,
-            foreign: Vec::new(),
         };
         prices.quote(&target).unwrap().endurance.unwrap() * 1e-12
     };

@@ -182,7 +182,6 @@ mod tests {
                 spec: None,
                 virtual_time: true,
                 created: false,
-                foreign: Vec::new(),
             });
             let (experiment, workload) = ("e".to_owned(), "w".to_owned());
             let target = name.clone();

@@ -108,7 +108,8 @@ pub(super) fn file(
     body: &str,
 ) -> String {
     format!(
-        "<!-- drawn by assay -->\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height:.0}\" \
+        "<!-- drawn by assay -->\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
+         viewBox=\"0 0 {width} {height:.0}\" \
          width=\"{width}\" height=\"{height:.0}\" role=\"img\" aria-label=\"{}\">\
          <desc>{}</desc><style>{CSS}</style>\
          <rect class=\"bg\" width=\"100%\" height=\"100%\"/>{body}</svg>\n",

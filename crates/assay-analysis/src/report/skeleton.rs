@@ -24,7 +24,8 @@ impl Skeleton<'_> {
         let Skeleton { title, version, css, skip, below, foot } = self;
         let mut out = format!(
             "<!doctype html>\n<!-- a page of assay -->\n<html lang=\"en\"><head>\
-             <meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+             <meta charset=\"utf-8\">\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
              <meta name=\"generator\" content=\"assay {}\"><title>{title}</title>\
              <style>{css}</style></head>\n<body><a class=\"skip\" href=\"#main\">Skip to the \
              {skip}</a>\n<header><h1>{title}</h1>{below}<nav aria-label=\"Sections\"><ul>",

@@ -40,7 +40,6 @@ pub(super) fn open(written: &str, saved: Option<&str>) -> Planned<PlannedTarget>
             spec: Some(files.texts()),
             virtual_time: true,
             created: false,
-            foreign: Vec::new(),
         },
         kind: TargetKind::Array(Box::new(setup)),
         may_write: true,

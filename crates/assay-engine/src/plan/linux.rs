@@ -57,7 +57,6 @@ pub(super) fn open(
             spec: Some(files.texts()),
             virtual_time: true,
             created: false,
-            foreign: Vec::new(),
         },
         kind: TargetKind::Linux(Box::new(LinuxSetup { spec, drives, kernel })),
         may_write: true,

@@ -4,7 +4,7 @@ use super::{
     PlanError, PlannedTarget, array, directory, linux, model_target, null_target, real_target,
 };
 use crate::error::{Error, Result};
-use crate::safety::{ForeignBlock, Intent, identity};
+use crate::safety::{Intent, identity};
 use crate::target::block;
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
@@ -75,7 +75,6 @@ fn reopen_real(
         destroy: again.destroy.clone(),
         size: None,
         writes: must_write,
-        known: saved.foreign.iter().filter_map(|text| parse_foreign(text)).collect(),
     };
     let opened = match block::open(path, &intent) {
         Err(e) if e.id == "write-not-allowed" && !is_sure => return Err(not_sure(place)),
@@ -115,15 +114,4 @@ fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
         format!("{} is not what the run began with: {what}", saved.written),
         "bring the first one back under this name, or run anew with `--out` elsewhere",
     ))
-}
-
-/// A block as the run directory keeps it.
-pub(super) fn write_foreign(block: &ForeignBlock) -> String {
-    format!("{} {:016x}", block.at, block.digest)
-}
-
-/// A block as it was kept.
-fn parse_foreign(text: &str) -> Option<ForeignBlock> {
-    let (at, digest) = text.split_once(' ')?;
-    Some(ForeignBlock { at: at.parse().ok()?, digest: u64::from_str_radix(digest, 16).ok()? })
 }

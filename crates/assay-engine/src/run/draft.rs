@@ -1,9 +1,9 @@
 //! Files that appear as a whole, and replace nothing that is not theirs to replace.
 //!
-//! A draft has no name (`O_TMPFILE`), or where that cannot be, a random one that nothing had. It gets
-//! its own when it is whole: after a crash there is the old file or the new one. What has the name
-//! by then is replaced only if it is a regular file that may go; it is taken out and looked at before
-//! it is removed, so that names exchanged in between cost nobody a file.
+//! A draft has no name (`O_TMPFILE`), or where that cannot be, a random one that nothing had. It
+//! gets its own when it is whole: after a crash there is the old file or the new one. What has the
+//! name by then is replaced only if it is a regular file that may go; it is taken out and looked at
+//! before it is removed, so that names exchanged in between cost nobody a file.
 //!
 //! *Invariant.* No symlink, device, FIFO or directory is ever replaced or written through.
 
@@ -75,7 +75,8 @@ impl Draft {
     /// Gives `file`, which is whole, its name for good.
     ///
     /// # Errors
-    /// `AlreadyExists` if something has the name that may not be replaced; else what the system says.
+    /// `AlreadyExists` if something has the name that may not be replaced; else what the system
+    /// says.
     pub(crate) fn publish(mut self, file: &File, replace: Replace) -> io::Result<()> {
         // Without it, the name may reach the disk before the content does.
         file.sync_data()?;

@@ -1,7 +1,7 @@
 //! What a run will need, before it begins: memory, time on real targets, bytes written to them.
 //!
-//! *Invariant.* A run that would need more memory than the machine has is refused: without that it is
-//! ended halfway, by the system and without a word.
+//! *Invariant.* A run that would need more memory than the machine has is refused: without that it
+//! is ended halfway, by the system and without a word.
 
 use super::Run;
 use crate::error::{Error, Result};

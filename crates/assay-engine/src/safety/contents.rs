@@ -12,7 +12,7 @@
 
 use super::signature::{self, Window};
 use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
-use assay_spec::{Bytes, seed};
+use assay_spec::Bytes;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -24,8 +24,6 @@ const SAMPLES: u64 = 256;
 /// Up to this size, everything is looked at; so much at a time.
 const WHOLE: u64 = 256 << 20;
 const CHUNK: usize = 4 << 20;
-/// So many blocks of somebody else are noted at most: more are refused when a run goes on.
-const FOREIGN_MAX: usize = 1 << 16;
 /// A block.
 const BLOCK: u64 = 4096;
 /// What is read from the start: file systems lie within 64 KiB, VMFS at 2 MiB.
@@ -35,52 +33,37 @@ const TAIL: u64 = 2 << 20;
 /// Where btrfs keeps its second and third superblock.
 const MIRRORS: [u64; 2] = [64 << 20, 256 << 30];
 
-/// A block that assay did not write: where it lies and a digest of what it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForeignBlock {
-    /// Its first byte.
-    pub at: u64,
-    /// Of its bytes; not against malice.
-    pub digest: u64,
-}
-
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// What can be named, in words.
     pub(crate) kinds: Vec<String>,
-    /// What assay did not write, among what was looked at.
-    pub(crate) foreign: Vec<ForeignBlock>,
+    /// The first block that assay did not write, among what was looked at.
+    pub(crate) foreign: Option<u64>,
 }
 
 impl Contents {
     /// What would be lost, in words; empty if nothing would.
     pub(crate) fn words(&self) -> Vec<String> {
-        match (self.kinds.is_empty(), self.foreign.first()) {
-            (true, Some(block)) => {
-                vec![format!("data of an unknown kind, at byte {} for one", block.at)]
+        match (self.kinds.is_empty(), self.foreign) {
+            (true, Some(at)) => {
+                vec![format!("data of an unknown kind, at byte {at} for one")]
             }
             _ => self.kinds.clone(),
         }
     }
 
-    /// Notes the blocks of `window` that assay did not write.
+    /// Notes the first block of `window` that assay did not write.
     fn note_foreign(&mut self, window: &Window) {
         let starts = (window.start..).step_by(BLOCK as usize);
-        for (data, at) in window.data.chunks(BLOCK as usize).zip(starts) {
-            if is_foreign(data) && self.foreign.len() < FOREIGN_MAX {
-                self.foreign.push(ForeignBlock { at, digest: digest(data) });
-            }
-        }
+        let mut blocks = window.data.chunks(BLOCK as usize).zip(starts);
+        let found = blocks.find(|(data, _)| is_foreign(data)).map(|(_, at)| at);
+        self.foreign = [self.foreign, found].into_iter().flatten().min();
     }
 
-    /// Whether assay wrote all that was looked at, but for what is in `known`, in order of place,
-    /// unchanged.
-    pub(crate) fn is_ours_but_for(&self, known: &[ForeignBlock]) -> bool {
-        let is_known = |block: &ForeignBlock| {
-            known.binary_search_by_key(&block.at, |k| k.at).is_ok_and(|i| known[i] == *block)
-        };
-        self.foreign.iter().all(is_known) && (self.kinds.is_empty() || !known.is_empty())
+    /// Whether assay wrote all that was looked at, and nobody can name it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.kinds.is_empty() && self.foreign.is_none()
     }
 }
 
@@ -101,8 +84,6 @@ pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Content
     for place in between {
         contents.note_foreign(&read(file, place, block)?);
     }
-    contents.foreign.sort_by_key(|block| block.at);
-    contents.foreign.dedup();
     Ok(contents)
 }
 
@@ -128,15 +109,6 @@ fn places(size: u64) -> [Vec<Range<u64>>; 2] {
 fn is_foreign(block: &[u8]) -> bool {
     let is_foreign = |sector: &[u8]| sector.iter().any(|b| *b != 0) && !is_sealed(sector);
     block.chunks(SECTOR).any(is_foreign)
-}
-
-fn digest(data: &[u8]) -> u64 {
-    let word = |chunk: &[u8]| {
-        let mut bytes = [0; 8];
-        bytes[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(bytes)
-    };
-    data.chunks(8).fold(data.len() as u64, |sum, chunk| seed::mix(sum ^ word(chunk)))
 }
 
 /// Reads through an aligned buffer, as O_DIRECT wants it. Stops at the end of the file.
@@ -224,29 +196,16 @@ mod tests {
         region.fill(1);
         let noise = file(&[(0, &region.bytes()[..SIZE as usize])], SIZE);
         let contents = look(&noise, Bytes(SIZE), Bytes(512)).unwrap();
-        assert_eq!(contents.foreign, []);
-        assert!(contents.is_ours_but_for(&[]) || !contents.kinds.is_empty());
+        assert_eq!(contents.foreign, None);
     }
 
     #[test]
     fn a_byte_of_somebody_else_is_found_where_it_is_looked_for() {
         for at in [0, 511, 5000, HEAD - 1, HEAD, SIZE / 2, SIZE - TAIL, SIZE - 1] {
             let contents = look_at(&[(at, b"x")]);
-            assert_eq!(contents.foreign.len(), 1, "at {at}");
-            assert_eq!(contents.foreign[0].at, at / BLOCK * BLOCK);
+            assert_eq!(contents.foreign, Some(at / BLOCK * BLOCK), "at {at}");
+            assert!(!contents.is_ours());
             assert!(contents.words()[0].contains("unknown kind"), "{:?}", contents.words());
-        }
-    }
-
-    #[test]
-    fn what_was_known_may_be_there_again_and_nothing_else() {
-        let before = look_at(&[(0, b"old"), (9000, b"older")]);
-        assert!(!before.is_ours_but_for(&[]));
-        assert!(before.is_ours_but_for(&before.foreign));
-        // Written over by us in part.
-        assert!(look_at(&[(9000, b"older")]).is_ours_but_for(&before.foreign));
-        for other in [&[(0, &b"new"[..])][..], &[(0, b"old"), (20_000, b"more")]] {
-            assert!(!look_at(other).is_ours_but_for(&before.foreign));
         }
     }
 

@@ -49,6 +49,19 @@ impl Machine {
         Machine { mounts: Vec::new(), swaps: Vec::new(), loops: loops(), writers: Vec::new() }
     }
 
+    /// The devices that lie directly behind a loop device, among all that `number` lies on.
+    pub(crate) fn devices_behind_loops(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
+        let under = foundation_of(Extent::all(Store::Device(number)), &self.loops);
+        let behind = |extent: &Extent| {
+            let of = self.loops.iter().find(|l| Store::Device(l.device.number) == extent.store)?;
+            match of.behind.as_ref()?.store {
+                Store::Device(number) => Some(number),
+                Store::File(..) => None,
+            }
+        };
+        under.iter().filter_map(behind).collect()
+    }
+
     /// What is behind the loop device `number`: where, which bytes, by what name.
     pub(crate) fn behind(&self, number: DeviceNumber) -> Option<(Store, Range<u64>, &Path)> {
         let found = self.loops.iter().find(|l| l.device.number == number)?;
@@ -219,7 +232,8 @@ impl Machine {
     }
 }
 
-/// The mounts of all namespaces that this process may look into; its own and that of process 1 first.
+/// The mounts of all namespaces that this process may look into; its own and that of process 1
+/// first.
 fn all_mounts() -> Vec<Mount> {
     let own = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut mounts = tables::mounts(&own, true);

@@ -2,11 +2,11 @@
 //!
 //! Reading is the default and always allowed. Writing to a device needs `--write` with its path; a
 //! device in use or under the running system is always refused; one with something on it is refused
-//! unless `--destroy` names its serial number. An existing file is written only if assay made it and
-//! it holds nothing else. `docs/safety.md` says what is promised.
+//! unless `--destroy` names its serial number. An existing file is written only if assay made it
+//! and it holds nothing else. `docs/safety.md` says what is promised.
 //!
 //! *Invariants.* What is checked, looked into and written is one inode, held by a descriptor
-//! ([`node`]); names are looked up once. Devices are compared by number, files by inode, never by
+//! (`node.rs`); names are looked up once. Devices are compared by number, files by inode, never by
 //! name. Nothing here writes to a target. What keeps it ours after the checks is the exclusive open
 //! of a device, the lease on a file, held for the whole run.
 
@@ -31,8 +31,6 @@ pub(crate) mod sysfs;
 mod tables;
 mod writers;
 
-pub use contents::ForeignBlock;
-
 pub use explain::EXPLANATIONS;
 pub use survey::{DeviceSurvey, May, survey};
 
@@ -54,12 +52,10 @@ pub struct Intent {
     pub size: Option<Bytes>,
     /// Whether the plan contains writes (or trims).
     pub writes: bool,
-    /// What a run that goes on was allowed to destroy when it began.
-    pub known: Vec<ForeignBlock>,
 }
 
-/// How often, and after how long each time, it is looked again whether a program has ended its use of
-/// a device: tools such as losetup and udev open what they find for a moment.
+/// How often, and after how long each time, it is looked again whether a program has ended its use
+/// of a device: tools such as losetup and udev open what they find for a moment.
 const LOOKS: u32 = 5;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
@@ -155,12 +151,8 @@ pub(crate) fn contents_of(device: &Device, file: &fs::File) -> Result<Contents> 
     Ok(found)
 }
 
-/// Refuses a device with something on it unless `--destroy` names it; returns what may go.
-pub(crate) fn check_contents(
-    device: &Device,
-    file: &fs::File,
-    intent: &Intent,
-) -> Result<Vec<ForeignBlock>> {
+/// Refuses a device with something on it unless `--destroy` names it.
+pub(crate) fn check_contents(device: &Device, file: &fs::File, intent: &Intent) -> Result<()> {
     let word = destroy_word(device);
     let named = intent.destroy.as_ref();
     if let Some(named) = named.filter(|named| **named != word) {
@@ -169,8 +161,8 @@ pub(crate) fn check_contents(
         return Err(Error::environment("destroy-mismatch", message, hint));
     }
     let found = contents_of(device, file)?;
-    if named.is_some() || found.is_ours_but_for(&intent.known) {
-        return Ok(found.foreign);
+    if named.is_some() || found.is_ours() {
+        return Ok(());
     }
     let message = format!("{} holds {}", device.title(), found.words().join(", "));
     let hint = format!("if all of it may be lost: --destroy {word}");

@@ -4,8 +4,8 @@
 //! `O_PATH`, which neither reads nor writes nor wakes a device; everything later goes through that
 //! descriptor: what it is, what it holds, and the descriptor that writes.
 //!
-//! *Invariant.* Paths are looked up in [`Node::find`] and [`Node::find_at`] and nowhere else; a name
-//! that is removed is looked at after nobody else can reach it.
+//! *Invariant.* Paths are looked up in [`Node::find`] and [`Node::find_at`] and nowhere else; a
+//! name that is removed is looked at after nobody else can reach it.
 
 use super::sysfs::DeviceNumber;
 use rustix::fs::{

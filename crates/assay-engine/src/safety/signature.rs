@@ -105,7 +105,8 @@ impl Window {
     }
 }
 
-/// What `windows` of a device of `size` bytes hold, each thing once; empty if nothing is recognised.
+/// What `windows` of a device of `size` bytes hold, each thing once; empty if nothing is
+/// recognised.
 pub(crate) fn find(windows: &[Window], size: u64) -> Vec<&'static str> {
     let has = |at: u64, magic: &[u8]| windows.iter().any(|window| window.has(at, magic));
     let mut found = Vec::new();

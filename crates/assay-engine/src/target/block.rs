@@ -10,9 +10,10 @@
 
 use crate::error::{Error, Result};
 use crate::safety::lease::Lease;
+use crate::safety::machine::Machine;
 use crate::safety::node::{Node, NodeKind};
 use crate::safety::sysfs::{Device, DeviceNumber};
-use crate::safety::{self, ForeignBlock, Intent, identity};
+use crate::safety::{self, Intent, identity};
 use assay_spec::Bytes;
 use rustix::fs::OFlags;
 use std::fs::{self, File};
@@ -79,10 +80,10 @@ pub struct Opened {
     pub created: bool,
     /// True if it is a file that assay did not make, and so will not write to.
     pub is_stranger: bool,
-    /// What of its contents may go although assay did not write it.
-    pub foreign: Vec<ForeignBlock>,
     /// Keeps other writers away from a file that is written to.
     lease: Option<Lease>,
+    /// Keeps others away from the devices behind a loop device, which its driver does not claim.
+    _claims: Vec<File>,
     /// What is left to do until a new file is there.
     new: Option<create::NewFile>,
 }
@@ -167,13 +168,28 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     // Without O_CREAT, O_EXCL on a block device is a claim: EBUSY if anyone else has one.
     let file = claim(node).map_err(|e| cannot_open(path, e))?;
     lock(path, &file)?;
+    let claims = claim_behind(&device)?;
     let opened = describe(path, node, file)?;
     // Whoever came between the first look and the claim is seen now.
     if let Some(error) = safety::refusal(&device) {
         return Err(error);
     }
-    let foreign = safety::check_contents(&device, &opened.file, intent)?;
-    Ok(Opened { foreign, ..opened })
+    safety::check_contents(&device, &opened.file, intent)?;
+    Ok(Opened { _claims: claims, ..opened })
+}
+
+/// Claims the devices that lie behind loop devices under `device`: a mount without a table entry, an
+/// external journal or a namespace without processes claims them, too, and is seen by that.
+fn claim_behind(device: &Device) -> Result<Vec<File>> {
+    let behind = Machine::loops_alone().devices_behind_loops(device.number);
+    let claim = |number| {
+        let Some(under) = Device::find(number) else { return Ok(None) };
+        let path = under.node();
+        let node = Node::find(&path).map_err(|e| cannot_open(&path, e))?;
+        let file = node.open(OFlags::RDONLY | OFlags::EXCL);
+        file.map(Some).map_err(|e| cannot_open(&path, e))
+    };
+    behind.into_iter().filter_map(|number| claim(number).transpose()).collect()
 }
 
 /// Opens a device for this process alone.
@@ -237,8 +253,8 @@ fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opened> {
         identity,
         created: false,
         is_stranger: false,
-        foreign: Vec::new(),
         lease: None,
+        _claims: Vec::new(),
         new: None,
     })
 }

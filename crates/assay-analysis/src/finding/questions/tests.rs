@@ -262,7 +262,6 @@ fn what_is_not_measured_is_said_of_the_whole_question() {
         spec: None,
         virtual_time: true,
         created: false,
-        foreign: Vec::new(),
     };
     run.record.targets = vec![target("t"), target("u")];
     let all = answers(&run, "u");

@@ -28,7 +28,6 @@ fn target(name: &str, written: &str) -> TargetRecord {
         spec: Some(format!("{}controller:perc-6i\n{card}", TargetRecord::MARK)),
         virtual_time: true,
         created: false,
-        foreign: Vec::new(),
     }
 }
 

@@ -255,9 +255,11 @@ fn no_directory(path: &Path, parent: &Path, cause: Option<io::Error>) -> Error {
 /// Whether a directory is where device nodes are, and not another file system below `/dev`, such as
 /// the memory at `/dev/shm`.
 fn is_among_devices(directory: &Node) -> bool {
+    let id = |path: &str| Node::find(Path::new(path)).map(|node| node.id.device).ok();
+    let devices = id("/dev");
     let is_below = directory.path().is_ok_and(|path| path.starts_with("/dev"));
-    let devices = Node::find(Path::new("/dev"));
-    is_below && devices.is_ok_and(|devices| devices.id.device == directory.id.device)
+    // Where `/dev` is a file system of its own, whatever leads there is among the devices.
+    devices == Some(directory.id.device) && (is_below || devices != id("/"))
 }
 
 /// Reserves the space, so that a full file system is noticed now and extents are long.

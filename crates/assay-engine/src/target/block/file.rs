@@ -81,7 +81,7 @@ fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Resu
     let looked = contents::look(&opened.file, opened.capacity, opened.granularity);
     let mut found = looked.map_err(|e| cannot_open(path, e))?;
     found.kinds.extend(named);
-    if found.is_ours_but_for(&[]) {
+    if found.is_ours() {
         return Ok(());
     }
     let words = found.words().join(", ");
