@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
-/// Blocks looked at between head and tail, of what is not looked at as a whole.
+/// Blocks looked at between head and tail of a device that is too large to be read whole.
 const SAMPLES: u64 = 256;
 /// Up to this size, everything is looked at; so much at a time.
 const WHOLE: u64 = 256 << 20;

@@ -166,7 +166,7 @@ impl AsFd for Node {
 
 /// Removes `name` from `directory` if it leads to the inode `id`; else leaves everything as it was.
 ///
-/// The name is first changed to one that nobody knows, so that what is looked at is what goes.
+/// Changes the name to a random one first: nobody can exchange it between the look and the removal.
 ///
 /// # Errors
 /// What the system says; also if the name has come to lead elsewhere.
