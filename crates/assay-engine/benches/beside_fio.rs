@@ -12,6 +12,7 @@ use assay_engine::measure::{Recorder, log::LogWriter};
 use assay_engine::safety::Intent;
 use assay_engine::target::block;
 use assay_engine::target::uring::{UringOptions, UringTarget};
+use assay_fs::Directory;
 use assay_spec::experiment::{Address, Amount, Arrival, Span, StreamSpec};
 use assay_spec::{Bytes, Nanos};
 use std::path::Path;
@@ -55,17 +56,18 @@ fn ours(path: &Path, job: &Job, seed: u64) -> Measured {
         seed,
         clock: Clock::start(),
     };
-    let log = std::env::temp_dir().join(format!("assay-fio-{}.parquet", std::process::id()));
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let directory = Directory::open(place.path()).expect("it is there");
     let mut target = UringTarget::new(opened.file, opened.capacity, options).expect("io_uring");
     let mut generator = Generator::new(&[spec], opened.capacity, seed);
-    let mut recorder = Recorder::new(Some(LogWriter::create(&log).expect("a temporary log")));
+    let mut recorder =
+        Recorder::new(Some(LogWriter::create(&directory, "log.parquet").expect("a log")));
     let arrival = Arrival::Closed { jobs: 1, queue_depth: DEPTH, think: Nanos::ZERO };
     let amount = Amount::Time(Nanos::from_secs(SECONDS));
     let before = cpu_ns();
     run_phase(&mut target, &mut generator, arrival, amount, seed, &mut recorder).expect("runs");
     let recorded = recorder.finish().expect("finishes");
     let cpu = cpu_ns() - before;
-    let _ = std::fs::remove_file(&log);
     let done: u64 = recorded.ops.iter().map(|o| o.requests).sum();
     (done as f64 / SECONDS as f64, cpu / done as f64)
 }

@@ -9,6 +9,7 @@ use assay_engine::drive::run_phase;
 use assay_engine::generate::Generator;
 use assay_engine::measure::{Recorder, log::LogWriter};
 use assay_engine::target::null::NullTarget;
+use assay_fs::Directory;
 use assay_spec::experiment::{Address, Amount, Arrival, Span, StreamSpec};
 use assay_spec::{Bytes, Nanos};
 
@@ -35,8 +36,9 @@ fn measure(jobs: u32, address: Address, requests: u64, log: bool) -> (f64, f64, 
         flush_every: 0,
         fua: false,
     };
-    let path = std::env::temp_dir().join(format!("assay-overhead-{}.parquet", std::process::id()));
-    let writer = log.then(|| LogWriter::create(&path).expect("a temporary log"));
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let directory = Directory::open(place.path()).expect("it is there");
+    let writer = log.then(|| LogWriter::create(&directory, "log.parquet").expect("a log"));
     let mut target = NullTarget::new(Bytes::GIB);
     let mut generator = Generator::new(&[spec], Bytes::GIB, 1);
     let mut recorder = Recorder::new(writer);
@@ -47,8 +49,7 @@ fn measure(jobs: u32, address: Address, requests: u64, log: bool) -> (f64, f64, 
     let thread = cpu(libc::CLOCK_THREAD_CPUTIME_ID) - thread;
     recorder.finish().expect("finishes");
     let all = cpu(libc::CLOCK_PROCESS_CPUTIME_ID) - all;
-    let bytes = path.metadata().map_or(0, |m| m.len());
-    let _ = std::fs::remove_file(&path);
+    let bytes = place.path().join("log.parquet").metadata().map_or(0, |m| m.len());
     let n = requests as f64;
     (thread / n, all / n, bytes as f64 / n)
 }

@@ -8,6 +8,7 @@
 
 use assay_engine::measure::log::LogWriter;
 use assay_engine::trace::{Input, follow};
+use assay_fs::Directory;
 use assay_spec::seed::mix;
 use assay_spec::trace::TraceRow;
 use std::io::{Cursor, Write};
@@ -107,14 +108,15 @@ fn best(events: f64, mut one: impl FnMut()) -> f64 {
 }
 
 fn read(bytes: &'static [u8], logged: bool) {
-    let path = std::env::temp_dir().join(format!("assay-trace-{}.parquet", std::process::id()));
     let input = Input::new("bench", Box::new(Cursor::new(bytes)));
     let mut requests = 0;
     if logged {
-        let mut log: LogWriter<TraceRow> = LogWriter::create(&path).expect("a temporary log");
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let directory = Directory::open(place.path()).expect("it is there");
+        let mut log: LogWriter<TraceRow> =
+            LogWriter::create(&directory, "trace.parquet").expect("a log");
         follow(vec![input], None, &mut |row| log.push(row)).expect("a trace");
         log.finish().expect("written");
-        let _ = std::fs::remove_file(&path);
     } else {
         follow(vec![input], None, &mut |_| requests += 1).expect("a trace");
         assert!(requests > 0);

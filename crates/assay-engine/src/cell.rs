@@ -16,11 +16,12 @@ use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
 use crate::plan::{PlannedTarget, TargetKind, switch_caches_off};
+use crate::run::RunDirectory;
 use crate::target::Target;
 use crate::target::null::NullTarget;
 use crate::target::sim::SimTarget;
 use crate::target::uring::{UringOptions, UringTarget};
-use assay_linux::scratch::Scratch;
+use assay_fs::Scratch;
 use assay_sim::{Array, Drive, Host, Past, RandomWrites, build};
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{
@@ -41,7 +42,7 @@ pub fn run_cell(
     host: &HostVariant,
     run_seed: u64,
     limit: Option<Nanos>,
-    directory: Option<&Path>,
+    directory: Option<&RunDirectory>,
 ) -> Result<CellRecord> {
     let reason = skip::reason(workload, target);
     let mut cell = unmeasured(experiment, workload, cell_target(host, target), reason);
@@ -162,7 +163,7 @@ struct Repeat<'a> {
     seed: u64,
     log: bool,
     limit: Option<Nanos>,
-    directory: Option<&'a Path>,
+    directory: Option<&'a RunDirectory>,
     stem: String,
     scale: Scale,
     errors: ErrorLimit,
@@ -222,7 +223,7 @@ impl Repeat<'_> {
     /// Work on files in a directory of our own below `path`, which is gone after it.
     fn run_in_directory(&self, path: &Path) -> Result<RepeatRecord> {
         let work = self.workload.files.as_ref().expect("others are skipped");
-        let directory = Scratch::new(path, "assay").map_err(|e| {
+        let directory = Scratch::new(path, "assay", crate::files::makes).map_err(|e| {
             let message = format!("no directory can be made in {}", path.display());
             Error::environment("directory-unusable", message, "check its permissions").caused_by(e)
         })?;
@@ -230,7 +231,7 @@ impl Repeat<'_> {
         fill(&mut content, self.seed);
         let until = self.limit.map(|limit| Instant::now() + Duration::from_nanos(limit.0));
         let ground = Ground {
-            directory: directory.path(),
+            directory: &directory.directory().path(),
             remount: None,
             is_free: false,
             content: Content { bytes: &content, until },
@@ -263,7 +264,7 @@ impl Repeat<'_> {
         record.device = sim.drive().counters();
         if let Some((directory, moments)) = self.directory.zip(sim.end_measure()) {
             let name = format!("{}.drive.parquet", self.stem);
-            moments.write(&directory.join("series").join(name))?;
+            moments.write(directory.series()?, &name)?;
         }
         Ok(record)
     }
@@ -293,7 +294,7 @@ impl Repeat<'_> {
         let end = run_phase(target, &mut generator, *arrival, end, gap_seed, &mut recorder)?;
         let Recorded { ops, seconds, fine, first } = recorder.finish()?;
         if let Some(directory) = self.directory {
-            write_series(&directory.join("series").join(format!("{}.parquet", self.stem)), &fine)?;
+            write_series(directory.series()?, &format!("{}.parquet", self.stem), &fine)?;
         }
         self.judge(&ops, &end, &mut warnings);
         let steady = end.steady.or(steady);
@@ -314,7 +315,7 @@ impl Repeat<'_> {
 
     fn log_writer(&self) -> Result<Option<LogWriter>> {
         let Some(directory) = self.directory.filter(|_| self.log) else { return Ok(None) };
-        LogWriter::create(&directory.join("log").join(format!("{}.parquet", self.stem))).map(Some)
+        LogWriter::create(directory.log()?, &format!("{}.parquet", self.stem)).map(Some)
     }
 
     /// A range that begins beyond the end of the target leaves nothing to ask for.

@@ -6,7 +6,6 @@
 //! after the other.
 
 mod directory;
-mod draft;
 mod needs;
 mod order;
 mod places;
@@ -16,16 +15,14 @@ use crate::cell::{cell_id, cell_target, hosts_of, run_cell, unmeasured};
 use crate::error::{Error, Result};
 use crate::plan::{PlanError, PlannedTarget, reopen_target};
 use crate::target::block::Opened;
+pub use assay_fs::Replace;
 use assay_spec::Nanos;
 use assay_spec::experiment::{Experiment, HostVariant, WorkloadSpec};
 use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PricesRecord, RunRecord,
     SCHEMA,
 };
-pub use directory::{Created, create_directory, write_json, write_text};
-use directory::{lock_run_directory, remove_drafts};
-pub(crate) use draft::Draft;
-pub use draft::Replace;
+pub use directory::{RunDirectory, write_text};
 pub use needs::Needs;
 use order::Order;
 use places::Place;
@@ -146,50 +143,39 @@ impl Run {
         Ok(Run::of(record, experiments, targets)?)
     }
 
-    /// Creates `directory`, makes the target files that are not there, and runs every cell.
+    /// Creates the directory `path`, makes the target files that are not there, and writes down
+    /// what is to be done.
     ///
     /// # Errors
-    /// Before the first cell, also if a file cannot be made; then neither it nor the directory is
-    /// there.
-    pub fn start(&mut self, directory: &Path, observer: &dyn Observer) -> Result<Vec<CellRecord>> {
+    /// Also if a file cannot be made; then neither it nor the directory is there.
+    pub fn begin(&mut self, path: &Path) -> Result<RunDirectory> {
         self.check_memory()?;
-        let created = create_directory(directory, &["log", "series"])?;
-        if let Err(e) = self.prepare(directory) {
-            let opened = self.targets.iter_mut().filter_map(PlannedTarget::real_mut);
-            opened.for_each(Opened::unmake);
-            created.abandon();
-            return Err(e);
+        let directory = RunDirectory::create(path, &["log", "series"])?;
+        match self.prepare(&directory) {
+            Ok(()) => Ok(directory),
+            Err(e) => {
+                let opened = self.targets.iter_mut().filter_map(PlannedTarget::real_mut);
+                opened.for_each(Opened::unmake);
+                directory.abandon();
+                Err(e)
+            }
         }
-        self.run_cells(directory, Vec::new(), observer)
     }
 
-    /// Makes new files and writes down what is to be done.
-    fn prepare(&mut self, directory: &Path) -> Result<()> {
+    fn prepare(&mut self, directory: &RunDirectory) -> Result<()> {
         for opened in self.targets.iter_mut().filter_map(PlannedTarget::real_mut) {
             opened.make()?;
         }
-        write_json(&directory.join("run.json"), &self.record)
+        directory.write_json("run.json", &self.record)
     }
 
     /// Runs the cells that are not among `done`.
     ///
     /// # Errors
-    /// Also if another process is running them.
-    pub fn go_on(
+    /// If a target or the directory cannot be used any more; finished cells are kept.
+    pub fn measure(
         &self,
-        directory: &Path,
-        done: Vec<CellRecord>,
-        observer: &dyn Observer,
-    ) -> Result<Vec<CellRecord>> {
-        self.check_memory()?;
-        let _lock = lock_run_directory(directory)?;
-        remove_drafts(directory);
-        self.run_cells(directory, done, observer)
-    }
-
-    fn run_cells(
-        &self,
-        directory: &Path,
+        directory: &RunDirectory,
         done: Vec<CellRecord>,
         observer: &dyn Observer,
     ) -> Result<Vec<CellRecord>> {
@@ -218,7 +204,7 @@ impl Run {
             let mut finished = finished_of(&finished);
             finished.insert(index, cell.clone());
             let cells = Finished { schema: SCHEMA, cells: finished.values().collect() };
-            write_json(&directory.join("cells.json"), &cells)?;
+            directory.write_json("cells.json", &cells)?;
             observer.finished(&cell, finished.len(), total);
             Ok(())
         };

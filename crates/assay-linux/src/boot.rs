@@ -15,8 +15,8 @@ use crate::disks::Disks;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, tool_path};
 use crate::machine::{Limits, Machine, Sockets};
-use crate::scratch::Scratch;
 use crate::wire;
+use assay_fs::Scratch;
 use assay_spec::{Bytes, Nanos};
 use rustix::fs::{Mode, OFlags, openat, statfs, statvfs};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -86,7 +86,7 @@ impl Directory {
         // A socket's path has room for a hundred letters.
         let base = Some(std::env::temp_dir()).filter(|d| d.as_os_str().len() < 60);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
-        let made = Scratch::new(&base, "assay-linux");
+        let made = Scratch::new(&base, "assay-linux", |_| true);
         made.map(Directory)
             .map_err(|e| Error::system(&format!("a directory in {}", base.display()), e))
     }

@@ -12,7 +12,6 @@ pub mod guest;
 pub mod kernel;
 pub mod machine;
 pub mod recipe;
-pub mod scratch;
 pub mod store;
 pub mod vhost;
 mod wire;

@@ -10,7 +10,7 @@ mod work;
 
 use crate::error::{Error, Result};
 use crate::kernel::{IDENTITY, KERNEL, cache, missing, tool_path};
-use crate::scratch::Scratch;
+use assay_fs::Scratch;
 use place::Place;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ pub fn build(
     }
     let cache = cache()?;
     let place = Place::new(&cache)?;
-    let scratch = Scratch::new(&cache, "linux.building")
+    let scratch = Scratch::new(&cache, "linux.building", |_| true)
         .map_err(|e| Error::system(&format!("a directory in {}", cache.display()), e))?;
     let work = Work { path: scratch.path(), stop };
     progress.step("fetch the source", None);

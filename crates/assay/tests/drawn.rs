@@ -214,7 +214,8 @@ fn answers(truth: &Truth, seed: u64) -> Vec<(String, String)> {
     };
     let mut run = Run::new(asked, experiments, vec![target], HostRecord::default());
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let cells = run.start(&directory.path().join("run"), &Silent).unwrap();
+    let directory = run.begin(&directory.path().join("run")).unwrap();
+    let cells = run.measure(&directory, Vec::new(), &Silent).unwrap();
     let found = findings(&load::Run::new(run.record, cells)).into_iter();
     let questions =
         found.filter_map(|f| Some((f.id.strip_prefix("question/")?[..1].to_owned(), f)));

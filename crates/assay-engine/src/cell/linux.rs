@@ -8,8 +8,9 @@ use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
 use crate::plan::LinuxSetup;
-use crate::run::{Draft, Replace};
+use crate::run::RunDirectory;
 use crate::target::uring::{UringOptions, UringTarget};
+use assay_fs::{Directory, Draft, Replace};
 use assay_linux::boot::Outcome;
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{self, ArrayGround, FilesystemGround, Job, Left, Place, SHARED, Signal};
@@ -20,7 +21,8 @@ use assay_spec::experiment::{Experiment, FileWork, Operation, WorkloadSpec};
 use assay_spec::linux::{self, LinuxSpec};
 use assay_spec::record::RepeatRecord;
 use assay_spec::{Bytes, Nanos, Op};
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Seek;
 use std::path::Path;
 use std::time::Duration;
@@ -66,7 +68,7 @@ impl Repeat<'_> {
     fn drive_log(&self) -> Result<Option<LogWriter>> {
         let Some(directory) = self.directory.filter(|_| self.log) else { return Ok(None) };
         let name = format!("{}.drive.parquet", self.stem);
-        LogWriter::create(&directory.join("log").join(name)).map(Some)
+        LogWriter::create(directory.log()?, &name).map(Some)
     }
 
     /// What the guest left: its record, and the files of it.
@@ -83,10 +85,10 @@ impl Repeat<'_> {
             }
         };
         if let Some(directory) = self.directory {
-            for sub in ["log", "series"] {
+            for (sub, to) in [("log", directory.log()?), ("series", directory.series()?)] {
                 let name = format!("{}.parquet", self.stem);
                 match outcome.directory.open(&format!("{sub}/{name}")) {
-                    Ok(left) => bring(left, &directory.join(sub).join(&name))?,
+                    Ok(left) => bring(left, to, &name)?,
                     Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
                     Err(e) => return Err(no_result(&e)),
                 }
@@ -102,14 +104,14 @@ fn no_result(e: &dyn std::error::Error) -> Error {
 }
 
 /// Copies a file of the guest's into the run directory.
-fn bring(mut left: File, to: &Path) -> Result<()> {
+fn bring(mut left: File, to: &Directory, name: &str) -> Result<()> {
     let mut copy = || -> std::io::Result<()> {
-        let (draft, mut file) = Draft::begin(to)?;
+        let (draft, mut file) = Draft::begin(to, OsStr::new(name))?;
         std::io::copy(&mut left, &mut file)?;
         draft.publish(&file, Replace::Own)
     };
     copy().map_err(|e| {
-        let message = format!("{} cannot be written", to.display());
+        let message = format!("{} cannot be written", to.named(name).display());
         Error::environment("not-written", message, "free space or choose another `--out`")
             .caused_by(e)
     })
@@ -171,17 +173,17 @@ pub(crate) fn in_guest(task: &Task, place: &Place) -> Result<RepeatRecord> {
     })?;
     let found = experiment.workloads.iter().find(|w| w.name == task.workload);
     let workload = found.expect("the host names one of its own");
-    let shared = Path::new(SHARED);
-    for sub in ["log", "series"] {
-        let made = fs::create_dir_all(shared.join(sub));
-        made.map_err(|e| Error::environment("linux-guest", "no directory", "").caused_by(e))?;
-    }
+    let shared = Directory::open(Path::new(SHARED)).and_then(|shared| {
+        ["log", "series"].iter().try_for_each(|sub| shared.make_all(Path::new(sub)).map(|_| ()))
+    });
+    shared.map_err(|e| Error::environment("linux-guest", "no directory", "").caused_by(e))?;
+    let shared = RunDirectory::open(Path::new(SHARED))?;
     let repeat = Repeat {
         workload,
         seed: task.seed,
         log: task.log,
         limit: None,
-        directory: Some(shared),
+        directory: Some(&shared),
         stem: task.stem.clone(),
         scale: experiment.scale,
         errors: experiment.errors,
@@ -222,7 +224,7 @@ impl Repeat<'_> {
         let done = files::run(work, ground, self.seed, &mut recorder, before_measure)?;
         let Recorded { ops, seconds, fine, first } = recorder.finish()?;
         if let Some(directory) = self.directory {
-            write_series(&directory.join("series").join(format!("{}.parquet", self.stem)), &fine)?;
+            write_series(directory.series()?, &format!("{}.parquet", self.stem), &fine)?;
         }
         let mut told = done.told;
         if done.is_whole {
@@ -278,10 +280,12 @@ fn lay_out(directory: &Path, workload: &WorkloadSpec, place: &Place) -> Result<s
     let ends: Option<Vec<Bytes>> = workload.all_streams().map(|s| s.span.end).collect();
     let wanted = ends.and_then(|ends| ends.into_iter().max());
     let length = wanted.unwrap_or(Bytes::MIB * (free / 2 / Bytes::MIB.0));
-    let path = directory.join("file");
-    files::lay_out(&path, length, Content { bytes: &[0; 1 << 16], until: None })?;
+    const NAME: &str = "file";
+    let root = Directory::open(directory);
+    let root = root.map_err(|e| Error::environment("linux-guest", "no directory", "").caused_by(e));
+    files::lay_out(&root?, NAME, length, Content { bytes: &[0; 1 << 16], until: None })?;
     place.remount()?;
-    Ok(path)
+    Ok(directory.join(NAME))
 }
 
 /// Why work on files would tell nothing in a guest, if so: what is in its page cache costs no time.

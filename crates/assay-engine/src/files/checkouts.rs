@@ -9,36 +9,49 @@ mod clone;
 use super::{Done, Meter, Stage, refused, tree};
 use crate::error::{Error, Result};
 use crate::generate::Random;
+use assay_fs::Directory;
 use assay_spec::experiment::{Between, Checkouts, History, Made};
 use assay_spec::{Bytes, Nanos, Op, seed};
-use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// Name of the work tree.
+pub(super) const HISTORY: &str = "history";
+/// Name of the log that is written besides.
+pub(super) const LOG: &str = "log";
+/// Name of the list of files that sizes are asked for.
+pub(super) const IDS: &str = "history.ids";
+/// Name of git's settings while it clones.
+pub(super) const SETTINGS: &str = "history.gitconfig";
+
 impl Stage<'_> {
     pub(super) fn checkouts(&mut self, work: &Checkouts) -> Result<Done> {
-        let root = self.ground.directory.join("history");
-        fs::create_dir_all(&root).map_err(|e| refused("a directory", &e))?;
+        let above = self.root()?;
+        let made = above.make_all(Path::new(HISTORY)).map_err(|e| refused("a directory", &e))?;
+        let root = made.path();
         let tags = match &work.history {
             History::Made(made) => {
                 git(&root, &["init", "--quiet", "."])?;
                 let changed = import(&root, made, work.tags, self.seed)?;
                 (1..).zip(changed).map(|(i, bytes)| (format!("v{i}"), bytes)).collect()
             }
-            History::Repository(path) => clone::tags(&root, Path::new(path), work.tags)?,
+            History::Repository(path) => clone::tags(&above, &root, Path::new(path), work.tags)?,
         };
         git(&root, &["checkout", "--quiet", &tags[0].0])?;
+        drop((above, made));
         self.forget(Between::Remount, &[])?;
         let over = AtomicBool::new(false);
-        let log = self.ground.directory.join("log");
+        let above = self.root()?;
+        let made = above.below(HISTORY).map_err(|e| refused("a directory", &e))?;
+        let root = made.path();
         let compute = if self.ground.is_free { work.compute } else { Nanos::ZERO };
         let mut meter = self.begin();
         let done = std::thread::scope(|scope| {
             if work.background {
-                scope.spawn(|| background(&log, &over));
+                scope.spawn(|| background(&above, &over));
             }
             let done = each_tag(&root, &tags[1..], compute, &mut meter);
             over.store(true, Ordering::Relaxed);
@@ -72,10 +85,10 @@ fn each_tag(
 }
 
 /// What a system's own disk has to do besides: a line in a log every second, made safe.
-fn background(path: &Path, over: &AtomicBool) {
+fn background(root: &Directory, over: &AtomicBool) {
     const EVERY: Nanos = Nanos::from_secs(1);
     let clock = crate::clock::Clock::start();
-    let Ok(mut file) = fs::File::create(path) else { return };
+    let Ok(mut file) = root.create(LOG) else { return };
     for second in 1.. {
         clock.sleep_until(Nanos(EVERY.0 * second));
         if over.load(Ordering::Relaxed) {

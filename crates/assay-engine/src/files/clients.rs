@@ -9,13 +9,16 @@ use crate::clock::Clock;
 use crate::drive::is_interrupted;
 use crate::error::{Error, Result};
 use crate::measure::Sample;
+use assay_fs::Directory;
 use assay_spec::experiment::{Between, Clients};
 use assay_spec::{Bytes, Nanos, Op};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
 
+/// Name of a client's file, before its number.
+pub(super) const STREAM: &str = "stream-";
 /// A client has what it wants if it gets so much of it.
 const SERVED: f64 = 0.99;
 /// Bytes of a client's buffer: with the largest record there are as many parts as a call takes.
@@ -23,18 +26,21 @@ const BUFFER: u64 = 64 << 10;
 
 impl Stage<'_> {
     pub(super) fn clients(&mut self, work: &Clients) -> Result<Done> {
-        let path = |i: u32| self.ground.directory.join(format!("stream-{i}"));
-        let paths: Vec<PathBuf> = (0..work.count).map(path).collect();
-        for path in &paths {
-            lay_out_cold(path, work.length, self.ground.content)?;
+        let names: Vec<String> = (0..work.count).map(|i| format!("{STREAM}{i}")).collect();
+        let root = self.root()?;
+        for name in &names {
+            lay_out_cold(&root, name, work.length, self.ground.content)?;
         }
+        drop(root);
         self.forget(Between::Remount, &[])?;
         let time = self.ground.limit.unwrap_or(work.time).min(work.time);
+        let root = &self.root()?;
         let clock = self.start();
-        let each = |(job, path): (usize, &PathBuf)| client(work, job as u32, path, clock, time);
+        let each =
+            |(job, name): (usize, &String)| client(work, job as u32, (root, name), clock, time);
         let served: Result<Vec<Vec<Sample>>> = std::thread::scope(|scope| {
             let start = |one| scope.spawn(move || each(one));
-            let threads: Vec<_> = paths.iter().enumerate().map(start).collect();
+            let threads: Vec<_> = names.iter().enumerate().map(start).collect();
             let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Vec<Sample>>>| {
                 thread.join().expect("a client does not panic")
             };
@@ -63,10 +69,16 @@ impl Stage<'_> {
 }
 
 /// What one client reads until `time`.
-fn client(work: &Clients, job: u32, path: &Path, clock: Clock, time: Nanos) -> Result<Vec<Sample>> {
+fn client(
+    work: &Clients,
+    job: u32,
+    (root, name): (&Directory, &str),
+    clock: Clock,
+    time: Nanos,
+) -> Result<Vec<Sample>> {
     let refuse = |e: io::Error| -> Error { refused("reading a stream", &e) };
     distinguish(job);
-    let file = File::open(path).map_err(refuse)?;
+    let file = root.open_file(name, OFlags::RDONLY).map_err(refuse)?;
     let mut buffer = vec![0; work.record.0.min(BUFFER) as usize];
     let per_file = (work.length.0 / work.record.0).max(1);
     let (first, interval) = schedule(work, job);

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::drive::{interrupted, is_interrupted};
 use crate::error::{Error, Result};
 use crate::measure::{Recorder, Sample};
+use assay_fs::Directory;
 use assay_spec::experiment::{Between, FileWork};
 use assay_spec::{Bytes, Nanos, Op};
 use queue::Queue;
@@ -26,7 +27,8 @@ use std::time::Instant;
 
 /// Where files are, and what can be done about them.
 pub struct Ground<'g> {
-    /// An empty directory.
+    /// An empty directory. It is opened by this path at the beginning of each phase: who mounts it
+    /// again must not hold it.
     pub directory: &'g Path,
     /// Unmounts the file system and mounts it again, where that is possible.
     pub remount: Option<&'g dyn Fn() -> Result<()>>,
@@ -97,6 +99,35 @@ pub fn run(
     Ok(done)
 }
 
+/// Whether some work makes a file or directory of this path below its directory.
+pub(crate) fn makes(path: &Path) -> bool {
+    let mut parts = path.iter().map(|part| part.to_str().unwrap_or(""));
+    let number = |name: &str, prefix: &str| {
+        let digits = name.strip_prefix(prefix);
+        digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
+    };
+    match parts.next() {
+        // What git makes in it is its own affair.
+        Some(checkouts::HISTORY) => true,
+        Some(walk::TREE) => {
+            let rest: Vec<&str> = parts.collect();
+            let is_file = |name: &str| number(name, "f") || number(name, "d");
+            match rest.split_last() {
+                Some((last, above)) => {
+                    let is_large = *last == walk::LARGE && above.is_empty();
+                    is_large || is_file(last) && above.iter().all(|name| number(name, "d"))
+                }
+                None => true,
+            }
+        }
+        Some(name) => {
+            let own = [records::FILE, checkouts::LOG, checkouts::IDS, checkouts::SETTINGS];
+            parts.next().is_none() && (own.contains(&name) || number(name, clients::STREAM))
+        }
+        None => true,
+    }
+}
+
 /// A piece of work being done.
 struct Stage<'s> {
     ground: &'s Ground<'s>,
@@ -107,6 +138,12 @@ struct Stage<'s> {
 }
 
 impl Stage<'_> {
+    /// Opens the directory of the work; nothing that was opened in it may be open while
+    /// [`Stage::forget`] is called.
+    fn root(&self) -> Result<Directory> {
+        Directory::open(self.ground.directory).map_err(|e| refused("its directory", &e))
+    }
+
     /// Has forgotten what is cached of `files`, or of everything by mounting again.
     fn forget(&self, between: Between, files: &[&File]) -> Result<()> {
         match (between, self.ground.remount) {
@@ -194,4 +231,22 @@ fn refused(what: &str, e: &io::Error) -> Error {
     let message = format!("{what}: the file system refuses");
     Error::environment("files-refused", message, hint)
         .caused_by(io::Error::new(e.kind(), e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_knows_what_it_makes() {
+        for name in ["file", "log", "stream-7", "tree", "tree/large", "tree/d01/d19/f1234"] {
+            assert!(makes(Path::new(name)), "{name}");
+        }
+        for name in ["history", "history/.git/objects/ab", "history.ids", "history.gitconfig"] {
+            assert!(makes(Path::new(name)), "{name}");
+        }
+        for name in ["photos", "file/x", "file.bak", "stream-", "tree/photos", "tree/d01/notes"] {
+            assert!(!makes(Path::new(name)), "{name}");
+        }
+    }
 }

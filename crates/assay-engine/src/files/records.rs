@@ -7,22 +7,26 @@
 use super::{Content, Done, Stage, forget, refused};
 use crate::error::Result;
 use crate::generate::Shuffled;
+use assay_fs::{Directory, Node};
 use assay_spec::experiment::{Between, Operation, Records, Sync};
 use assay_spec::{Bytes, Op};
-use std::fs::{File, OpenOptions};
+use rustix::fs::OFlags;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
+
+/// Name of the file.
+pub(super) const FILE: &str = "file";
 
 /// Blocks that a direct request must begin and end on.
 const ALIGNMENT: usize = 4096;
 
 impl Stage<'_> {
     pub(super) fn records(&mut self, work: &Records) -> Result<Done> {
-        let path = self.ground.directory.join("file");
+        let mut laid_out = None;
         if work.operation != Operation::Write {
-            let file = lay_out(&path, work.length, self.ground.content)?;
+            let file = lay_out(&self.root()?, FILE, work.length, self.ground.content)?;
             if work.operation == Operation::Reread {
                 read_all(&file).map_err(|e| refused("read", &e))?;
             }
@@ -31,9 +35,13 @@ impl Stage<'_> {
                 self.forget(work.between, &[])?;
             } else {
                 self.forget(work.between, &[&file])?;
+                laid_out = Some(file);
             }
         }
-        let file = open(&path, work).map_err(|e| refused("open", &e))?;
+        let file = open(&self.root()?, work).map_err(|e| refused("open", &e))?;
+        if let Some(laid_out) = laid_out {
+            is_the_same(&laid_out, &file).map_err(|e| refused("open", &e))?;
+        }
         if work.is_advised {
             advise(&file, work.operation.is_random())?;
         }
@@ -101,20 +109,35 @@ fn advise(file: &File, is_random: bool) -> Result<()> {
     }
 }
 
-fn open(path: &Path, work: &Records) -> io::Result<File> {
-    let writes = work.operation.writes();
-    let flags = if work.is_direct { libc::O_DIRECT } else { 0 };
-    let mut options = OpenOptions::new();
-    options.read(true).write(writes).create(writes).truncate(false).custom_flags(flags);
-    options.open(path)
+fn open(root: &Directory, work: &Records) -> io::Result<File> {
+    let made = (work.operation == Operation::Write).then(|| root.create(FILE)).transpose()?;
+    let direct = if work.is_direct { OFlags::DIRECT } else { OFlags::empty() };
+    let access = if work.operation.writes() { OFlags::RDWR } else { OFlags::RDONLY };
+    let file = root.open_file(FILE, access | direct)?;
+    made.map_or(Ok(()), |made| is_the_same(&made, &file))?;
+    Ok(file)
 }
 
-/// Writes a file of `length` from start to end, in large pieces, and has it reach the drive.
-pub(crate) fn lay_out(path: &Path, length: Bytes, content: Content<'_>) -> Result<File> {
+/// Checks that the file that was made is what will be read or written, and nothing that has its
+/// name by now.
+fn is_the_same(made: &File, file: &File) -> io::Result<()> {
+    let (made, file) = (Node::of_file(made)?, Node::of_file(file)?);
+    match file.is_same(&made) {
+        true => Ok(()),
+        false => Err(io::Error::other("another file has its name by now")),
+    }
+}
+
+/// Writes the new file `name` of `length` in `root` from start to end, in large pieces, and has it
+/// reach the drive.
+pub(crate) fn lay_out(
+    root: &Directory,
+    name: &str,
+    length: Bytes,
+    content: Content<'_>,
+) -> Result<File> {
     let failed = |e: io::Error| refused(&format!("laying out {length}"), &e);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(true);
-    let mut file = options.open(path).map_err(failed)?;
+    let mut file = root.create(name).map_err(failed)?;
     let mut left = length.0 as usize;
     while left > 0 {
         content.check()?;
@@ -157,6 +180,11 @@ impl Aligned {
 }
 
 /// Lays a file out and has it forgotten at once, for work that needs many.
-pub(super) fn lay_out_cold(path: &Path, length: Bytes, content: Content<'_>) -> Result<()> {
-    forget(&lay_out(path, length, content)?)
+pub(super) fn lay_out_cold(
+    root: &Directory,
+    name: &str,
+    length: Bytes,
+    content: Content<'_>,
+) -> Result<()> {
+    forget(&lay_out(root, name, length, content)?)
 }

@@ -3,11 +3,11 @@
 use super::{Content, refused};
 use crate::error::Result;
 use crate::generate::Random;
+use assay_fs::Directory;
 use assay_spec::experiment::Tree;
 use std::f64::consts::TAU;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// Spread of the logarithm of lengths: the largest of thirty thousand files is then about fifty
 /// times the mean, as in a source tree.
@@ -39,7 +39,7 @@ pub(super) fn length(tree: &Tree, random: &mut Random) -> usize {
 
 /// Writes the file `index` of a tree anew.
 pub(super) fn write(
-    root: &Path,
+    root: &Directory,
     tree: &Tree,
     index: u32,
     random: &mut Random,
@@ -47,24 +47,24 @@ pub(super) fn write(
 ) -> Result<()> {
     content.check()?;
     let length = length(tree, random);
-    let path = root.join(name(tree, index));
+    let path = name(tree, index);
     let all = || -> io::Result<()> {
         if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory)?;
+            root.make_all(directory)?;
         }
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
             let piece = content.bytes.len().min(length - bytes.len());
             bytes.extend_from_slice(&content.bytes[..piece]);
         }
-        fs::write(&path, bytes)
+        root.create(&path)?.write_all(&bytes)
     };
     all().map_err(|e| refused("writing a tree", &e))
 }
 
 /// Writes a whole tree, one directory after the other, as copying or unpacking one does.
 pub(super) fn create(
-    root: &Path,
+    root: &Directory,
     tree: &Tree,
     random: &mut Random,
     content: Content<'_>,

@@ -4,44 +4,55 @@
 use super::{Content, Done, Meter, Stage, forget, lay_out, refused, tree};
 use crate::error::Result;
 use crate::generate::Random;
+use assay_fs::{Directory, Entry, EntryKind};
 use assay_spec::experiment::{Between, Order, Walk};
 use assay_spec::{Bytes, Op};
-use std::fs::{self, File};
+use rustix::fs::OFlags;
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
+
+/// Name of the tree.
+pub(super) const TREE: &str = "tree";
+/// Name of the large file in it.
+pub(super) const LARGE: &str = "large";
 
 impl Stage<'_> {
     pub(super) fn walk(&mut self, work: &Walk) -> Result<Done> {
-        let root = self.ground.directory.join("tree");
         let mut random = Random::new(self.seed);
+        let root =
+            self.root()?.make_all(Path::new(TREE)).map_err(|e| refused("a directory", &e))?;
         if work.large > Bytes::ZERO {
-            std::fs::create_dir_all(&root).map_err(|e| refused("a directory", &e))?;
-            lay_out(&root.join("large"), work.large, self.ground.content)?;
+            lay_out(&root, LARGE, work.large, self.ground.content)?;
         }
         tree::create(&root, &work.tree, &mut random, self.ground.content)?;
         for _ in 0..work.age {
             age(&root, work, &mut random, self.ground.content)?;
         }
-        match self.ground.remount {
-            Some(_) => self.forget(Between::Remount, &[])?,
-            None => forget_all(&root)?,
+        if self.ground.remount.is_none() {
+            forget_all(&root)?;
         }
+        drop(root);
+        if self.ground.remount.is_some() {
+            self.forget(Between::Remount, &[])?;
+        }
+        let root = self.root()?.below(TREE).map_err(|e| refused("a directory", &e))?;
         let mut meter = self.begin();
         // In another order than the directories' it is that of all files, so that these are listed
         // first; that time counts.
-        let mut directories = vec![root];
+        let mut directories = vec![PathBuf::new()];
         let mut listed = Vec::new();
         while let Some(directory) = directories.pop() {
             let (mut below, mut files) =
-                list(&directory).map_err(|e| refused("a directory", &e))?;
+                list(&root, &directory).map_err(|e| refused("a directory", &e))?;
             directories.append(&mut below);
             listed.append(&mut files);
             if work.order == Order::Directory || directories.is_empty() {
                 let files = std::mem::take(&mut listed);
-                let files = sorted(files, work.order).map_err(|e| refused("a directory", &e))?;
-                read_each(&files, &mut meter)?;
+                let files =
+                    sorted(&root, files, work.order).map_err(|e| refused("a directory", &e))?;
+                read_each(&root, &files, &mut meter)?;
             }
         }
         let elapsed = meter.end();
@@ -54,14 +65,14 @@ impl Stage<'_> {
 }
 
 /// Replaces a third of the files: old ones go, new ones take the room that is free then.
-fn age(root: &Path, work: &Walk, random: &mut Random, content: Content<'_>) -> Result<()> {
+fn age(root: &Directory, work: &Walk, random: &mut Random, content: Content<'_>) -> Result<()> {
     let draw = |_| random.below(u64::from(work.tree.files)) as u32;
     let mut chosen: Vec<u32> = (0..work.tree.files / 3).map(draw).collect();
     chosen.sort_unstable();
     chosen.dedup();
     for index in &chosen {
-        let path = root.join(tree::name(&work.tree, *index));
-        fs::remove_file(path).map_err(|e| refused("ageing a tree", &e))?;
+        let name = tree::name(&work.tree, *index);
+        root.remove_file(name).map_err(|e| refused("ageing a tree", &e))?;
     }
     // They come back in another order than they went.
     chosen.sort_by_key(|index| assay_spec::seed::mix(u64::from(*index)));
@@ -71,26 +82,29 @@ fn age(root: &Path, work: &Walk, random: &mut Random, content: Content<'_>) -> R
 /// A file by what it is sorted by.
 type Keyed = (u64, PathBuf);
 
-/// Directories and files of a directory; files with their inode numbers.
-fn list(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<Keyed>)> {
+/// Directories and files of the directory `path` below `root`; files with their inode numbers.
+fn list(root: &Directory, path: &Path) -> io::Result<(Vec<PathBuf>, Vec<Keyed>)> {
     let (mut directories, mut files) = (Vec::new(), Vec::new());
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => directories.push(entry.path()),
-            false => files.push((entry.ino(), entry.path())),
+    let below = match path.as_os_str().is_empty() {
+        true => root.try_clone()?,
+        false => root.below(path)?,
+    };
+    for Entry { name, kind, inode } in below.entries()? {
+        match kind {
+            EntryKind::Directory => directories.push(path.join(name)),
+            _ => files.push((inode, path.join(name))),
         }
     }
     Ok((directories, files))
 }
 
-fn sorted(mut files: Vec<Keyed>, order: Order) -> io::Result<Vec<PathBuf>> {
+fn sorted(root: &Directory, mut files: Vec<Keyed>, order: Order) -> io::Result<Vec<PathBuf>> {
     match order {
         Order::Directory => {}
         Order::Inode => files.sort(),
         Order::Physical => {
             for (key, path) in &mut files {
-                *key = first_block(&File::open(path)?)?;
+                *key = first_block(&root.open_file(path, OFlags::RDONLY)?)?;
             }
             files.sort();
         }
@@ -98,20 +112,20 @@ fn sorted(mut files: Vec<Keyed>, order: Order) -> io::Result<Vec<PathBuf>> {
     Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
-fn read_each(files: &[PathBuf], meter: &mut Meter<'_>) -> Result<()> {
+fn read_each(root: &Directory, files: &[PathBuf], meter: &mut Meter<'_>) -> Result<()> {
     for path in files {
         if meter.is_over()? {
             break;
         }
-        let length = read(path).map_err(|e| refused("reading a tree", &e))?;
+        let length = read(root, path).map_err(|e| refused("reading a tree", &e))?;
         meter.record(Op::Read, Bytes::ZERO, length);
     }
     Ok(())
 }
 
-fn read(path: &Path) -> io::Result<Bytes> {
+fn read(root: &Directory, path: &Path) -> io::Result<Bytes> {
     let mut buffer = [0; 10_240];
-    let mut file = File::open(path)?;
+    let mut file = root.open_file(path, OFlags::RDONLY)?;
     let mut length = 0;
     loop {
         match file.read(&mut buffer)? {
@@ -121,13 +135,18 @@ fn read(path: &Path) -> io::Result<Bytes> {
     }
 }
 
-fn forget_all(root: &Path) -> Result<()> {
-    let (directories, files) = list(root).map_err(|e| refused("a directory", &e))?;
-    for (_, path) in files {
-        let file = File::open(path).map_err(|e| refused("a file", &e))?;
-        forget(&file)?;
+/// Has every file of a tree forgotten.
+fn forget_all(root: &Directory) -> Result<()> {
+    let mut directories = vec![PathBuf::new()];
+    while let Some(directory) = directories.pop() {
+        let (mut below, files) = list(root, &directory).map_err(|e| refused("a directory", &e))?;
+        directories.append(&mut below);
+        for (_, path) in files {
+            let file = root.open_file(path, OFlags::RDONLY).map_err(|e| refused("a file", &e))?;
+            forget(&file)?;
+        }
     }
-    directories.iter().try_for_each(|directory| forget_all(directory))
+    Ok(())
 }
 
 /// Where a file's first block lies on its device; 0 if the file has none.
@@ -164,8 +183,9 @@ mod tests {
     fn inode_order_sorts_and_directory_order_does_not() {
         let file = |ino, name: &str| (ino, PathBuf::from(name));
         let files = vec![file(9, "a"), file(3, "b"), file(5, "c")];
+        let here = Directory::open(Path::new(".")).expect("there");
         let names = |order| -> Vec<String> {
-            let sorted = sorted(files.clone(), order).expect("no file is opened");
+            let sorted = sorted(&here, files.clone(), order).expect("no file is opened");
             sorted.iter().map(|p| p.display().to_string()).collect()
         };
         assert_eq!(names(Order::Directory), ["a", "b", "c"]);

@@ -14,13 +14,14 @@ pub use row::{Columns, Row};
 
 use super::Sample;
 use crate::error::{Error, Result};
-use crate::run::{Draft, Replace};
+use assay_fs::{Directory, Draft, Replace};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use row::Room;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,10 +45,15 @@ pub struct LogWriter<R = Sample> {
 }
 
 impl<R: Row> LogWriter<R> {
-    /// Begins a log that will appear at `path`.
-    pub fn create(path: &Path) -> Result<LogWriter<R>> {
-        let (draft, file) = Draft::begin(path).map_err(|e| failed(path).caused_by(e))?;
-        let place = draft.place().map_err(|e| failed(path).caused_by(e))?;
+    /// Begins a log that will appear as `name` in `directory`.
+    ///
+    /// # Errors
+    /// If it cannot be written there.
+    pub fn create(directory: &Directory, name: &str) -> Result<LogWriter<R>> {
+        let path = directory.named(name);
+        let begun = Draft::begin(directory, OsStr::new(name));
+        let (draft, file) = begun.map_err(|e| failed(&path).caused_by(e))?;
+        let place = directory.try_clone().map_err(|e| failed(&path).caused_by(e))?;
         let (full, to_write) = sync_channel::<Vec<R>>(CHUNKS);
         let (give_back, empty) = sync_channel::<Vec<R>>(CHUNKS);
         for _ in 1..CHUNKS {
@@ -64,9 +70,9 @@ impl<R: Row> LogWriter<R> {
             }
             encoder.close()
         });
-        let writer = writer.map_err(|e| failed(path).caused_by(e))?;
+        let writer = writer.map_err(|e| failed(&path).caused_by(e))?;
         let chunk = Vec::with_capacity(CHUNK_ROWS);
-        Ok(LogWriter { chunk, full, empty, writer, draft, path: path.to_owned(), is_broken: false })
+        Ok(LogWriter { chunk, full, empty, writer, draft, path, is_broken: false })
     }
 
     /// Adds a row.
@@ -168,11 +174,16 @@ mod tests {
         TraceRow { submit, complete, queue, insert, dispatch, offset, length, op, job, error }
     }
 
+    fn create<R: Row>(directory: &tempfile::TempDir, name: &str) -> LogWriter<R> {
+        let directory = Directory::open(directory.path()).expect("there");
+        LogWriter::create(&directory, name).expect("created")
+    }
+
     #[test]
     fn what_is_written_is_read_back_in_bounded_size() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("log.parquet");
-        let mut log = LogWriter::create(&path).expect("created");
+        let mut log = create(&directory, "log.parquet");
         let sample = |i: u64| Sample {
             submit: Nanos(i * 60),
             complete: Nanos(i * 60 + assay_spec::seed::mix(i) % 500),
@@ -197,7 +208,7 @@ mod tests {
     fn times_that_are_not_known_come_back_so() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("trace.parquet");
-        let mut log = LogWriter::create(&path).expect("created");
+        let mut log = create(&directory, "trace.parquet");
         let maybe = |i: u64, of: u64| if i.is_multiple_of(of) { Nanos::NEVER } else { Nanos(i) };
         let row = |i: u64| TraceRow {
             submit: Nanos(i),

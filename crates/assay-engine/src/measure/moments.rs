@@ -3,9 +3,9 @@
 
 use super::series::{FINE, write_columns};
 use crate::error::Result;
+use assay_fs::Directory;
 use assay_sim::{Moment, Stall};
 use assay_spec::Nanos;
-use std::path::Path;
 
 /// A drive in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Moments {
     }
 
     /// Writes the rows as Parquet; the file appears when it is whole.
-    pub fn write(&self, path: &Path) -> Result<()> {
+    pub fn write(&self, directory: &Directory, name: &str) -> Result<()> {
         let names = Stall::ALL.map(|(_, word)| format!("stall_{word}_ns"));
         let mut columns: Vec<(&str, Vec<u64>)> = vec![
             ("start_ns", self.rows.iter().map(|row| row.start.0).collect()),
@@ -81,7 +81,7 @@ impl Moments {
         for (cause, name) in names.iter().enumerate() {
             columns.push((name, self.rows.iter().map(|row| row.stalled[cause].0).collect()));
         }
-        write_columns(path, &columns)
+        write_columns(directory, name, &columns)
     }
 }
 

@@ -1,14 +1,14 @@
 //! A measured phase over time, in tenths of a second and in seconds.
 
 use crate::error::{Error, Result};
-use crate::run::{Draft, Replace};
+use assay_fs::{Directory, Draft, Replace};
 use assay_spec::record::SeriesRecord;
 use assay_spec::{Bytes, Nanos};
 use parquet::data_type::Int64Type;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use std::ffi::OsStr;
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Length of an element of the fine series, unless it would have too many.
@@ -90,7 +90,7 @@ fn merged(series: &SeriesRecord) -> SeriesRecord {
 }
 
 /// Writes a series as Parquet; the file appears when it is whole.
-pub fn write_series(path: &Path, series: &SeriesRecord) -> Result<()> {
+pub fn write_series(directory: &Directory, name: &str, series: &SeriesRecord) -> Result<()> {
     let starts = (0..series.requests.len() as u64).map(|i| i * series.interval.0).collect();
     let columns = [
         ("start_ns", starts),
@@ -99,20 +99,24 @@ pub fn write_series(path: &Path, series: &SeriesRecord) -> Result<()> {
         ("latency_sum_ns", series.latency_sum_ns.clone()),
         ("latency_max_ns", series.latency_max_ns.clone()),
     ];
-    write_columns(path, &columns)
+    write_columns(directory, name, &columns)
 }
 
 /// Writes columns of equal length as Parquet; the file appears when it is whole.
-pub(super) fn write_columns(path: &Path, columns: &[(&str, Vec<u64>)]) -> Result<()> {
+pub(super) fn write_columns(
+    directory: &Directory,
+    name: &str,
+    columns: &[(&str, Vec<u64>)],
+) -> Result<()> {
     let failed = |e: std::io::Error| {
         Error::environment(
             "series-not-written",
-            format!("the series {} cannot be written", path.display()),
+            format!("the series {} cannot be written", directory.named(name).display()),
             "free space or choose another place with `--out DIR`",
         )
         .caused_by(e)
     };
-    let (draft, file) = Draft::begin(path).map_err(failed)?;
+    let (draft, file) = Draft::begin(directory, OsStr::new(name)).map_err(failed)?;
     let write = || -> parquet::errors::Result<File> {
         let fields = columns.iter().map(|(name, _)| format!("required int64 {name};"));
         let schema = format!("message interval {{ {} }}", fields.collect::<String>());

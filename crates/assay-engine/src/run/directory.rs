@@ -1,161 +1,293 @@
-//! The directory of a run: made, locked, and its files replaced as wholes.
+//! The directory of a run: made, locked, held, and its files replaced as wholes.
+//!
+//! It is looked up once. Whatever has its name, or those of its subdirectories, later: what a run
+//! writes goes into the directory that was locked.
 
-use super::draft::{Draft, Replace, is_draft};
 use crate::error::{Error, Result};
-use std::fs::File;
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use assay_fs::{Directory, Draft, EntryKind, Replace, is_draft};
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long the lock of a run is waited for. A process that was killed gives back its memory before
 /// its files, and the maps of several drives are gibibytes: it holds the lock a second or two.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// What a run directory has besides files.
+const SUBS: [&str; 2] = ["log", "series"];
 
-/// Whether a directory holds anything but the empty beginnings of a run that was killed at once.
-fn holds_something(directory: &Path) -> bool {
-    let Ok(mut entries) = std::fs::read_dir(directory) else { return false };
-    entries.any(|entry| {
-        let Ok(entry) = entry else { return true };
-        let name = entry.file_name();
-        let begun = name == "log" || name == "series";
-        let empty = || std::fs::read_dir(entry.path()).is_ok_and(|mut e| e.next().is_none());
-        !(is_draft(&name) || (begun && empty()))
-    })
-}
-
-/// A directory that was made for a run, locked as long as the value lives.
+/// A directory of a run, held from its making or finding on.
 #[derive(Debug)]
-pub struct Created {
-    _lock: File,
-    /// What was not there before, the innermost first.
-    made: Vec<PathBuf>,
+pub struct RunDirectory {
+    whole: Directory,
+    log: Option<Directory>,
+    series: Option<Directory>,
+    /// What its user calls it.
+    path: PathBuf,
+    /// What was not there before, and what it was made in; the outermost first.
+    made: Vec<(Directory, OsString)>,
 }
 
-impl Created {
-    /// Takes away again what was made, as far as it is empty.
-    pub fn abandon(self) {
-        for directory in &self.made {
-            let _ = std::fs::remove_dir(directory);
-        }
-    }
-}
-
-/// Whether this is the record of a run, of any version, and not a file of somebody else's with
-/// its name.
-fn is_ours(record: &Path) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Begun {
-        #[serde(rename = "schema")]
-        _schema: u64,
-        #[serde(rename = "assay")]
-        _assay: String,
-    }
-    let text = crate::read::bytes(record, crate::read::RUN_MAX).unwrap_or_default();
-    serde_json::from_slice::<Begun>(&text).is_ok()
-}
-
-/// Makes a directory with `subs` in it, or takes an empty one; locked from before it is looked
-/// into.
-///
-/// # Errors
-/// If it cannot be made, holds anything, or another process is at work in it.
-pub fn create_directory(directory: &Path, subs: &[&str]) -> Result<Created> {
-    let not_writable = |e: std::io::Error| {
-        Error::environment(
-            "out-not-writable",
-            format!("the run directory {} cannot be created", directory.display()),
-            "choose another place with `--out DIR`",
-        )
-        .caused_by(e)
-    };
-    let was_there = directory.exists();
-    std::fs::create_dir_all(directory).map_err(not_writable)?;
-    let mut created = Created { _lock: lock_run_directory(directory)?, made: Vec::new() };
-    if is_ours(&directory.join("run.json")) {
-        return Err(Error::usage(
-            "run-exists",
-            format!("{} holds a run already", directory.display()),
-            format!(
-                "`assay resume {}` goes on with it; or choose another `--out`",
-                directory.display()
-            ),
-        ));
-    }
-    if holds_something(directory) {
-        return Err(Error::usage(
-            "out-not-empty",
-            format!("{} is not empty", directory.display()),
-            "a run would replace files in it: choose another `--out`",
-        ));
-    }
-    remove_drafts(directory);
-    for sub in subs {
-        let sub = directory.join(sub);
-        if !sub.exists() {
-            std::fs::create_dir(&sub).map_err(not_writable)?;
-            created.made.push(sub);
-        }
-    }
-    if !was_there {
-        created.made.push(directory.to_owned());
-    }
-    Ok(created)
-}
-
-/// Removes what a killed process left half-written in a run directory that is locked.
-pub(super) fn remove_drafts(directory: &Path) {
-    for place in [directory.to_owned(), directory.join("log"), directory.join("series")] {
-        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
-            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if is_file && is_draft(&entry.file_name()) {
-                let _ = std::fs::remove_file(entry.path());
+impl RunDirectory {
+    /// Makes the directory `path` with `subs` in it, or takes an empty one; locks it before it
+    /// looks into it.
+    ///
+    /// # Errors
+    /// If it cannot be made, holds anything, or another process is at work in it.
+    pub fn create(path: &Path, subs: &[&str]) -> Result<RunDirectory> {
+        let mut made = Vec::new();
+        let whole = make(path, &mut made).map_err(|e| not_made(path, e))?;
+        let mut directory =
+            RunDirectory { whole, log: None, series: None, path: path.to_owned(), made };
+        let prepared = directory.take(subs);
+        match prepared {
+            Ok(()) => Ok(directory),
+            Err(e) => {
+                directory.abandon();
+                Err(e)
             }
         }
     }
-}
 
-/// Takes the run directory for this process alone, until the value is dropped or the process ends.
-pub fn lock_run_directory(directory: &Path) -> Result<File> {
-    let file = File::open(directory).map_err(|e| {
-        let message = format!("the run directory {} cannot be opened", directory.display());
-        Error::environment("out-not-writable", message, "check its permissions").caused_by(e)
-    })?;
-    let asked = Instant::now();
-    while let Err(std::fs::TryLockError::WouldBlock) = file.try_lock() {
-        if asked.elapsed() >= PATIENCE {
-            return Err(Error::environment(
-                "run-busy",
-                format!("another assay is at work in {}", directory.display()),
-                "wait until it has ended; `fuser -v` on the directory says which process it is",
+    /// Finds the directory of a run.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(path: &Path) -> Result<RunDirectory> {
+        let not_opened = |e: io::Error| {
+            let message = format!("the run directory {} cannot be opened", path.display());
+            Error::environment("out-not-writable", message, "check its permissions").caused_by(e)
+        };
+        let whole = Directory::open_for_new(path).map_err(not_opened)?;
+        let sub = |name: &str| match whole.below(name) {
+            Ok(sub) => Ok(Some(sub)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(not_opened(e)),
+        };
+        let [log, series] = [sub(SUBS[0])?, sub(SUBS[1])?];
+        Ok(RunDirectory { whole, log, series, path: path.to_owned(), made: Vec::new() })
+    }
+
+    /// Finds the directory of a run and takes it for this process alone, as long as the value
+    /// lives; removes what a killed process left half-written in it.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or another process is at work in it.
+    pub fn lock(path: &Path) -> Result<RunDirectory> {
+        let directory = RunDirectory::open(path)?;
+        directory.take_lock()?;
+        directory.remove_drafts();
+        Ok(directory)
+    }
+
+    /// Takes away again what was made, as far as it is empty.
+    pub fn abandon(self) {
+        let RunDirectory { whole, log, series, made, .. } = self;
+        drop((whole, log, series));
+        for (parent, name) in made.iter().rev() {
+            let id = parent.below(name).and_then(|directory| directory.id());
+            let _ = id.and_then(|id| parent.remove(name, id));
+        }
+    }
+
+    /// What its user calls it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path that leads to it, whatever its names are by now, as long as the value lives.
+    pub fn place(&self) -> PathBuf {
+        self.whole.path()
+    }
+
+    /// Where request logs go.
+    ///
+    /// # Errors
+    /// If it has no such directory.
+    pub fn log(&self) -> Result<&Directory> {
+        self.log.as_ref().ok_or_else(|| self.lacks(SUBS[0]))
+    }
+
+    /// Where series go.
+    ///
+    /// # Errors
+    /// If it has no such directory.
+    pub fn series(&self) -> Result<&Directory> {
+        self.series.as_ref().ok_or_else(|| self.lacks(SUBS[1]))
+    }
+
+    /// Replaces `name`, a file of assay's own, as a whole with `value` as JSON.
+    ///
+    /// # Errors
+    /// If it cannot be written, or what has the name is no regular file.
+    pub fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
+        self.write_text(name, &json(value), Replace::Own)
+    }
+
+    /// Replaces `name` as a whole: a reader sees the old text or the new one, also after a crash.
+    ///
+    /// # Errors
+    /// If it cannot be written, or what has the name may not be replaced.
+    pub fn write_text(&self, name: &str, text: &str, replace: Replace) -> Result<()> {
+        let draft = Draft::begin(&self.whole, OsStr::new(name));
+        write(draft, text, replace).map_err(|e| not_written(&self.path.join(name), e))
+    }
+
+    /// Locks it, refuses what holds anything, and makes `subs`.
+    fn take(&mut self, subs: &[&str]) -> Result<()> {
+        self.take_lock()?;
+        let path = self.path.display();
+        if self.is_run() {
+            return Err(Error::usage(
+                "run-exists",
+                format!("{path} holds a run already"),
+                format!("`assay resume {path}` goes on with it; or choose another `--out`"),
             ));
         }
-        std::thread::sleep(Duration::from_millis(20));
+        if self.holds_something().map_err(|e| not_made(&self.path, e))? {
+            return Err(Error::usage(
+                "out-not-empty",
+                format!("{path} is not empty"),
+                "a run would replace files in it: choose another `--out`",
+            ));
+        }
+        for sub in subs {
+            let made = self.sub(sub).map_err(|e| not_made(&self.path, e))?;
+            *(if *sub == SUBS[0] { &mut self.log } else { &mut self.series }) = Some(made);
+        }
+        self.remove_drafts();
+        Ok(())
     }
-    // A file system without locks is no reason not to measure.
-    Ok(file)
+
+    /// The subdirectory `name`, made if it is not there.
+    fn sub(&mut self, name: &str) -> io::Result<Directory> {
+        match self.whole.make(name, 0o777) {
+            Ok(made) => {
+                self.made.push((self.whole.try_clone()?, name.into()));
+                Ok(made)
+            }
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => self.whole.below(name),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn take_lock(&self) -> Result<()> {
+        let asked = Instant::now();
+        // A file system without locks is no reason not to measure.
+        while let Err(Errno::WOULDBLOCK) =
+            flock(&self.whole, FlockOperation::NonBlockingLockExclusive)
+        {
+            if asked.elapsed() >= PATIENCE {
+                return Err(Error::environment(
+                    "run-busy",
+                    format!("another assay is at work in {}", self.path.display()),
+                    "wait until it has ended; `fuser -v` on the directory says which process it is",
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Whether it has the record of a run, of any version, and not a file of somebody else's with
+    /// that name.
+    fn is_run(&self) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Begun {
+            #[serde(rename = "schema")]
+            _schema: u64,
+            #[serde(rename = "assay")]
+            _assay: String,
+        }
+        let Ok(file) = self.whole.open_file("run.json", OFlags::RDONLY) else { return false };
+        let mut text = Vec::new();
+        let read = file.take(crate::read::RUN_MAX).read_to_end(&mut text);
+        read.is_ok() && serde_json::from_slice::<Begun>(&text).is_ok()
+    }
+
+    /// Whether it holds anything but the empty beginnings of a run that was killed at once.
+    fn holds_something(&self) -> io::Result<bool> {
+        for entry in self.whole.entries()? {
+            let is_begun = SUBS.iter().any(|sub| entry.name == *sub);
+            let is_empty = |directory: Directory| {
+                directory.entries().is_ok_and(|e| e.iter().all(|e| is_draft(&e.name)))
+            };
+            let is_ours = is_draft(&entry.name) && entry.kind == EntryKind::File
+                || is_begun && self.whole.below(&entry.name).is_ok_and(is_empty);
+            if !is_ours {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Removes what a killed process left half-written.
+    fn remove_drafts(&self) {
+        for directory in [Some(&self.whole), self.log.as_ref(), self.series.as_ref()] {
+            let Some(directory) = directory else { continue };
+            for entry in directory.entries().unwrap_or_default() {
+                if entry.kind == EntryKind::File && is_draft(&entry.name) {
+                    let _ = directory.remove_file(&entry.name);
+                }
+            }
+        }
+    }
+
+    fn lacks(&self, sub: &str) -> Error {
+        let message = format!("{} has no directory `{sub}`", self.path.display());
+        let hint = "make it again: what was in it is not needed to go on";
+        Error::environment("out-not-writable", message, hint)
+    }
 }
 
-/// Replaces `path`, in a run directory, as a whole with `value` as JSON.
-///
-/// # Errors
-/// If it cannot be written, or what has the name is no regular file.
-pub fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<()> {
+/// Opens the directory `path`, after making what is missing of it, which is put down in `made`.
+fn make(path: &Path, made: &mut Vec<(Directory, OsString)>) -> io::Result<Directory> {
+    let there = path.ancestors().find(|p| p.as_os_str().is_empty() || p.exists());
+    let there = there.unwrap_or(Path::new(""));
+    let mut directory = Directory::open_for_new(there)?;
+    for part in path.strip_prefix(there).unwrap_or(path).components() {
+        let Component::Normal(name) = part else {
+            let what = format!("`{}` leads out of what is not there", part.as_os_str().display());
+            return Err(io::Error::new(ErrorKind::InvalidInput, what));
+        };
+        let next = directory.make(name, 0o777)?;
+        made.push((directory, name.to_owned()));
+        directory = next;
+    }
+    Ok(directory)
+}
+
+fn not_made(path: &Path, cause: io::Error) -> Error {
+    let message = format!("the run directory {} cannot be created", path.display());
+    Error::environment("out-not-writable", message, "choose another place with `--out DIR`")
+        .caused_by(cause)
+}
+
+/// A value as it stands in a file.
+fn json<T: serde::Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string(value).expect("records are plain data");
     text.push('\n');
-    write_text(path, &text, Replace::Own)
+    text
 }
 
-/// Replaces `path` as a whole: a reader sees the old text or the new one, also after a crash.
+/// Replaces the file `path`, which somebody named, as a whole.
 ///
 /// # Errors
 /// If it cannot be written, or what has the name may not be replaced.
 pub fn write_text(path: &Path, text: &str, replace: Replace) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let (draft, mut file) = Draft::begin(path)?;
-        file.write_all(text.as_bytes())?;
-        draft.publish(&file, replace)
-    };
-    write().map_err(|e| not_written(path, e))
+    write(Draft::at(path), text, replace).map_err(|e| not_written(path, e))
+}
+
+fn write(
+    draft: io::Result<(Draft, std::fs::File)>,
+    text: &str,
+    replace: Replace,
+) -> io::Result<()> {
+    let (draft, mut file) = draft?;
+    file.write_all(text.as_bytes())?;
+    draft.publish(&file, replace)
 }
 
 /// The error for a file that did not get its name.
@@ -166,6 +298,11 @@ fn not_written(path: &Path, cause: std::io::Error) -> Error {
             "not-replaced",
             format!("{name} was there before, and stays"),
             "choose another name, or `--force` if a regular file may be replaced",
+        ),
+        ErrorKind::InvalidInput => Error::environment(
+            "not-written",
+            format!("{name} cannot be written"),
+            "name a file on a file system; `/dev` is for devices",
         ),
         ErrorKind::NotFound => Error::usage(
             "not-written",

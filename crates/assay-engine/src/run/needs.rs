@@ -61,7 +61,7 @@ impl Run {
     ///
     /// # Errors
     /// If it has not.
-    pub(super) fn check_memory(&self) -> Result<()> {
+    pub fn check_memory(&self) -> Result<()> {
         let Needs { memory, available, .. } = self.needs();
         if memory <= available {
             return Ok(());

@@ -4,9 +4,9 @@
 //! another with the same identity; nobody can see that.
 
 use super::machine::Machine;
-use super::node::{Node, NodeKind};
 use super::stack::Store;
 use super::sysfs::Device;
+use assay_fs::{Node, NodeKind};
 use std::path::PathBuf;
 
 /// All keys that must not have changed when a run goes on.

@@ -7,9 +7,10 @@
 //! root alone; the exclusive open and the lease see it all the same.
 
 use super::stack::{Extent, Loop, Store, below, foundation_of, loops};
-use super::sysfs::{Device, DeviceNumber};
+use super::sysfs::Device;
 use super::tables::{self, Mount};
 use super::writers::{Writer, processes, writers};
+use assay_fs::DeviceNumber;
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;

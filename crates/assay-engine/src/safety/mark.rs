@@ -8,7 +8,7 @@
 //! *Invariants.* A sidecar is made beside nothing (`O_EXCL`), and read only if it is a small
 //! regular file. Not a protection against malice: whoever may write the file may mark it.
 
-use super::node::{InodeId, Node, NodeKind, remove};
+use assay_fs::{InodeId, Node, NodeKind, remove};
 use rustix::fs::{Mode, OFlags, XattrFlags, fgetxattr, fsetxattr, openat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};

@@ -23,7 +23,6 @@ pub(crate) mod identity;
 pub(crate) mod lease;
 pub(crate) mod machine;
 pub(crate) mod mark;
-pub(crate) mod node;
 mod signature;
 pub(crate) mod stack;
 mod survey;
@@ -34,9 +33,9 @@ mod writers;
 pub use explain::EXPLANATIONS;
 pub use survey::{DeviceSurvey, May, survey};
 
+use assay_fs::Node;
 use contents::Contents;
 use machine::Machine;
-use node::Node;
 use stack::Store;
 use sysfs::Device;
 

@@ -3,7 +3,8 @@
 //! *Invariants.* Ranges are in bytes of the store they belong to. What is not known is taken to
 //! reach everything: a mapping that cannot be read overlaps all of its slaves.
 
-use super::sysfs::{Device, DeviceNumber};
+use super::sysfs::Device;
+use assay_fs::DeviceNumber;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;

@@ -3,44 +3,9 @@
 //! Follows the kernel's Documentation/ABI/stable/sysfs-block. *Invariants.* Devices are told apart
 //! by number, never by name or path. Nothing here opens a device.
 
+use assay_fs::DeviceNumber;
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-
-/// The number of a device: what tells one from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DeviceNumber {
-    /// The driver.
-    pub major: u32,
-    /// The device of that driver.
-    pub minor: u32,
-}
-
-impl DeviceNumber {
-    /// From `MAJOR:MINOR`.
-    pub(crate) fn parse(text: &str) -> Option<DeviceNumber> {
-        let (major, minor) = text.trim().split_once(':')?;
-        Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
-    }
-
-    /// From the `dev_t` of a stat.
-    pub(crate) fn from_raw(raw: libc::dev_t) -> DeviceNumber {
-        DeviceNumber { major: libc::major(raw), minor: libc::minor(raw) }
-    }
-
-    /// From the number as the kernel's own structures hold it.
-    pub(crate) fn from_kernel(raw: u64) -> DeviceNumber {
-        let minor = (raw & 0xff) | ((raw >> 12) & 0xf_ff00);
-        DeviceNumber { major: ((raw >> 8) & 0xfff) as u32, minor: minor as u32 }
-    }
-
-    /// The block device a path leads to, symlinks followed.
-    pub(crate) fn of_node(path: &Path) -> Option<DeviceNumber> {
-        let metadata = fs::metadata(path).ok()?;
-        let is_block = metadata.file_type().is_block_device();
-        is_block.then(|| DeviceNumber::from_raw(metadata.rdev()))
-    }
-}
 
 /// A block device: a disk, a partition, or something stacked on others.
 #[derive(Clone, Debug)]

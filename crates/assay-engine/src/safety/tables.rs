@@ -4,7 +4,7 @@
 //! not look as documented is left out, never guessed at. Paths in both tables escape space, tab,
 //! newline and backslash as three octal digits.
 
-use super::sysfs::DeviceNumber;
+use assay_fs::DeviceNumber;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;

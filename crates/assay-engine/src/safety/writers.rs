@@ -5,7 +5,7 @@
 //! by root alone; for files the lease ([`super::lease`]) sees them, too.
 
 use super::stack::Store;
-use super::sysfs::DeviceNumber;
+use assay_fs::DeviceNumber;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use std::fs;
 use std::path::Path;

@@ -11,9 +11,10 @@
 use crate::error::{Error, Result};
 use crate::safety::lease::Lease;
 use crate::safety::machine::Machine;
-use crate::safety::node::{Node, NodeKind};
-use crate::safety::sysfs::{Device, DeviceNumber};
+use crate::safety::sysfs::Device;
 use crate::safety::{self, Intent, identity};
+use assay_fs::DeviceNumber;
+use assay_fs::{Node, NodeKind};
 use assay_spec::Bytes;
 use rustix::fs::OFlags;
 use std::fs::{self, File};

@@ -3,9 +3,12 @@
 use super::{follow, open};
 use crate::error::Result;
 use crate::measure::log::LogWriter;
-use crate::run::{create_directory, write_json};
+use crate::run::RunDirectory;
 use assay_spec::trace::{Device, TraceRecord, TraceRow};
 use std::path::Path;
+
+/// The log of the requests.
+const LOG: &str = "trace.parquet";
 
 /// What is to be imported.
 pub struct Import<'a> {
@@ -25,19 +28,22 @@ pub struct Import<'a> {
 pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
     // A name that is wrong leaves no directory.
     let inputs = open(what.names)?;
-    let created = create_directory(directory, &["log"])?;
-    let path = directory.join("log").join("trace.parquet");
+    let directory = RunDirectory::create(directory, &["log"])?;
     let written = || -> Result<TraceRecord> {
-        let mut log: LogWriter<TraceRow> = LogWriter::create(&path)?;
+        let mut log: LogWriter<TraceRow> = LogWriter::create(directory.log()?, LOG)?;
         let record = follow(inputs, what.device, &mut |row| log.push(row))?;
         let record = TraceRecord { command: what.command.clone(), ..record };
         log.finish()?;
-        write_json(&directory.join("trace.json"), &record)?;
+        directory.write_json("trace.json", &record)?;
         Ok(record)
     };
-    written().inspect_err(|_| {
-        // Only what this call made is there: the directory was empty and is locked.
-        let _ = std::fs::remove_file(&path);
-        created.abandon();
-    })
+    match written() {
+        Ok(record) => Ok(record),
+        Err(e) => {
+            // Only what this call made is there: the directory was empty and is locked.
+            let _ = directory.log().map(|log| log.remove_file(LOG));
+            directory.abandon();
+            Err(e)
+        }
+    }
 }

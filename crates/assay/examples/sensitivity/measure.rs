@@ -183,7 +183,8 @@ impl Baseline {
             .plan
             .retain(|p| wanted(p) && self.named.contains(&(p.workload.clone(), p.target.clone())));
         let directory = std::env::temp_dir().join(format!("sensitivity-{}", std::process::id()));
-        let ran = run.start(&directory, &Silent).map_err(say);
+        let begun = run.begin(&directory);
+        let ran = begun.and_then(|begun| run.measure(&begun, Vec::new(), &Silent)).map_err(say);
         std::fs::remove_dir_all(&directory).map_err(say)?;
         Ok(load::Run::new(run.record, ran?))
     }

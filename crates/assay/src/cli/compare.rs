@@ -70,9 +70,9 @@ fn compare_targets(options: Options) -> Outcome {
     if common.plan {
         return Plan::of_run(&run, &directory).show(common);
     }
-    run::measure(&mut run, &directory, common)?;
+    let directory = run::measure(&mut run, &directory, common)?;
     let reference = run.targets[0].record.name.clone();
-    let saved = saved::read(&directory)?;
+    let saved = saved::read_at(&directory.place(), directory.path())?;
     let comparison = compare::table(&saved, &reference);
     let table = format!("{}\n{}", text::summary_table(&saved), text::comparison(&comparison));
     report::finish(&directory, &options.common, Some(table))

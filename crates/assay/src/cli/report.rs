@@ -11,7 +11,7 @@ use assay_analysis::load::Run;
 use assay_analysis::{finding, metric, report, text};
 use assay_engine::measure::log;
 use assay_engine::plan::name_in_cells;
-use assay_engine::run::{Replace, write_json, write_text};
+use assay_engine::run::{Replace, RunDirectory};
 use assay_spec::catalog::{Bundled, LEDGERS, STUDIES, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
@@ -21,6 +21,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// The page of a run.
+const PAGE: &str = "report.html";
+
 /// Options of `assay report`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -29,7 +32,7 @@ pub struct Options {
     /// Print every metric of every cell as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Replace a `report.html` that assay did not write
+    /// Replace a page or table that assay did not write, or that was changed since
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -43,29 +46,33 @@ pub fn main(options: Options) -> Outcome {
     let directory = saved::or_latest(options.directory)?;
     if options.common.plan {
         let plan = Plan::reading_run(&directory);
-        let names = ["findings.json", "claims.json", "cells.csv", "report.html"];
+        let names = ["findings.json", "claims.json", "cells.csv", PAGE];
         let names = names.into_iter().filter(|_| !options.csv);
         let plan = names.fold(plan, |plan, name| plan.writing(directory.join(name), None));
         return plan.show(&options.common);
     }
-    let mut run = saved::read(&directory)?;
-    options.pricing.of_saved(&mut run.record)?;
     if options.csv {
+        let mut run = saved::read(&directory)?;
+        options.pricing.of_saved(&mut run.record)?;
         data(&text::csv(&run));
         return Ok(DONE);
     }
-    let replace = if options.force { Replace::Forced } else { Replace::Alike };
+    let directory = RunDirectory::open(&directory)?;
+    let mut run = saved::read_at(&directory.place(), directory.path())?;
+    options.pricing.of_saved(&mut run.record)?;
+    let replace = if options.force { Replace::Forced } else { Replace::Written };
     show(&directory, &run, &options.common, None, replace)
 }
 
 /// Analyses a run directory: writes its findings, ledger and page, prints its table.
 /// `print` replaces the table.
-pub fn finish(directory: &Path, common: &Common, print: Option<String>) -> Outcome {
-    show(directory, &saved::read(directory)?, common, print, Replace::Alike)
+pub fn finish(directory: &RunDirectory, common: &Common, print: Option<String>) -> Outcome {
+    let run = saved::read_at(&directory.place(), directory.path())?;
+    show(directory, &run, common, print, Replace::Written)
 }
 
 fn show(
-    directory: &Path,
+    directory: &RunDirectory,
     run: &Run,
     common: &Common,
     print: Option<String>,
@@ -73,14 +80,18 @@ fn show(
 ) -> Outcome {
     let ledgers = ledgers_of(run);
     let findings = finding::findings(run);
-    write_json(&directory.join("findings.json"), &findings)?;
-    write_json(&directory.join("claims.json"), &ledgers)?;
-    write_text(&directory.join("cells.csv"), &text::csv(run), Replace::Own)?;
-    let page = directory.join("report.html");
-    write_text(&page, &report::html(&with_logs(directory, run), &ledgers), replace)?;
+    let page = report::html(&with_logs(&directory.place(), run), &ledgers);
+    let written = [
+        ("findings.json", as_json(&findings)),
+        ("claims.json", as_json(&ledgers)),
+        ("cells.csv", text::csv(run)),
+        (PAGE, page),
+    ]
+    .map(|(name, text)| directory.write_text(name, &text, replace));
+    let page = directory.path().join(PAGE);
     if common.json {
         json(&serde_json::json!({
-            "directory": directory,
+            "directory": directory.path(),
             "report": page,
             "cells": metrics(run),
             "findings": findings,
@@ -93,8 +104,12 @@ fn show(
         for ledger in &ledgers {
             talk(&format!("{}: {}", ledger.study, ledger.summary()));
         }
-        talk(&format!("report: {}", page.display()));
+        if written.last().is_some_and(Result::is_ok) {
+            talk(&format!("report: {}", page.display()));
+        }
     }
+    // What was measured is said before a file of somebody's is in the way.
+    written.into_iter().collect::<assay_engine::Result<Vec<()>>>()?;
     let unmet = unmet_expectations(run);
     unmet.iter().for_each(|text| talk(text));
     let failed: Vec<&CellRecord> = run.cells.iter().filter(|c| c.failed.is_some()).collect();
@@ -113,6 +128,11 @@ fn show(
         false if !is_steady || !failed.is_empty() || nothing => INCONCLUSIVE,
         false => DONE,
     })
+}
+
+/// A value as it stands in a file.
+fn as_json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("plain data") + "\n"
 }
 
 /// The run with the request logs that its page draws, as far as they are there: `log = false`, or

@@ -6,7 +6,7 @@ use super::{Common, report, saved};
 use crate::output::plan::Plan;
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome};
-use assay_engine::run::Run;
+use assay_engine::run::{Run, RunDirectory};
 use assay_spec::record::IntentRecord;
 use std::path::PathBuf;
 
@@ -27,20 +27,27 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
-    let saved = saved::read(&options.directory)?;
+    let path = &options.directory;
+    // Locked before it is read: what another process still writes is not gone on with.
+    let directory = match options.common.plan {
+        true => RunDirectory::open(path)?,
+        false => RunDirectory::lock(path)?,
+    };
+    let saved = saved::read_at(&directory.place(), path)?;
     let experiments = saved.record.experiments.iter().map(|e| Ok(load(&e.file, &e.text)?.0));
     let experiments = experiments.collect::<Result<Vec<_>, Failure>>()?;
     let again =
         IntentRecord { write: options.write, destroy: options.destroy, ..IntentRecord::default() };
     let run = Run::reopen(saved.record, experiments, &again)?;
     if options.common.plan {
-        return Plan::of_run(&run, &options.directory).show(&options.common);
+        return Plan::of_run(&run, path).show(&options.common);
     }
+    run.check_memory()?;
     watch_for_interrupt();
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);
-    let ended = run.go_on(&options.directory, saved.cells, &progress);
+    let ended = run.measure(&directory, saved.cells, &progress);
     progress.clear();
-    let cells = ended.map_err(|e| pointing_to_resume(&options.directory, e))?;
-    tell_what_is_left(&options.directory, &run, cells.len(), &options.common);
-    report::finish(&options.directory, &options.common, None)
+    let cells = ended.map_err(|e| pointing_to_resume(path, e))?;
+    tell_what_is_left(path, &run, cells.len(), &options.common);
+    report::finish(&directory, &options.common, None)
 }

@@ -11,7 +11,7 @@ use assay_analysis::expr::Expr;
 use assay_analysis::metric;
 use assay_engine::machine::{this_host, utc_now};
 use assay_engine::plan::PlannedTarget;
-use assay_engine::run::{Asked, Run};
+use assay_engine::run::{Asked, Run, RunDirectory};
 use assay_engine::{Error, ErrorKind, read};
 use assay_spec::array::split_targets;
 use assay_spec::catalog::STUDIES;
@@ -98,7 +98,7 @@ pub fn main(options: Options) -> Outcome {
     if common.plan {
         return Plan::of_run(&run, &directory).show(common);
     }
-    measure(&mut run, &directory, common)?;
+    let directory = measure(&mut run, &directory, common)?;
     report::finish(&directory, common, None)
 }
 
@@ -242,14 +242,18 @@ pub fn prepare(
     Ok((run, directory))
 }
 
-/// Measures what was prepared.
-pub fn measure(run: &mut Run, directory: &Path, common: &Common) -> Result<(), Failure> {
+/// Measures what was prepared; returns the directory `path`, which it is in.
+pub fn measure(run: &mut Run, path: &Path, common: &Common) -> Result<RunDirectory, Failure> {
     let progress = Progress::new(run.record.plan.len(), common.quiet);
-    let ended = run.start(directory, &progress);
+    let began = run.begin(path);
+    let ended = began.and_then(|directory| {
+        let cells = run.measure(&directory, Vec::new(), &progress);
+        cells.map(|cells| (directory, cells)).map_err(|e| pointing_to_resume(path, e))
+    });
     progress.clear();
-    let cells = ended.map_err(|e| pointing_to_resume(directory, e))?;
-    tell_what_is_left(directory, run, cells.len(), common);
-    Ok(())
+    let (directory, cells) = ended?;
+    tell_what_is_left(path, run, cells.len(), common);
+    Ok(directory)
 }
 
 /// Says what the budget was too small for.
@@ -371,10 +375,6 @@ fn announce_writes(run: &Run, common: &Common) {
 
 /// The error with the way to go on, if there is something to go on with.
 pub fn pointing_to_resume(directory: &Path, mut error: Error) -> Error {
-    let others = ["run-exists", "run-busy", "out-not-empty"];
-    if others.contains(&error.id) || !directory.join("run.json").exists() {
-        return error;
-    }
     let kept = format!("what is finished is kept: `assay resume {}`", directory.display());
     if error.kind == ErrorKind::Interrupted {
         error.hint = kept;

@@ -7,17 +7,19 @@ use std::path::{Path, PathBuf};
 
 /// Reads a run directory.
 pub fn read(directory: &Path) -> Result<Run, Failure> {
+    read_at(directory, directory)
+}
+
+/// Reads the run directory that `place` leads to and its user calls `directory`.
+pub fn read_at(place: &Path, directory: &Path) -> Result<Run, Failure> {
     let text = |name: &str, most: u64| {
-        read::text(&directory.join(name), most).map_err(|e| unreadable(directory, name, &e))
+        read::text(&place.join(name), most).map_err(|e| unreadable(directory, name, &e))
     };
     let run = text("run.json", read::RUN_MAX)?;
     // Killed before its first cell: nothing measured is a valid state.
     let none = r#"{"schema":1,"cells":[]}"#.to_owned();
-    let cells = if directory.join("cells.json").exists() {
-        text("cells.json", read::CELLS_MAX)?
-    } else {
-        none
-    };
+    let cells =
+        if place.join("cells.json").exists() { text("cells.json", read::CELLS_MAX)? } else { none };
     Run::from_json(&run, &cells).map_err(|e| match e {
         LoadError::Json { file, message, .. } => damaged(directory, file, &message),
         LoadError::Prices(what) => {

@@ -73,7 +73,7 @@ pub fn main(target: &str, options: &Options, common: &Common) -> Outcome {
     let shown = Shown { timeline: record(&spec, &plan)?, spec, words, skip: options.skip };
     match &options.out {
         Some(path) => {
-            let replace = if options.force { Replace::Forced } else { Replace::Alike };
+            let replace = if options.force { Replace::Forced } else { Replace::Written };
             write_text(path, &gantt::svg(&shown.picture()), replace)?;
         }
         None if common.json => json(&shown.records()),

@@ -1,18 +1,28 @@
 //! A history of the user's: a clone of their repository, and its last tags.
 
-use super::{command, no_git};
+use super::{IDS, SETTINGS, command, no_git};
 use crate::error::{Error, Result};
 use crate::files::refused;
-use std::fs::{self, File};
+use assay_fs::Directory;
+use rustix::fs::OFlags;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Clones the repository at `path` into `root`, as one pack; its last tags in the order in which
-/// they were made, and how many bytes of files each has that the one before it has not.
-pub(super) fn tags(root: &Path, path: &Path, most: u32) -> Result<Vec<(String, u64)>> {
+/// Clones the repository at `path` into `root`, a directory in `above`, as one pack; its last tags
+/// in the order in which they were made, and how many bytes of files each has that the one before
+/// it has not.
+pub(super) fn tags(
+    above: &Directory,
+    root: &Path,
+    path: &Path,
+    most: u32,
+) -> Result<Vec<(String, u64)>> {
     // It may be somebody else's; that is asked of what a user has set, and of nothing else.
-    let config = root.with_extension("gitconfig");
-    fs::write(&config, "[safe]\n\tdirectory = *\n").map_err(|e| refused("git's settings", &e))?;
+    let config = above.path().join(SETTINGS);
+    let settings = b"[safe]\n\tdirectory = *\n";
+    let written = above.create(SETTINGS).and_then(|mut file| file.write_all(settings));
+    written.map_err(|e| refused("git's settings", &e))?;
     let mut clone = command(root);
     clone.env("GIT_CONFIG_GLOBAL", &config).args(["clone", "--quiet", "--no-local"]);
     said(clone.arg("--no-checkout").arg(path).arg("."))?;
@@ -36,13 +46,13 @@ pub(super) fn tags(root: &Path, path: &Path, most: u32) -> Result<Vec<(String, u
             "checkouts go from tag to tag: two at least",
         ));
     }
-    let changed = changed(root, last)?;
+    let changed = changed(above, root, last)?;
     let first = std::iter::once(0);
     Ok(last.iter().cloned().zip(first.chain(changed)).collect())
 }
 
 /// Bytes of the files that each tag but the first has and the one before it has not.
-fn changed(root: &Path, tags: &[String]) -> Result<Vec<u64>> {
+fn changed(above: &Directory, root: &Path, tags: &[String]) -> Result<Vec<u64>> {
     let (mut ids, mut counts) = (String::new(), Vec::new());
     for pair in tags.windows(2) {
         let mut differences = command(root);
@@ -55,8 +65,8 @@ fn changed(root: &Path, tags: &[String]) -> Result<Vec<u64>> {
         }
         counts.push(ids[before..].lines().count());
     }
-    let asked = root.with_extension("ids");
-    let file = fs::write(&asked, &ids).and_then(|()| File::open(&asked));
+    let written = above.create(IDS).and_then(|mut file| file.write_all(ids.as_bytes()));
+    let file = written.and_then(|()| above.open_file(IDS, OFlags::RDONLY));
     let file = file.map_err(|e| refused("a list of files", &e))?;
     let mut sizes = command(root);
     let sizes = said(sizes.args(["cat-file", "--batch-check=%(objectsize)"]).stdin(file))?;
@@ -80,6 +90,7 @@ fn said(command: &mut Command) -> Result<String> {
 mod tests {
     use super::super::git;
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_last_tags_and_what_changes_at_each() {
@@ -88,7 +99,8 @@ mod tests {
         fs::create_dir_all(&from).expect("made");
         fs::create_dir_all(&to).expect("made");
         git(&from, &["init", "--quiet", "."]).expect("a repository");
-        let refused = tags(&to, &from, 9).expect_err("no tags");
+        let above = Directory::open(directory.path()).expect("there");
+        let refused = tags(&above, &to, &from, 9).expect_err("no tags");
         assert!(refused.message.contains("has 0 tags"), "{refused}");
         fs::remove_dir_all(&to).expect("empty");
         for (second, tag, length) in [(1, "v1.9", 10), (2, "v1.10", 100), (3, "v1.1", 1000)] {
@@ -104,11 +116,18 @@ mod tests {
                 said(command.args(words)).expect("done");
             }
         }
-        let found = tags(&to, &from, 2).expect("three");
+        let forget = || {
+            for name in [IDS, SETTINGS] {
+                let _ = above.remove_file(name);
+            }
+        };
+        forget();
+        let found = tags(&above, &to, &from, 2).expect("three");
         assert_eq!(found, [("v1.10".to_owned(), 0), ("v1.1".to_owned(), 1000)]);
         fs::remove_dir_all(&to).expect("there");
         fs::create_dir_all(&to).expect("made");
-        let found = tags(&to, &from, 9).expect("three");
+        forget();
+        let found = tags(&above, &to, &from, 9).expect("three");
         assert_eq!(found.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), [0, 100, 1000]);
     }
 }

@@ -12,8 +12,8 @@ use crate::drive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::safety::Intent;
 use crate::safety::mark::{self, Stage};
-use crate::safety::node::{InodeId, Node, NodeKind, remove};
 use crate::target::uring::buffers::Region;
+use assay_fs::{Directory, InodeId, Node, NodeKind, remove};
 use assay_spec::{Bytes, seed};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 use rustix::io::Errno;
@@ -32,7 +32,7 @@ const CHUNK: Bytes = Bytes::MIB;
 /// A file that is being made.
 #[derive(Debug)]
 pub(super) struct NewFile {
-    directory: File,
+    directory: Directory,
     name: OsString,
     /// The path as the user gave it.
     path: PathBuf,
@@ -165,7 +165,7 @@ impl NewFile {
 
     /// Where the file is or will be.
     fn resolved(&self) -> PathBuf {
-        let directory = Node::of_file(&self.directory).and_then(|node| node.path());
+        let directory = std::fs::read_link(self.directory.path());
         directory.map_or_else(|_| self.path.clone(), |directory| directory.join(&self.name))
     }
 
@@ -216,20 +216,15 @@ pub(super) fn remove_half_made(node: &Node) -> io::Result<()> {
 }
 
 /// The directory that `path` is to be made in.
-pub(super) fn parent(path: &Path) -> Result<File> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let found = Node::find(parent);
-    let node = match found {
-        Ok(node) if node.kind == NodeKind::Directory && path.file_name().is_some() => node,
-        found => return Err(no_directory(path, parent, found.err())),
-    };
-    if is_among_devices(&node) {
-        return Err(no_device(path));
+pub(super) fn parent(path: &Path) -> Result<Directory> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    match Directory::open_for_new(parent) {
+        Ok(directory) if path.file_name().is_some() => Ok(directory),
+        Ok(_) => Err(no_directory(path, parent, None)),
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput => Err(no_device(path)),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(cannot_open(path, e)),
+        Err(e) => Err(no_directory(path, parent, Some(e))),
     }
-    node.open(OFlags::RDONLY | OFlags::DIRECTORY).map_err(|e| cannot_open(path, e))
 }
 
 fn no_device(path: &Path) -> Error {
@@ -250,16 +245,6 @@ fn no_directory(path: &Path, parent: &Path, cause: Option<io::Error>) -> Error {
         Some(cause) => error.caused_by(cause),
         None => error,
     }
-}
-
-/// Whether a directory is where device nodes are, and not another file system below `/dev`, such as
-/// the memory at `/dev/shm`.
-fn is_among_devices(directory: &Node) -> bool {
-    let id = |path: &str| Node::find(Path::new(path)).map(|node| node.id.device).ok();
-    let devices = id("/dev");
-    let is_below = directory.path().is_ok_and(|path| path.starts_with("/dev"));
-    // Where `/dev` is a file system of its own, whatever leads there is among the devices.
-    devices == Some(directory.id.device) && (is_below || devices != id("/"))
 }
 
 /// Reserves the space, so that a full file system is noticed now and extents are long.

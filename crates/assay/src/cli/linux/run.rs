@@ -13,7 +13,7 @@ use assay_engine::guest::{Guest, Start, run_guest};
 use assay_engine::machine::utc_now;
 use assay_engine::measure::log::LogWriter;
 use assay_engine::plan::{LinuxSetup, open_drives};
-use assay_engine::run::{create_directory, write_json};
+use assay_engine::run::RunDirectory;
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{Ground, Job, Left, Task};
 use assay_linux::machine::Limits;
@@ -107,13 +107,13 @@ pub fn main(options: Options) -> Outcome {
         let plan = images.fold(plan, |plan, image| plan.writing(image, None));
         return plan.show(&Common { json: false, quiet: options.quiet, plan: true });
     }
-    let created = create_directory(&directory, &["log"])?;
-    let log = LogWriter::create(&directory.join("log").join("drives.parquet"))?;
+    let directory = RunDirectory::create(&directory, &["log"])?;
+    let log = LogWriter::create(directory.log()?, "drives.parquet")?;
     let lived = live(&options, &setup, limits, log);
     let guest = match lived {
         Ok(guest) => guest,
         Err(e) => {
-            created.abandon();
+            directory.abandon();
             return Err(e);
         }
     };
@@ -132,10 +132,10 @@ pub fn main(options: Options) -> Outcome {
         "wall_ns": wall.as_nanos() as u64,
         "counters": guest.drives,
     });
-    write_json(&directory.join("command.json"), &record)?;
+    directory.write_json("command.json", &record)?;
     if !options.quiet {
         let wall = wall.as_secs_f64();
-        let directory = directory.display();
+        let directory = directory.path().display();
         talk(&format!("{age} in the guest, {wall:.2} s here; drives: {directory}"));
     }
     Ok(code)

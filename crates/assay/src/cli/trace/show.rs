@@ -67,7 +67,7 @@ pub fn main(options: &Options) -> Outcome {
     let summary = summary(&rows, is_trace);
     if let Some(html) = &html {
         let page = page(&about(options, &path, record.as_ref()), &summary, &rows);
-        write_text(html, &page, if options.force { Replace::Forced } else { Replace::Alike })?;
+        write_text(html, &page, if options.force { Replace::Forced } else { Replace::Written })?;
     }
     if options.common.json {
         let record = record.as_ref();

@@ -7,7 +7,7 @@
 //! *Invariant.* Paths are looked up in [`Node::find`] and [`Node::find_at`] and nowhere else; a
 //! name that is removed is looked at after nobody else can reach it.
 
-use super::sysfs::DeviceNumber;
+use crate::DeviceNumber;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, StatxFlags, openat, renameat_with, statx,
     unlinkat,
@@ -26,18 +26,18 @@ use std::path::{Path, PathBuf};
 /// The number of a removed file is used again; the birth time tells the two apart, where the file
 /// system keeps one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct InodeId {
+pub struct InodeId {
     /// The file system.
-    pub(crate) device: DeviceNumber,
+    pub device: DeviceNumber,
     /// The number in it.
-    pub(crate) inode: u64,
+    pub inode: u64,
     /// Seconds and nanoseconds of the birth time.
-    pub(crate) born: Option<(i64, u32)>,
+    pub born: Option<(i64, u32)>,
 }
 
 impl InodeId {
     /// Whether both are the same inode, as far as a side that lacks the birth time can tell.
-    pub(crate) fn is(&self, other: &InodeId) -> bool {
+    pub fn is(&self, other: &InodeId) -> bool {
         let born = self.born.is_none() || other.born.is_none() || self.born == other.born;
         (self.device, self.inode) == (other.device, other.inode) && born
     }
@@ -56,7 +56,7 @@ impl fmt::Display for InodeId {
 
 /// What an inode is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NodeKind {
+pub enum NodeKind {
     /// A regular file of so many bytes.
     File(u64),
     /// A block device.
@@ -69,14 +69,14 @@ pub(crate) enum NodeKind {
 
 /// An inode that was found once and is held from then on.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub struct Node {
     handle: OwnedFd,
     /// Which inode it is.
-    pub(crate) id: InodeId,
+    pub id: InodeId,
     /// What it is.
-    pub(crate) kind: NodeKind,
+    pub kind: NodeKind,
     /// How many names it has.
-    pub(crate) names: u32,
+    pub names: u32,
 }
 
 impl Node {
@@ -84,7 +84,7 @@ impl Node {
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn find(path: &Path) -> io::Result<Node> {
+    pub fn find(path: &Path) -> io::Result<Node> {
         Node::find_at(rustix::fs::CWD, path, OFlags::empty())
     }
 
@@ -92,7 +92,7 @@ impl Node {
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn find_at(directory: impl AsFd, path: &Path, flags: OFlags) -> io::Result<Node> {
+    pub fn find_at(directory: impl AsFd, path: &Path, flags: OFlags) -> io::Result<Node> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
         Node::of(openat(directory, path, flags, Mode::empty())?)
     }
@@ -101,7 +101,7 @@ impl Node {
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn of(handle: OwnedFd) -> io::Result<Node> {
+    pub fn of(handle: OwnedFd) -> io::Result<Node> {
         let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let found = statx(&handle, c"", AtFlags::EMPTY_PATH, mask)?;
         let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
@@ -126,7 +126,7 @@ impl Node {
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn of_file(file: &File) -> io::Result<Node> {
+    pub fn of_file(file: &File) -> io::Result<Node> {
         Node::of(file.as_fd().try_clone_to_owned()?)
     }
 
@@ -134,13 +134,13 @@ impl Node {
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn open(&self, flags: OFlags) -> io::Result<File> {
+    pub fn open(&self, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         Ok(openat(rustix::fs::CWD, self.link(), flags, Mode::empty())?.into())
     }
 
     /// The path it has now, as far as this process sees it.
-    pub(crate) fn path(&self) -> io::Result<PathBuf> {
+    pub fn path(&self) -> io::Result<PathBuf> {
         std::fs::read_link(self.link())
     }
 
@@ -150,7 +150,7 @@ impl Node {
     }
 
     /// The same device, whatever node leads to it, or the same inode.
-    pub(crate) fn is_same(&self, other: &Node) -> bool {
+    pub fn is_same(&self, other: &Node) -> bool {
         match (self.kind, other.kind) {
             (NodeKind::Block(a), NodeKind::Block(b)) => a == b,
             _ => self.id.is(&other.id),
@@ -165,37 +165,43 @@ impl AsFd for Node {
 }
 
 /// Removes `name` from `directory` if it leads to the inode `id`; else leaves everything as it was.
+/// A directory is removed if it is empty.
 ///
 /// Changes the name to a random one first: nobody can exchange it between the look and the removal.
 ///
 /// # Errors
 /// What the system says; also if the name has come to lead elsewhere.
-pub(crate) fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()> {
+pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()> {
     let found = Node::find_at(&directory, Path::new(name), OFlags::NOFOLLOW)?;
     let elsewhere = || io::Error::other("the name leads elsewhere now");
     if !found.id.is(&id) {
         return Err(elsewhere());
     }
+    let flags = match found.kind {
+        NodeKind::Directory => AtFlags::REMOVEDIR,
+        _ => AtFlags::empty(),
+    };
     let hidden = random_name(".assay-gone-");
     let keep = RenameFlags::NOREPLACE;
     match renameat_with(&directory, name, &directory, &hidden, keep) {
         Ok(()) => {}
         // The file system cannot do that: FUSE, some network ones.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            return Ok(unlinkat(&directory, name, AtFlags::empty())?);
-        }
+        Err(Errno::INVAL | Errno::NOSYS) => return Ok(unlinkat(&directory, name, flags)?),
         Err(e) => return Err(e.into()),
     }
     let moved = Node::find_at(&directory, Path::new(&hidden), OFlags::NOFOLLOW)?;
-    if moved.id.is(&id) {
-        return Ok(unlinkat(&directory, &hidden, AtFlags::empty())?);
+    let removed = match moved.id.is(&id) {
+        true => unlinkat(&directory, &hidden, flags).map_err(io::Error::from),
+        false => Err(elsewhere()),
+    };
+    if removed.is_err() {
+        renameat_with(&directory, &hidden, &directory, name, keep)?;
     }
-    renameat_with(&directory, &hidden, &directory, name, keep)?;
-    Err(elsewhere())
+    removed
 }
 
 /// A name that nobody else can know beforehand.
-pub(crate) fn random_name(prefix: &str) -> OsString {
+pub fn random_name(prefix: &str) -> OsString {
     let mut bytes = [0_u8; 16];
     let filled = getrandom(&mut bytes[..], GetRandomFlags::empty());
     // Linux has it since 3.17, and io_uring, without which nothing is measured, since 5.1.

@@ -7,16 +7,19 @@
 //!
 //! *Invariant.* No symlink, device, FIFO or directory is ever replaced or written through.
 
-use crate::safety::node::{Node, NodeKind, random_name};
+use crate::directory::Directory;
+use crate::node::{Node, NodeKind, random_name};
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, unlinkat,
+    AtFlags, CWD, Mode, OFlags, RenameFlags, XattrFlags, fgetxattr, fsetxattr, linkat, openat,
+    renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// What a draft without another name is called, and 32 random digits.
 const PREFIX: &str = ".assay-partial-";
@@ -26,32 +29,42 @@ const PREFIX: &str = ".assay-partial-";
 pub enum Replace {
     /// Any regular file of this name: the directory and its names are assay's own.
     Own,
-    /// A regular file that begins as the new one does, so that assay wrote it.
-    Alike,
+    /// A regular file that holds what assay wrote into it, and nothing that somebody changed since.
+    Written,
     /// Any regular file: the user said so.
     Forced,
 }
 
 /// A file on its way.
 #[derive(Debug)]
-pub(crate) struct Draft {
-    directory: File,
+pub struct Draft {
+    directory: Directory,
     /// The name it has until it is whole, if it has one.
     random: Option<OsString>,
-    path: PathBuf,
+    name: OsString,
 }
 
 impl Draft {
     /// Begins the file that will appear at `path`; returns it with what is written into.
     ///
     /// # Errors
+    /// What the system says; also among the device nodes of `/dev`.
+    pub fn at(path: &Path) -> io::Result<(Draft, File)> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let parent = path.parent().unwrap_or(Path::new("."));
+        Draft::begin(&Directory::open_for_new(parent)?, name)
+    }
+
+    /// Begins the file that will appear as `name` in `directory`; returns it with what is written
+    /// into.
+    ///
+    /// # Errors
     /// What the system says.
-    pub(crate) fn begin(path: &Path) -> io::Result<(Draft, File)> {
-        let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
-        let directory = File::open(parent.unwrap_or(Path::new(".")))?;
+    pub fn begin(directory: &Directory, name: &OsStr) -> io::Result<(Draft, File)> {
         let mode = Mode::from_raw_mode(0o666);
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let mut draft = Draft { directory, random: None, path: path.to_owned() };
+        let directory = directory.try_clone()?;
+        let mut draft = Draft { directory, random: None, name: name.to_owned() };
         match openat(&draft.directory, ".", flags | OFlags::TMPFILE, mode) {
             Ok(file) => return Ok((draft, file.into())),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => {}
@@ -64,23 +77,18 @@ impl Draft {
         Ok((draft, file.into()))
     }
 
-    /// The directory that the file will appear in, to be looked at while it is written.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub(crate) fn place(&self) -> io::Result<Place> {
-        Ok(Place(self.directory.try_clone()?))
-    }
-
     /// Gives `file`, which is whole, its name for good.
     ///
     /// # Errors
     /// `AlreadyExists` if something has the name that may not be replaced; else what the system
     /// says.
-    pub(crate) fn publish(mut self, file: &File, replace: Replace) -> io::Result<()> {
+    pub fn publish(mut self, file: &File, replace: Replace) -> io::Result<()> {
+        if replace != Replace::Own {
+            sign(file)?;
+        }
         // Without it, the name may reach the disk before the content does.
         file.sync_data()?;
-        let name = self.path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        let name = self.name.clone();
         let random = match self.random.clone() {
             Some(random) => random,
             None => {
@@ -104,7 +112,7 @@ impl Draft {
             Err(e) => return Err(e.into()),
         }
         self.random = None;
-        self.directory.sync_all()
+        self.directory.sync()
     }
 
     /// Puts the file where another is, and removes that one if it is what may go.
@@ -122,7 +130,7 @@ impl Draft {
             Err(Errno::INVAL | Errno::NOSYS) => {
                 self.rename(random, name, RenameFlags::empty())?;
                 self.random = None;
-                return self.directory.sync_all();
+                return self.directory.sync();
             }
             Err(e) => return Err(e.into()),
         }
@@ -132,7 +140,7 @@ impl Draft {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
         }
         // The old file has the random name now, and goes with the draft.
-        self.directory.sync_all()?;
+        self.directory.sync()?;
         self.remove();
         Ok(())
     }
@@ -149,22 +157,6 @@ impl Draft {
     }
 }
 
-/// The directory of a draft.
-pub(crate) struct Place(File);
-
-impl Place {
-    /// Checks that the directory still has a name.
-    ///
-    /// # Errors
-    /// `NotFound` if it has been removed: no file in it can be found any more.
-    pub(crate) fn check(&self) -> io::Result<()> {
-        match Node::of_file(&self.0)?.names {
-            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the directory has been removed")),
-            _ => Ok(()),
-        }
-    }
-}
-
 impl Drop for Draft {
     fn drop(&mut self) {
         self.remove();
@@ -177,26 +169,69 @@ fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     if !matches!(found.kind, NodeKind::File(_)) {
         return exists("something that is no regular file has this name");
     }
-    if replace != Replace::Alike {
-        return Ok(());
-    }
-    let beginning = |file: File| {
-        let mut bytes = Vec::new();
-        file.take(ALIKE).read_to_end(&mut bytes).map(|_| bytes)
-    };
-    let old = beginning(found.open(OFlags::RDONLY | OFlags::NONBLOCK)?)?;
-    let new = beginning(Node::of_file(new)?.open(OFlags::RDONLY)?)?;
-    match old == new || old.is_empty() {
+    let written = || is_written(&found.open(OFlags::RDONLY | OFlags::NONBLOCK)?, new);
+    match replace != Replace::Written || written()? {
         true => Ok(()),
-        false => exists("a file that assay did not write has this name"),
+        false => {
+            exists("a file that assay did not write, or that was changed since, has this name")
+        }
     }
 }
 
-/// So many first bytes tell what assay wrote from what it did not.
-const ALIKE: u64 = 32;
+/// The attribute of a file with the digest of what assay wrote into it.
+const SIGNATURE: &str = "user.assay.written";
+
+/// Notes on a file what is in it. Where there are no attributes it goes without.
+fn sign(file: &File) -> io::Result<()> {
+    let signature = format!("{:016x}", digest(file)?);
+    match fsetxattr(file, SIGNATURE, signature.as_bytes(), XattrFlags::empty()) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::PERM | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Whether `old` holds what assay wrote into it, or what `new` holds, or nothing. Where there are
+/// no attributes to tell, it must begin as `new` does.
+fn is_written(old: &File, new: &File) -> io::Result<bool> {
+    let mut value = [0_u8; 16];
+    let digest_of_old = digest(old)?;
+    match fgetxattr(old, SIGNATURE, &mut value[..]) {
+        Ok(16) if value == *format!("{digest_of_old:016x}").as_bytes() => return Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) if beginning(old)? == beginning(new)? => {
+            return Ok(true);
+        }
+        _ => {}
+    }
+    Ok(old.metadata()?.len() == 0 || digest_of_old == digest(new)?)
+}
+
+/// The first bytes of a file.
+fn beginning(file: &File) -> io::Result<Vec<u8>> {
+    const LENGTH: usize = 32;
+    let mut bytes = vec![0; LENGTH];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// FNV-1a of what is in a file: it tells a change, not a forgery.
+fn digest(file: &File) -> io::Result<u64> {
+    let mut digest = 0xcbf2_9ce4_8422_2325_u64;
+    let (mut buffer, mut at) = (vec![0; 1 << 16], 0);
+    loop {
+        let read = file.read_at(&mut buffer, at)?;
+        if read == 0 {
+            return Ok(digest);
+        }
+        for byte in &buffer[..read] {
+            digest = (digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        at += read as u64;
+    }
+}
 
 /// Whether a file of this name is a draft that a killed process left.
-pub(super) fn is_draft(name: &OsStr) -> bool {
+pub fn is_draft(name: &OsStr) -> bool {
     let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
     digits.is_some_and(|d| d.len() == 32 && d.bytes().all(|b| b.is_ascii_hexdigit()))
 }
@@ -209,7 +244,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn write(path: &Path, text: &str, replace: Replace) -> io::Result<()> {
-        let (draft, mut file) = Draft::begin(path)?;
+        let (draft, mut file) = Draft::at(path)?;
         file.write_all(text.as_bytes())?;
         draft.publish(&file, replace)
     }
@@ -225,11 +260,11 @@ mod tests {
     fn a_draft_appears_whole_and_leaves_nothing_if_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("page");
-        let (draft, mut file) = Draft::begin(&path).unwrap();
+        let (draft, mut file) = Draft::at(&path).unwrap();
         file.write_all(b"one").unwrap();
         assert_eq!(names(dir.path()).iter().filter(|n| *n == "page").count(), 0);
-        draft.publish(&file, Replace::Alike).unwrap();
-        drop(Draft::begin(&path).unwrap());
+        draft.publish(&file, Replace::Written).unwrap();
+        drop(Draft::at(&path).unwrap());
         assert_eq!(names(dir.path()), ["page"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
     }
@@ -238,14 +273,20 @@ mod tests {
     fn only_what_may_go_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("page");
-        let head = "assay wrote this page, and it is long";
-        fs::write(&path, "mine").unwrap();
-        assert!(write(&path, head, Replace::Alike).is_err());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-        write(&path, head, Replace::Forced).unwrap();
-        write(&path, &format!("{head}, again"), Replace::Alike).unwrap();
+        let page = |words: &str| format!("assay wrote this page, and it is long: {words}");
+        fs::write(&path, page("somebody else's")).unwrap();
+        assert!(write(&path, &page("1"), Replace::Written).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), page("somebody else's"));
+        write(&path, &page("2"), Replace::Forced).unwrap();
+        write(&path, &page("3"), Replace::Written).unwrap();
+        // Somebody adds a note to it.
+        fs::write(&path, page("3 and a note")).unwrap();
+        assert!(write(&path, &page("4"), Replace::Written).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), page("3 and a note"));
         write(&path, "other", Replace::Own).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "other");
+        // A copy tells nothing of itself; that it is the same, it need not tell.
+        write(&path, "other", Replace::Written).unwrap();
         assert_eq!(names(dir.path()), ["page"]);
     }
 
@@ -256,7 +297,7 @@ mod tests {
         fs::write(&victim, "mine").unwrap();
         let path = dir.path().join("page");
         let check = |what: &str| {
-            for replace in [Replace::Own, Replace::Alike, Replace::Forced] {
+            for replace in [Replace::Own, Replace::Written, Replace::Forced] {
                 let error = write(&path, "mine too", replace).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{what}");
             }

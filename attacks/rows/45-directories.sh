@@ -1,0 +1,114 @@
+# Directories that others change while assay works in them, or that a killed assay has left.
+
+# busy PATTERN COMMAND …: starts assay and halts it as soon as a name of this pattern is there; goes on with `end`.
+busy() { local pattern=$1 found; shift
+  "$@" >json 2>err </dev/null & pid=$!; undo "kill -9 $pid"
+  for _ in $(seq 5000); do found=$(compgen -G "$pattern") && break; kill -0 $pid || break; done
+  kill -STOP $pid || fail "it has ended: $(cat err)"; [ -n "$found" ] || fail "no $pattern"; }
+# end CODES: lets it go on; how it ends.
+end() { local code=0; kill -CONT $pid; wait $pid || code=$?; [[ "|$1|" == *"|$code|"* ]] || fail "exit status $code, not $1: $(tail -n 5 err)"; }
+# work KIND LINE …: an experiment of files.
+work() { printf 'format = 1\nname = "f"\nquestion = "?"\ntargets = []\n[[workload]]\nname = "w"\nfile = "%s"\n' "$1" >f.toml; shift
+  printf '%s\n' "$@" >>f.toml; mkdir -p d; }
+walk() { work walk 'order = "directory"' 'files = 3000' 'directories = 20' 'length = "16KiB"' 'age = 3'; }
+rewrite() { work rewrite 'length = "256MiB"' 'size = "64KiB"'; }
+
+dead() { walk; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; kill -9 $pid; wait $pid || true; left=$(echo d/assay-*); }
+again() { ends 0 "$assay" run f.toml --quiet --out out2 --on ./d; }
+
+bind() { need_root; mkdir -p "$2"; mount --bind "$1" "$2" || skip "cannot mount"; undo "umount -l $(realpath "$2")"; }
+hoard() { mkdir -p v/tree v/work; for n in 0 1 20 21 40; do echo mine >v/f$n; cp v/f$n v/work; victim v/f$n v/work/f$n; done; echo mine >v/large; ln -s .. v/tree/d01; victim v/large v; }
+left_mount() { dead; hoard; bind v "$left/$1"; again; }
+for at in work work/tree work/tree/d01 .; do
+  row N1 "a directory that a killed run left, with something mounted on its $at" left_mount "$at"
+done
+left_file() { dead; mkdir -p "$(dirname "$left/$1")"; echo mine >"$left/$1"; victim "$left/$1"; again; }
+for name in notes work/notes work/photos/one work/tree/notes work/tree/d01/notes; do
+  row N2 "a directory that a killed run left, with the user's $name" left_file $name
+done
+left_copy() { dead; cp -a "$left" d/assay-00000000000000aa; echo mine >d/assay-00000000000000aa/work/tree/d01/f1
+  victim d/assay-00000000000000aa/work/tree/d01/f1; again; }
+row N3 "a copy of a directory that a killed run left" left_copy
+left_link() { dead; hoard; rm -rf "$left/work/tree"; ln -s ../../../v "$left/work/tree"; again; }
+row N4 "a directory that a killed run left, with a symlink for its tree" left_link
+left_goes() { dead; again; [ ! -e "$left" ] || fail "$left is there"; [ -z "$(ls d)" ]; }
+row N5 "what a killed run of files left goes with the next one" left_goes
+
+others() { walk; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; left=$(echo d/assay-*)
+  mkdir -p "$(dirname "$left/$1")"; echo mine >"$left/$1"; victim "$left/$1"; end 0; }
+for name in notes work/notes work/photos/one work/tree/photos/one; do
+  row N6 "the user's $name, put there while a tree is measured" others $name
+done
+swapped() { rewrite; noise v 1; sleep 0.1; busy 'd/assay-*/work/file' "$assay" run f.toml --quiet --out out --on ./d; victim v
+  local file; file=$(echo d/assay-*/work/file); rm "$file"
+  case $1 in symlink) ln -s "$(realpath v)" "$file" ;; "hard link") ln v "$file" ;; file) mv v "$file"; mv .victims x; victim "$file" ;; esac; end "3"; }
+for what in symlink "hard link" file; do
+  row N7 "the file of a workload becomes a $what" swapped "$what"
+done
+work_moved() { walk; hoard; busy 'd/assay-*/work/tree' "$assay" run f.toml --quiet --out out --on ./d
+  left=$(echo d/assay-*); mv "$left/$1" aside; ln -s "$(realpath v)" "$left/$1"; end "0|3"; }
+row N8 "the directory of a workload becomes a symlink" work_moved work
+row N8 "the tree of a workload becomes a symlink" work_moved work/tree
+sub_moved() { walk; hoard; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml --quiet --out out --on ./d
+  sub=$(echo d/assay-*/work/tree/d01); mv "$sub" aside; ln -s "$(realpath v)" "$sub"; end "0|3"; }
+row N9 "a directory of a tree becomes a symlink to files of the same names" sub_moved
+whole_moved() { walk; hoard; busy 'd/assay-*/work/tree' "$assay" run f.toml --quiet --out out --on ./d
+  left=$(realpath d/assay-*); mv "$left" aside; if [ "$1" = symlink ]; then ln -s "$(realpath v)" "$left"; else mkdir "$left"; cp -r v/work "$left"; victim "$left/work/f0"; fi; end "0|3"; }
+for what in symlink directory; do
+  row N10 "the directory that assay made becomes another $what" whole_moved $what
+done
+mounted_on() { walk; hoard; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml --quiet --out out --on ./d
+  bind v "$(echo d/assay-*/work/tree)"; end "0|3"; }
+row N11 "something is mounted on a tree while it is measured" mounted_on
+
+# two: a run of two cells; halted after its record is written.
+two() { sed 's/requests = 256/requests = 3000000/; s/range.*//; s/sequential/random/' read.toml >many.toml
+  sed -n '/workload/,$p' many.toml | sed 's/"w"/"v"/' >more; cat more >>many.toml
+  "$assay" run read.toml --quiet --out first --only sim:ssd-m; ls first/log >names; ls first/series >>names; mkdir -p v/log v/series
+  for n in $(cat names) $(sed 's/write-w/read-v/; s/read-w/read-v/' names) run.json cells.json cells.csv findings.json claims.json report.html; do echo mine >v/$n; victim v/$n; done; victim v
+  busy out/run.json "$assay" run many.toml --quiet --out out --only sim:ssd-m --threads 1; }
+out_moved() { two; mv out aside; if [ "$1" = symlink ]; then ln -s v out; else cp -r v out; victim out/cells.json out/report.html; fi; end "0|3"; }
+for what in symlink directory; do
+  row R1 "the run directory becomes another $what while a run works in it" out_moved $what
+done
+sub_out() { two; mv "out/$1" aside; ln -s ../v "out/$1"; end "0|3"; }
+for sub in log series; do
+  row R2 "$sub in a run directory becomes a symlink while a run works in it" sub_out $sub
+  resume_sub() { begin ./f --size 8MiB; rm -rf "out/$1"; mkdir v; "$assay" run read.toml --quiet --out first --only sim:ssd-m >/dev/null; for n in $(cd first; ls log/* series/*); do n=${n#*/}; echo mine >v/$n; victim v/$n; done
+    ln -s ../v "out/$1"; victim v; shorten; ends "2|3" "$assay" resume out --quiet; }
+  row R3 "resume where $sub is a symlink" resume_sub $sub
+done
+twice() { two; kill -CONT $pid; ends 3 "$assay" resume out --quiet; says "at work"; kill $pid; wait $pid || true; }
+row R4 "resume of a run that goes on" twice
+halted() { two; ends 3 "$assay" resume out --quiet; says "at work"; kill -9 $pid; wait $pid || true; ends 0 "$assay" resume out --quiet; }
+row R5 "resume of a run that is halted, and after it was killed" halted
+
+edited() { finished; echo '<!-- a note -->' >>"run/$1"; victim "run/$1"; ends 3 "$assay" report run --quiet; }
+saved_anew() { finished; cp "run/$1" x; echo note >>x; mv x "run/$1"; victim "run/$1"; ends 3 "$assay" report run --quiet; }
+for name in report.html cells.csv findings.json claims.json; do
+  row O1 "report where somebody has added to $name" edited $name
+  row O2 "report where somebody has saved another $name" saved_anew $name
+done
+drawing_edited() { "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; echo '<!-- a note -->' >>p.svg; victim p.svg
+  ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; }
+row O3 "a drawing of assay's that somebody has added to" drawing_edited
+copied() { finished; cp -r run copy; ends 0 "$assay" report copy --quiet; ends 0 "$assay" report run --quiet; ends 0 "$assay" report run --quiet --force; }
+row O4 "report in a copy of a run directory, and twice" copied
+resume_edited() { begin ./f --size 8MiB; echo mine >out/cells.csv; victim out/cells.csv; shorten; ends 3 "$assay" resume out --quiet --write ./f; says "cells.csv"; }
+row O5 "resume where cells.csv is the user's" resume_edited
+
+among() { need_root; name=/dev/assay-$$-$RANDOM; undo "rm -rf $name"; ends "2|3" "${@/@/$name}"; [ ! -e "$name" ] || fail "$name was made"; }
+dev_out() { among "$assay" run read.toml --quiet --out @ --only sim:ssd-m; }
+row X10 "--out among the nodes of /dev" dev_out
+dev_deep() { among "$assay" run read.toml --quiet --out @/a/b --only sim:ssd-m; }
+row X11 "--out in a new directory among the nodes of /dev" dev_deep
+dev_trace() { printf '8,0 1 1 0.0 1 Q R 0 + 8 [x]\n8,0 1 2 0.1 1 C R 0 + 8 [0]\n' >t; among "$assay" trace import t --quiet --out @; }
+row X12 "trace import --out among the nodes of /dev" dev_trace
+dev_html() { log; among "$assay" trace show "$log" --quiet --html @; }
+row X13 "trace show --html among the nodes of /dev" dev_html
+dev_svg() { among "$assay" explain --timeline sim:ssd-m --requests 5 --out @; }
+row X14 "explain --timeline --out among the nodes of /dev" dev_svg
+dev_files() { need_root; rewrite; before=$(ls /dev); ends "2|3" "$assay" run f.toml --quiet --out out --on /dev; [ "$(ls /dev)" = "$before" ]; }
+row X15 "a workload of files among the nodes of /dev" dev_files
+dev_linux() { among "$assay" linux run --quiet --drive sim:ssd-m --out @ -- true; }
+row X16 "linux run --out among the nodes of /dev" dev_linux

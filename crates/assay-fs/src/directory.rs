@@ -1,0 +1,363 @@
+//! A directory, held by a descriptor, and what is made, read and removed below it.
+//!
+//! *Invariants.* Below a directory no symlink is followed and no mount is crossed: whoever may
+//! write in it cannot lead what is done here out of it. What is written is a file that was made
+//! here and has this one name.
+
+use crate::node::{InodeId, Node, NodeKind, remove};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fcntl_setfl, mkdirat, openat2, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// How often a lookup is tried again that somebody's renaming has disturbed.
+const TRIES: u32 = 100;
+
+/// A directory that was found once and is held from then on.
+#[derive(Debug)]
+pub struct Directory {
+    handle: OwnedFd,
+    /// What its user calls it, for messages only.
+    path: PathBuf,
+}
+
+/// What an entry of a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// Anything else: a symlink, device, FIFO, socket.
+    Other,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: OsString,
+    /// What it is.
+    pub kind: EntryKind,
+    /// The number of its inode.
+    pub inode: u64,
+}
+
+impl Directory {
+    /// Opens the directory that `path` leads to. Symlinks are followed: somebody named it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<Directory> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let node = Node::find(path)?;
+        let handle = node.open(OFlags::RDONLY | OFlags::DIRECTORY)?.into();
+        Ok(Directory { handle, path: path.to_owned() })
+    }
+
+    /// As [`Directory::open`], to make something in it.
+    ///
+    /// # Errors
+    /// Also if device nodes are there: a misspelt device is no name for a file.
+    pub fn open_for_new(path: &Path) -> io::Result<Directory> {
+        let directory = Directory::open(path)?;
+        if directory.is_among_devices()? {
+            let what = "device nodes are here, and no files";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        Ok(directory)
+    }
+
+    /// Whether this is where device nodes are, and not another file system below `/dev`, such as
+    /// the memory at `/dev/shm`.
+    fn is_among_devices(&self) -> io::Result<bool> {
+        let of = |path: &str| Node::find(Path::new(path)).map(|node| node.id.device).ok();
+        let devices = of("/dev");
+        let is_below = std::fs::read_link(self.path()).is_ok_and(|path| path.starts_with("/dev"));
+        // Where `/dev` is a file system of its own, whatever leads there is among the devices.
+        Ok(devices == Some(self.id()?.device) && (is_below || devices != of("/")))
+    }
+
+    /// Opens the directory `name` below this one.
+    ///
+    /// # Errors
+    /// What the system says; also if a symlink or a mount is on the way.
+    pub fn below(&self, name: impl AsRef<Path>) -> io::Result<Directory> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let handle = self.open_beneath(name.as_ref(), flags)?;
+        Ok(Directory { handle, path: self.named(name) })
+    }
+
+    /// Makes the directory `name` below this one, which must not be there.
+    ///
+    /// # Errors
+    /// What the system says; also if something else has the name by the time it is opened.
+    pub fn make(&self, name: impl AsRef<Path>, mode: u32) -> io::Result<Directory> {
+        let name = name.as_ref();
+        let (parent, last) = self.parent_of(name)?;
+        mkdirat(parent.as_ref().unwrap_or(self), last, Mode::from_raw_mode(mode))?;
+        let made = self.below(name)?;
+        match made.entries()?.is_empty() {
+            true => Ok(made),
+            false => Err(io::Error::other("it was replaced as soon as it was made")),
+        }
+    }
+
+    /// Opens the directory `name` below this one, and makes what is missing of it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn make_all(&self, name: &Path) -> io::Result<Directory> {
+        let opened = self.below(if name.as_os_str().is_empty() { Path::new(".") } else { name });
+        match opened {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let last = name.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        self.make_all(name.parent().unwrap_or(Path::new("")))?.make(last, 0o777)
+    }
+
+    /// Makes the file `name`, which must not be there, to be read and written.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn create(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        Ok(self.open_beneath(name.as_ref(), flags)?.into())
+    }
+
+    /// Opens the regular file `name`; `flags` are those of `open(2)`.
+    ///
+    /// # Errors
+    /// What the system says; also if it is no regular file, or is to be written and has other
+    /// names, too.
+    pub fn open_file(&self, name: impl AsRef<Path>, flags: OFlags) -> io::Result<File> {
+        // A FIFO would be waited for.
+        let handle = self.open_beneath(name.as_ref(), flags | OFlags::NONBLOCK)?;
+        let file = File::from(handle);
+        let found = Node::of_file(&file)?;
+        let is_written = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        let what = match found.kind {
+            NodeKind::File(_) if is_written && found.names != 1 => "it has other names, too",
+            NodeKind::File(_) => {
+                fcntl_setfl(&file, flags)?;
+                return Ok(file);
+            }
+            _ => "it is no regular file",
+        };
+        Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+    }
+
+    /// Removes the file `name`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove_file(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        let (parent, last) = self.parent_of(name.as_ref())?;
+        Ok(unlinkat(parent.as_ref().unwrap_or(self), last, AtFlags::empty())?)
+    }
+
+    /// Removes the empty directory `name`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes `name` if it leads to the inode `id`.
+    ///
+    /// # Errors
+    /// What the system says; also if the name has come to lead elsewhere.
+    pub fn remove(&self, name: &OsStr, id: InodeId) -> io::Result<()> {
+        remove(self, name, id)
+    }
+
+    /// What is in it, in the order in which the file system tells.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => {
+                    let found = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    FileType::from_raw_mode(found.st_mode)
+                }
+                kind => kind,
+            };
+            let kind = match kind {
+                FileType::RegularFile => EntryKind::File,
+                FileType::Directory => EntryKind::Directory,
+                _ => EntryKind::Other,
+            };
+            let name = OsString::from_vec(name.to_bytes().to_vec());
+            entries.push(Entry { name, kind, inode: entry.ino() });
+        }
+        Ok(entries)
+    }
+
+    /// Whether it has a name that leads to it still.
+    ///
+    /// # Errors
+    /// `NotFound` if it has been removed: no file in it can be found any more.
+    pub fn check(&self) -> io::Result<()> {
+        match self.node()?.names {
+            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the directory has been removed")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Which inode it is.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn id(&self) -> io::Result<InodeId> {
+        Ok(self.node()?.id)
+    }
+
+    /// Makes what is in it reach the disk.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.handle)?)
+    }
+
+    /// Another descriptor of the same directory.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn try_clone(&self) -> io::Result<Directory> {
+        Ok(Directory { handle: self.handle.try_clone()?, path: self.path.clone() })
+    }
+
+    /// A path that leads this process and its children to it, whatever its names are, as long as
+    /// the value lives.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
+    }
+
+    /// What its user calls `name` in it, for messages.
+    pub fn named(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn node(&self) -> io::Result<Node> {
+        Node::of(self.handle.try_clone()?)
+    }
+
+    /// The directory that `name` is in, unless that is this one, and the name in it.
+    fn parent_of<'n>(&self, name: &'n Path) -> io::Result<(Option<Directory>, &'n OsStr)> {
+        let last = name.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let parent = name.parent().filter(|parent| !parent.as_os_str().is_empty());
+        Ok((parent.map(|parent| self.below(parent)).transpose()?, last))
+    }
+
+    fn open_beneath(&self, name: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let mode = if flags.contains(OFlags::CREATE) { 0o666 } else { 0 };
+        let (flags, mode) = (flags | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::from_raw_mode(mode));
+        let resolve = ResolveFlags::BENEATH
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::NO_MAGICLINKS
+            | ResolveFlags::NO_XDEV;
+        for _ in 0..TRIES {
+            match openat2(&self.handle, name, flags, mode, resolve) {
+                Err(Errno::AGAIN) => {}
+                opened => return Ok(opened?),
+            }
+        }
+        Err(Errno::AGAIN.into())
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::CWD;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// Two directories side by side: one held, and one of somebody else's.
+    fn two() -> (tempfile::TempDir, Directory, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (dir.path().join("ours"), dir.path().join("theirs"));
+        fs::create_dir(&ours).unwrap();
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("file"), "mine").unwrap();
+        let directory = Directory::open(&ours).unwrap();
+        (dir, directory, theirs)
+    }
+
+    #[test]
+    fn no_link_leads_out() {
+        let (dir, directory, theirs) = two();
+        let ours = dir.path().join("ours");
+        symlink(&theirs, ours.join("sub")).unwrap();
+        symlink(theirs.join("file"), ours.join("link")).unwrap();
+        symlink(theirs.join("new"), ours.join("dangling")).unwrap();
+        fs::hard_link(theirs.join("file"), ours.join("hard")).unwrap();
+        assert!(directory.below("sub").is_err());
+        assert!(directory.below("../theirs").is_err());
+        assert!(directory.make("sub/new", 0o700).is_err());
+        assert!(directory.make_all(Path::new("sub/new")).is_err());
+        assert!(directory.create("sub/new").is_err());
+        assert!(directory.create("dangling").is_err());
+        assert!(directory.remove_file("sub/file").is_err());
+        for name in ["link", "sub/file", "hard"] {
+            assert!(directory.open_file(name, OFlags::RDWR).is_err(), "{name}");
+        }
+        assert!(directory.open_file("hard", OFlags::RDONLY).is_ok());
+        let left: Vec<_> = fs::read_dir(&theirs).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["file"]);
+        assert_eq!(fs::read_to_string(theirs.join("file")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn it_stays_what_it_was_when_its_name_moves() {
+        let (dir, directory, theirs) = two();
+        fs::rename(dir.path().join("ours"), dir.path().join("moved")).unwrap();
+        symlink(&theirs, dir.path().join("ours")).unwrap();
+        drop(directory.make_all(Path::new("a/b")).unwrap().create("file").unwrap());
+        assert!(dir.path().join("moved/a/b/file").exists());
+        assert!(directory.path().join("a/b/file").exists());
+        assert_eq!(fs::read_dir(&theirs).unwrap().count(), 1);
+        directory.check().unwrap();
+        directory.remove_file("a/b/file").unwrap();
+        fs::remove_dir_all(dir.path().join("moved")).unwrap();
+        assert_eq!(directory.check().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let (dir, directory, _) = two();
+        let path = dir.path().join("ours/pipe");
+        rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        fs::create_dir(dir.path().join("ours/sub")).unwrap();
+        for name in ["pipe", "sub"] {
+            assert!(directory.open_file(name, OFlags::RDONLY).is_err(), "{name}");
+        }
+        let mut kinds: Vec<_> = directory.entries().unwrap().iter().map(|e| e.kind).collect();
+        kinds.sort_by_key(|kind| *kind as u8);
+        assert_eq!(kinds, [EntryKind::Directory, EntryKind::Other]);
+    }
+}

@@ -1,0 +1,349 @@
+//! Directories of our own, which are gone when whoever made them is.
+//!
+//! Each has a name drawn at random, and in it a marker, locked as long as its owner lives, beside
+//! the directory that is worked in. A process that is killed removes nothing; the next one that
+//! makes such a directory beside it does. It removes what is surely ours and nobody's any more: of
+//! this name, our user's, shut to others, with the marker that names this very directory and that
+//! nobody has locked. Of what is in it only what the work makes is removed, and of that nothing
+//! that is older than the directory, for it was moved there; no symlink is followed and no mount is
+//! crossed. All other things stay, and so does the directory then.
+
+use crate::directory::Directory;
+use crate::node::{InodeId, Node, NodeKind, random_name};
+use rustix::fs::{FlockOperation, OFlags, RenameFlags, flock, renameat_with};
+use rustix::process::geteuid;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What tells that a directory is ours.
+const MARKER: &str = ".assay";
+/// A marker that is not locked yet.
+const UNLOCKED: &str = ".assay-unlocked";
+/// What is worked in.
+const WORK: &str = "work";
+/// Digits in its name.
+const DIGITS: usize = 16;
+
+/// Whether the work makes a file or directory of this path below the directory it works in.
+pub type Makes = fn(&Path) -> bool;
+
+/// A directory of our own, removed with the value.
+#[derive(Debug)]
+pub struct Scratch {
+    below: Directory,
+    name: OsString,
+    whole: Directory,
+    work: Directory,
+    path: PathBuf,
+    makes: Makes,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes one in `below`, whose name begins with `prefix`, and removes what killed processes
+    /// have left of them there. What it will hold, `makes` knows.
+    ///
+    /// # Errors
+    /// If no directory can be made there.
+    pub fn new(below: &Path, prefix: &str, makes: Makes) -> io::Result<Scratch> {
+        let path = below;
+        let below = Directory::open_for_new(path)?;
+        sweep(&below, prefix, makes);
+        // Sixteen digits are enough, and the path of a socket below it has room for few.
+        let random = random_name("").into_string().expect("digits");
+        let name = OsString::from(format!("{prefix}-{}", &random[..DIGITS]));
+        let whole = below.make(&name, 0o700)?;
+        let made = is_shut(&whole).and_then(|()| {
+            let lock = mark(&whole)?;
+            Ok((whole.make(WORK, 0o777)?, lock))
+        });
+        match made {
+            Ok((work, lock)) => {
+                let path = path.join(&name).join(WORK);
+                Ok(Scratch { below, name, whole, work, path, makes, _lock: lock })
+            }
+            Err(e) => {
+                remove(&below, &name, &whole, makes);
+                Err(e)
+            }
+        }
+    }
+
+    /// Where to work.
+    pub fn directory(&self) -> &Directory {
+        &self.work
+    }
+
+    /// Where to work, by its name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove(&self.below, &self.name, &self.whole, self.makes);
+    }
+}
+
+/// Checks that a directory is our user's and shut to others: nobody has put another in its place.
+fn is_shut(directory: &Directory) -> io::Result<()> {
+    let found = rustix::fs::fstat(directory)?;
+    match found.st_uid == geteuid().as_raw() && found.st_mode & 0o777 == 0o700 {
+        true => Ok(()),
+        false => Err(io::Error::other("the directory is not ours alone")),
+    }
+}
+
+/// What stands in the marker of a directory: a copy of it is another one.
+fn text(directory: InodeId) -> String {
+    format!("directory of assay's, which removes it when it has ended: {directory}\n")
+}
+
+/// Puts the marker into a directory and locks it. It has its name only when it is locked: without
+/// it a directory is never taken for a dead one. Where files cannot be locked there is none.
+fn mark(directory: &Directory) -> io::Result<File> {
+    let mut marker = directory.create(UNLOCKED)?;
+    marker.write_all(text(directory.id()?).as_bytes())?;
+    match flock(&marker, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {
+            renameat_with(directory, UNLOCKED, directory, MARKER, RenameFlags::empty())?;
+        }
+        Err(_) => directory.remove_file(UNLOCKED)?,
+    }
+    Ok(marker)
+}
+
+/// Removes a directory of ours, its marker last: who is killed meanwhile leaves it to others. What
+/// cannot be removed is left, for there is nobody to tell.
+fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
+    let removed = || -> io::Result<()> {
+        match whole.below(WORK) {
+            Ok(work) => {
+                let begun = whole.id()?.born;
+                clear(&work, Path::new(""), &|path, born| makes(path) && born >= begun)?;
+                whole.remove_directory(OsStr::new(WORK))?;
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+        // With something else in it the marker stays, too.
+        let only = [MARKER, UNLOCKED];
+        if whole.entries()?.iter().any(|e| !only.iter().any(|name| e.name == *name)) {
+            return Ok(());
+        }
+        for name in only {
+            let _ = whole.remove_file(name);
+        }
+        below.remove(name, whole.id()?)
+    };
+    let _ = removed();
+}
+
+/// When an inode was made, where the file system says.
+type Birth = Option<(i64, u32)>;
+
+/// Removes what is `ours` in `directory`, which is `path` below that of the work.
+fn clear(
+    directory: &Directory,
+    path: &Path,
+    ours: &dyn Fn(&Path, Birth) -> bool,
+) -> io::Result<()> {
+    for entry in directory.entries()? {
+        let path = path.join(&entry.name);
+        let found = Node::find_at(directory, Path::new(&entry.name), OFlags::NOFOLLOW)?;
+        if !ours(&path, found.id.born) {
+            continue;
+        }
+        if found.kind == NodeKind::Directory {
+            // What is mounted there is no work of ours; then neither this nor what is around goes.
+            let Ok(sub) = directory.below(&entry.name) else { continue };
+            clear(&sub, &path, ours)?;
+            let _ = directory.remove_directory(&entry.name);
+        } else {
+            let _ = directory.remove_file(&entry.name);
+        }
+    }
+    Ok(())
+}
+
+/// Removes what killed processes have left.
+fn sweep(below: &Directory, prefix: &str, makes: Makes) {
+    for entry in below.entries().unwrap_or_default() {
+        let number = entry.name.to_str().and_then(|n| n.strip_prefix(prefix)?.strip_prefix('-'));
+        let is_number = |n: &str| n.len() == DIGITS && n.bytes().all(|b| b.is_ascii_hexdigit());
+        if !number.is_some_and(is_number) {
+            continue;
+        }
+        // Nobody else takes it for dead as long as its lock is ours.
+        if let Ok(whole) = below.below(&entry.name)
+            && let Some(_lock) = dead(&whole)
+        {
+            remove(below, &entry.name, &whole, makes);
+        }
+    }
+}
+
+/// The locked marker of a directory that is ours and nobody's any more.
+fn dead(whole: &Directory) -> Option<File> {
+    is_shut(whole).ok()?;
+    let mut marker = whole.open_file(MARKER, OFlags::RDWR).ok()?;
+    if marker.metadata().ok()?.uid() != geteuid().as_raw() {
+        return None;
+    }
+    flock(&marker, FlockOperation::NonBlockingLockExclusive).ok()?;
+    let mut said = String::new();
+    (&mut marker).take(400).read_to_string(&mut said).ok()?;
+    (said == text(whole.id().ok()?)).then_some(marker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, DirBuilder};
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+
+    const NAME: &str = "ours-0123456789abcdef";
+
+    /// Makes something else of a directory.
+    type Spoil = fn(&Path);
+
+    fn makes(path: &Path) -> bool {
+        !path.starts_with("photos")
+    }
+
+    fn new(below: &tempfile::TempDir) -> Scratch {
+        Scratch::new(below.path(), "ours", makes).unwrap()
+    }
+
+    /// A directory as a killed process leaves it.
+    fn left(below: &Path, name: &str) -> PathBuf {
+        let path = below.join(name);
+        DirBuilder::new().mode(0o700).create(&path).unwrap();
+        drop(mark(&Directory::open(&path).unwrap()).unwrap());
+        fs::create_dir_all(path.join(WORK).join("deep")).unwrap();
+        fs::write(path.join(WORK).join("deep/file"), "").unwrap();
+        path
+    }
+
+    #[test]
+    fn a_directory_is_gone_with_its_value() {
+        let below = tempfile::tempdir().unwrap();
+        let scratch = new(&below);
+        drop(scratch.directory().create("file").unwrap());
+        assert!(scratch.path().join("file").exists());
+        let mode = fs::metadata(scratch.path().parent().unwrap()).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        drop(scratch);
+        assert_eq!(fs::read_dir(below.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_the_dead_left_is_removed_and_what_the_living_have_stays() {
+        let below = tempfile::tempdir().unwrap();
+        let dead = left(below.path(), NAME);
+        // One that was killed when it had begun to remove it.
+        let half = left(below.path(), &NAME.replace('f', "0"));
+        fs::remove_dir_all(half.join(WORK)).unwrap();
+        let other = left(below.path(), &NAME.replace("ours", "theirs"));
+        let living = new(&below);
+        assert!(!dead.exists() && !half.exists() && other.exists());
+        drop(new(&below));
+        assert!(living.path().exists());
+    }
+
+    #[test]
+    fn what_the_work_does_not_make_stays() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("file"), "mine").unwrap();
+        let older = tempfile::tempdir().unwrap();
+        let put = |whole: &Path, old: &Path| {
+            let work = whole.join(WORK);
+            fs::rename(old, work.join("old")).unwrap();
+            fs::create_dir(work.join("photos")).unwrap();
+            fs::write(work.join("photos/one"), "mine").unwrap();
+            fs::write(whole.join("notes"), "mine").unwrap();
+            symlink(outside.path(), work.join("link")).unwrap();
+        };
+        let old = ["1", "2"].map(|name| older.path().join(name));
+        old.iter().for_each(|path| fs::write(path, "mine").unwrap());
+        // Times of files go by the ticks of the kernel.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let below = tempfile::tempdir().unwrap();
+        let scratch = new(&below);
+        let living = scratch.path().parent().unwrap().to_owned();
+        put(&living, &old[0]);
+        drop(scratch);
+        let dead = left(below.path(), NAME);
+        put(&dead, &old[1]);
+        drop(new(&below));
+        for whole in [living, dead] {
+            assert_eq!(fs::read_to_string(whole.join("work/photos/one")).unwrap(), "mine");
+            for name in ["notes", "work/old"] {
+                assert_eq!(fs::read_to_string(whole.join(name)).unwrap(), "mine");
+            }
+            assert!(!whole.join("work/deep").exists());
+            assert!(whole.join("work/link").symlink_metadata().is_err());
+        }
+        assert_eq!(fs::read_to_string(outside.path().join("file")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn what_has_its_name_by_then_stays() {
+        let (below, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let scratch = new(&below);
+        let whole = scratch.path().parent().unwrap().to_owned();
+        drop(scratch.directory().create("file").unwrap());
+        fs::rename(&whole, other.path().join("moved")).unwrap();
+        fs::create_dir_all(whole.join(WORK)).unwrap();
+        fs::write(whole.join(WORK).join("file"), "mine").unwrap();
+        drop(scratch);
+        assert_eq!(fs::read_to_string(whole.join(WORK).join("file")).unwrap(), "mine");
+        assert!(!other.path().join("moved/work").exists());
+    }
+
+    #[test]
+    fn what_only_looks_like_ours_stays() {
+        let spoils: [(&str, Spoil); 8] = [
+            ("no marker", |p| fs::remove_file(p.join(MARKER)).unwrap()),
+            ("another marker", |p| fs::write(p.join(MARKER), "mine").unwrap()),
+            ("open to others", |p| {
+                fs::set_permissions(p, fs::Permissions::from_mode(0o755)).unwrap();
+            }),
+            ("a marker that is a link", |p| {
+                fs::rename(p.join(MARKER), p.with_file_name("kept")).unwrap();
+                symlink("../kept", p.join(MARKER)).unwrap();
+            }),
+            ("a link in place of its work", |p| {
+                fs::rename(p.join(WORK), p.with_file_name("kept")).unwrap();
+                symlink("../kept", p.join(WORK)).unwrap();
+            }),
+            ("a link to it", |p| {
+                fs::rename(p, p.with_file_name("kept")).unwrap();
+                symlink("kept", p).unwrap();
+            }),
+            ("a copy of it", |p| {
+                let kept = p.with_file_name("kept");
+                fs::rename(p, &kept).unwrap();
+                DirBuilder::new().mode(0o700).create(p).unwrap();
+                fs::copy(kept.join(MARKER), p.join(MARKER)).unwrap();
+            }),
+            ("another name", |p| fs::rename(p, p.with_file_name("ours-1-0")).unwrap()),
+        ];
+        for (what, spoil) in spoils {
+            let below = tempfile::tempdir().unwrap();
+            spoil(&left(below.path(), NAME));
+            let count = || fs::read_dir(below.path()).unwrap().count();
+            let before = count();
+            drop(new(&below));
+            assert_eq!(count(), before, "{what}");
+            let kept = below.path().join("kept");
+            assert!(!kept.is_dir() || fs::read_dir(&kept).unwrap().count() > 0, "{what}");
+        }
+        let missing = tempfile::tempdir().unwrap().path().join("none");
+        assert!(Scratch::new(&missing, "ours", makes).is_err());
+    }
+}
