@@ -149,7 +149,7 @@ impl Run {
     /// # Errors
     /// Also if a file cannot be made; then neither it nor the directory is there.
     pub fn begin(&mut self, path: &Path) -> Result<RunDirectory> {
-        self.check_memory()?;
+        self.check_needs()?;
         let directory = RunDirectory::create(path, &["log", "series"])?;
         match self.prepare(&directory) {
             Ok(()) => Ok(directory),
@@ -319,19 +319,24 @@ fn side_by_side(
 ) -> Result<()> {
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(indices.len()) {
-            scope.spawn(|| {
-                loop {
-                    let position = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(index) = indices.get(position) else { return };
-                    if let Err(e) = one(*index) {
-                        next.store(indices.len(), Ordering::Relaxed);
-                        failed.lock().expect("nobody panics here").get_or_insert(e);
-                    }
-                }
-            });
+    let work = || {
+        loop {
+            let position = next.fetch_add(1, Ordering::Relaxed);
+            let Some(index) = indices.get(position) else { return };
+            if let Err(e) = one(*index) {
+                next.store(indices.len(), Ordering::Relaxed);
+                failed.lock().expect("nobody panics here").get_or_insert(e);
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        // This thread is one of them; where the system gives no more, it does all of it.
+        for _ in 1..threads.min(indices.len()) {
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
     });
     failed.into_inner().expect("nobody panicked").map_or(Ok(()), Err)
 }

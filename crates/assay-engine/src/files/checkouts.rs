@@ -51,7 +51,9 @@ impl Stage<'_> {
         let mut meter = self.begin();
         let done = std::thread::scope(|scope| {
             if work.background {
-                scope.spawn(|| background(&above, &over));
+                let writer = std::thread::Builder::new();
+                let writer = writer.spawn_scoped(scope, || background(&above, &over));
+                writer.map_err(|e| refused("starting to write beside it", &e))?;
             }
             let done = each_tag(&root, &tags[1..], compute, &mut meter);
             over.store(true, Ordering::Relaxed);

@@ -39,8 +39,11 @@ impl Stage<'_> {
         let each =
             |(job, name): (usize, &String)| client(work, job as u32, (root, name), clock, time);
         let served: Result<Vec<Vec<Sample>>> = std::thread::scope(|scope| {
-            let start = |one| scope.spawn(move || each(one));
-            let threads: Vec<_> = names.iter().enumerate().map(start).collect();
+            let start = |one| {
+                let thread = std::thread::Builder::new().spawn_scoped(scope, move || each(one));
+                thread.map_err(|e| refused("starting a client", &e))
+            };
+            let threads = names.iter().enumerate().map(start).collect::<Result<Vec<_>>>()?;
             let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Vec<Sample>>>| {
                 thread.join().expect("a client does not panic")
             };

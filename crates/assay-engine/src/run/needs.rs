@@ -7,11 +7,17 @@ use super::Run;
 use crate::error::{Error, Result};
 use crate::plan::{PlannedTarget, TargetKind};
 use assay_spec::experiment::{Amount, Step, WorkloadSpec};
+use assay_spec::record::CellPlan;
 use assay_spec::{Bytes, Nanos};
 use std::fs;
 
 /// What a cell takes beside its target: the rows of its log on their way, its series.
 const CELL: Bytes = Bytes(48 << 20);
+
+/// The longest name that a file may have (`NAME_MAX` of Linux), and the longest ending of the names
+/// of a cell's files, which begin with what it is called.
+const NAME_MAX: usize = 255;
+const ENDING: &str = "1000.drive.parquet";
 
 /// What a run will need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,11 +63,34 @@ impl Run {
         needs
     }
 
-    /// Checks that the machine has the memory.
+    /// Checks that the machine has the memory and a thread, and that the files of the cells can be
+    /// made.
     ///
     /// # Errors
-    /// If it has not.
-    pub fn check_memory(&self) -> Result<()> {
+    /// If not.
+    pub fn check_needs(&self) -> Result<()> {
+        self.check_memory()?;
+        self.check_names()?;
+        check_thread()
+    }
+
+    /// Checks that the names of cells are short enough for files that are called by them.
+    fn check_names(&self) -> Result<()> {
+        let longest = |plan: &CellPlan| {
+            let parts = [&plan.experiment, &plan.workload, &plan.target];
+            parts.iter().map(|part| part.len() + 1).sum::<usize>() + ENDING.len()
+        };
+        let Some(plan) = self.record.plan.iter().find(|plan| longest(plan) > NAME_MAX) else {
+            return Ok(());
+        };
+        let message = format!("the name of the cell {} is too long for a file", plan.id);
+        let hint = "experiment, workload and target together have room for 230 bytes: give the \
+                    target a shorter name, e.g. by a symlink";
+        Err(Error::usage("name-too-long", message, hint))
+    }
+
+    /// Checks that the machine has the memory.
+    fn check_memory(&self) -> Result<()> {
         let Needs { memory, available, .. } = self.needs();
         if memory <= available {
             return Ok(());
@@ -72,6 +101,22 @@ impl Run {
             _ => "measure fewer drives at a time (`--threads 1`), or take smaller ones",
         };
         Err(Error::environment("too-much-memory", message, hint))
+    }
+}
+
+/// Checks that the system gives a thread: the log of each cell wants one.
+fn check_thread() -> Result<()> {
+    match std::thread::Builder::new().spawn(|| {}) {
+        Ok(thread) => {
+            // It does nothing that panics.
+            let _ = thread.join();
+            Ok(())
+        }
+        Err(cause) => {
+            let message = "a run needs a thread, and the system gives none";
+            let hint = "let this user have more processes (`ulimit -u`), or free memory";
+            Err(Error::environment("no-thread", message, hint).caused_by(cause))
+        }
     }
 }
 

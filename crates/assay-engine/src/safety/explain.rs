@@ -102,6 +102,12 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          assay makes files, not directories: a missing one is mostly a slip in the path.",
     ),
     (
+        "no-thread",
+        "The system gave assay no thread, mostly because the user may have no more (`ulimit -u`) \
+         or there is no memory. A run needs a few: one writes the request log, others look whether \
+         somebody else begins to use a target that is written to.",
+    ),
+    (
         "not-a-target",
         "The path is neither a regular file nor a block device. An NVMe controller \
          (/dev/nvme0) is a character device; its name space (/dev/nvme0n1) is the block \

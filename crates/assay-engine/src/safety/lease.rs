@@ -29,6 +29,8 @@ pub(crate) enum Answer {
     Denied,
     /// The file system has no leases.
     Unknown,
+    /// There is no thread to look after it.
+    Unwatched(io::Error),
 }
 
 /// A lease, given back when it is dropped.
@@ -58,8 +60,8 @@ pub(crate) fn take(file: &File) -> Answer {
     let watch = std::thread::Builder::new().name("lease".into());
     match watch.spawn(move || watch_over(&file, &is_over)) {
         Ok(watch) => Answer::Held(Lease { over, watch: Some(watch) }),
-        // The lease has gone with the file that the thread would have had.
-        Err(_) => Answer::Unknown,
+        // The lease goes with the file.
+        Err(e) => Answer::Unwatched(e),
     }
 }
 

@@ -179,6 +179,13 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     Ok(Opened { _claims: claims, ..opened })
 }
 
+/// Nobody would look whether somebody else begins to use the target.
+fn no_thread(path: &Path, cause: io::Error) -> Error {
+    let message = format!("there is no thread to watch over {}", path.display());
+    let hint = "let this user have more processes (`ulimit -u`), or free memory";
+    Error::environment("no-thread", message, hint).caused_by(cause)
+}
+
 /// Claims the devices that lie behind loop devices under `device`: a mount without a table entry, an
 /// external journal or a namespace without processes claims them, too, and is seen by that.
 fn claim_behind(device: &Device) -> Result<Vec<File>> {

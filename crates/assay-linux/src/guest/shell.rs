@@ -76,13 +76,14 @@ fn talk(line: &Line, master: &OwnedFd, mut shell: Child) -> Result<String> {
     let mut keys = File::from(master.try_clone().map_err(failed)?);
     let mut said = File::from(master.try_clone().map_err(failed)?);
     let typing = Line { device: line.device.try_clone().map_err(failed)? };
-    let typist = std::thread::spawn(move || {
+    let typist = std::thread::Builder::new().spawn(move || {
         while let Ok(text) = typing.read() {
             if text.is_empty() || keys.write_all(&text).is_err() {
                 return;
             }
         }
     });
+    let typist = typist.map_err(failed)?;
     let ended = listen(line, master, &mut said, &mut shell);
     line.write(CLOSE, &[])?;
     // Whatever became of it, nobody types any more.

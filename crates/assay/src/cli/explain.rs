@@ -147,6 +147,11 @@ const TOPICS: &[(&str, &str)] = &[
          and `ulimit -v` say what there is.",
     ),
     (
+        "name-too-long",
+        "The log and the series of a cell are files, called by its experiment, its workload and \
+         its target, and a file's name has at most 255 bytes. Nothing was begun.",
+    ),
+    (
         "not-replaced",
         "assay replaces a file only if it wrote it, or if `--force` says so; never a symlink, a \
          device, a FIFO or a directory.",

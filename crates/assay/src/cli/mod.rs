@@ -98,6 +98,7 @@ pub struct Running {
 
 /// Parses the command line and does what it says.
 pub fn run() -> Outcome {
+    signals::take_limits_as_errors();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return refused(&e),

@@ -42,7 +42,7 @@ pub fn main(options: Options) -> Outcome {
     if options.common.plan {
         return Plan::of_run(&run, path).show(&options.common);
     }
-    run.check_memory()?;
+    run.check_needs()?;
     watch_for_interrupt();
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);
     let ended = run.measure(&directory, saved.cells, &progress);

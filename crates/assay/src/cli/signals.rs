@@ -36,3 +36,12 @@ fn watch(handler: extern "C" fn(libc::c_int)) {
         }
     }
 }
+
+/// A file that grows beyond what this user may have (`ulimit -f`) is an error of the write, and not
+/// the end of the program with what it has begun left behind.
+pub(super) fn take_limits_as_errors() {
+    extern "C" fn on_limit(_signal: libc::c_int) {}
+    // A handler and not `SIG_IGN`, which would go on to programs that are started.
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGXFSZ, on_limit as *const () as libc::sighandler_t) };
+}

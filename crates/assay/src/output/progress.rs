@@ -16,13 +16,29 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(Some(cells as u64), target);
         let style = ProgressStyle::with_template("{bar:24} {pos}/{len} cells  {eta} left  {msg}");
         bar.set_style(style.expect("the template is right"));
-        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        keep_moving(&bar);
         Progress(bar)
     }
 
     /// Takes the bar away.
     pub fn clear(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Has a thread draw the bar again and again until it is finished; where the system gives none, it
+/// moves when something is done.
+pub fn keep_moving(bar: &ProgressBar) {
+    let weak = bar.downgrade();
+    let ticker = move || {
+        while let Some(bar) = weak.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.tick();
+            drop(bar);
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+    };
+    if !bar.is_hidden() {
+        let _ = std::thread::Builder::new().name("progress".into()).spawn(ticker);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Regular files: only those that assay made are written to, and only while they hold nothing else.
 
-use super::{Opened, cannot_open, describe, lock, set_direct};
+use super::{Opened, cannot_open, describe, lock, no_thread, set_direct};
 use crate::error::{Error, Result};
 use crate::safety::lease::{self, Lease};
 use crate::safety::machine::Machine;
@@ -104,6 +104,7 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
         lease::Answer::Denied => {
             refuse(format!("{name} belongs to another user: nobody can say who else uses it"))
         }
+        lease::Answer::Unwatched(cause) => Err(no_thread(path, cause)),
         lease::Answer::Unknown => match Machine::loops_alone().unknown_loop() {
             None => Ok(None),
             Some(device) => refuse(format!("{name} may be what is behind {device}")),

@@ -3,6 +3,7 @@
 use crate::cli::Common;
 use crate::cli::signals::watch_for_interrupt;
 use crate::output::plan::Plan;
+use crate::output::progress::keep_moving;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
 use assay_linux::recipe::{self, Origin, Progress};
 use assay_spec::Bytes;
@@ -74,7 +75,7 @@ impl Progress for Bar {
             None => ProgressBar::new_spinner(),
         };
         self.bar.set_message(name.to_owned());
-        self.bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        keep_moving(&self.bar);
         if self.bar.is_hidden() {
             talk(name);
         }
