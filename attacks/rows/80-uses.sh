@@ -1,3 +1,149 @@
+# Uses that are hard to see: the same bytes reached without a descriptor that /proc lists, from behind a
+# namespace, below an overlay, or only once the run goes on.
+
+# other CODE ARGUMENT …: a process of somebody else that runs CODE and then stays until the row is over.
+other() {
+  need python3
+  local code=$1
+  shift
+  cat >other.py <<CODE
+import array, ctypes, mmap, os, socket, sys, threading, time
+def ready(): open("ready", "w").close(); time.sleep(90)
+$code
+ready()
+CODE
+  python3 other.py "$@" >/dev/null 2>other.err & others=$!; undo "kill -9 $others"
+  for _ in $(seq 100); do [ -e ready ] && return 0; sleep 0.05; done
+  skip "no such process: $(tail -n 1 other.err)"
+}
+ours() { "$assay" run read.toml --quiet --out "made-${1##*/}" --only "$1" --size 4MiB; }
+zeros() { image i 8; attach i; }
+
+# U4: memory that is shared with the target.
+# (Python's own mmap keeps a descriptor.)
+map='def share(flags, rights):
+    libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p
+    f = os.open(sys.argv[1], flags)
+    if libc.mmap(None, ctypes.c_size_t(4096), rights, 1, f, ctypes.c_long(0)) in (None, 2**64 - 1): sys.exit("no mmap")
+    os.close(f)
+'
+write_map="${map}share(os.O_RDWR, 3)"
+mapped() { zeros; victim i; other "$write_map" "$device"; writes "$device"; says "mapped"; }
+row U4.1 "a device that a process has mapped, its descriptor closed" mapped
+mapped_file() { zeros; victim i; other "$write_map" i; writes "$device"; says "mapped"; }
+row U4.2 "the file behind the target is mapped" mapped_file
+mapped_readable() { zeros; victim i
+  other "${map}share(os.O_RDWR, 1)" "$device"
+  writes "$device"; says "mapped"; }
+row U4.3 "the same, not writable yet" mapped_readable
+mapped_ours() { ours ./f; victim f; other "$write_map" f; writes ./f; }
+row U4.4 "a file of assay's that is mapped" mapped_ours
+mapped_read() { zeros; other "${map}share(os.O_RDONLY, 1)" "$device"
+  ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
+row U4.5 "a device that is mapped for reading alone is free" mapped_read
+
+# U5: descriptors of one thread.
+alone='def hold():
+    if libc.unshare(0x400): os._exit(1)
+    os.open(sys.argv[1], os.O_RDWR)
+    ready()
+libc = ctypes.CDLL(None)
+t = threading.Thread(target=hold); t.start()'
+threaded() { zeros; victim i; other "$alone; t.join()" "$device"; writes "$device"; says "open for writing"; }
+row U5.1 "a thread with descriptors of its own has the device open" threaded
+headless() { zeros; victim i; other "$alone; libc.syscall(60, 0)" "$device"; writes "$device"; says "open for writing"; }
+row U5.2 "the same, its process's first thread has ended" headless
+headless_map() { zeros; victim i
+  other "$write_map; t = threading.Thread(target=ready); t.start(); ctypes.CDLL(None).syscall(60, 0)" "$device"; writes "$device"; says "mapped"; }
+row U5.3 "memory of a process whose first thread has ended" headless_map
+
+# U6: descriptors on their way.
+send='a, b = socket.socketpair(); f = os.open(sys.argv[1], os.O_RDWR)
+a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f]))]); os.close(f)'
+in_flight() { zeros; victim i; other "$send" "$device"; writes "$device"; says "on their way"; }
+row U6.1 "a descriptor of the device waits in a socket" in_flight
+in_flight_file() { zeros; victim i; other "$send" i; writes "$device"; says "on their way"; }
+row U6.2 "a descriptor of the file behind it waits in a socket" in_flight_file
+in_flight_ours() { ours ./f; victim f; other "$send" f; writes ./f; }
+row U6.3 "a descriptor of a file of assay's waits in a socket" in_flight_ours
+unaccepted() { zeros; victim i
+  other 'l = socket.socket(socket.AF_UNIX); l.bind("s"); l.listen(); a = socket.socket(socket.AF_UNIX); a.connect("s")
+f = os.open(sys.argv[1], os.O_RDWR)
+a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f]))]); os.close(f)' "$device"
+  writes "$device"; says "on their way"; }
+row U6.4 "it waits in a connection that nobody has accepted" unaccepted
+registered() { zeros; victim i
+  other 'libc = ctypes.CDLL(None, use_errno=True); r = libc.syscall(425, 4, ctypes.create_string_buffer(120))
+f = os.open(sys.argv[1], os.O_RDWR)
+if r < 0 or libc.syscall(427, r, 2, (ctypes.c_int * 1)(f), 1): sys.exit("no io_uring")
+os.close(f)' "$device"
+  writes "$device"; says "open"; }
+row U6.5 "it is registered with an io_uring and closed" registered
+
+# U7: processes that a namespace hides.
+inside='unshare -p -f --mount-proc'
+namespaces() { need_root; need unshare; $inside true 2>/dev/null || skip "no namespaces"; }
+hidden_writer() { zeros; victim i; other 'f = os.open(sys.argv[1], os.O_RDWR)' "$device"
+  namespaces; refused $inside "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says users-unknown; }
+row U7.1 "a device that a process outside of the pid namespace has open" hidden_writer
+foreign_proc() { zeros; victim i; namespaces
+  refused unshare -p -f "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says users-unknown; }
+row U7.2 "/proc is that of another pid namespace" foreign_proc
+new_inside() { namespaces; ends 0 $inside "$assay" run write.toml --quiet --out out --only ./f --size 4MiB
+  ends 0 $inside "$assay" run write.toml --quiet --out again --only ./f --write ./f; }
+row U7.3 "files in a pid namespace are made, and written again" new_inside
+hidden_file() { need_root; ours ./f; victim f; other 'f = os.open(sys.argv[1], os.O_RDWR)' f
+  namespaces; refused $inside "$assay" run write.toml --quiet --out out --only ./f --write ./f; }
+row U7.4 "a file of assay's that a process outside of the pid namespace has open" hidden_file
+
+# U8: what the kernel says is covered.
+covered() { # covered WHO MOUNT: what MOUNT does hides WHO uses the device
+  zeros; one=$device; victim i; mkdir empty; need unshare
+  case $1 in
+    loop) attach i ;;
+    process) other 'f = os.open(sys.argv[1], os.O_RDWR)' "$one"; echo $others >pid ;;
+    nobody) ;;
+  esac
+  printf 'set -e\n%s\nexec "$@"\n' "$2" >inside.sh
+  refused unshare -m sh inside.sh "$assay" run write.toml --quiet --out out --only "$one" --write "$one" --destroy "${one#/dev/}"
+  says "${3-users-unknown}"; }
+row U8.1 "/sys/block is covered" covered loop 'mount -t tmpfs none /sys/block'
+row U8.2 "/sys/block is covered by another directory of /sys" covered loop 'mount --bind /sys/kernel /sys/block'
+row U8.3 "/sys/devices/virtual is covered" covered loop 'mount -t tmpfs none /sys/devices/virtual'
+row U8.4 "/sys/dev/block is covered" covered loop 'mount -t tmpfs none /sys/dev/block'
+row U8.5 "/sys is something else" covered loop 'cp -r /sys/dev/block empty; mount --bind empty /sys'
+row U8.6 "/proc is something else" covered process 'mount -t tmpfs none /proc'
+row U8.7 "a process is covered" covered process 'mount --bind empty /proc/$(cat pid)'
+row U8.8 "/proc/swaps is covered" covered nobody 'mount --bind /dev/null /proc/swaps'
+row U8.9 "/proc shows processes alone" covered nobody 'mount -t proc -o subset=pid proc /proc'
+elsewhere() { zeros; mkdir empty; need unshare; printf 'mount -t tmpfs none /sys/firmware; mount --bind empty /proc/sys\nexec "$@"\n' >inside.sh
+  ends 0 unshare -m sh -e inside.sh "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
+row U8.10 "other parts of /sys and /proc may be covered" elsewhere
+
+# U9, U10: below an overlay.
+overlay() { need_root; mkdir l u w m
+  mount -t overlay none m -o "lowerdir=l,upperdir=u,workdir=w" 2>/dev/null || skip "no overlay"; undo "umount -l $PWD/m"; ours m/f; }
+upper_loop() { overlay; attach u/f; victim u/f; writes m/f; }
+row U9.1 "a file on an overlay whose upper file is behind a loop device" upper_loop
+merged_loop() { overlay; attach m/f; victim u/f; writes u/f; }
+row U9.2 "the upper file of one that is behind a loop device" merged_loop
+two_ways() { overlay; attach m/f; one=$device; attach u/f; victim u/f; writes "$one" --destroy "${one#/dev/}"; }
+row U9.3 "loop devices on a file of an overlay and on its upper file" two_ways
+hidden_loop() { # hidden_loop CODE: nothing says what is behind the loop device, as in a container
+  need unshare; printf 'mount -t tmpfs none %s\nmount -t tmpfs none /dev\nexec "$@"\n' "$PWD/u" >inside.sh
+  ends "$1" unshare -m sh -e inside.sh "$assay" run write.toml --quiet --out out --only m/f --write m/f; }
+upper_hidden() { overlay; attach u/f; victim u/f; hidden_loop 3; }
+row U9.4 "the same, and the upper file is out of reach" upper_hidden
+other_hidden() { overlay; image u/other 8; attach u/other; hidden_loop 0; }
+row U9.5 "a loop device on another file that is out of reach" other_hidden
+upper_writer() { overlay; victim u/f; other 'f = os.open(sys.argv[1], os.O_RDWR)' u/f; writes m/f; }
+row U10.1 "a file on an overlay whose upper file a process has open" upper_writer
+upper_mapped() { overlay; victim u/f; other "$write_map" u/f; writes m/f; }
+row U10.2 "a file on an overlay whose upper file a process has mapped" upper_mapped
+overlay_free() { overlay; ends 0 "$assay" run write.toml --quiet --out out --only m/f --write m/f
+  ends 0 "$assay" run write.toml --quiet --out again --only m/g --size 4MiB; }
+row U10.4 "a file on an overlay that nobody uses is written, and a new one made" overlay_free
+
 # Q: ends that are not clean.
 few() { # few COMMAND …: as a user who may have one process
   local run=(bash -c 'ulimit -u 1; exec "$@"' -) as=()

@@ -21,7 +21,9 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          it (dm, md, bcache, a loop device), or something that lies on what it lies on (a second \
          loop device on the same file) is mounted, swapped to or open for writing, or could be at \
          any time. Writing would destroy data that is in use. Release it first; /proc/*/mountinfo, \
-         /proc/swaps, /proc/*/fd and /sys/block show what assay looked at. Reading is allowed.",
+         /proc/swaps, /proc/*/task/*/fd, /proc/*/map_files and /sys/block show what assay looked \
+         at. Descriptors on their way in a socket (`scm_fds` in /proc/*/fdinfo) could be of any \
+         device, so none is written to while there are some. Reading is allowed.",
     ),
     (
         "device-readonly",
@@ -150,6 +152,15 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "uring-options",
         "The number of requests in flight or their length cannot be: at least one and at most \
          32768 requests, each at least a block of the target and less than 2 GiB.",
+    ),
+    (
+        "users-unknown",
+        "A device is written to only if nobody else uses it, and here that cannot be seen: assay \
+         runs in a pid namespace (a container), which hides the processes of others; or a mount \
+         covers a part of /proc or /sys, so that what they show may lack something; or this root \
+         may not look into other processes. An empty list is then no proof. Run assay outside. \
+         New files can be written to anywhere: for them the kernel itself says whether anybody \
+         else has them open.",
     ),
     (
         "write-mismatch",

@@ -6,10 +6,12 @@
 //! file behind a loop device, lies on is no user of it. What another user's processes do is seen by
 //! root alone; the exclusive open and the lease see it all the same.
 
+use super::overlay;
 use super::stack::{Extent, Loop, Store, below, foundation_of, loops};
 use super::sysfs::Device;
 use super::tables::{self, Mount};
-use super::writers::{Writer, processes, writers};
+use super::view;
+use super::writers::{Birth, Writers, processes, writers};
 use assay_fs::DeviceNumber;
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,11 +23,14 @@ use std::path::{Path, PathBuf};
 const SYSTEM_POINTS: [&str; 7] = ["/", "/boot", "/boot/efi", "/efi", "/usr", "/home", "/var"];
 
 /// What the kernel says about mounts, swap, loops and open files, read once.
+#[derive(Default)]
 pub(crate) struct Machine {
     mounts: Vec<Mount>,
     swaps: Vec<Store>,
     loops: Vec<Loop>,
-    writers: Vec<Writer>,
+    writers: Writers,
+    /// Why the lists may lack something, if so.
+    obstacle: Option<String>,
 }
 
 /// How a target is in use.
@@ -42,12 +47,18 @@ impl Machine {
     pub(crate) fn read() -> Machine {
         let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
         let swaps = swaps.iter().filter_map(|path| store_at(path)).collect();
-        Machine { mounts: all_mounts(), swaps, loops: loops(), writers: writers() }
+        let obstacle = view::obstacle();
+        Machine { mounts: all_mounts(), swaps, loops: loops(), writers: writers(), obstacle }
     }
 
     /// Reads the loop devices and nothing else.
     pub(crate) fn loops_alone() -> Machine {
-        Machine { mounts: Vec::new(), swaps: Vec::new(), loops: loops(), writers: Vec::new() }
+        Machine { loops: loops(), ..Machine::default() }
+    }
+
+    /// Why it cannot be known who else uses a device; `None` if it can.
+    pub(crate) fn obstacle(&self) -> Option<&str> {
+        self.obstacle.as_deref()
     }
 
     /// The devices that lie directly behind a loop device, among all that `number` lies on.
@@ -121,9 +132,29 @@ impl Machine {
         under.iter().any(|e| matches!(e.store, Store::Device(n) if system.contains(&n)))
     }
 
-    /// How somebody else can reach the bytes of `target`; `None` if nobody can.
-    pub(crate) fn use_of(&self, target: Store) -> Option<Use> {
-        let foundation = foundation_of(Extent::all(target), &self.loops);
+    /// How somebody else can reach the bytes of the device `number`; `None` if nobody can.
+    pub(crate) fn use_of_device(&self, number: DeviceNumber) -> Option<Use> {
+        self.use_of(Store::Device(number), None).or_else(|| {
+            // A device has no lease that would tell.
+            let process = self.writers.in_flight.as_ref()?;
+            let text = format!(
+                "may be open for writing: descriptors are on their way in a socket of {process}"
+            );
+            Some(Use { text, is_program: true })
+        })
+    }
+
+    /// How somebody else can reach the bytes of `target`, made at `born`; `None` if nobody can.
+    pub(crate) fn use_of(&self, target: Store, born: Option<Birth>) -> Option<Use> {
+        let mut foundation = foundation_of(Extent::all(target), &self.loops);
+        let same = |extent: &Extent| {
+            let born = if extent.store == target { born } else { self.birth(extent.store) };
+            let bytes = extent.bytes.clone();
+            let others = overlay::same(extent.store, born, &self.mounts, self.files());
+            others.into_iter().map(move |store| Extent { store, bytes: bytes.clone() })
+        };
+        let same: Vec<Extent> = foundation.iter().flat_map(same).collect();
+        foundation.extend(same);
         let mut weak = None;
         for extent in &foundation {
             let lead = match extent.store == target {
@@ -205,9 +236,32 @@ impl Machine {
                 return used(format!("is mounted at {}", mount.point.display()));
             }
         }
-        let writer = self.writers.iter().find(|writer| writer.store == store)?;
-        let text = format!("is open for writing in {}", writer.process);
+        let writer = self.writers.known.iter().find(|writer| writer.store == store)?;
+        let text = format!("{} {}", writer.how, writer.process);
         Some(Use { text, is_program: true })
+    }
+
+    /// Which loop device could have a file of `size` bytes behind it that lies on the overlay
+    /// `system`: of the file system below it may not be known which file that is.
+    pub(crate) fn unknown_use(&self, system: DeviceNumber, size: u64) -> Option<Use> {
+        let may_be = |l: &&Loop| l.behind.is_none() && l.fits(size);
+        let found = self.loops.iter().find(may_be)?;
+        overlay::may_be(system, &self.mounts).then(|| {
+            let text = format!("may be what is behind the loop device {}", found.device.name);
+            Use { text, is_program: false }
+        })
+    }
+
+    /// All files that something uses, with when they were made.
+    fn files(&self) -> impl Iterator<Item = (Store, Option<Birth>)> {
+        let behind = self.loops.iter().filter_map(|l| Some((l.behind.as_ref()?.store, l.born)));
+        let written = self.writers.known.iter().map(|writer| (writer.store, writer.born));
+        behind.chain(written).chain(self.swaps.iter().map(|store| (*store, None)))
+    }
+
+    /// When what is behind a loop device was made.
+    fn birth(&self, store: Store) -> Option<Birth> {
+        self.files().find(|(file, born)| *file == store && born.is_some())?.1
     }
 
     /// The name of a loop device of which nobody says what is behind it, if there is one: it could
@@ -224,10 +278,12 @@ impl Machine {
                 || format!("device {}:{}", number.major, number.minor),
                 |device| device.title(),
             ),
-            Store::File(..) => {
+            Store::File(_, inode) => {
                 let behind = |l: &&Loop| l.behind.as_ref().is_some_and(|e| e.store == store);
-                let name = self.loops.iter().find(behind).map(|l| l.name.display().to_string());
-                format!("the file {}", name.unwrap_or_default())
+                match self.loops.iter().find(behind) {
+                    Some(of) => format!("the file {}", of.name.display()),
+                    None => format!("the file with inode {inode}"),
+                }
             }
         }
     }

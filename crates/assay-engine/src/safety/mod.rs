@@ -23,11 +23,13 @@ pub(crate) mod identity;
 pub(crate) mod lease;
 pub(crate) mod machine;
 pub(crate) mod mark;
+mod overlay;
 mod signature;
 pub(crate) mod stack;
 mod survey;
 pub(crate) mod sysfs;
 mod tables;
+mod view;
 mod writers;
 
 pub use explain::EXPLANATIONS;
@@ -36,7 +38,6 @@ pub use survey::{DeviceSurvey, May, survey};
 use assay_fs::Node;
 use contents::Contents;
 use machine::Machine;
-use stack::Store;
 use sysfs::Device;
 
 /// What the user said about writing to one target.
@@ -58,22 +59,26 @@ pub struct Intent {
 const LOOKS: u32 = 5;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// Why `device` is not written to, whatever the user says; `None` if it may be.
-pub(crate) fn refusal(device: &Device) -> Option<Error> {
-    let mut refused = None;
-    for look in 0..LOOKS {
-        if look > 0 {
-            std::thread::sleep(LOOK_AGAIN);
-        }
-        let machine = Machine::read();
-        let usage = machine.use_of(Store::Device(device.number));
-        let passes = usage.is_some_and(|usage| usage.is_program);
-        refused = refusal_now(&machine, device);
-        if refused.is_none() || !passes {
+/// What `look` says: an error, and whether it is about a program, whose use may pass in a moment.
+pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Error> {
+    let mut refused = look();
+    for _ in 1..LOOKS {
+        if !refused.as_ref().is_some_and(|(_, is_program)| *is_program) {
             break;
         }
+        std::thread::sleep(LOOK_AGAIN);
+        refused = look();
     }
-    refused
+    refused.map(|(error, _)| error)
+}
+
+/// Why `device` is not written to, whatever the user says; `None` if it may be.
+pub(crate) fn refusal(device: &Device) -> Option<Error> {
+    patiently(|| {
+        let machine = Machine::read();
+        let usage = machine.use_of_device(device.number);
+        Some((refusal_now(&machine, device)?, usage.is_some_and(|usage| usage.is_program)))
+    })
 }
 
 /// Why `device` is not written to as things are on `machine`.
@@ -85,7 +90,7 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
                     To write on this disk's speed, use a new file: `./scratch.img --size 1GiB`";
         return Some(Error::environment("device-system", message, hint));
     }
-    if let Some(usage) = machine.use_of(Store::Device(device.number)) {
+    if let Some(usage) = machine.use_of_device(device.number) {
         let message = format!("{name} {}", usage.text);
         let hint = match usage.is_program {
             true => "end that program first, or choose another device",
@@ -96,12 +101,29 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
         };
         return Some(Error::environment("device-mounted", message, hint));
     }
+    if let Some(error) = unknown_users(machine, &name) {
+        return Some(error);
+    }
     if device.is_read_only() || device.disk().is_read_only() {
         let message = format!("{name} is read-only");
         let hint = "check the write-protect switch, or `blockdev --setrw` if it was set by hand";
         return Some(Error::environment("device-readonly", message, hint));
     }
     None
+}
+
+/// Why it cannot be known who else uses the device `name`, if so.
+pub(crate) fn unknown_users(machine: &Machine, name: &str) -> Option<Error> {
+    let hint = "run assay outside of the container or namespace, with /proc and /sys as the kernel \
+                shows them (`--pid=host --cap-add=SYS_PTRACE` of a container); or write to a new \
+                file: `./scratch.img --size 1GiB`";
+    let why = match (machine.obstacle(), machine.unknown_loop()) {
+        (Some(obstacle), _) => obstacle.to_owned(),
+        (None, Some(device)) => format!("nobody says what is behind {device}"),
+        (None, None) => return None,
+    };
+    let message = format!("nobody can say who else uses {name}: {why}");
+    Some(Error::environment("users-unknown", message, hint))
 }
 
 /// Checks that `--write` was given and names `path`.

@@ -4,6 +4,7 @@
 //! reach everything: a mapping that cannot be read overlaps all of its slaves.
 
 use super::sysfs::Device;
+use super::writers::{Birth, found_at};
 use assay_fs::DeviceNumber;
 use std::fs::File;
 use std::ops::Range;
@@ -56,6 +57,18 @@ pub(crate) struct Loop {
     pub(crate) behind: Option<Extent>,
     /// The name that the kernel shows for it.
     pub(crate) name: PathBuf,
+    /// When the file behind it was made, if its name still leads to it.
+    pub(crate) born: Option<Birth>,
+}
+
+impl Loop {
+    /// Whether what is behind it could be a file of `size` bytes: it reaches to the end of that,
+    /// unless it has a limit.
+    pub(super) fn fits(&self, size: u64) -> bool {
+        let number = |attribute| self.device.number_at(attribute).unwrap_or(0);
+        let end = number("loop/offset").saturating_add(self.device.size().0);
+        if number("loop/sizelimit") == 0 { end / 512 == size / 512 } else { end <= size }
+    }
 }
 
 /// All loop devices that are set up.
@@ -63,7 +76,9 @@ pub(crate) fn loops() -> Vec<Loop> {
     let of = |device: Device| {
         let name = device.backing_file()?;
         let behind = loop_status(&device).or_else(|| loop_by_name(&device, &name));
-        Some(Loop { device, behind, name })
+        let store = behind.as_ref().map(|behind| behind.store);
+        let named = found_at(&name).filter(|(named, _)| Some(*named) == store);
+        Some(Loop { device, behind, born: named.and_then(|(_, born)| born), name })
     };
     Device::all().into_iter().filter_map(of).collect()
 }

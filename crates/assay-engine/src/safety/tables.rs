@@ -50,7 +50,8 @@ pub(crate) fn swaps(table: &[u8]) -> Vec<PathBuf> {
     names.filter(|name| !name.is_empty()).map(path).collect()
 }
 
-fn path(escaped: &[u8]) -> PathBuf {
+/// A path as the kernel's tables escape it.
+pub(super) fn path(escaped: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(unescape(escaped)))
 }
 

@@ -1,70 +1,245 @@
-//! Who has a device or file open for writing without a claim that the kernel keeps: programs that
-//! forgo `O_EXCL`, such as zfs-fuse, databases on raw devices, virtual machines.
+//! Who can write to a device or file without a claim that the kernel keeps: programs that forgo
+//! `O_EXCL`, such as zfs-fuse, databases on raw devices, virtual machines.
+//!
+//! What a process has open is found in the descriptors of each of its threads, in its memory
+//! (mapped and then closed), and in what it has registered with an io_uring. Of descriptors that
+//! wait in a socket the kernel tells the number alone: they could be of anything.
 //!
 //! *Invariants.* Reads `/proc` only. This process does not count. Another user's processes are seen
 //! by root alone; for files the lease ([`super::lease`]) sees them, too.
 
 use super::stack::Store;
+use super::tables;
 use assay_fs::DeviceNumber;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// When a file was made, in seconds and nanoseconds.
+pub(crate) type Birth = (i64, u32);
 
 /// A process that may write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Writer {
     /// What it may write to.
     pub(crate) store: Store,
+    /// When that was made, if the file system tells.
+    pub(crate) born: Option<Birth>,
+    /// By what means, in words between the store and the process.
+    pub(crate) how: &'static str,
     /// Its number and name, for people.
     pub(crate) process: String,
 }
 
-/// All block devices and regular files that other processes have open for writing.
-pub(crate) fn writers() -> Vec<Writer> {
-    let own = std::process::id().to_string();
-    let mut found = Vec::new();
-    for process in processes().filter(|number| *number != own) {
+/// What other processes can write to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Writers {
+    /// All block devices and regular files, each with who.
+    pub(crate) known: Vec<Writer>,
+    /// A process in whose sockets descriptors wait, if there is one.
+    pub(crate) in_flight: Option<String>,
+}
+
+/// Looks at all other processes.
+pub(crate) fn writers() -> Writers {
+    let own = fs::read_link("/proc/self").unwrap_or_default();
+    let mut found = Writers::default();
+    for process in processes().filter(|number| own.as_os_str() != number.as_str()) {
         let directory = Path::new("/proc").join(&process);
-        let Ok(open) = fs::read_dir(directory.join("fd")) else { continue };
-        for entry in open.flatten() {
-            let Some(store) = store(&entry.path()) else { continue };
-            if writes(&directory.join("fdinfo").join(entry.file_name())) {
-                found.push(Writer { store, process: name(&directory, &process) });
-            }
+        let mut known = Vec::new();
+        let mut in_flight = false;
+        for thread in threads(&directory) {
+            in_flight |= open_in(&thread, &mut known);
         }
+        mapped_in(&directory, &mut known);
+        if known.is_empty() && !in_flight {
+            continue;
+        }
+        let process = name(&directory, &process);
+        if in_flight {
+            found.in_flight.get_or_insert(process.clone());
+        }
+        let writer = |(seen, how): (Seen, _)| Writer {
+            store: seen.store,
+            born: seen.born,
+            how,
+            process: process.clone(),
+        };
+        found.known.extend(known.into_iter().map(writer));
     }
     found
 }
 
 /// The numbers of all processes.
 pub(super) fn processes() -> impl Iterator<Item = String> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    numbers(Path::new("/proc"))
+}
+
+fn numbers(directory: &Path) -> impl Iterator<Item = String> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// What an open descriptor leads to. Asks no file server, which might not answer.
-fn store(link: &Path) -> Option<Store> {
-    let found = statx(CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS).ok()?;
-    match FileType::from_raw_mode(found.stx_mode.into()) {
-        FileType::BlockDevice => Some(Store::Device(DeviceNumber {
-            major: found.stx_rdev_major,
-            minor: found.stx_rdev_minor,
-        })),
-        FileType::RegularFile => Some(Store::File(
-            DeviceNumber { major: found.stx_dev_major, minor: found.stx_dev_minor },
-            found.stx_ino,
-        )),
+/// The folders of the threads of a process that do not have the descriptors of one before: mostly
+/// of the first alone.
+fn threads(process: &Path) -> Vec<PathBuf> {
+    let tasks = process.join("task");
+    let mut found: Vec<libc::pid_t> = Vec::new();
+    for number in numbers(&tasks).filter_map(|name| name.parse().ok()) {
+        if !found.iter().any(|other| share_descriptors(*other, number)) {
+            found.push(number);
+        }
+    }
+    found.into_iter().map(|number| tasks.join(number.to_string())).collect()
+}
+
+/// Whether two threads have one table of descriptors; false if the kernel does not say.
+fn share_descriptors(one: libc::pid_t, other: libc::pid_t) -> bool {
+    const KCMP_FILES: libc::c_int = 2;
+    // SAFETY: compares by plain numbers and takes no pointer.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0 }
+}
+
+/// Adds what a thread has open for writing; whether descriptors wait in a socket of it.
+fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>) -> bool {
+    let mut in_flight = false;
+    for entry in fs::read_dir(thread.join("fd")).into_iter().flatten().flatten() {
+        let about = || {
+            let path = thread.join("fdinfo").join(entry.file_name());
+            String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+        };
+        match look(&entry.path()) {
+            Looked::Store(seen) if writes(&about()) => known.push((seen, "is open for writing in")),
+            Looked::Socket => in_flight |= waiting(&about()) > 0,
+            Looked::Nameless => {
+                let ring = registered(&about());
+                known.extend(ring.into_iter().map(|seen| (seen, "is open in an io_uring of")));
+            }
+            _ => {}
+        }
+    }
+    in_flight
+}
+
+/// Adds what is shared with the memory of a process and may be written through it.
+fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) {
+    let table = |directory: &Path| fs::read(directory.join("maps")).unwrap_or_default();
+    let mut maps = table(process);
+    if maps.is_empty() {
+        // The first thread may have ended before the others.
+        let tasks = process.join("task");
+        let each = numbers(&tasks).map(|number| table(&tasks.join(number)));
+        maps = each.into_iter().find(|maps| !maps.is_empty()).unwrap_or_default();
+    }
+    for line in maps.split(|b| *b == b'\n') {
+        let Some(Mapping { range, on_disk, path }) = shared(line) else { continue };
+        let link = process.join("map_files").join(range);
+        // What was opened for writing can be made writable in memory at any time.
+        if fs::symlink_metadata(&link).is_ok_and(|link| link.mode() & 0o200 == 0) {
+            continue;
+        }
+        let seen = match (look(&link), look(&path)) {
+            (Looked::Store(seen), _) => seen,
+            // Who may not follow the link has the name, which may be another's by now.
+            (_, Looked::Store(seen)) if seen.inode == on_disk.1 => seen,
+            _ => Seen { store: Store::File(on_disk.0, on_disk.1), born: None, inode: on_disk.1 },
+        };
+        if known.last().is_none_or(|(last, _)| last.store != seen.store) {
+            known.push((seen, "is mapped for writing in"));
+        }
+    }
+}
+
+/// A line of `/proc/PID/maps`.
+struct Mapping<'a> {
+    range: &'a str,
+    on_disk: (DeviceNumber, u64),
+    path: PathBuf,
+}
+
+/// What a line says of memory that is shared with a file or device.
+fn shared(line: &[u8]) -> Option<Mapping<'_>> {
+    let mut fields = line.splitn(6, |b| *b == b' ');
+    let mut word = || std::str::from_utf8(fields.next()?).ok();
+    let (range, rights, _, device, inode) = (word()?, word()?, word()?, word()?, word()?);
+    let (major, minor) = device.split_once(':')?;
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let device = DeviceNumber { major: number(major)?, minor: number(minor)? };
+    let inode = inode.parse().ok().filter(|inode| *inode != 0)?;
+    let path = tables::path(fields.next().unwrap_or_default().trim_ascii());
+    rights.ends_with('s').then_some(Mapping { range, on_disk: (device, inode), path })
+}
+
+/// A device or file.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    store: Store,
+    born: Option<Birth>,
+    /// The number of its node, also of a device.
+    inode: u64,
+}
+
+/// What a name leads to.
+enum Looked {
+    Store(Seen),
+    Socket,
+    /// Something of the kernel's that is in no file system.
+    Nameless,
+    Other,
+}
+
+/// Looks at an open descriptor, or at a path. Asks no file server, which might not answer.
+fn look(link: &Path) -> Looked {
+    let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let Ok(found) = statx(CWD, link, AtFlags::STATX_DONT_SYNC, mask) else { return Looked::Other };
+    let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let born = has_birth.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec));
+    let number = |major, minor| DeviceNumber { major, minor };
+    let store = match FileType::from_raw_mode(found.stx_mode.into()) {
+        FileType::BlockDevice => Store::Device(number(found.stx_rdev_major, found.stx_rdev_minor)),
+        FileType::RegularFile => {
+            Store::File(number(found.stx_dev_major, found.stx_dev_minor), found.stx_ino)
+        }
+        FileType::Socket => return Looked::Socket,
+        FileType::Unknown => return Looked::Nameless,
+        _ => return Looked::Other,
+    };
+    Looked::Store(Seen { store, born, inode: found.stx_ino })
+}
+
+/// The device or file at `path`, and when it was made.
+pub(super) fn found_at(path: &Path) -> Option<(Store, Option<Birth>)> {
+    match look(path) {
+        Looked::Store(seen) => Some((seen.store, seen.born)),
         _ => None,
     }
 }
 
-/// Whether the descriptor described at `info` is open for writing.
-fn writes(info: &Path) -> bool {
-    let text = fs::read_to_string(info).unwrap_or_default();
-    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+/// Whether a descriptor of which `about` is said is open for writing.
+fn writes(about: &str) -> bool {
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|octal| i32::from_str_radix(octal.trim(), 8).ok());
     flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
+}
+
+/// How many descriptors wait in a socket of which `about` is said.
+fn waiting(about: &str) -> u64 {
+    let number = about.lines().find_map(|line| line.strip_prefix("scm_fds:"));
+    number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+/// What is registered with an io_uring of which `about` is said: it is open without a descriptor.
+fn registered(about: &str) -> Vec<Seen> {
+    let lines = about.lines().skip_while(|line| !line.starts_with("UserFiles:")).skip(1);
+    let names = lines.map_while(|line| line.strip_prefix(' ')?.split_once(": "));
+    let looked = names.map(|(_, name)| look(&tables::path(name.as_bytes())));
+    let store = |looked| match looked {
+        Looked::Store(seen) => Some(seen),
+        _ => None,
+    };
+    looked.filter_map(store).collect()
 }
 
 fn name(directory: &Path, number: &str) -> String {
@@ -75,7 +250,6 @@ fn name(directory: &Path, number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
     use std::process::{Command, Stdio};
 
     #[test]
@@ -92,7 +266,7 @@ mod tests {
             let mut command = Command::new("sleep");
             let mut child = command.arg("60").stdin(Stdio::from(file)).spawn().unwrap();
             drop(command);
-            let found = writers().into_iter().find(|w| w.store == store);
+            let found = writers().known.into_iter().find(|w| w.store == store);
             child.kill().unwrap();
             child.wait().unwrap();
             assert_eq!(found.is_some(), is_writer);
@@ -100,5 +274,60 @@ mod tests {
                 assert_eq!(found.process, format!("process {} (sleep)", child.id()));
             }
         }
+    }
+
+    #[test]
+    fn shared_memory_is_told_from_private_and_nameless() {
+        let line = b"7fc6-7fc7 rw-s 00000000 fe:10 94                         /dev/my loop\\0120";
+        let Mapping { range, on_disk, path } = shared(line).unwrap();
+        assert_eq!((range, on_disk.0.major, on_disk.1), ("7fc6-7fc7", 0xfe, 94));
+        assert_eq!(path, Path::new("/dev/my loop\n0"));
+        for line in [
+            &b"7fc6-7fc7 rw-p 00000000 00:06 94                         /dev/loop0"[..],
+            b"7fc6-7fc7 rw-s 00000000 00:01 0 ",
+            b"7fc6-7fc7 rw-s",
+            b"",
+            b"\xff",
+        ] {
+            assert!(shared(line).is_none(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_says_of_sockets_and_rings_is_read() {
+        assert_eq!(waiting("pos:\t0\nscm_fds: 3\n"), 3);
+        assert_eq!(waiting("pos:\t0\nflags:\t02\n"), 0);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a b");
+        fs::write(&path, "x").unwrap();
+        let escaped = path.display().to_string().replace(' ', "\\040");
+        let about =
+            format!("SqMask:\t0x3\nUserFiles:\t2\n    1: {escaped}\nUserBufs:\t0\n    9: /\n");
+        let found = registered(&about);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].inode, fs::metadata(&path).unwrap().ino());
+        assert!(registered("SqMask:\t0x3\n").is_empty());
+    }
+
+    #[test]
+    fn threads_with_one_table_are_looked_at_once_and_those_with_their_own_too() {
+        let own = Path::new("/proc").join(std::process::id().to_string());
+        let over = std::sync::Barrier::new(3);
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            for is_apart in [false, true] {
+                let (ready, over) = (ready.clone(), &over);
+                scope.spawn(move || {
+                    // SAFETY: the thread gets a copy of its descriptors and opens none after that.
+                    let left = !is_apart || unsafe { libc::unshare(libc::CLONE_FILES) } == 0;
+                    ready.send(left).unwrap();
+                    over.wait();
+                });
+            }
+            let left = [is_ready.recv().unwrap(), is_ready.recv().unwrap()];
+            let found = threads(&own);
+            over.wait();
+            assert_eq!((left, found.len()), ([true; 2], 2));
+        });
     }
 }

@@ -157,10 +157,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
         lock(path, &file)?;
         return describe(path, node, file);
     }
-    let device = Device::find(number).ok_or_else(|| {
-        let message = format!("the kernel has no device behind {}", path.display());
-        Error::environment("no-such-device", message, "`assay devices` lists the devices")
-    })?;
+    let device = Device::find(number).ok_or_else(|| unknown_device(path))?;
     let fatal = safety::refusal(&device);
     safety::check_write(path, node, intent, fatal.as_ref().map(|e| e.message.as_str()))?;
     if let Some(error) = fatal {
@@ -184,6 +181,14 @@ fn no_thread(path: &Path, cause: io::Error) -> Error {
     let message = format!("there is no thread to watch over {}", path.display());
     let hint = "let this user have more processes (`ulimit -u`), or free memory";
     Error::environment("no-thread", message, hint).caused_by(cause)
+}
+
+/// The error for a device that `/sys` does not have: what it has may be covered.
+fn unknown_device(path: &Path) -> Error {
+    safety::unknown_users(&Machine::read(), &path.display().to_string()).unwrap_or_else(|| {
+        let message = format!("the kernel has no device behind {}", path.display());
+        Error::environment("no-such-device", message, "`assay devices` lists the devices")
+    })
 }
 
 /// Claims the devices that lie behind loop devices under `device`: a mount without a table entry, an

@@ -7,7 +7,7 @@ use crate::safety::machine::Machine;
 use crate::safety::mark::{self, Stage};
 use crate::safety::stack::Store;
 use crate::safety::{self, Intent, contents};
-use assay_fs::Node;
+use assay_fs::{InodeId, Node, NodeKind};
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::File;
@@ -43,6 +43,19 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
     Ok(opened)
 }
 
+/// How a file is in use, if it is.
+fn file_use(name: &str, id: InodeId, kind: NodeKind) -> Option<Error> {
+    let size = if let NodeKind::File(size) = kind { size } else { 0 };
+    safety::patiently(|| {
+        let machine = Machine::read();
+        let usage = machine.use_of(Store::File(id.device, id.inode), id.born);
+        let usage = usage.or_else(|| machine.unknown_use(id.device, size))?;
+        let hint = "end that use first, or name a file that does not exist, with --size";
+        let error = Error::environment("file-in-use", format!("{name} {}", usage.text), hint);
+        Some((error, usage.is_program))
+    })
+}
+
 /// How far assay made the file, from its mark.
 pub(super) fn stage_of(node: &Node, file: &File) -> Option<Stage> {
     // A sidecar names its file's inode: if the name is another's by now, it does not vouch for it.
@@ -59,10 +72,8 @@ pub(super) fn place_of(node: &Node) -> Option<(PathBuf, OsString)> {
 /// Why an existing file is not written to, if so.
 pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Error> {
     let name = path.display();
-    let machine = Machine::read();
-    if let Some(usage) = machine.use_of(Store::File(node.id.device, node.id.inode)) {
-        let hint = "end that use first, or name a file that does not exist, with --size";
-        return Some(Error::environment("file-in-use", format!("{name} {}", usage.text), hint));
+    if let Some(error) = file_use(&name.to_string(), node.id, node.kind) {
+        return Some(error);
     }
     let hint = "name a file that does not exist, with --size, or remove this one";
     let refuse = |what| Some(Error::environment("file-not-ours", what, hint));

@@ -1,0 +1,84 @@
+//! Files on an overlay: the same bytes are a file of the overlay and one of the file system below.
+//!
+//! Both have one inode number: an overlay shows that of the upper file, and of an upper file that
+//! was copied up nobody can have known before. So of two files with the same number, one of them on
+//! an overlay, it is assumed that they are one, unless they were made at different times. The file
+//! system below need not be in reach, as in a container.
+//!
+//! *Invariant.* In doubt two files are one.
+
+use super::stack::Store;
+use assay_fs::DeviceNumber;
+use super::tables::Mount;
+use super::writers::Birth;
+
+/// The files among `files` that may be `store`, made at `born`, by another number.
+pub(super) fn same(
+    store: Store,
+    born: Option<Birth>,
+    mounts: &[Mount],
+    files: impl Iterator<Item = (Store, Option<Birth>)>,
+) -> Vec<Store> {
+    let Store::File(system, inode) = store else { return Vec::new() };
+    let on_overlay = |system: DeviceNumber| may_be(system, mounts);
+    let is_one = |(other, other_born): (Store, Option<Birth>)| match other {
+        Store::File(other_system, other_inode) => {
+            let other_time = born.is_some() && other_born.is_some() && born != other_born;
+            let is_like = other_inode == inode && other_system != system && !other_time;
+            (is_like && (on_overlay(system) || on_overlay(other_system))).then_some(other)
+        }
+        Store::Device(_) => None,
+    };
+    files.filter_map(is_one).collect()
+}
+
+/// Whether a file system with this number in a stat may be an overlay. One whose layers are on
+/// several file systems shows numbers that no table of mounts has.
+pub(super) fn may_be(system: DeviceNumber, mounts: &[Mount]) -> bool {
+    if !mounts.iter().any(|mount| mount.kind == "overlay") {
+        return false;
+    }
+    let mut named = mounts.iter().filter(|mount| mount.number == system).peekable();
+    system.major == 0 && (named.peek().is_none() || named.any(|mount| mount.kind == "overlay"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(minor: u32, kind: &str) -> Mount {
+        let number = DeviceNumber { major: 0, minor };
+        let (point, source) = ("/x".into(), kind.into());
+        Mount { number, point, kind: kind.to_owned(), source, is_ours: true }
+    }
+
+    fn file(major: u32, minor: u32, inode: u64) -> Store {
+        Store::File(DeviceNumber { major, minor }, inode)
+    }
+
+    #[test]
+    fn one_number_on_an_overlay_and_below_is_one_file() {
+        let mounts = [mount(1, "tmpfs"), mount(2, "overlay")];
+        let born = |n| Some((n, 0));
+        let files = [
+            (file(8, 1, 7), born(5)),
+            (file(8, 1, 7), None),
+            (file(8, 1, 8), born(5)),
+            (file(8, 2, 7), born(6)),
+            (file(0, 2, 7), born(5)),
+        ];
+        let of = |store, born| same(store, born, &mounts, files.into_iter());
+        assert_eq!(of(file(0, 2, 7), born(5)), [file(8, 1, 7), file(8, 1, 7)]);
+        // An overlay over several file systems.
+        assert_eq!(of(file(0, 9, 7), born(6)), [file(8, 1, 7), file(8, 2, 7)]);
+        assert_eq!(of(file(8, 1, 7), born(5)), [file(0, 2, 7)]);
+        assert_eq!(of(file(0, 1, 7), born(5)), [file(0, 2, 7)]);
+        assert_eq!(of(file(8, 3, 9), born(5)), []);
+    }
+
+    #[test]
+    fn without_an_overlay_numbers_are_what_they_are() {
+        let files = [(file(8, 1, 7), None)];
+        assert_eq!(same(file(0, 2, 7), None, &[mount(1, "tmpfs")], files.into_iter()), []);
+    }
+}
