@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Why every running phase is to end; [`GO_ON`] if none is.
 static STOP: AtomicU8 = AtomicU8::new(GO_ON);
@@ -14,9 +15,14 @@ pub fn interrupt() {
     let _ = STOP.compare_exchange(GO_ON, INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Asks every running phase to end because somebody else wants to write to a target.
-pub(crate) fn stop_for_another_writer() {
-    STOP.store(ANOTHER_WRITER, Ordering::Relaxed);
+/// What somebody else does to a target, once that is why.
+static WHAT: Mutex<String> = Mutex::new(String::new());
+
+/// Asks every running phase to end because somebody else wants to write to a target: `what` says it
+/// in words.
+pub(crate) fn stop_for_another_writer(what: &str) {
+    what.clone_into(&mut WHAT.lock().unwrap_or_else(PoisonError::into_inner));
+    STOP.store(ANOTHER_WRITER, Ordering::Release);
 }
 
 /// Whether anything asked the running phases to end.
@@ -27,11 +33,10 @@ pub fn is_interrupted() -> bool {
 /// The end of a phase that was asked for.
 pub(crate) fn interrupted() -> Error {
     if STOP.load(Ordering::Relaxed) == ANOTHER_WRITER {
-        return Error::environment(
-            "target-taken",
-            "somebody else opened a target file for writing while it was measured",
-            "what was measured until then is kept; `fuser -v` on the file says who it is",
-        );
+        let what = WHAT.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let hint =
+            "what was measured until then is kept; `fuser -v` and `losetup -a` say who it is";
+        return Error::environment("target-taken", what, hint);
     }
     Error {
         kind: ErrorKind::Interrupted,

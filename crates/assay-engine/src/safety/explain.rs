@@ -144,9 +144,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "target-taken",
-        "While a file was measured that assay writes to, another process opened it for writing, \
-         attached a loop device to it or cut it short. assay holds a lease on the file, so the \
-         other one waited until the last request was done; nothing was written after that.",
+        "While a target was measured that assay writes to, somebody else began to use it. Who \
+         opens a file for writing, attaches a loop device to it or cuts it short waits until the \
+         last request is done: assay holds a lease on the file. Who attaches a loop device to a \
+         device, or to what it lies on, or opens a device without a claim, is noticed within a \
+         second or two. Nothing was written after that.",
     ),
     (
         "uring-options",

@@ -77,7 +77,9 @@ fn watch_over(file: &File, over: &AtomicBool) {
                 libc::F_WRLCK => {}
                 libc::F_RDLCK => held = set(file, libc::F_UNLCK).is_err(),
                 _ => {
-                    drive::stop_for_another_writer();
+                    drive::stop_for_another_writer(
+                        "somebody else opened a target file for writing while it was measured",
+                    );
                     // Whoever waits goes on when the last request is done and the file is closed.
                     return;
                 }

@@ -56,6 +56,13 @@ impl Machine {
         Machine { loops: loops(), ..Machine::default() }
     }
 
+    /// Without descriptors that wait in sockets: when a target was taken there were none, and those
+    /// that come later are hardly of it. Programs that stand still would end long runs.
+    pub(crate) fn without_what_is_in_flight(mut self) -> Machine {
+        self.writers.in_flight = None;
+        self
+    }
+
     /// Why it cannot be known who else uses a device; `None` if it can.
     pub(crate) fn obstacle(&self) -> Option<&str> {
         self.obstacle.as_deref()

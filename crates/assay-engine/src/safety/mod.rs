@@ -30,6 +30,7 @@ mod survey;
 pub(crate) mod sysfs;
 mod tables;
 mod view;
+pub(crate) mod watch;
 mod writers;
 
 pub use explain::EXPLANATIONS;
@@ -74,8 +75,17 @@ pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Erro
 
 /// Why `device` is not written to, whatever the user says; `None` if it may be.
 pub(crate) fn refusal(device: &Device) -> Option<Error> {
+    refusal_on(Machine::read, device)
+}
+
+/// Why `device`, which is held, must not be written to any more.
+pub(crate) fn new_refusal(device: &Device) -> Option<Error> {
+    refusal_on(|| Machine::read().without_what_is_in_flight(), device)
+}
+
+fn refusal_on(read: impl Fn() -> Machine, device: &Device) -> Option<Error> {
     patiently(|| {
-        let machine = Machine::read();
+        let machine = read();
         let usage = machine.use_of_device(device.number);
         Some((refusal_now(&machine, device)?, usage.is_some_and(|usage| usage.is_program)))
     })

@@ -8,9 +8,9 @@
 //! *Invariant.* In doubt two files are one.
 
 use super::stack::Store;
-use assay_fs::DeviceNumber;
 use super::tables::Mount;
 use super::writers::Birth;
+use assay_fs::DeviceNumber;
 
 /// The files among `files` that may be `store`, made at `born`, by another number.
 pub(super) fn same(

@@ -83,6 +83,20 @@ pub(crate) fn loops() -> Vec<Loop> {
     Device::all().into_iter().filter_map(of).collect()
 }
 
+/// What is attached to loop devices, as their names and attributes say: cheap to read, and
+/// different once anything is attached, detached or moved.
+pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
+    let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_encoded_bytes();
+        let loops = entry.path().join("loop");
+        let read = |attribute| std::fs::read(loops.join(attribute));
+        let file = name.starts_with(b"loop").then(|| read("backing_file"))?.ok()?;
+        Some([name, file, read("offset").ok()?, read("sizelimit").ok()?])
+    };
+    entries.filter_map(of).collect()
+}
+
 /// What the driver says is behind a loop device: right even if the file has another name by now, or
 /// none. Wants the right to read the device.
 fn loop_status(device: &Device) -> Option<Extent> {

@@ -3,8 +3,8 @@
 //! *Invariants.* Nothing is created under `/dev`; nothing that exists is written to, truncated or
 //! opened for writing before the checks of [`crate::safety`] have passed. The path is looked up
 //! once; what it led to then is checked, opened and written, whatever its name becomes.
-//! As long as [`Opened::file`] lives, nobody can mount a device that will be written to, and
-//! nobody can open a file for writing without stopping the run.
+//! As long as [`Opened`] lives, nobody can mount a device that will be written to, nobody can open
+//! a file for writing without stopping the run, and who reaches the bytes by another way is noticed.
 //!
 //! Not for modelled drives, which have no file.
 
@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::safety::lease::Lease;
 use crate::safety::machine::Machine;
 use crate::safety::sysfs::Device;
+use crate::safety::watch::{self, Watch};
 use crate::safety::{self, Intent, identity};
-use assay_fs::DeviceNumber;
-use assay_fs::{Node, NodeKind};
+use assay_fs::{DeviceNumber, Node, NodeKind};
 use assay_spec::Bytes;
 use rustix::fs::OFlags;
 use std::fs::{self, File};
@@ -85,6 +85,8 @@ pub struct Opened {
     lease: Option<Lease>,
     /// Keeps others away from the devices behind a loop device, which its driver does not claim.
     _claims: Vec<File>,
+    /// Notices whoever begins to use a target that is written to.
+    watch: Option<Watch>,
     /// What is left to do until a new file is there.
     new: Option<create::NewFile>,
 }
@@ -173,7 +175,16 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
         return Err(error);
     }
     safety::check_contents(&device, &opened.file, intent)?;
-    Ok(Opened { _claims: claims, ..opened })
+    let watch = watched(path, move || safety::new_refusal(&device))?;
+    Ok(Opened { _claims: claims, watch, ..opened })
+}
+
+/// Has somebody look, as long as the target is open, whether it must not be written to any more.
+fn watched(
+    path: &Path,
+    refusal: impl Fn() -> Option<Error> + Send + 'static,
+) -> Result<Option<Watch>> {
+    watch::begin(refusal).map(Some).map_err(|e| no_thread(path, e))
 }
 
 /// Nobody would look whether somebody else begins to use the target.
@@ -268,6 +279,7 @@ fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opened> {
         is_stranger: false,
         lease: None,
         _claims: Vec::new(),
+        watch: None,
         new: None,
     })
 }

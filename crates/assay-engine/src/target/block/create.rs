@@ -6,7 +6,7 @@
 //! whatever ends the program before leaves nothing. Where the file system cannot do that, the file
 //! is marked as begun from its first moment, and made anew by the next run.
 
-use super::file::{place_of, stage_of, take_lease};
+use super::file::{place_of, stage_of, take_lease, watch_file};
 use super::{Opened, cannot_open, describe, set_direct};
 use crate::drive;
 use crate::error::{Error, ErrorKind, Result};
@@ -92,12 +92,15 @@ impl Opened {
         }
         let named = new.give_name(&self.file);
         named.map_err(|cause| new.failed(self.capacity, cause))?;
+        let path = new.path.clone();
+        let node = Node::of_file(&self.file).map_err(|e| cannot_open(&path, e))?;
+        if new.writes {
+            self.watch = watch_file(&path, &node)?;
+        }
         new.is_kept = true;
         if new.writes {
             return Ok(());
         }
-        let path = new.path.clone();
-        let node = Node::of_file(&self.file).map_err(|e| cannot_open(&path, e))?;
         self.file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(&path, e))?;
         // The lock belongs to what was open for writing, which ends with its last descriptor.
         drop(node);

@@ -1,11 +1,12 @@
 //! Regular files: only those that assay made are written to, and only while they hold nothing else.
 
-use super::{Opened, cannot_open, describe, lock, no_thread, set_direct};
+use super::{Opened, cannot_open, describe, lock, no_thread, set_direct, watched};
 use crate::error::{Error, Result};
 use crate::safety::lease::{self, Lease};
 use crate::safety::machine::Machine;
 use crate::safety::mark::{self, Stage};
 use crate::safety::stack::Store;
+use crate::safety::watch::Watch;
 use crate::safety::{self, Intent, contents};
 use assay_fs::{InodeId, Node, NodeKind};
 use rustix::fs::OFlags;
@@ -40,7 +41,15 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
     let lease = take_lease(path, &file)?;
     let opened = Opened { lease, ..describe(path, node, file)? };
     check_file_contents(path, &opened, named)?;
-    Ok(opened)
+    let watch = watch_file(path, node)?;
+    Ok(Opened { watch, ..opened })
+}
+
+/// Has somebody look whether anybody else comes to use the file `node` by another way than the lease
+/// keeps: from below an overlay, or where there are no leases.
+pub(super) fn watch_file(path: &Path, node: &Node) -> Result<Option<Watch>> {
+    let (name, id, kind) = (path.display().to_string(), node.id, node.kind);
+    watched(path, move || file_use(&name, id, kind))
 }
 
 /// How a file is in use, if it is.
