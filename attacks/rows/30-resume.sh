@@ -51,7 +51,7 @@ row D3.8 "mkfs again on a device that held a file system" formatted_twice
 data_on_device() { image i 8; attach i; begin "$device" --write "$device"
   tar cf - -C / etc/hostname 2>/dev/null | dd of="$device" conv=notrunc status=none; victim i; refused "$assay" resume out --quiet; }
 row D3.9 "an archive on a device that was empty" data_on_device
-allowed_again() { noise i 8; attach i; begin "$device" --write "$device" --destroy "${device#/dev/}"; shorten
+allowed_again() { noise i 128; attach i; begin "$device" --write "$device" --destroy "${device#/dev/}"; shorten
   refused "$assay" resume out --quiet; ends 0 "$assay" resume out --quiet --destroy "${device#/dev/}"; }
 row D3.10 "what is left of what may be destroyed wants --destroy again when the run goes on" allowed_again
 gone_relative() { begin ./f --size 8MiB; mkdir elsewhere; cd elsewhere

@@ -45,6 +45,11 @@ swapped() { rewrite; noise v 1; sleep 0.1; busy 'd/assay-*/work/file' "$assay" r
 for what in symlink "hard link" file; do
   row N7 "the file of a workload becomes a $what" swapped "$what"
 done
+spoiled() { work "$1" 'length = "256MiB"' 'size = "64KiB"'; busy 'd/assay-*/work/file' "$assay" run f.toml --quiet --out out --on ./d
+  for _ in $(seq 2000); do [ "$(stat -c %s d/assay-*/work/file)" -ge 20000000 ] && break; kill -CONT $pid; kill -STOP $pid; done
+  case $2 in removed) rm d/assay-*/work/file ;; *) truncate -s 1M d/assay-*/work/file ;; esac; end 3; }
+row N12 "the file of a workload is removed while it is written" spoiled write removed
+row N13 "the file of a workload is removed before it is written again" spoiled rewrite removed
 work_moved() { walk; hoard; busy 'd/assay-*/work/tree' "$assay" run f.toml --quiet --out out --on ./d
   left=$(echo d/assay-*); mv "$left/$1" aside; ln -s "$(realpath v)" "$left/$1"; end "0|3"; }
 row N8 "the directory of a workload becomes a symlink" work_moved work

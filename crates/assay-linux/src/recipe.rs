@@ -113,7 +113,10 @@ pub fn build(
     let out = work.directory("out")?;
     work.run(Command::new("strip").arg("-o").arg(out.join(KERNEL)).arg(build.join("linux")))?;
     fs::write(out.join(IDENTITY), format!("{identity}\n")).map_err(|e| work.failed(e))?;
-    place.fill(&out, &work.path.join("old"))?;
+    let old = work.path.join("old");
+    place.fill(&out, &old)?;
+    // What was there before is older than what is swept away by itself.
+    let _ = fs::remove_dir_all(&old);
     Ok(identity)
 }
 

@@ -32,56 +32,123 @@ range = "64KiB"
 measure = { requests = 16 }
 "#;
 
-/// A place with a file of assay's, `ours`, and one of somebody else, `theirs`, of one size.
-struct Place {
-    dir: tempfile::TempDir,
-    theirs: Vec<u8>,
+const WALK: &str = r#"
+format = 1
+name = "walk"
+question = "?"
+targets = []
+
+[[workload]]
+name = "w"
+file = "walk"
+order = "directory"
+files = 6
+directories = 2
+length = "1KiB"
+age = 1
+"#;
+
+/// What is exchanged with somebody else's while what is done.
+struct Case {
+    words: &'static [&'static str],
+    /// What of assay's is exchanged, as soon as it is there; a name that ends in `*` begins so.
+    ours: &'static str,
+    /// What somebody else's holds: itself, if it is a file.
+    theirs: &'static [&'static str],
 }
 
-impl Place {
-    fn new() -> Place {
+/// The file that is measured.
+const TARGET: Case = Case {
+    words: &["run", "write.toml", "--quiet", "--only", "./ours", "--write", "./ours"],
+    ours: "ours",
+    theirs: &[""],
+};
+/// The directory of a run.
+const RUN: Case = Case {
+    words: &["run", "write.toml", "--quiet", "--only", "sim:ssd-m"],
+    ours: "out",
+    theirs: &["cells.json", "run.json", "report.html", "log/one", "series/one"],
+};
+/// The directory that a workload of files makes for itself.
+const WORK: Case = Case {
+    words: &["run", "walk.toml", "--quiet", "--only", "./d"],
+    ours: "d/assay-*",
+    theirs: &[".assay", "work/tree/d00/f0", "work/tree/d00/f2", "work/tree/d01/f1", "work/file"],
+};
+
+/// A place with what assay has, and something of somebody else's beside it.
+struct Place<'c> {
+    dir: tempfile::TempDir,
+    case: &'c Case,
+    data: Vec<u8>,
+}
+
+impl Place<'_> {
+    fn new(case: &Case) -> Place<'_> {
         let dir = command::temporary();
         fs::write(dir.path().join("write.toml"), WRITE).unwrap();
+        fs::write(dir.path().join("walk.toml"), WALK).unwrap();
+        fs::create_dir(dir.path().join("d")).unwrap();
         let made = ["run", "write.toml", "--quiet", "--out", "made", "--only", "./ours"];
         let output = command::assay(dir.path(), &[&made[..], &["--size", "256KiB"]].concat());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        let theirs: Vec<u8> =
-            (0..256 << 10).map(|i: u32| (i.wrapping_mul(31) >> 3) as u8).collect();
-        fs::write(dir.path().join("theirs"), &theirs).unwrap();
-        Place { dir, theirs }
+        let data: Vec<u8> = (0..256 << 10).map(|i: u32| (i.wrapping_mul(31) >> 3) as u8).collect();
+        for name in case.theirs {
+            let path = if name.is_empty() {
+                dir.path().join("theirs")
+            } else {
+                dir.path().join("theirs").join(name)
+            };
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, &data).unwrap();
+        }
+        Place { dir, case, data }
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    fn exchange(&self) {
-        exchange(self.dir.path());
+    /// What is called as assay's is, if there is such a thing now.
+    fn ours(&self) -> Option<PathBuf> {
+        let path = self.path(self.case.ours);
+        let Some(prefix) = path.to_str().unwrap().strip_suffix('*') else { return Some(path) };
+        let mut entries = fs::read_dir(path.parent().unwrap()).unwrap();
+        let is_ours = |path: &PathBuf| path.to_str().unwrap().starts_with(prefix);
+        entries.find_map(|entry| Some(entry.unwrap().path()).filter(is_ours))
     }
 
-    /// Somebody else's file, whatever it is called now, is as it was.
+    /// Exchanges the two, if both are there.
+    fn exchange(&self) -> bool {
+        let Some(ours) = self.ours() else { return false };
+        renameat_with(CWD, ours, CWD, self.path("theirs"), RenameFlags::EXCHANGE).is_ok()
+    }
+
+    /// Somebody else's is as it was, whatever it is called now; and it gets its name back.
     fn check(&self, when: &str) {
-        let is_theirs = |name: &str| fs::read(self.path(name)).unwrap() == self.theirs;
-        assert!(is_theirs("ours") || is_theirs("theirs"), "{when}: the other file was written");
-        if is_theirs("ours") {
-            self.exchange();
+        let holds = |path: &Path| {
+            self.case.theirs.iter().all(|name| {
+                let path = if name.is_empty() { path.to_owned() } else { path.join(name) };
+                fs::read(path).is_ok_and(|data| data == self.data)
+            })
+        };
+        if !holds(&self.path("theirs")) {
+            let ours = self.ours().filter(|path| holds(path));
+            assert!(ours.is_some(), "{when}: what is somebody else's was changed");
+            assert!(self.exchange() || fs::rename(ours.unwrap(), self.path("theirs")).is_ok());
+        }
+        // What assay has left, for the next time.
+        if self.case.ours != TARGET.ours {
+            self.ours().into_iter().for_each(|path| drop(fs::remove_dir_all(path)));
         }
     }
 }
 
-fn exchange(dir: &Path) {
-    let (ours, theirs) = (dir.join("ours"), dir.join("theirs"));
-    renameat_with(CWD, ours, CWD, theirs, RenameFlags::EXCHANGE).unwrap();
-}
-
-/// The words of a command that writes to `ours`.
-const WORDS: [&str; 8] =
-    ["run", "write.toml", "--quiet", "--only", "./ours", "--write", "./ours", "--out"];
-
-/// Runs the command under a tracer and calls `act` at its stop number `at`; `None` if it had fewer.
-fn traced(dir: &Path, out: &str, at: usize, act: impl FnOnce()) -> Option<()> {
+/// Runs the command under a tracer and exchanges the names at its stop number `at`; `None` if it
+/// had fewer.
+fn traced(place: &Place<'_>, out: &str, at: usize) -> Option<()> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-    command.current_dir(dir).args(WORDS).arg(out);
+    command.current_dir(place.dir.path()).args(place.case.words).args(["--out", out]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: between fork and exec, one system call that takes no memory.
     unsafe {
@@ -102,7 +169,6 @@ fn traced(dir: &Path, out: &str, at: usize, act: impl FnOnce()) -> Option<()> {
     // SAFETY: the child is stopped and traced by this thread; no memory is given.
     unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, libc::PTRACE_O_TRACESYSGOOD) };
     let (mut stops, mut signal) = (0, 0);
-    let mut act = Some(act);
     let is_reached = loop {
         // SAFETY: as above.
         unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, signal) };
@@ -114,7 +180,7 @@ fn traced(dir: &Path, out: &str, at: usize, act: impl FnOnce()) -> Option<()> {
         signal = if stop == libc::SIGTRAP | 0x80 { 0 } else { stop };
         stops += usize::from(signal == 0);
         if stops == at {
-            act.take().into_iter().for_each(|act| act());
+            place.exchange();
             // SAFETY: as above.
             unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0) };
             break true;
@@ -126,16 +192,15 @@ fn traced(dir: &Path, out: &str, at: usize, act: impl FnOnce()) -> Option<()> {
 }
 
 /// Exchanges the names at every `step`th stop from `first` on; how many there were.
-fn at_stops(first: usize, step: usize) -> usize {
-    let place = Place::new();
+fn at_stops(case: &Case, first: usize, step: usize) -> usize {
+    let place = Place::new(case);
     let mut done = 0;
     for at in (first..).step_by(step) {
-        let out = format!("out-{at}");
-        if traced(place.dir.path(), &out, at, || place.exchange()).is_none() {
+        if traced(&place, "out", at).is_none() {
             break;
         }
         place.check(&format!("exchanged at stop {at}"));
-        let _ = fs::remove_dir_all(place.path(&out));
+        let _ = fs::remove_dir_all(place.path("out"));
         done += 1;
     }
     done
@@ -153,8 +218,10 @@ fn can_trace() -> bool {
 #[test]
 fn names_exchanged_at_some_stops() {
     if can_trace() {
-        let stops = at_stops(7, 97);
-        assert!(stops > 5, "only {stops} stops: was it traced at all?");
+        for case in [TARGET, RUN, WORK] {
+            let stops = at_stops(&case, 7, 97);
+            assert!(stops > 3, "{}: only {stops} stops: was it traced at all?", case.ours);
+        }
     }
 }
 
@@ -162,45 +229,51 @@ fn names_exchanged_at_some_stops() {
 #[ignore = "takes minutes"]
 fn names_exchanged_at_every_stop() {
     if can_trace() {
-        let stops = at_stops(1, 1);
-        println!("{stops} stops");
-        assert!(stops > 500, "only {stops} stops: was it traced at all?");
+        for case in [TARGET, RUN, WORK] {
+            let stops = at_stops(&case, 1, 1);
+            println!("{}: {stops} stops", case.ours);
+            assert!(stops > 300, "{}: only {stops} stops: was it traced at all?", case.ours);
+        }
     }
 }
 
 /// Exchanges the names all the time while the command runs `runs` times; how often.
-fn all_the_time(runs: u32) -> u64 {
-    let place = Place::new();
-    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                place.exchange();
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        for run in 0..runs {
-            let out = format!("out-{run}");
-            let words: Vec<&str> = WORDS.into_iter().chain([out.as_str()]).collect();
+fn all_the_time(case: &Case, runs: u32) -> u64 {
+    let place = Place::new(case);
+    let count = AtomicU64::new(0);
+    for _ in 0..runs {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    count.fetch_add(u64::from(place.exchange()), Ordering::Relaxed);
+                }
+            });
+            let words = [case.words, &["--out", "out"]].concat();
             let output = command::assay(place.dir.path(), &words);
-            assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
-        }
-        stop.store(true, Ordering::Relaxed);
-    });
-    place.check("exchanged all the time");
+            is_over.store(true, Ordering::Relaxed);
+            assert!(matches!(output.status.code(), Some(0 | 2 | 3)), "{output:?}");
+        });
+        place.check("exchanged all the time");
+        let _ = fs::remove_dir_all(place.path("out"));
+    }
     count.into_inner()
 }
 
 #[test]
 fn names_exchanged_all_the_time() {
-    let exchanges = all_the_time(10);
-    assert!(exchanges > 1000, "only {exchanges} exchanges");
+    for case in [TARGET, RUN, WORK] {
+        let exchanges = all_the_time(&case, 10);
+        assert!(exchanges > 1000, "{}: only {exchanges} exchanges", case.ours);
+    }
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn names_exchanged_a_hundred_thousand_times() {
-    let exchanges = all_the_time(200);
-    println!("{exchanges} exchanges");
-    assert!(exchanges > 100_000, "only {exchanges} exchanges");
+    for (case, runs) in [(TARGET, 200), (RUN, 100), (WORK, 100)] {
+        let exchanges = all_the_time(&case, runs);
+        println!("{}: {exchanges} exchanges", case.ours);
+        assert!(exchanges > 10_000, "{}: only {exchanges} exchanges", case.ours);
+    }
 }

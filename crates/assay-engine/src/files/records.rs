@@ -7,7 +7,7 @@
 use super::{Content, Done, Stage, forget, refused};
 use crate::error::Result;
 use crate::generate::Shuffled;
-use assay_fs::{Directory, Node};
+use assay_fs::{Directory, Node, NodeKind};
 use assay_spec::experiment::{Between, Operation, Records, Sync};
 use assay_spec::{Bytes, Op};
 use rustix::fs::OFlags;
@@ -69,6 +69,11 @@ impl Stage<'_> {
             meter.record(Op::Flush, Bytes::ZERO, Bytes::ZERO);
         }
         let elapsed = meter.end();
+        let length = match work.operation {
+            Operation::Write => work.record * done,
+            _ => work.length,
+        };
+        is_whole(&file, length).map_err(|e| refused("the file", &e))?;
         let cut = format!("{done} of {count} records: the time was over");
         let is_cut = done < count && !is_enough(meter.last);
         let warnings = if is_cut { vec![cut] } else { Vec::new() };
@@ -126,6 +131,17 @@ fn is_the_same(made: &File, file: &File) -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::other("another file has its name by now")),
     }
+}
+
+/// Checks that nobody has removed the file or cut it short: then other work was measured.
+fn is_whole(file: &File, length: Bytes) -> io::Result<()> {
+    let found = Node::of_file(file)?;
+    let what = match found.kind {
+        _ if found.names == 0 => "it was removed while it was measured",
+        NodeKind::File(now) if now < length.0 => "it was cut short while it was measured",
+        _ => return Ok(()),
+    };
+    Err(io::Error::other(what))
 }
 
 /// Writes the new file `name` of `length` in `root` from start to end, in large pieces, and has it

@@ -57,7 +57,7 @@ pub fn main(options: Options) -> Outcome {
         data(&text::csv(&run));
         return Ok(DONE);
     }
-    let directory = RunDirectory::open(&directory)?;
+    let directory = saved::open(&directory, RunDirectory::open)?;
     let mut run = saved::read_at(&directory.place(), directory.path())?;
     options.pricing.of_saved(&mut run.record)?;
     let replace = if options.force { Replace::Forced } else { Replace::Written };
@@ -88,6 +88,11 @@ fn show(
         (PAGE, page),
     ]
     .map(|(name, text)| directory.write_text(name, &text, replace));
+    let mut refused = written.into_iter().find_map(Result::err);
+    // For people, what was measured is said before: a file of somebody's may be in the way.
+    if let Some(e) = refused.take_if(|_| common.json) {
+        return Err(e.into());
+    }
     let page = directory.path().join(PAGE);
     if common.json {
         json(&serde_json::json!({
@@ -104,12 +109,13 @@ fn show(
         for ledger in &ledgers {
             talk(&format!("{}: {}", ledger.study, ledger.summary()));
         }
-        if written.last().is_some_and(Result::is_ok) {
+        if refused.is_none() {
             talk(&format!("report: {}", page.display()));
         }
     }
-    // What was measured is said before a file of somebody's is in the way.
-    written.into_iter().collect::<assay_engine::Result<Vec<()>>>()?;
+    if let Some(e) = refused {
+        return Err(e.into());
+    }
     let unmet = unmet_expectations(run);
     unmet.iter().for_each(|text| talk(text));
     let failed: Vec<&CellRecord> = run.cells.iter().filter(|c| c.failed.is_some()).collect();

@@ -30,8 +30,8 @@ pub fn main(options: Options) -> Outcome {
     let path = &options.directory;
     // Locked before it is read: what another process still writes is not gone on with.
     let directory = match options.common.plan {
-        true => RunDirectory::open(path)?,
-        false => RunDirectory::lock(path)?,
+        true => saved::open(path, RunDirectory::open)?,
+        false => saved::open(path, RunDirectory::lock)?,
     };
     let saved = saved::read_at(&directory.place(), path)?;
     let experiments = saved.record.experiments.iter().map(|e| Ok(load(&e.file, &e.text)?.0));

@@ -3,7 +3,17 @@
 use crate::output::{ENVIRONMENT, Failure};
 use assay_analysis::load::{LoadError, Run};
 use assay_engine::read::{self, Unread};
+use assay_engine::run::RunDirectory;
 use std::path::{Path, PathBuf};
+
+/// Opens the directory of a run as `open` does; without a record to read it is none.
+pub fn open(
+    path: &Path,
+    open: fn(&Path) -> assay_engine::Result<RunDirectory>,
+) -> Result<RunDirectory, Failure> {
+    read::file(&path.join("run.json")).map_err(|e| unreadable(path, "run.json", &e))?;
+    Ok(open(path)?)
+}
 
 /// Reads a run directory.
 pub fn read(directory: &Path) -> Result<Run, Failure> {
