@@ -6,8 +6,11 @@
 //! completion. Columns: `docs/run-directory.md`. The file appears under its name only when it is
 //! whole.
 
+mod pages;
 mod read;
 mod row;
+mod thrift;
+mod values;
 
 pub use read::{Log, read};
 pub use row::{Columns, Row};

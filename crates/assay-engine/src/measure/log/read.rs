@@ -1,12 +1,13 @@
 //! Logs read back, column by column; memory is that of the rows, of which there are no more than a
 //! file of its length can have.
 
+use super::pages::{self, Pages};
+use super::values::{Number, values};
 use crate::error::{Error, Result};
 use crate::read;
 use assay_spec::trace::TraceRow;
 use assay_spec::{Bytes, Nanos, Op};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::DataType;
+use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
@@ -21,8 +22,6 @@ const OPTIONAL: [&str; 3] = ["queue_ns", "insert_ns", "dispatch_ns"];
 /// Rows that a file may have beside one for each of its bytes: of what is alike, a byte can tell
 /// any number, but times are not alike.
 const ROWS_FREE: u64 = 1 << 20;
-/// Rows that are read at a time.
-const BATCH: usize = 1 << 16;
 
 /// A log.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ pub fn read(path: &Path) -> Result<Log> {
         Error::environment("log-unreadable", text, hint).caused_by(e.error)
     })?;
     let length = file.metadata().map_or(0, |found| found.len());
-    columns(file, ROWS_FREE + length).map_err(|what| {
+    columns(file, length).map_err(|what| {
         Error::usage(
             "log-unreadable",
             format!("{} is no request log: {what}", path.display()),
@@ -53,19 +52,23 @@ pub fn read(path: &Path) -> Result<Log> {
     })
 }
 
-type Told<T> = std::result::Result<T, String>;
+/// A result, or what is wrong with a file.
+pub(super) type Told<T> = std::result::Result<T, String>;
 
-fn told(e: ParquetError) -> String {
+/// What the decoder says.
+pub(super) fn told(e: ParquetError) -> String {
     e.to_string()
 }
 
-/// The log in a file, if it is one of at most so many requests.
-fn columns(file: File, most: u64) -> Told<Log> {
+/// The log in a file of this length, if it claims no more than such a file can hold.
+fn columns(file: File, length: u64) -> Told<Log> {
+    pages::footer(&file, length)?;
+    let twin = file.try_clone().map_err(|e| e.to_string())?;
     let reader = SerializedFileReader::new(file).map_err(told)?;
     let groups = reader.metadata().row_groups().iter();
     let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
     let claimed = rows.fold(0, u64::saturating_add);
-    if claimed > most {
+    if claimed > ROWS_FREE + length {
         return Err(format!("it claims {claimed} requests, more than a file of its length holds"));
     }
     let schema = reader.metadata().file_metadata().schema_descr();
@@ -75,9 +78,12 @@ fn columns(file: File, most: u64) -> Told<Log> {
         *place = needed?;
     }
     let optional = OPTIONAL.map(|name| place(schema, name));
+    let used: Vec<usize> = required.into_iter().chain(optional.into_iter().flatten()).collect();
+    let mut pages = Pages::of(&twin, length, claimed, used.len() as u64);
     let mut rows = Vec::new();
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(told)?;
+        pages.check(group.metadata(), &used)?;
         self::rows(group.as_ref(), required, optional, &mut rows)?;
     }
     Ok(Log { rows, is_trace: optional.iter().all(Option::is_some) })
@@ -142,34 +148,24 @@ fn rows(
 }
 
 fn wide(group: &dyn RowGroupReader, place: usize, count: usize) -> Told<Vec<Option<i64>>> {
-    match group.get_column_reader(place).map_err(told)? {
-        ColumnReader::Int64ColumnReader(column) => values(column, count),
-        _ => Err("a column has not 64 bits".to_owned()),
-    }
+    numbers(group, place, count, Type::INT64, "a column has not 64 bits")
 }
 
 fn narrow(group: &dyn RowGroupReader, place: usize, count: usize) -> Told<Vec<Option<i32>>> {
-    match group.get_column_reader(place).map_err(told)? {
-        ColumnReader::Int32ColumnReader(column) => values(column, count),
-        _ => Err("a column has not 32 bits".to_owned()),
-    }
+    numbers(group, place, count, Type::INT32, "a column has not 32 bits")
 }
 
-fn values<T: DataType>(mut column: ColumnReaderImpl<T>, count: usize) -> Told<Vec<Option<T::T>>> {
-    let (mut levels, mut values) = (Vec::new(), Vec::new());
-    let mut rows = 0;
-    while rows < count {
-        let wanted = BATCH.min(count - rows);
-        let read = column.read_records(wanted, Some(&mut levels), None, &mut values);
-        match read.map_err(told)?.0 {
-            0 => return Err("a column ends early".to_owned()),
-            read => rows += read,
-        }
+fn numbers<T: Number>(
+    group: &dyn RowGroupReader,
+    place: usize,
+    count: usize,
+    kind: Type,
+    otherwise: &str,
+) -> Told<Vec<Option<T>>> {
+    let column = group.metadata().column(place);
+    if column.column_type() != kind {
+        return Err(otherwise.to_owned());
     }
-    // Without nulls there are no levels.
-    if levels.is_empty() {
-        return Ok(values.into_iter().map(Some).collect());
-    }
-    let mut values = values.into_iter();
-    Ok(levels.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect())
+    let has_nulls = column.column_descr().max_def_level() > 0;
+    values(group.get_column_page_reader(place).map_err(told)?, count, has_nulls)
 }

@@ -1,0 +1,225 @@
+//! What a log in Parquet claims of its pages, held against its length before one is unpacked.
+//!
+//! *Invariant.* What is unpacked comes to no more than its rows can take, and rows are no more than
+//! a file of its length can have: a page of a few bytes may say that it has 2 GiB, and have them.
+
+use super::read::{Told, told};
+use super::thrift::{FOOTER, LEVELS, PACKED, PAGE, PLAIN, SCHEMA, SECOND, Walk};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::reader::ChunkReader;
+use std::fs::File;
+
+/// What a row takes in a column: its value, once more in a dictionary, its place there, its levels.
+const ROW: u64 = 32;
+/// What a column takes beside its rows, in a group and in a file.
+const GROUP_FREE: u64 = 1 << 20;
+const FILE_FREE: u64 = 64 << 20;
+/// Columns of a file, and what holds them: the decoder follows what holds what by calls.
+const COLUMNS: i64 = 256;
+
+/// The last bytes of a file: the length of what is before them, and a mark.
+const END: u64 = 8;
+
+/// Checks the end of a file of this length, which says what lies where.
+pub fn footer(file: &File, length: u64) -> Told<()> {
+    if length < END {
+        return Ok(()); // The decoder has the words for it.
+    }
+    let end = file.get_bytes(length - END, END as usize).map_err(told)?;
+    let bytes = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
+    if !end.ends_with(b"PAR1") || bytes > length - END {
+        return Ok(()); // For this, too.
+    }
+    let from = file.get_read(length - END - bytes).map_err(told)?;
+    let mut columns = 0;
+    Walk::new(from, bytes).walk(FOOTER, &mut |_, id, count| {
+        columns = if id == SCHEMA { columns.max(count) } else { columns };
+    })?;
+    if columns > COLUMNS { Err(format!("it has {columns} columns")) } else { Ok(()) }
+}
+
+/// What the pages of a file come to.
+pub struct Pages<'f> {
+    file: &'f File,
+    /// Bytes of columns that a file of its length may still have.
+    packed: u64,
+    /// Bytes that may still be unpacked.
+    plain: u64,
+}
+
+impl<'f> Pages<'f> {
+    /// Those of a file of this length that claims so many rows in so many columns.
+    pub fn of(file: &'f File, length: u64, rows: u64, columns: u64) -> Pages<'f> {
+        let plain = rows.saturating_mul(columns).saturating_mul(ROW).saturating_add(FILE_FREE);
+        Pages { file, packed: length, plain }
+    }
+
+    /// Checks the pages of some columns of a group.
+    pub fn check(&mut self, group: &RowGroupMetaData, columns: &[usize]) -> Told<()> {
+        let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+        columns.iter().try_for_each(|column| self.column(group.column(*column), rows))
+    }
+
+    fn column(&mut self, column: &ColumnChunkMetaData, rows: u64) -> Told<()> {
+        let whole = [Some(column.data_page_offset()), column.dictionary_page_offset()];
+        let lengths = [Some(column.compressed_size())];
+        if whole.into_iter().chain(lengths).flatten().any(|n| n < 0) {
+            return Err("a column lies before its beginning".to_owned());
+        }
+        let (mut at, mut left) = column.byte_range();
+        if left > self.packed {
+            return Err("its columns take more than the file".to_owned());
+        }
+        self.packed -= left;
+        let most = rows.saturating_mul(ROW).saturating_add(GROUP_FREE).min(self.plain);
+        let mut plain = 0;
+        while left > 0 {
+            let page = Page::at(self.file, at, left)?;
+            plain += page.plain;
+            if plain > most {
+                return Err(format!(
+                    "a column of {rows} requests claims at least {plain} bytes, more than they take"
+                ));
+            }
+            at += page.taken;
+            left -= page.taken;
+        }
+        self.plain -= plain;
+        Ok(())
+    }
+}
+
+/// What a page says of itself.
+struct Page {
+    /// Bytes once it is unpacked.
+    plain: u64,
+    /// Bytes that it takes in the file.
+    taken: u64,
+}
+
+impl Page {
+    /// The page that begins here, in what is left of its column.
+    fn at(file: &File, at: u64, left: u64) -> Told<Page> {
+        let from = file.get_read(at).map_err(told)?;
+        let (mut plain, mut packed, mut levels) = (0, 0, [0; 2]);
+        let mut walk = Walk::new(from, left);
+        walk.walk(PAGE, &mut |parent, id, value| {
+            // The decoder takes the lower 32 bits, and of two values the second.
+            let value = i64::from(value as i32);
+            match (parent, id) {
+                (0, PLAIN) => plain = value,
+                (0, PACKED) => packed = value,
+                (SECOND, id) if id == LEVELS[0] => levels[0] = value,
+                (SECOND, id) if id == LEVELS[1] => levels[1] = value,
+                _ => {}
+            }
+        })?;
+        let (Ok(plain), Ok(packed)) = (u64::try_from(plain), u64::try_from(packed)) else {
+            return Err("a page of it has less than nothing".to_owned());
+        };
+        let is_whole =
+            packed <= walk.left() && levels.iter().all(|n| (0..=plain as i64).contains(n));
+        let taken = left - walk.left() + packed;
+        if is_whole { Ok(Page { plain, taken }) } else { Err("a page of it is cut".to_owned()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LogWriter, read};
+    use crate::measure::Sample;
+    use assay_fs::Directory;
+    use assay_spec::{Bytes, Nanos, Op};
+    use parquet::file::metadata::ColumnChunkMetaData;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use std::fs::{self, File};
+    use std::path::Path;
+
+    /// A log of three requests, and what it says of its last column.
+    fn log(path: &Path) -> (Vec<u8>, ColumnChunkMetaData) {
+        let directory = Directory::open(path.parent().expect("it lies in one")).expect("there");
+        let mut log = LogWriter::create(&directory, "log.parquet").expect("created");
+        for i in 0..3 {
+            log.push(Sample {
+                submit: Nanos(i),
+                complete: Nanos(i + 5),
+                offset: Bytes(i * 4096),
+                length: Bytes(4096),
+                op: Op::Read,
+                job: 0,
+                error: 0,
+            });
+        }
+        log.finish().expect("written");
+        let reader = SerializedFileReader::new(File::open(path).expect("there")).expect("a log");
+        let column = reader.metadata().row_group(0).columns().last().expect("it has columns");
+        (fs::read(path).expect("read"), column.clone())
+    }
+
+    /// A number as it stands in the file.
+    fn number(value: i64) -> Vec<u8> {
+        let mut rest = (value << 1 ^ value >> 63) as u64;
+        let mut bytes = Vec::new();
+        while rest > 0x7f {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+        bytes
+    }
+
+    /// Changes the last field like this with this value.
+    fn change(data: &mut [u8], head: u8, from: i64, to: i64) {
+        let old = [&[head], &number(from)[..]].concat();
+        let new = [&[head], &number(to)[..]].concat();
+        let at = data.windows(old.len()).rposition(|bytes| bytes == old).expect("it is there");
+        data[at..at + old.len()].copy_from_slice(&new);
+    }
+
+    fn refused(path: &Path, data: &[u8], words: &str) {
+        fs::write(path, data).expect("written");
+        let error = read(path).expect_err("refused");
+        assert!(error.message.contains(words), "{}: {words}", error.message);
+    }
+
+    #[test]
+    fn a_page_that_claims_two_gibibytes_is_refused() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("log.parquet");
+        let (mut data, column) = log(&path);
+        let (start, packed) = (column.byte_range().0 as usize, column.compressed_size());
+        // Its kind, and then its size, which gets longer by four bytes; so does the column.
+        assert!(data[start] == 0x15 && data[start + 2] == 0x15 && data[start + 3] < 0x80);
+        data.splice(start + 3..start + 4, number(i64::from(i32::MAX)));
+        change(&mut data, 0x16, packed, packed + 4);
+        refused(&path, &data, "claims at least 2147483647 bytes, more than they take");
+    }
+
+    #[test]
+    fn columns_lie_in_the_file() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("log.parquet");
+        let (right, column) = log(&path);
+        let packed = column.compressed_size();
+        for (to, words) in
+            [(-packed, "lies before its beginning"), (packed - 1, "a page of it is cut")]
+        {
+            let mut data = right.clone();
+            change(&mut data, 0x16, packed, to);
+            refused(&path, &data, words);
+        }
+        // A file that says nothing but that it has a list of 2^31 flags, which take no room.
+        let end = [0xf9, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0];
+        let mut data = [b"PAR1", &end[..]].concat();
+        data.extend(8_u32.to_le_bytes());
+        data.extend(b"PAR1");
+        refused(&path, &data, "no field 15 like this");
+        // As deep as it is long: columns that hold columns.
+        let columns = [0x48, 1, b'a', 0x15, 2, 0].repeat(300);
+        let end = [&[0x15, 4, 0x19, 0xfc, 0xac, 2][..], &columns, &[0]].concat();
+        let mut data = [b"PAR1", &end[..]].concat();
+        data.extend((end.len() as u32).to_le_bytes());
+        data.extend(b"PAR1");
+        refused(&path, &data, "it has 300 columns");
+    }
+}

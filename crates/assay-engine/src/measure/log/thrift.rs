@@ -1,0 +1,285 @@
+//! What a Parquet file says of itself, walked before anything is made of it.
+//!
+//! The decoder takes the type of a field that it knows for granted, and skips lists of what takes
+//! no room as often as they say: a few bytes keep it busy for hours. So fields are those of the
+//! format, of the types that it gives them, and a list has no more elements than there are bytes.
+
+use super::read::Told;
+use std::io::Read;
+
+/// What a field is.
+pub enum Shape {
+    Flag,
+    Byte,
+    Int,
+    Bytes,
+    List(&'static Shape),
+    Struct(Fields),
+}
+
+/// The fields that a structure may have.
+pub type Fields = &'static [(i16, Shape)];
+
+use Shape::{Byte, Bytes, Flag, Int, List, Struct};
+
+const STATISTICS: Fields = &[
+    (1, Bytes),
+    (2, Bytes),
+    (3, Int),
+    (4, Int),
+    (5, Bytes),
+    (6, Bytes),
+    (7, Flag),
+    (8, Flag),
+    (9, Int),
+];
+
+const UNIT: Fields = &[(1, Struct(&[])), (2, Struct(&[])), (3, Struct(&[]))];
+
+/// Without those of shapes on the globe and of variants.
+const LOGICAL: Fields = &[
+    (1, Struct(&[])),
+    (2, Struct(&[])),
+    (3, Struct(&[])),
+    (4, Struct(&[])),
+    (5, Struct(&[(1, Int), (2, Int)])),
+    (6, Struct(&[])),
+    (7, Struct(&[(1, Flag), (2, Struct(UNIT))])),
+    (8, Struct(&[(1, Flag), (2, Struct(UNIT))])),
+    (10, Struct(&[(1, Byte), (2, Flag)])),
+    (11, Struct(&[])),
+    (12, Struct(&[])),
+    (13, Struct(&[])),
+    (14, Struct(&[])),
+    (15, Struct(&[])),
+];
+
+const COLUMN: Fields = &[
+    (1, Int),
+    (2, Int),
+    (3, Int),
+    (4, Bytes),
+    (5, Int),
+    (6, Int),
+    (7, Int),
+    (8, Int),
+    (9, Int),
+    (10, Struct(LOGICAL)),
+];
+
+const PAIR: Fields = &[(1, Bytes), (2, Bytes)];
+
+const CHUNK: Fields = &[
+    (1, Int),
+    (2, List(&Int)),
+    (3, List(&Bytes)),
+    (4, Int),
+    (5, Int),
+    (6, Int),
+    (7, Int),
+    (8, List(&Struct(PAIR))),
+    (9, Int),
+    (10, Int),
+    (11, Int),
+    (12, Struct(STATISTICS)),
+    (13, List(&Struct(&[(1, Int), (2, Int), (3, Int)]))),
+    (14, Int),
+    (15, Int),
+    (16, Struct(&[(1, Int), (2, List(&Int)), (3, List(&Int))])),
+];
+
+const GROUP: Fields = &[
+    (
+        1,
+        List(&Struct(&[
+            (1, Bytes),
+            (2, Int),
+            (3, Struct(CHUNK)),
+            (4, Int),
+            (5, Int),
+            (6, Int),
+            (7, Int),
+        ])),
+    ),
+    (2, Int),
+    (3, Int),
+    (4, List(&Struct(&[(1, Int), (2, Flag), (3, Flag)]))),
+    (5, Int),
+    (6, Int),
+    (7, Int),
+];
+
+/// The end of a file. The length of [`SCHEMA`] is how many columns it has, and what holds them.
+pub const FOOTER: Fields = &[
+    (1, Int),
+    (SCHEMA, List(&Struct(COLUMN))),
+    (3, Int),
+    (4, List(&Struct(GROUP))),
+    (5, List(&Struct(PAIR))),
+    (6, Bytes),
+    (7, List(&Struct(&[(1, Struct(&[])), (2, Struct(&[]))]))),
+];
+pub const SCHEMA: i16 = 2;
+
+/// The beginning of a page.
+pub const PAGE: Fields = &[
+    (1, Int),
+    (PLAIN, Int),
+    (PACKED, Int),
+    (4, Int),
+    (5, Struct(&[(1, Int), (2, Int), (3, Int), (4, Int), (5, Struct(STATISTICS))])),
+    (6, Struct(&[])),
+    (7, Struct(&[(1, Int), (2, Int), (3, Flag)])),
+    (
+        SECOND,
+        Struct(&[
+            (1, Int),
+            (2, Int),
+            (3, Int),
+            (4, Int),
+            (LEVELS[0], Int),
+            (LEVELS[1], Int),
+            (7, Flag),
+            (8, Struct(STATISTICS)),
+        ]),
+    ),
+];
+/// Bytes of a page, and in the file.
+pub const PLAIN: i16 = 2;
+pub const PACKED: i16 = 3;
+/// A page of the second kind, and in it the bytes of its levels.
+pub const SECOND: i16 = 8;
+pub const LEVELS: [i16; 2] = [5, 6];
+
+/// A structure being walked; `left` bytes at most.
+pub struct Walk<R> {
+    from: R,
+    left: u64,
+}
+
+/// Hears of numbers, and of the lengths of lists: of the structure with parent 0, and of those
+/// right below it with the field they are in.
+type Hear<'a> = &'a mut dyn FnMut(i16, i16, i64);
+
+impl<R: Read> Walk<R> {
+    /// Bytes from here on, of which there may be so many.
+    pub fn new(from: R, left: u64) -> Walk<R> {
+        Walk { from, left }
+    }
+
+    /// Bytes that are left.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Walks a structure with these fields.
+    pub fn walk(&mut self, fields: Fields, hear: Hear<'_>) -> Told<()> {
+        self.structure(fields, 0, hear)
+    }
+
+    fn structure(&mut self, fields: Fields, parent: i16, hear: Hear<'_>) -> Told<()> {
+        let mut last = 0_i16;
+        loop {
+            let head = self.byte()?;
+            let kind = head & 0xf;
+            if kind == 0 {
+                return Ok(());
+            }
+            let id = match head >> 4 {
+                0 => self.number()? as i16,
+                delta => last.saturating_add(i16::from(delta)),
+            };
+            let shape = fields.iter().find(|(known, _)| *known == id).map(|(_, shape)| shape);
+            let shape = shape.filter(|shape| shape.is(kind));
+            let shape = shape.ok_or_else(|| format!("its format has no field {id} like this"))?;
+            match shape {
+                // In a field it is part of the type.
+                Flag => {}
+                // Whoever listens does not listen further down.
+                Struct(inner) if parent == 0 => self.structure(inner, id, hear)?,
+                shape => {
+                    let value = self.value(shape)?;
+                    if parent >= 0 {
+                        hear(parent, id, value);
+                    }
+                }
+            }
+            last = id;
+        }
+    }
+
+    /// The number, or the length of the list.
+    fn value(&mut self, shape: &Shape) -> Told<i64> {
+        match shape {
+            Flag | Byte => drop(self.byte()?),
+            Int => return self.number(),
+            Bytes => {
+                let length = self.count()?;
+                self.skip(length)?;
+            }
+            Struct(fields) => self.structure(fields, -1, &mut |_, _, _| {})?,
+            List(of) => {
+                let head = self.byte()?;
+                let length = if head >> 4 == 15 { self.count()? } else { u64::from(head >> 4) };
+                if length > self.left || (head != 0 && !of.is(head & 0xf)) {
+                    return Err("a list in it is of no known kind".to_owned());
+                }
+                for _ in 0..length {
+                    self.value(of)?;
+                }
+                return Ok(length as i64);
+            }
+        }
+        Ok(0)
+    }
+
+    fn byte(&mut self) -> Told<u8> {
+        let mut byte = [0];
+        let is_left = self.left > 0 && self.from.read_exact(&mut byte).is_ok();
+        self.left = self.left.saturating_sub(1);
+        if is_left { Ok(byte[0]) } else { Err("it ends early".to_owned()) }
+    }
+
+    /// An unsigned number, seven bits a byte.
+    fn count(&mut self) -> Told<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err("a number in it does not end".to_owned())
+    }
+
+    /// A signed number, its sign in the lowest bit.
+    fn number(&mut self) -> Told<i64> {
+        let value = self.count()?;
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    fn skip(&mut self, bytes: u64) -> Told<()> {
+        if bytes > self.left {
+            return Err("it ends early".to_owned());
+        }
+        self.left -= bytes;
+        let skipped = std::io::copy(&mut self.from.by_ref().take(bytes), &mut std::io::sink());
+        if skipped.is_ok_and(|n| n == bytes) { Ok(()) } else { Err("it ends early".to_owned()) }
+    }
+}
+
+impl Shape {
+    /// Whether a type of the encoding is of this shape.
+    fn is(&self, kind: u8) -> bool {
+        match self {
+            Flag => matches!(kind, 1 | 2),
+            Byte => kind == 3,
+            // Of 16, 32 and 64 bits, which are written alike.
+            Int => matches!(kind, 4..=6),
+            Bytes => kind == 8,
+            List(_) => kind == 9,
+            Struct(_) => kind == 12,
+        }
+    }
+}
