@@ -56,3 +56,12 @@ fn a_drive_can_be_drawn_from_any_bytes() {
         random_drive(Draw::Bytes(&bytes));
     }
 }
+
+/// What a fuzzer found: of the smallest of drives, all pages were those that the layer works with.
+#[test]
+fn a_drive_has_a_page_for_its_host() {
+    let bytes = b"\x9dhccc\xff\xff\xff}m\xffan\xed\xed\xed\xedn\0\0\x003\0\0\0\0\0\0\0\0\0\0\
+        _busy_ns\x9e\x9e\0\x9e\x9e\x9e\
+        \xbe\xde\xfc\x9e\x9e\x9e\x9e\x9e\x9e\x9e\x9e\0\0\0\0l+\xffuw\x7f_";
+    random_drive(Draw::Bytes(bytes));
+}

@@ -340,9 +340,13 @@ fn device_of(d: &mut Draw<'_>, mut nand: NandSpec) -> DeviceSpec {
     }
     let reserved = reserved(&nand, &ftl);
     let endurance = endurance(d, nand.blocks_per_plane.saturating_sub(reserved / stripe + 3));
-    let reserved = reserved + stripe * endurance.map_or(0, |e| e.spare_blocks);
-    let most = nand.pages() as u32 - reserved;
-    let pages = most - d.of(&[0, 1, most / 9, most / 3]);
+    let spare = stripe * endurance.map_or(0, |e| e.spare_blocks);
+    // A drive has at least a page for its host.
+    while nand.pages() as u32 <= self::reserved(&nand, &ftl) + spare {
+        nand.blocks_per_plane += 1;
+    }
+    let most = nand.pages() as u32 - self::reserved(&nand, &ftl) - spare;
+    let pages = (most - d.of(&[0, 1, most / 9, most / 3])).max(1);
     let dram = dram(d, &nand);
     let has_map_cache = matches!(ftl, FtlSpec::Page(map) if map.map_cache.is_some());
     let ecc = ecc(d, &nand, endurance.is_some());
