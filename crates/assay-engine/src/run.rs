@@ -24,6 +24,7 @@ use assay_spec::record::{
 };
 pub use directory::{RunDirectory, write_text};
 pub use needs::Needs;
+pub(crate) use needs::available_memory;
 use order::Order;
 use places::Place;
 use std::collections::BTreeMap;

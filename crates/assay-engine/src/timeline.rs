@@ -4,6 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator};
+use crate::run::available_memory;
 use assay_sim::{Accept, Drive, build};
 use assay_spec::device::DeviceSpec;
 use assay_spec::experiment::StreamSpec;
@@ -59,6 +60,11 @@ pub struct Timeline {
 
 /// Serves the requests and records what the drive does for them.
 pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
+    let (memory, available) = (assay_sim::memory(spec), available_memory());
+    if memory > available {
+        let message = format!("the drive needs {memory} of memory, and there are {available}");
+        return Err(Error::environment("too-much-memory", message, "take a smaller drive"));
+    }
     let mut drive = build(spec, assay_sim::Past::Filled);
     let outside = |s: &&StreamSpec| s.span.start >= spec.capacity || s.max_size() > spec.capacity;
     if let Some(stream) = plan.streams.iter().find(outside) {

@@ -1,5 +1,6 @@
-//! Thousands of damaged files, through every verb that reads them: no panic, no hang, little
-//! memory.
+//! Thousands of damaged files, through every verb that reads them: no panic, no hang, and no more
+//! than 512 MiB. Whoever has not got the memory for what is asked for says so first, which is why
+//! the verbs are not given more.
 //!
 //! Five thousand inputs and more: run directories, request logs, specs, devices, price lists,
 //! traces and DiskSim's files, each right but for a few changes. They are the same in every run.
@@ -163,6 +164,29 @@ fn devices() {
         obeys(place, &["run", "slow.toml", "--only", array, "--out", "x", "--quiet"], &what);
     }
     nothing_is_wrong();
+}
+
+/// A drive that is right, and needs 2 GiB: told before it is built.
+#[test]
+fn what_needs_more_memory_is_refused() {
+    let directory = with_run();
+    let place = directory.path();
+    let large =
+        DRIVE.replace("blocks_per_plane = { value = 600", "blocks_per_plane = { value = 400000");
+    assert_ne!(large, DRIVE);
+    fs::write(place.join("x.toml"), large).unwrap();
+    fs::write(place.join("of-x.toml"), EXPERIMENT.replace("drive.toml", "x.toml")).unwrap();
+    let verbs: [&[&str]; 3] = [
+        &["run", "of-x.toml", "--out", "x", "--quiet"],
+        &["compare", "null", "sim:x.toml", "--work", "slow.toml", "--out", "x"],
+        &["explain", "--timeline", "sim:x.toml", "--requests", "5"],
+    ];
+    for verb in verbs {
+        let ended = mutate::run(place, verb, None);
+        assert_eq!(ended.code, Some(3), "{verb:?}: {}", ended.said);
+        assert!(ended.said.contains("error[too-much-memory]"), "{verb:?}: {}", ended.said);
+        assert!(ended.said.contains("\nhint: ") && !place.join("x").exists(), "{verb:?}");
+    }
 }
 
 #[test]

@@ -183,7 +183,7 @@ impl PlannedTarget {
 }
 
 /// What this process may have of the machine's memory.
-fn available_memory() -> Bytes {
+pub(crate) fn available_memory() -> Bytes {
     let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kibibytes = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());

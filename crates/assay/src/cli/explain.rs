@@ -143,8 +143,8 @@ const TOPICS: &[(&str, &str)] = &[
     (
         "too-much-memory",
         "What the modelled drives, guests and buffers of a run take at a time is added up before \
-         it begins; `--plan` shows it. The machine's MemAvailable, the limit of the control group \
-         and `ulimit -v` say what there is.",
+         it begins, and so is what the drive of a timeline takes; `--plan` shows it. The machine's \
+         MemAvailable, the limit of the control group and `ulimit -v` say what there is.",
     ),
     (
         "name-too-long",

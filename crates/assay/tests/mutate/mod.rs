@@ -11,10 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a child may take of memory.
+/// What a child may take of memory, and even ask for: what would need more is refused.
 pub const MEMORY: u64 = 512 << 20;
-/// What it may even ask for, so that no test takes the machine along.
-const ADDRESSES: u64 = 8 << 30;
 /// How long it may take; another minute if it has been told to stop, on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -237,7 +235,7 @@ pub fn run(place: &Path, arguments: &[&str], patience: Option<Duration>) -> Ende
     // SAFETY: between fork and exec, one system call on a value of our own.
     unsafe {
         command.pre_exec(|| {
-            let limit = libc::rlimit { rlim_cur: ADDRESSES, rlim_max: ADDRESSES };
+            let limit = libc::rlimit { rlim_cur: MEMORY, rlim_max: MEMORY };
             match libc::setrlimit(libc::RLIMIT_AS, &limit) {
                 0 => Ok(()),
                 _ => Err(std::io::Error::last_os_error()),
@@ -310,28 +308,29 @@ pub fn nothing_is_wrong() {
 
 /// Runs what only reads: it must end by itself, with a code of its own, in little memory.
 pub fn survives(place: &Path, arguments: &[&str], what: &dyn Fn() -> String) -> i32 {
-    let Ended { code, signal, memory, said, .. } = run(place, arguments, None);
-    let wrong = |why: &str| is_wrong(format!("{}: {arguments:?}: {why}: {said}", what()));
-    if !code.is_some_and(|code| CODES.contains(&code)) {
-        wrong(&format!("{code:?} {signal:?}"));
-    } else if memory > MEMORY {
-        wrong(&format!("{memory} bytes"));
-    } else if code == Some(2) && !said.contains("\nhint: ") {
-        wrong("no hint");
-    }
-    code.unwrap_or(2)
+    let ended = run(place, arguments, None);
+    judge(&ended, false, &|| format!("{}: {arguments:?}", what()));
+    ended.code.unwrap_or(2)
 }
 
 /// Runs what may be asked for much that is right: it need not end by itself, but when it is told
-/// to, and a drive may be too large for the memory.
+/// to.
 pub fn obeys(place: &Path, arguments: &[&str], what: &dyn Fn() -> String) {
-    let Ended { code, signal, said, was_stopped, .. } =
-        run(place, arguments, Some(Duration::from_secs(2)));
-    let is_obedient = was_stopped && signal == Some(libc::SIGINT);
-    let fine = code.is_some_and(|code| CODES.contains(&code)) || is_obedient;
-    let too_large = signal == Some(libc::SIGABRT) && said.contains("memory allocation");
-    if !fine && !too_large {
-        is_wrong(format!("{}: {arguments:?}: {code:?} {signal:?}: {said}", what()));
+    let ended = run(place, arguments, Some(Duration::from_secs(2)));
+    let is_obedient = ended.was_stopped && ended.signal == Some(libc::SIGINT);
+    judge(&ended, is_obedient, &|| format!("{}: {arguments:?}", what()));
+}
+
+/// What every command keeps to.
+fn judge(ended: &Ended, is_obedient: bool, what: &dyn Fn() -> String) {
+    let Ended { code, signal, memory, said, .. } = ended;
+    let wrong = |why: &str| is_wrong(format!("{}: {why}: {said}", what()));
+    if !is_obedient && !code.is_some_and(|code| CODES.contains(&code)) {
+        wrong(&format!("{code:?} {signal:?}"));
+    } else if *memory > MEMORY {
+        wrong(&format!("{memory} bytes"));
+    } else if *code == Some(2) && !said.contains("\nhint: ") {
+        wrong("no hint");
     }
 }
 
