@@ -1,11 +1,22 @@
 //! The fuzz targets without a fuzzer, on any toolchain: the files of the repository, each cut, with
 //! bytes changed, and with pieces of others in the middle.
+//!
+//! `ASSAY_FUZZ_RUNS` says how many there are in all. With `ASSAY_FUZZ_SEEDS` the unchanged ones are
+//! only written, to a folder for each target in the one that it names: a fuzzer begins with them.
 
+use parquet::basic::{Compression, Encoding};
+use parquet::data_type::{Int32Type, Int64Type};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-const ROUNDS: u32 = 4_000;
+/// Inputs in all, and targets that share them.
+const RUNS: u32 = 40_000;
+const TARGETS: u32 = 10;
 
 /// A xorshift generator: these tests need variety, not quality.
 struct Random(u64);
@@ -59,9 +70,16 @@ fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
 }
 
 fn survives(name: &str, target: fn(&[u8]), seeds: &[Vec<u8>]) {
+    if let Some(place) = std::env::var_os("ASSAY_FUZZ_SEEDS") {
+        let place = Path::new(&place).join(name);
+        fs::create_dir_all(&place).unwrap();
+        let named = seeds.iter().enumerate();
+        return named.for_each(|(i, seed)| fs::write(place.join(i.to_string()), seed).unwrap());
+    }
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     seeds.iter().for_each(|seed| target(seed));
-    for round in 0..ROUNDS {
+    let runs = std::env::var("ASSAY_FUZZ_RUNS").map_or(RUNS, |n| n.parse().unwrap());
+    for round in 0..runs / TARGETS {
         let data = mutated(seeds, &mut random);
         let outcome = catch_unwind(AssertUnwindSafe(|| target(&data)));
         assert!(outcome.is_ok(), "{name}, round {round}: {:?}", String::from_utf8_lossy(&data));
@@ -128,10 +146,54 @@ fn run_directories() {
     survives("run", assay_fuzz::run, &saved_runs());
 }
 
+/// Logs whose pages lie open: of what is compressed, hardly a change comes through.
+fn open_logs() -> Vec<Vec<u8>> {
+    let encodings = [Encoding::PLAIN, Encoding::DELTA_BINARY_PACKED, Encoding::BYTE_STREAM_SPLIT];
+    let mut logs = Vec::new();
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let new = || {
+            let new = WriterProperties::builder().set_writer_version(version);
+            new.set_compression(Compression::UNCOMPRESSED)
+        };
+        for encoding in encodings {
+            let plain = new().set_dictionary_enabled(false).set_encoding(encoding);
+            logs.push(open_log(plain.build()));
+        }
+        logs.push(open_log(new().build()));
+    }
+    logs
+}
+
+fn open_log(properties: WriterProperties) -> Vec<u8> {
+    const SCHEMA: &str = "message log { required int64 submit_ns; required int64 complete_ns; \
+        required int64 offset; optional int64 queue_ns; optional int64 insert_ns; \
+        optional int64 dispatch_ns; required int32 length; required int32 op; \
+        required int32 job; required int32 error; }";
+    let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut place = 0;
+    while let Some(mut column) = group.next_column().unwrap() {
+        let levels: Vec<i16> = (0..40).map(|i| i16::from(i % place.max(2) != 0)).collect();
+        let count = levels.iter().filter(|level| !(3..6).contains(&place) || **level == 1).count();
+        if place < 6 {
+            let values: Vec<i64> = (0..count as i64).map(|i| i * 60 + place * (i % 7)).collect();
+            column.typed::<Int64Type>().write_batch(&values, Some(&levels), None).unwrap();
+        } else {
+            let values: Vec<i32> = (0..40).map(|i| i % 4).collect();
+            column.typed::<Int32Type>().write_batch(&values, None, None).unwrap();
+        }
+        column.close().unwrap();
+        place += 1;
+    }
+    group.close().unwrap();
+    file.into_inner().unwrap()
+}
+
 #[test]
 fn request_logs() {
-    let seeds = ["saved/mixed.parquet", "saved/trace.parquet"].map(|name| fs::read(name).unwrap());
-    survives("requests", assay_fuzz::requests, &seeds);
+    let saved = ["saved/mixed.parquet", "saved/trace.parquet"].map(|name| fs::read(name).unwrap());
+    survives("requests", assay_fuzz::requests, &[open_logs(), saved.to_vec()].concat());
 }
 
 #[test]
