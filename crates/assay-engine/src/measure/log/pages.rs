@@ -8,6 +8,7 @@ use super::thrift::{FOOTER, LEVELS, PACKED, PAGE, PLAIN, SCHEMA, SECOND, Walk};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
 use std::fs::File;
+use std::io::BufReader;
 
 /// What a row takes in a column: its value, once more in a dictionary, its place there, its levels.
 const ROW: u64 = 32;
@@ -66,22 +67,23 @@ impl<'f> Pages<'f> {
         if whole.into_iter().chain(lengths).flatten().any(|n| n < 0) {
             return Err("a column lies before its beginning".to_owned());
         }
-        let (mut at, mut left) = column.byte_range();
+        let (at, mut left) = column.byte_range();
         if left > self.packed {
             return Err("its columns take more than the file".to_owned());
         }
         self.packed -= left;
         let most = rows.saturating_mul(ROW).saturating_add(GROUP_FREE).min(self.plain);
         let mut plain = 0;
+        // One reader for all: there may be a page in every few bytes.
+        let mut from = self.file.get_read(at).map_err(told)?;
         while left > 0 {
-            let page = Page::at(self.file, at, left)?;
+            let page = Page::next(&mut from, left)?;
             plain += page.plain;
             if plain > most {
                 return Err(format!(
                     "a column of {rows} requests claims at least {plain} bytes, more than they take"
                 ));
             }
-            at += page.taken;
             left -= page.taken;
         }
         self.plain -= plain;
@@ -98,11 +100,10 @@ struct Page {
 }
 
 impl Page {
-    /// The page that begins here, in what is left of its column.
-    fn at(file: &File, at: u64, left: u64) -> Told<Page> {
-        let from = file.get_read(at).map_err(told)?;
-        let (mut plain, mut packed, mut levels) = (0, 0, [0; 2]);
-        let mut walk = Walk::new(from, left);
+    /// The page that begins here, in what is left of its column; then the next begins here.
+    fn next(from: &mut BufReader<File>, left: u64) -> Told<Page> {
+        let (mut plain, mut packed, mut levels) = (-1, -1, [0; 2]);
+        let mut walk = Walk::new(&mut *from, left);
         walk.walk(PAGE, &mut |parent, id, value| {
             // The decoder takes the lower 32 bits, and of two values the second.
             let value = i64::from(value as i32);
@@ -117,10 +118,12 @@ impl Page {
         let (Ok(plain), Ok(packed)) = (u64::try_from(plain), u64::try_from(packed)) else {
             return Err("a page of it has less than nothing".to_owned());
         };
-        let is_whole =
-            packed <= walk.left() && levels.iter().all(|n| (0..=plain as i64).contains(n));
-        let taken = left - walk.left() + packed;
-        if is_whole { Ok(Page { plain, taken }) } else { Err("a page of it is cut".to_owned()) }
+        let rest = walk.left();
+        if packed > rest || !levels.iter().all(|bytes| (0..=plain as i64).contains(bytes)) {
+            return Err("a page of it is cut".to_owned());
+        }
+        from.seek_relative(packed as i64).map_err(|e| e.to_string())?;
+        Ok(Page { plain, taken: left - rest + packed })
     }
 }
 
