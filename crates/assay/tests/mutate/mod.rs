@@ -9,6 +9,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// What a child may take of memory, and even ask for: what would need more is refused.
@@ -232,14 +233,15 @@ pub fn run(place: &Path, arguments: &[&str], patience: Option<Duration>) -> Ende
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command.current_dir(place).args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
     command.stderr(File::create(&told).expect("made"));
-    // SAFETY: between fork and exec, one system call on a value of our own.
+    let processors = two_processors();
+    // SAFETY: between fork and exec, two system calls on values of our own.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             let limit = libc::rlimit { rlim_cur: MEMORY, rlim_max: MEMORY };
-            match libc::setrlimit(libc::RLIMIT_AS, &limit) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
+            let size = size_of_val(&processors);
+            let is_done = libc::setrlimit(libc::RLIMIT_AS, &limit) == 0
+                && libc::sched_setaffinity(0, size, &processors) == 0;
+            if is_done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
         });
     }
     // Waited for below, by the call that tells of its memory, too.
@@ -265,6 +267,22 @@ pub fn run(place: &Path, arguments: &[&str], patience: Option<Duration>) -> Ende
     let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
     let said = String::from_utf8_lossy(&std::fs::read(&told).expect("there")).into_owned();
     Ended { code, signal, memory, said, was_stopped }
+}
+
+/// Two of the processors that there are, others each time: what is measured side by side takes
+/// memory for each of them.
+fn two_processors() -> libc::cpu_set_t {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let next = NEXT.fetch_add(2, Relaxed);
+    // SAFETY: all-zero sets are sets, and the calls are given no other.
+    unsafe {
+        let (mut all, mut two): (libc::cpu_set_t, libc::cpu_set_t) = std::mem::zeroed();
+        assert_eq!(libc::sched_getaffinity(0, size_of_val(&all), &mut all), 0);
+        let there = (0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &all));
+        let there: Vec<usize> = there.collect();
+        (next..next + 2).for_each(|i| libc::CPU_SET(there[i % there.len()], &mut two));
+        two
+    }
 }
 
 /// The status of a child that has ended, and its largest memory.
