@@ -41,7 +41,9 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<File> {
         let hint = if error.id == "file-not-ours" { hint } else { error.hint.clone() };
         return Err(Error { hint, ..error });
     }
-    node.open(OFlags::RDWR).map_err(|e| cannot_open(path, e))
+    let file = node.open(OFlags::RDWR).map_err(|e| cannot_open(path, e))?;
+    super::lock(path, &file)?;
+    Ok(file)
 }
 
 fn create(path: &Path) -> Result<File> {
@@ -50,6 +52,7 @@ fn create(path: &Path) -> Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let made = openat(&directory, name, flags, Mode::from_raw_mode(0o666));
     let file = File::from(made.map_err(|e| cannot_open(path, e.into()))?);
+    super::lock(path, &file)?;
     mark::put(&file, &directory, name, Stage::Whole).map_err(|e| cannot_open(path, e))?;
     Ok(file)
 }
