@@ -67,7 +67,7 @@ mounted_on() { walk; hoard; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml -
 row N11 "something is mounted on a tree while it is measured" mounted_on
 
 # two: a run of two cells; halted after its record is written.
-two() { sed 's/requests = 256/requests = 3000000/; s/range.*//; s/sequential/random/' read.toml >many.toml
+two() { sed "s/requests = 256/requests = ${requests-3000000}/; s/range.*//; s/sequential/random/" read.toml >many.toml
   sed -n '/workload/,$p' many.toml | sed 's/"w"/"v"/' >more; cat more >>many.toml
   "$assay" run read.toml --quiet --out first --only sim:ssd-m; ls first/log >names; ls first/series >>names; mkdir -p v/log v/series
   for n in $(cat names) $(sed 's/write-w/read-v/; s/read-w/read-v/' names) run.json cells.json cells.csv findings.json claims.json report.html; do echo mine >v/$n; victim v/$n; done; victim v
@@ -83,7 +83,7 @@ for sub in log series; do
     ln -s ../v "out/$1"; victim v; shorten; ends "2|3" "$assay" resume out --quiet; }
   row R3 "resume where $sub is a symlink" resume_sub $sub
 done
-twice() { two; kill -CONT $pid; ends 3 "$assay" resume out --quiet; says "at work"; kill $pid; wait $pid || true; }
+twice() { requests=300000000 two; kill -CONT $pid; ends 3 "$assay" resume out --quiet; says "at work"; kill $pid; wait $pid || true; }
 row R4 "resume of a run that goes on" twice
 halted() { two; ends 3 "$assay" resume out --quiet; says "at work"; kill -9 $pid; wait $pid || true; ends 0 "$assay" resume out --quiet; }
 row R5 "resume of a run that is halted, and after it was killed" halted
