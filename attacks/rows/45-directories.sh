@@ -13,57 +13,57 @@ work() { printf 'format = 1\nname = "f"\nquestion = "?"\ntargets = []\n[[workloa
 walk() { work walk 'order = "directory"' 'files = 3000' 'directories = 20' 'length = "16KiB"' 'age = 3'; }
 rewrite() { work rewrite 'length = "256MiB"' 'size = "64KiB"'; }
 
-dead() { walk; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; kill -9 $pid; wait $pid || true; left=$(echo d/assay-*); }
+dead() { walk; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; kill -9 $pid; wait $pid || true; left=$(echo d/assay-*); }
 again() { ends 0 "$assay" run f.toml --quiet --out out2 --on ./d; }
 
 bind() { need_root; mkdir -p "$2"; mount --bind "$1" "$2" || skip "cannot mount"; undo "umount -l $(realpath "$2")"; }
-hoard() { mkdir -p v/tree v/work; for n in 0 1 20 21 40; do echo mine >v/f$n; cp v/f$n v/work; victim v/f$n v/work/f$n; done; echo mine >v/large; ln -s .. v/tree/d01; victim v/large v; }
+hoard() { mkdir -p v/tree v/data; for n in 0 1 20 21 40; do echo mine >v/f$n; cp v/f$n v/data; victim v/f$n v/data/f$n; done; echo mine >v/large; ln -s .. v/tree/d01; victim v/large v; }
 left_mount() { dead; hoard; bind v "$left/$1"; again; }
-for at in work work/tree work/tree/d01 .; do
+for at in data data/tree data/tree/d01 .; do
   row N1 "a directory that a killed run left, with something mounted on its $at" left_mount "$at"
 done
 left_file() { dead; mkdir -p "$(dirname "$left/$1")"; echo mine >"$left/$1"; victim "$left/$1"; again; }
-for name in notes work/notes work/photos/one work/tree/notes work/tree/d01/notes; do
+for name in notes data/notes data/photos/one data/tree/notes data/tree/d01/notes; do
   row N2 "a directory that a killed run left, with the user's $name" left_file $name
 done
-left_copy() { dead; cp -a "$left" d/assay-00000000000000aa; echo mine >d/assay-00000000000000aa/work/tree/d01/f1
-  victim d/assay-00000000000000aa/work/tree/d01/f1; again; }
+left_copy() { dead; cp -a "$left" d/assay-00000000000000aa; echo mine >d/assay-00000000000000aa/data/tree/d01/f1
+  victim d/assay-00000000000000aa/data/tree/d01/f1; again; }
 row N3 "a copy of a directory that a killed run left" left_copy
-left_link() { dead; hoard; rm -rf "$left/work/tree"; ln -s ../../../v "$left/work/tree"; again; }
+left_link() { dead; hoard; rm -rf "$left/data/tree"; ln -s ../../../v "$left/data/tree"; again; }
 row N4 "a directory that a killed run left, with a symlink for its tree" left_link
 left_goes() { dead; again; [ ! -e "$left" ] || fail "$left is there"; [ -z "$(ls d)" ]; }
 row N5 "what a killed run of files left goes with the next one" left_goes
 
-others() { walk; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; left=$(echo d/assay-*)
+others() { walk; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; left=$(echo d/assay-*)
   mkdir -p "$(dirname "$left/$1")"; echo mine >"$left/$1"; victim "$left/$1"; end 0; }
-for name in notes work/notes work/photos/one work/tree/photos/one; do
+for name in notes data/notes data/photos/one data/tree/photos/one; do
   row N6 "the user's $name, put there while a tree is measured" others $name
 done
-swapped() { rewrite; noise v 1; sleep 0.1; busy 'd/assay-*/work/file' "$assay" run f.toml --quiet --out out --on ./d; victim v
-  local file; file=$(echo d/assay-*/work/file); rm "$file"
+swapped() { rewrite; noise v 1; sleep 0.1; busy 'd/assay-*/data/file' "$assay" run f.toml --quiet --out out --on ./d; victim v
+  local file; file=$(echo d/assay-*/data/file); rm "$file"
   case $1 in symlink) ln -s "$(realpath v)" "$file" ;; "hard link") ln v "$file" ;; file) mv v "$file"; mv .victims x; victim "$file" ;; esac; end "3"; }
 for what in symlink "hard link" file; do
   row N7 "the file of a workload becomes a $what" swapped "$what"
 done
-spoiled() { work "$1" 'length = "256MiB"' 'size = "64KiB"'; busy 'd/assay-*/work/file' "$assay" run f.toml --quiet --out out --on ./d
-  for _ in $(seq 2000); do [ "$(stat -c %s d/assay-*/work/file)" -ge 20000000 ] && break; kill -CONT $pid; kill -STOP $pid; done
-  case $2 in removed) rm d/assay-*/work/file ;; *) truncate -s 1M d/assay-*/work/file ;; esac; end 3; }
+spoiled() { work "$1" 'length = "256MiB"' 'size = "64KiB"'; busy 'd/assay-*/data/file' "$assay" run f.toml --quiet --out out --on ./d
+  for _ in $(seq 2000); do [ "$(stat -c %s d/assay-*/data/file)" -ge 20000000 ] && break; kill -CONT $pid; kill -STOP $pid; done
+  case $2 in removed) rm d/assay-*/data/file ;; *) truncate -s 1M d/assay-*/data/file ;; esac; end 3; }
 row N12 "the file of a workload is removed while it is written" spoiled write removed
 row N13 "the file of a workload is removed before it is written again" spoiled rewrite removed
-work_moved() { walk; hoard; busy 'd/assay-*/work/tree' "$assay" run f.toml --quiet --out out --on ./d
+work_moved() { walk; hoard; busy 'd/assay-*/data/tree' "$assay" run f.toml --quiet --out out --on ./d
   left=$(echo d/assay-*); mv "$left/$1" aside; ln -s "$(realpath v)" "$left/$1"; end "0|3"; }
-row N8 "the directory of a workload becomes a symlink" work_moved work
-row N8 "the tree of a workload becomes a symlink" work_moved work/tree
-sub_moved() { walk; hoard; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml --quiet --out out --on ./d
-  sub=$(echo d/assay-*/work/tree/d01); mv "$sub" aside; ln -s "$(realpath v)" "$sub"; end "0|3"; }
+row N8 "the directory of a workload becomes a symlink" work_moved data
+row N8 "the tree of a workload becomes a symlink" work_moved data/tree
+sub_moved() { walk; hoard; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml --quiet --out out --on ./d
+  sub=$(echo d/assay-*/data/tree/d01); mv "$sub" aside; ln -s "$(realpath v)" "$sub"; end "0|3"; }
 row N9 "a directory of a tree becomes a symlink to files of the same names" sub_moved
-whole_moved() { walk; hoard; busy 'd/assay-*/work/tree' "$assay" run f.toml --quiet --out out --on ./d
-  left=$(realpath d/assay-*); mv "$left" aside; if [ "$1" = symlink ]; then ln -s "$(realpath v)" "$left"; else mkdir "$left"; cp -r v/work "$left"; victim "$left/work/f0"; fi; end "0|3"; }
+whole_moved() { walk; hoard; busy 'd/assay-*/data/tree' "$assay" run f.toml --quiet --out out --on ./d
+  left=$(realpath d/assay-*); mv "$left" aside; if [ "$1" = symlink ]; then ln -s "$(realpath v)" "$left"; else mkdir "$left"; cp -r v/data "$left"; victim "$left/data/f0"; fi; end "0|3"; }
 for what in symlink directory; do
   row N10 "the directory that assay made becomes another $what" whole_moved $what
 done
-mounted_on() { walk; hoard; busy 'd/assay-*/work/tree/d01' "$assay" run f.toml --quiet --out out --on ./d
-  bind v "$(echo d/assay-*/work/tree)"; end "0|3"; }
+mounted_on() { walk; hoard; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml --quiet --out out --on ./d
+  bind v "$(echo d/assay-*/data/tree)"; end "0|3"; }
 row N11 "something is mounted on a tree while it is measured" mounted_on
 
 # two: a run of two cells; halted after its record is written.

@@ -146,7 +146,7 @@ fn run_directories() {
     survives("run", assay_fuzz::run, &saved_runs());
 }
 
-/// Logs whose pages lie open: of what is compressed, hardly a change comes through.
+/// Writes logs without compression: hardly a change comes through to a decoder otherwise.
 fn open_logs() -> Vec<Vec<u8>> {
     let encodings = [Encoding::PLAIN, Encoding::DELTA_BINARY_PACKED, Encoding::BYTE_STREAM_SPLIT];
     let mut logs = Vec::new();

@@ -4,7 +4,7 @@
 //! write in it cannot lead what is done here out of it. What is written is a file that was made
 //! here and has this one name.
 
-use crate::node::{InodeId, Node, NodeKind, remove};
+use crate::node::{InodeId, Node, NodeKind};
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fcntl_setfl, mkdirat, openat2, statat,
     unlinkat,
@@ -170,14 +170,6 @@ impl Directory {
     /// What the system says.
     pub fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
-    }
-
-    /// Removes `name` if it leads to the inode `id`.
-    ///
-    /// # Errors
-    /// What the system says; also if the name has come to lead elsewhere.
-    pub fn remove(&self, name: &OsStr, id: InodeId) -> io::Result<()> {
-        remove(self, name, id)
     }
 
     /// What is in it, in the order in which the file system tells.

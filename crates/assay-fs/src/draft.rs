@@ -214,7 +214,7 @@ fn beginning(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// FNV-1a of what is in a file: it tells a change, not a forgery.
+/// Hashes a file (FNV-1a): this tells a change, not a forgery.
 fn digest(file: &File) -> io::Result<u64> {
     let mut digest = 0xcbf2_9ce4_8422_2325_u64;
     let (mut buffer, mut at) = (vec![0; 1 << 16], 0);

@@ -4,12 +4,12 @@
 //! the directory that is worked in. A process that is killed removes nothing; the next one that
 //! makes such a directory beside it does. It removes what is surely ours and nobody's any more: of
 //! this name, our user's, shut to others, with the marker that names this very directory and that
-//! nobody has locked. Of what is in it only what the work makes is removed, and of that nothing
-//! that is older than the directory, for it was moved there; no symlink is followed and no mount is
-//! crossed. All other things stay, and so does the directory then.
+//! nobody has locked. It removes only what the work makes and what is younger than the directory:
+//! an older file was moved there. It follows no symlink and crosses no mount. All other things
+//! stay, and so does the directory then.
 
 use crate::directory::Directory;
-use crate::node::{InodeId, Node, NodeKind, random_name};
+use crate::node::{self, InodeId, Node, NodeKind, random_name};
 use rustix::fs::{FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 use rustix::process::geteuid;
 use std::ffi::{OsStr, OsString};
@@ -23,7 +23,7 @@ const MARKER: &str = ".assay";
 /// A marker that is not locked yet.
 const UNLOCKED: &str = ".assay-unlocked";
 /// What is worked in.
-const WORK: &str = "work";
+const WORK: &str = "data";
 /// Digits in its name.
 const DIGITS: usize = 16;
 
@@ -138,7 +138,7 @@ fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
         for name in only {
             let _ = whole.remove_file(name);
         }
-        below.remove(name, whole.id()?)
+        node::remove(below, name, whole.id()?)
     };
     let _ = removed();
 }
@@ -281,12 +281,12 @@ mod tests {
         put(&dead, &old[1]);
         drop(new(&below));
         for whole in [living, dead] {
-            assert_eq!(fs::read_to_string(whole.join("work/photos/one")).unwrap(), "mine");
-            for name in ["notes", "work/old"] {
+            assert_eq!(fs::read_to_string(whole.join("data/photos/one")).unwrap(), "mine");
+            for name in ["notes", "data/old"] {
                 assert_eq!(fs::read_to_string(whole.join(name)).unwrap(), "mine");
             }
-            assert!(!whole.join("work/deep").exists());
-            assert!(whole.join("work/link").symlink_metadata().is_err());
+            assert!(!whole.join("data/deep").exists());
+            assert!(whole.join("data/link").symlink_metadata().is_err());
         }
         assert_eq!(fs::read_to_string(outside.path().join("file")).unwrap(), "mine");
     }
@@ -302,7 +302,7 @@ mod tests {
         fs::write(whole.join(WORK).join("file"), "mine").unwrap();
         drop(scratch);
         assert_eq!(fs::read_to_string(whole.join(WORK).join("file")).unwrap(), "mine");
-        assert!(!other.path().join("moved/work").exists());
+        assert!(!other.path().join("moved/data").exists());
     }
 
     #[test]

@@ -73,7 +73,7 @@ const RUN: Case = Case {
 const WORK: Case = Case {
     words: &["run", "walk.toml", "--quiet", "--only", "./d"],
     ours: "d/assay-*",
-    theirs: &[".assay", "work/tree/d00/f0", "work/tree/d00/f2", "work/tree/d01/f1", "work/file"],
+    theirs: &[".assay", "data/tree/d00/f0", "data/tree/d00/f2", "data/tree/d01/f1", "data/file"],
 };
 
 /// A place with what assay has, and something of somebody else's beside it.

@@ -88,7 +88,7 @@ impl RunDirectory {
         drop((whole, log, series));
         for (parent, name) in made.iter().rev() {
             let id = parent.below(name).and_then(|directory| directory.id());
-            let _ = id.and_then(|id| parent.remove(name, id));
+            let _ = id.and_then(|id| assay_fs::remove(parent, name, id));
         }
     }
 

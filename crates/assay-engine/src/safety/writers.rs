@@ -217,20 +217,21 @@ pub(super) fn found_at(path: &Path) -> Option<(Store, Option<Birth>)> {
     }
 }
 
-/// Whether a descriptor of which `about` is said is open for writing.
+/// Whether `about`, the `fdinfo` of a descriptor, says that it is open for writing.
 fn writes(about: &str) -> bool {
     let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|octal| i32::from_str_radix(octal.trim(), 8).ok());
     flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
 }
 
-/// How many descriptors wait in a socket of which `about` is said.
+/// How many descriptors wait in a socket, by its `fdinfo`.
 fn waiting(about: &str) -> u64 {
     let number = about.lines().find_map(|line| line.strip_prefix("scm_fds:"));
     number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// What is registered with an io_uring of which `about` is said: it is open without a descriptor.
+/// Finds the files that are registered with an io_uring, by its `fdinfo`: they are open without a
+/// descriptor.
 fn registered(about: &str) -> Vec<Seen> {
     let lines = about.lines().skip_while(|line| !line.starts_with("UserFiles:")).skip(1);
     let names = lines.map_while(|line| line.strip_prefix(' ')?.split_once(": "));

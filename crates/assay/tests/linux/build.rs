@@ -76,7 +76,7 @@ impl Bench {
         let begun = Instant::now();
         let compiles = || {
             let names = self.names();
-            let work = |n: &String| self.path("cache").join(n).join("work/build/linux").exists();
+            let work = |n: &String| self.path("cache").join(n).join("data/build/linux").exists();
             names.len() > had && names.iter().any(work)
         };
         while !compiles() {

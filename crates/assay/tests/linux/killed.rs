@@ -156,7 +156,7 @@ fn begin(directory: &Path, out: &str, before: &[&str]) -> Child {
     command.current_dir(directory).args(&before[1..]);
     command.args(["run", "long.toml", "--only", "on", "--quiet", "--out", out]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let is_new = |name: &String| !had.contains(name) && on.join(name).join("work").exists();
+    let is_new = |name: &String| !had.contains(name) && on.join(name).join("data").exists();
     eventually("it begins", || names(&on).iter().any(is_new));
     child
 }

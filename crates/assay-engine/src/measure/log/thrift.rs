@@ -1,7 +1,7 @@
 //! What a Parquet file says of itself, walked before anything is made of it.
 //!
-//! The decoder takes the type of a field that it knows for granted, and skips lists of what takes
-//! no room as often as they say: a few bytes keep it busy for hours. So fields are those of the
+//! The decoder takes the type of a field that it knows for granted, and skips a list of empty
+//! elements as often as it says: a few bytes keep it busy for hours. So fields are those of the
 //! format, of the types that it gives them, and a list has no more elements than there are bytes.
 
 use super::read::Told;
@@ -162,7 +162,7 @@ pub struct Walk<R> {
 type Hear<'a> = &'a mut dyn FnMut(i16, i16, i64);
 
 impl<R: Read> Walk<R> {
-    /// Bytes from here on, of which there may be so many.
+    /// Walks the bytes of `from`, `left` of them at most.
     pub fn new(from: R, left: u64) -> Walk<R> {
         Walk { from, left }
     }

@@ -137,7 +137,7 @@ fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
             found.resize(found.len() + length.min(left), value);
             continue;
         }
-        // Eight at a time, of which the last may be more than there are.
+        // They come in eights; the last eight may hold more than there are.
         let some = length.saturating_mul(8).min(left);
         is(data.len() * 8 >= some * width)?;
         found.extend((0..some).map(|i| bits(data, i * width, width) as u32));
@@ -146,8 +146,8 @@ fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
     Ok(found)
 }
 
-/// Differences, in blocks of which each says what to add to them, and parts of blocks of which
-/// each says how many bits they have.
+/// Decodes differences. Each block says what to add to its differences, and each part of a block
+/// how many bits a difference has.
 fn deltas<T: Number>(mut data: &[u8], count: usize) -> Told<Vec<T>> {
     let data = &mut data;
     let (block, parts) = (number(data)?, number(data)?);
