@@ -116,3 +116,40 @@ $(tail -n 5 .out .err)"
 says() { grep -q -- "$1" .err .out || fail "nothing about \`$1\`: $(cat .err)"; }
 refused() { ends 3 "$@"; }
 writes() { refused "$assay" run write.toml --quiet --out out --only "$1" --write "$@"; }
+
+# held FILE [read]: a process of somebody else has FILE open, for reading and writing or only for reading.
+held() {
+  if [ "${2-}" = read ]; then sleep 60 4<"$1" & else sleep 60 4<>"$1" & fi >/dev/null 2>&1
+  local holder=$!
+  undo "kill $holder"
+  for _ in $(seq 200); do [ -e "/proc/$holder/fd/4" ] && return 0; sleep 0.05; done
+  skip "no process holds $1"
+}
+
+# A run that goes on while somebody else does something. It lasts longer than any machine needs for that.
+timed() { sed "s/^measure.*/measure = { time = \"$1\" }/" write.toml >timed.toml; }
+# during FILE TARGET [OPTION …]: begins a run on TARGET; $run is its process.
+during() {
+  local file=$1 target=$2
+  shift 2
+  "$assay" run "$file" --quiet --out out --only "$target" "$@" >json 2>err & run=$!
+  undo "kill -9 $run"
+  for _ in $(seq 200); do [ -e out/run.json ] && { sleep 0.5; return 0; }; sleep 0.05; done
+  fail "the run does not begin: $(cat err)"
+}
+# run_over SECONDS: whether the run ends by itself within that time.
+run_over() {
+  for _ in $(seq $(($1 * 10))); do
+    kill -0 "$run" 2>/dev/null && [ "$(ps -o stat= -p "$run" | cut -c1)" != Z ] || return 0
+    sleep 0.1
+  done
+  return 1
+}
+# run_ends CODES: how the run ends, sooner or later.
+run_ends() { local code=0; wait "$run" || code=$?; [[ "|$1|" == *"|$code|"* ]] || fail "exit status $code, not $1: $(tail -n 5 err)"; }
+# stopped: the run ends by itself because of somebody else, long before its time.
+stopped() {
+  run_over 20 || { kill -INT "$run"; fail "the run goes on"; }
+  run_ends 3
+  grep -q target-taken err || fail "$(cat err)"
+}

@@ -71,32 +71,29 @@ swap_by_other_loop() { swap_on attach i; swapon "$device" || skip "no swap"; und
   attach i; writes "$device" --destroy "${device#/dev/}"; }
 row S7 "a second loop device on active swap" swap_by_other_loop
 
-namespaced() { need unshare; image i 16; ext4 i; attach i; mkdir m
-  unshare -m sh -c "mount -o ro,noload $device m && touch ready && exec sleep 60" >/dev/null 2>&1 & undo "kill $!"
-  for _ in $(seq 50); do [ -e ready ] && break; sleep 0.1; done; [ -e ready ] || skip "no namespace"
-  victim i; writes "$device" --destroy "${device#/dev/}"; }
-row S8 "a device mounted in another mount namespace" namespaced
-namespaced_file() { namespaced_setup; attach i; writes "$device" --destroy "${device#/dev/}"; }
 namespaced_setup() { need unshare; image i 16; ext4 i; attach i; mkdir m
   unshare -m sh -c "mount -o ro,noload $device m && touch ready && exec sleep 60" >/dev/null 2>&1 & undo "kill $!"
   for _ in $(seq 50); do [ -e ready ] && break; sleep 0.1; done; [ -e ready ] || skip "no namespace"
   victim i; }
+namespaced() { namespaced_setup; writes "$device" --destroy "${device#/dev/}"; }
+row S8 "a device mounted in another mount namespace" namespaced
+namespaced_file() { namespaced_setup; attach i; writes "$device" --destroy "${device#/dev/}"; }
 row S9 "a second loop device on a file mounted in another namespace" namespaced_file
 
-writer() { noise i 4; attach i; victim i; sleep 60 4<>"$device" >/dev/null 2>&1 & undo "kill $!"; sleep 0.2
+writer() { noise i 4; attach i; victim i; held "$device"
   writes "$device" --destroy "${device#/dev/}"; says "open for writing"; }
 row E9.1 "a device that another process has open for writing" writer
-writer_above() { noise i 4; attach i; lower=$device; attach "$lower"; victim i; sleep 60 4<>"$lower" >/dev/null 2>&1 & undo "kill $!"
-  sleep 0.2; writes "$device" --destroy "${device#/dev/}"; }
+writer_above() { noise i 4; attach i; lower=$device; attach "$lower"; victim i; held "$lower"
+  writes "$device" --destroy "${device#/dev/}"; }
 row E9.2 "a loop device on a device that another process writes to" writer_above
-writer_of_file() { noise i 4; attach i; victim i; sleep 60 4<>i >/dev/null 2>&1 & undo "kill $!"; sleep 0.2
+writer_of_file() { noise i 4; attach i; victim i; held i
   writes "$device" --destroy "${device#/dev/}"; }
 row E9.3 "a loop device on a file that another process writes to" writer_of_file
 writer_of_ours() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; victim f
-  sleep 60 4<>f >/dev/null 2>&1 & undo "kill $!"; sleep 0.2; writes ./f; }
+  held f; writes ./f; }
 row E9.4 "a file of assay's that another process has open for writing" writer_of_ours
 reader_of_ours() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; victim f
-  sleep 60 4<f >/dev/null 2>&1 & undo "kill $!"; sleep 0.2; writes ./f; }
+  held f read; writes ./f; }
 row E9.5 "a file of assay's that another process reads" reader_of_ours
 zfs() { need zfs-fuse zpool; image i 80; attach i; victim_late=i
   pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }

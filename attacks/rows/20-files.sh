@@ -16,8 +16,8 @@ ours_unnamed() { made; victim f; ends "0|3|4" "$assay" run write.toml --quiet --
 row F6 "a file of assay's without --write" ours_unnamed
 other_named() { made; made g; victim f g; refused "$assay" run write.toml --quiet --out out --only ./f --write ./g; }
 row F7 "--write with another name" other_named
-ours() { made; ends 0 "$assay" run write.toml --quiet --out out --only ./f --write ./f; }
-row F8 "a file of assay's with --write is written" ours
+written_again() { made; ends 0 "$assay" run write.toml --quiet --out out --only ./f --write ./f; }
+row F8 "a file of assay's with --write is written" written_again
 ours_again() { ours; ends 0 "$assay" run write.toml --quiet --out again --only ./f --write ./f; }
 row F9 "and once more" ours_again
 
@@ -96,7 +96,7 @@ out_is_file() { echo mine >out; victim out; ends "3|2" "$assay" run read.toml --
   [ ! -e new ] || fail "left behind"; }
 row E1.2 "--out is a file" out_is_file
 killed_making() { "$assay" run read.toml --quiet --out out --only ./new --size 2GiB & pid=$!; sleep "$2"; kill "$1" $pid
-  wait $pid 2>/dev/null || true; [ ! -e new ] || fail "left behind"; [ -z "$(ls -A out 2>/dev/null | grep -v '^log$\|^series$')" ]
+  wait $pid 2>/dev/null || true; [ ! -e out/run.json ] || skip "the file was there sooner"; [ ! -e new ] || fail "left behind"; [ -z "$(ls -A out 2>/dev/null | grep -v '^log$\|^series$')" ]
   ends 0 "$assay" run read.toml --quiet --out out --only ./new --size 4MiB; }
 for signal in -INT -TERM -HUP -KILL; do
   row E1.3 "ended by $signal while a file is made; the same command then works" killed_making $signal 0.3

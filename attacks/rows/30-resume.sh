@@ -1,12 +1,7 @@
 # Going on with a run: it must be the same device, the same file, and nothing new on it.
 
 begin() { # begin TARGET [OPTION …]: a run that writes, interrupted in its first cell
-  local target=$1
-  shift
-  "$assay" run long.toml --quiet --out out --only "$target" "$@" & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  [ -e out/run.json ] || fail "did not begin"
-  sleep 0.4; kill -INT $pid; wait $pid && true; [ -e out/run.json ]
+  during long.toml "$@"; kill -INT $run; run_ends 130; [ -e out/run.json ]
   # The kernel lets go of what a ring had open a moment after its process has ended.
   sleep 0.5
 }
@@ -14,9 +9,9 @@ shorten() { sed -i 's/20s/1s/g' out/run.json; }
 
 same() { image i 8; attach i; begin "$device" --write "$device"; shorten; ends 0 "$assay" resume out --quiet; }
 row D2.1 "the same loop device is gone on with" same
-swapped() { noise a 8; noise b 8; attach a; begin "$device" --write "$device" --destroy "${device#/dev/}"
+other_image() { noise a 8; noise b 8; attach a; begin "$device" --write "$device" --destroy "${device#/dev/}"
   losetup -d "$device"; losetup "$device" b || skip "taken"; victim b; refused "$assay" resume out --quiet; }
-row D2.2 "another image of the same size behind the same loop device" swapped
+row D2.2 "another image of the same size behind the same loop device" other_image
 swapped_fs() { image a 8; image b 8; need mkfs.ext4; mkfs.ext4 -q -F b; attach a; begin "$device" --write "$device"
   losetup -d "$device"; losetup "$device" b || skip "taken"; victim b; refused "$assay" resume out --quiet; }
 row D2.3 "the same with a file system" swapped_fs

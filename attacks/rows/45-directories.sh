@@ -97,8 +97,8 @@ done
 drawing_edited() { "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; echo '<!-- a note -->' >>p.svg; victim p.svg
   ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; }
 row O3 "a drawing of assay's that somebody has added to" drawing_edited
-copied() { finished; cp -r run copy; ends 0 "$assay" report copy --quiet; ends 0 "$assay" report run --quiet; ends 0 "$assay" report run --quiet --force; }
-row O4 "report in a copy of a run directory, and twice" copied
+report_of_copy() { finished; cp -r run copy; ends 0 "$assay" report copy --quiet; ends 0 "$assay" report run --quiet; ends 0 "$assay" report run --quiet --force; }
+row O4 "report in a copy of a run directory, and twice" report_of_copy
 resume_edited() { begin ./f --size 8MiB; echo mine >out/cells.csv; victim out/cells.csv; shorten; ends 3 "$assay" resume out --quiet --write ./f; says "cells.csv"; }
 row O5 "resume where cells.csv is the user's" resume_edited
 

@@ -3,21 +3,16 @@
 frozen() { # a loop device on a file of a file system that can be frozen; $device
   need mkfs.ext4 fsfreeze; image outer 48; mkfs.ext4 -q -F outer; attach outer; mounted "$device" m
   image m/inner 16; attach m/inner; undo "fsfreeze -u m"; }
-timed() { sed "s/^measure.*/measure = { time = \"$1\" }/" write.toml >timed.toml; }
 stall() { frozen; timed 3s
-  "$assay" run timed.toml --quiet --json --out out --only "$device" --write "$device" >json 2>err & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  sleep 1; fsfreeze -f m; sleep 4; fsfreeze -u m; wait $pid && true
+  during timed.toml "$device" --write "$device" --json
+  sleep 0.5; fsfreeze -f m; sleep 4; fsfreeze -u m; wait $run && true
   need python3
   longest=$(python3 -c 'import json; print(int(max(m["value"] for c in json.load(open("json"))["cells"] for n, m in c["metrics"].items() if n == "max")))')
   [ "$longest" -gt 2000000000 ] || fail "the longest latency is $longest ns"; }
 row E10.1 "a device that stands still for 4 s: the longest latency says so" stall
 unanswered() { frozen; timed 30s
-  "$assay" run timed.toml --quiet --out out --only "$device" --write "$device" >json 2>err & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  sleep 1; fsfreeze -f m; sleep 0.5; begun=$(date +%s%N); kill -INT $pid
-  for _ in $(seq 100); do kill -0 $pid 2>/dev/null || break; [ "$(ps -o stat= -p $pid | cut -c1)" = Z ] && break; sleep 0.1; done
-  took=$(( ($(date +%s%N) - begun) / 1000000 )); fsfreeze -u m; wait $pid && true
+  during timed.toml "$device" --write "$device"; sleep 0.5; fsfreeze -f m; sleep 0.5; begun=$(date +%s%N)
+  kill -INT $run; run_over 10 || true; took=$(( ($(date +%s%N) - begun) / 1000000 )); fsfreeze -u m; wait $run && true
   [ $took -lt 5000 ] || fail "Ctrl-C took $took ms"; }
 row E10.2 "Ctrl-C on a device that does not answer ends the run within 5 s" unanswered
 
@@ -35,33 +30,19 @@ counted() { image i 8; attach i; truncate -s 0 i; sed -i 's/^question/errors = "
   ends 0 "$assay" run read.toml --quiet --out out --only "$device"; }
 row E5.3 "with errors = \"count\" they are counted" counted
 
-cut_short() { made; noise g 1; timed 4s
-  "$assay" run timed.toml --quiet --out out --only ./f --write ./f >json 2>err & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  sleep 0.5; truncate -s 1M f || true; wait $pid && code=0 || code=$?
-  [ $code = 3 ] && grep -q "somebody else" err || fail "exit status $code: $(cat err)"; }
+cut_short() { made; timed 30s; during timed.toml ./f --write ./f; truncate -s 1M f || true; run_ends 3
+  grep -q "somebody else" err || fail "$(cat err)"; }
 row E11.1 "a file that is cut short while it is written stops the run" cut_short
-cut_read() { made; sed "s/^measure.*/measure = { time = \"3s\" }/" read.toml >timed.toml
-  "$assay" run timed.toml --quiet --out out --only ./f >json 2>err & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  sleep 0.5; truncate -s 4096 f; wait $pid && code=0 || code=$?
-  [ $code != 0 ] && grep -q "cut short" err || fail "exit status $code: $(cat err)"; }
+cut_read() { made; sed "s/^measure.*/measure = { time = \"30s\" }/" read.toml >timed.toml
+  during timed.toml ./f; truncate -s 4096 f; run_ends "3|4"; grep -q "cut short" err || fail "$(cat err)"; }
 row E11.2 "a file that is cut short while it is read is named" cut_read
-taken() { made; timed 6s
-  "$assay" run timed.toml --quiet --out out --only ./f --write ./f >json 2>err & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  sleep 0.5; attach f; need mkfs.ext4; mkfs.ext4 -q -F "$device"; sync; victim f; wait $pid && code=0 || code=$?
-  [ $code = 3 ] || fail "exit status $code: $(cat err)"; }
+taken() { made; need mkfs.ext4; timed 30s; during timed.toml ./f --write ./f
+  attach f; mkfs.ext4 -q -F "$device"; sync; victim f; run_ends 3; }
 row H1 "a file that somebody attaches and formats while it is written" taken
-read_beside() { made; timed 3s
-  "$assay" run timed.toml --quiet --out out --only ./f --write ./f >json 2>err & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  sleep 0.5; head -c 1 f >/dev/null; wait $pid && code=0 || code=$?; [ $code = 0 ] || fail "exit status $code: $(cat err)"; }
+read_beside() { made; timed 3s; during timed.toml ./f --write ./f; head -c 1 f >/dev/null; run_ends 0; }
 row H2 "somebody who only reads the file lets the run go on" read_beside
-mount_during() { image i 8; attach i; timed 3s
-  "$assay" run timed.toml --quiet --out out --only "$device" --write "$device" >json 2>err & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  sleep 0.3; need mkfs.ext4; mkfs.ext4 -q -F "$device" 2>/dev/null && fail "mkfs could have it"; wait $pid && true; }
+mount_during() { image i 8; attach i; need mkfs.ext4; timed 30s; during timed.toml "$device" --write "$device"
+  ! mkfs.ext4 -q -F "$device" 2>/dev/null || fail "mkfs could have it"; kill -INT $run; run_ends 130; }
 row H3 "mkfs cannot have a device that is being measured" mount_during
 
 run_dir_full() { need mkfs.ext4; image outer 4; mkfs.ext4 -q -F outer; attach outer; mounted "$device" m
@@ -69,9 +50,7 @@ run_dir_full() { need mkfs.ext4; image outer 4; mkfs.ext4 -q -F outer; attach ou
   ends "3" timeout 60 "$assay" run many.toml --quiet --out m/out --only sim:reference-28; says "log"; }
 row E12.1 "no room in the run directory ends the cell at once" run_dir_full
 run_dir_gone() { sed 's/requests = 256/requests = 40000000/; s/range.*//' read.toml >many.toml
-  "$assay" run many.toml --quiet --out out --only sim:reference-28 >json 2>err & pid=$!
-  for _ in $(seq 100); do [ -e out/run.json ] && break; sleep 0.05; done
-  sleep 0.5; rm -rf out; wait $pid && code=0 || code=$?; [ $code = 3 ] || fail "exit status $code: $(cat err)"; }
+  during many.toml sim:reference-28; rm -rf out; run_ends 3; }
 row E12.2 "a run directory that is removed ends the run" run_dir_gone
 
 nested() { ends 2 timeout 20 "$assay" run read.toml --quiet --out out --only "raid0(raid0(raid0(raid0(sim:ssd-m*64)*64)*64)*64)"; }

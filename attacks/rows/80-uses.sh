@@ -16,52 +16,33 @@ CODE
   for _ in $(seq 100); do [ -e ready ] && return 0; sleep 0.05; done
   skip "no such process: $(tail -n 1 other.err)"
 }
-# during FILE TARGET [OPTION …]: a run on TARGET that goes on; $run is its process.
-during() {
-  local file=$1 target=$2
-  shift 2
-  "$assay" run "$file" --quiet --out out --only "$target" "$@" >json 2>err & run=$!
-  undo "kill -9 $run"
-  for _ in $(seq 200); do [ -e out/run.json ] && { sleep 0.5; return 0; }; sleep 0.05; done
-  fail "the run does not begin: $(cat err)"
-}
-# stopped: the run has ended by itself because of somebody else, soon.
-stopped() {
-  local code=0
-  for _ in $(seq 30); do kill -0 "$run" 2>/dev/null && [ "$(ps -o stat= -p "$run" | cut -c1)" != Z ] || break; sleep 0.1; done
-  kill -INT "$run" 2>/dev/null && sleep 0.2
-  wait "$run" || code=$?
-  [ $code = 3 ] && grep -q target-taken err || fail "exit status $code: $(cat err)"
-}
-timed_run() { sed "s/^measure.*/measure = { time = \"$1\" }/" write.toml >timed.toml; }
 ours() { "$assay" run read.toml --quiet --out "made-${1##*/}" --only "$1" --size 4MiB; }
 zeros() { image i 8; attach i; }
 
 # U1-U3: what lies under the target is held while the run goes on.
-lower_mounted() { image i 16; ext4 i; attach i; lower=$device; attach "$lower" --offset 8388608; timed_run 4s
+lower_mounted() { image i 16; ext4 i; attach i; lower=$device; attach "$lower" --offset 8388608; timed 30s
   during timed.toml "$device" --write "$device" --destroy "${device#/dev/}"; mkdir m
   mount "$lower" m 2>/dev/null && { undo "umount -l $PWD/m"; stopped; }; kill -INT $run; wait $run || true; }
 row U1 "the device under a loop device cannot be mounted while that is measured" lower_mounted
-lower_formatted() { zeros; lower=$device; attach "$lower"; timed_run 4s; during timed.toml "$device" --write "$device"
+lower_formatted() { zeros; lower=$device; attach "$lower"; timed 30s; during timed.toml "$device" --write "$device"
   need mkfs.ext4; ! mkfs.ext4 -q -F "$lower" 2>/dev/null || fail "mkfs could have it"; kill -INT $run; wait $run || true; }
 row U2 "nor formatted" lower_formatted
-mounted_image() { zeros; timed_run 6s; during timed.toml "$device" --write "$device"; attach i
+mounted_image() { zeros; timed 30s; during timed.toml "$device" --write "$device"; attach i
   stopped; need mkfs.ext4; mkfs.ext4 -q -F "$device"; mounted "$device" m; echo mine >m/mine; sync; victim i; sleep 1; }
 row U3 "the file behind the target is attached, formatted and mounted while it is measured" mounted_image
 
 # L1: what comes while the run goes on.
-attached() { zeros; timed_run 6s; during timed.toml "$device" --write "$device"; attach "$device"
+attached() { zeros; timed 30s; during timed.toml "$device" --write "$device"; attach "$device"
   stopped; noise n 1; dd if=n of="$device" status=none; sync; victim i; sleep 1; }
 row L1.1 "a loop device is attached to the target while it is measured" attached
-attached_file() { zeros; timed_run 6s; during timed.toml "$device" --write "$device"; attach i --offset 1048576
+attached_file() { zeros; timed 30s; during timed.toml "$device" --write "$device"; attach i --offset 1048576
   stopped; noise n 1; dd if=n of="$device" status=none; sync; victim i; sleep 1; }
 row L1.2 "a loop device is attached to a part of the file behind the target" attached_file
-opened() { zeros; timed_run 9s; during timed.toml "$device" --write "$device"
-  other 'f = os.open(sys.argv[1], os.O_RDWR)' "$device"
-  for _ in $(seq 50); do kill -0 $run 2>/dev/null || break; sleep 0.1; done; stopped; }
+opened() { zeros; timed 30s; during timed.toml "$device" --write "$device"
+  other 'f = os.open(sys.argv[1], os.O_RDWR)' "$device"; stopped; }
 row L1.3 "a program opens the target for writing while it is measured" opened
-beside_during() { image i 16; attach i --sizelimit 4194304; timed_run 3s; during timed.toml "$device" --write "$device"
-  attach i --offset 8388608; image j 8; attach j; wait $run && code=0 || code=$?; [ $code = 0 ] || fail "$code: $(cat err)"; }
+beside_during() { image i 16; attach i --sizelimit 4194304; timed 3s; during timed.toml "$device" --write "$device"
+  attach i --offset 8388608; image j 8; attach j; run_ends 0; }
 row L1.4 "a loop device on another part of the file lets the run go on" beside_during
 
 # U4: memory that is shared with the target.
@@ -185,7 +166,7 @@ upper_writer() { overlay; victim u/f; other 'f = os.open(sys.argv[1], os.O_RDWR)
 row U10.1 "a file on an overlay whose upper file a process has open" upper_writer
 upper_mapped() { overlay; victim u/f; other "$write_map" u/f; writes m/f; }
 row U10.2 "a file on an overlay whose upper file a process has mapped" upper_mapped
-upper_during() { overlay; timed_run 6s; during timed.toml m/f --write m/f; attach u/f; stopped; victim u/f; sleep 1; }
+upper_during() { overlay; timed 30s; during timed.toml m/f --write m/f; attach u/f; stopped; victim u/f; sleep 1; }
 row U10.3 "a loop device is attached to the upper file while it is written" upper_during
 overlay_free() { overlay; ends 0 "$assay" run write.toml --quiet --out out --only m/f --write m/f
   ends 0 "$assay" run write.toml --quiet --out again --only m/g --size 4MiB; }

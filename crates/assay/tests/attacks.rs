@@ -74,3 +74,26 @@ fn there_are_as_many_rows_as_the_page_says() {
     let rows = String::from_utf8_lossy(&output.stdout).lines().count();
     assert!(rows >= ROWS, "{rows} rows");
 }
+
+/// The rows are read into one shell: a second function of a name would change rows elsewhere.
+#[test]
+fn every_function_of_the_script_has_its_own_name() {
+    let attacks = script().parent().unwrap().to_path_buf();
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(attacks.join("rows")).unwrap() {
+        names.extend(functions(&entry.unwrap().path()));
+    }
+    names.extend(functions(&attacks.join("lib.sh")));
+    names.sort();
+    let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+    assert!(names.len() > 200 && twice.is_empty(), "{} functions, twice: {twice:?}", names.len());
+}
+
+/// Returns the names of the functions that a shell script defines; not those of the scripts that it
+/// writes for a guest, whose `$` are escaped.
+fn functions(script: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(script).unwrap();
+    let lines = text.lines().filter(|line| !line.contains("\\$"));
+    let defined = lines.filter_map(|line| Some(line.trim_start().split_once("() {")?.0));
+    defined.filter(|name| !name.contains(' ')).map(str::to_owned).collect()
+}
