@@ -40,7 +40,7 @@ pub(crate) fn of(node: &Node, device: Option<&Device>) -> Vec<(&'static str, Str
 
 /// What is behind a loop device, or behind the one that this is a partition of.
 fn behind(device: &Device) -> Option<String> {
-    let machine = Machine::loops_alone();
+    let machine = Machine::devices_alone();
     let number = device.disk().number;
     let (store, bytes, name) = machine.behind(number)?;
     let range = format!("from byte {}", bytes.start);

@@ -7,6 +7,7 @@
 //! root alone; the exclusive open and the lease see it all the same.
 
 use super::overlay;
+use super::paths;
 use super::stack::{Extent, Loop, Store, below, foundation_of, loops};
 use super::sysfs::Device;
 use super::tables::{self, Mount};
@@ -28,6 +29,8 @@ pub(crate) struct Machine {
     mounts: Vec<Mount>,
     swaps: Vec<Store>,
     loops: Vec<Loop>,
+    /// The disks that tell a world-wide name.
+    disks: Vec<(DeviceNumber, String)>,
     writers: Writers,
     /// Why the lists may lack something, if so.
     obstacle: Option<String>,
@@ -48,12 +51,13 @@ impl Machine {
         let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
         let swaps = swaps.iter().filter_map(|path| store_at(path)).collect();
         let obstacle = view::obstacle();
-        Machine { mounts: all_mounts(), swaps, loops: loops(), writers: writers(), obstacle }
+        let (mounts, writers) = (all_mounts(), writers());
+        Machine { mounts, swaps, writers, obstacle, ..Machine::devices_alone() }
     }
 
-    /// Reads the loop devices and nothing else.
-    pub(crate) fn loops_alone() -> Machine {
-        Machine { loops: loops(), ..Machine::default() }
+    /// Reads the loop devices and the names of disks, and nothing else.
+    pub(crate) fn devices_alone() -> Machine {
+        Machine { loops: loops(), disks: paths::named_disks(), ..Machine::default() }
     }
 
     /// Without descriptors that wait in sockets: when a target was taken there were none, and those
@@ -68,17 +72,29 @@ impl Machine {
         self.obstacle.as_deref()
     }
 
-    /// The devices that lie directly behind a loop device, among all that `number` lies on.
-    pub(crate) fn devices_behind_loops(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
+    /// Returns the devices whose bytes are bytes of `number` but which the kernel does not claim
+    /// with it: those directly behind loop devices, and other paths to its disks.
+    pub(crate) fn unclaimed_with(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
         let under = foundation_of(Extent::all(Store::Device(number)), &self.loops);
         let behind = |extent: &Extent| {
             let of = self.loops.iter().find(|l| Store::Device(l.device.number) == extent.store)?;
-            match of.behind.as_ref()?.store {
-                Store::Device(number) => Some(number),
-                Store::File(..) => None,
-            }
+            of.behind.as_ref()?.store.device()
         };
-        under.iter().filter_map(behind).collect()
+        let mut found: Vec<_> = under.iter().filter_map(behind).collect();
+        found.extend(self.other_paths(&under).into_iter().filter_map(|e| e.store.device()));
+        found
+    }
+
+    /// Returns the same bytes of the disks among `extents`, by the other paths to these disks.
+    fn other_paths(&self, extents: &[Extent]) -> Vec<Extent> {
+        let others = |extent: &Extent| {
+            let bytes = extent.bytes.clone();
+            let others = extent.store.device().map(|n| paths::others(n, &self.disks));
+            let others = others.into_iter().flatten().map(Store::Device);
+            others.map(move |store| Extent { store, bytes: bytes.clone() }).collect::<Vec<_>>()
+        };
+        let is_new = |other: &Extent| extents.iter().all(|extent| extent.store != other.store);
+        extents.iter().flat_map(others).filter(is_new).collect()
     }
 
     /// What is behind the loop device `number`: where, which bytes, by what name.
@@ -135,8 +151,9 @@ impl Machine {
     pub(crate) fn is_system(&self, device: &Device) -> bool {
         let system = self.system();
         let start = Extent::all(Store::Device(device.number));
-        let under = foundation_of(start, &self.loops);
-        under.iter().any(|e| matches!(e.store, Store::Device(n) if system.contains(&n)))
+        let mut under = foundation_of(start, &self.loops);
+        under.extend(self.other_paths(&under));
+        under.iter().filter_map(|e| e.store.device()).any(|number| system.contains(&number))
     }
 
     /// How somebody else can reach the bytes of the device `number`; `None` if nobody can.
@@ -162,11 +179,16 @@ impl Machine {
         };
         let same: Vec<Extent> = foundation.iter().flat_map(same).collect();
         foundation.extend(same);
+        let other_paths = self.other_paths(&foundation);
+        let lies_on = foundation.len();
+        foundation.extend(other_paths);
         let mut weak = None;
-        for extent in &foundation {
+        for (at, extent) in foundation.iter().enumerate() {
+            let title = || self.title(extent.store);
             let lead = match extent.store == target {
                 true => String::new(),
-                false => format!("lies on {}, which ", self.title(extent.store)),
+                false if at < lies_on => format!("lies on {}, which ", title()),
+                false => format!("has the world-wide name of {}, which ", title()),
             };
             let found = self.use_above(extent, &lead, &foundation);
             if found.as_ref().is_some_and(|u| u.1) {
@@ -337,4 +359,44 @@ fn btrfs_siblings(devices: &[DeviceNumber]) -> Vec<DeviceNumber> {
         }
     }
     siblings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(minor: u32) -> DeviceNumber {
+        // No machine has a device of this kind.
+        DeviceNumber { major: 4095, minor }
+    }
+
+    /// A machine with two paths to one disk, 0 and 16, and another disk, 32.
+    fn machine(mounted: u32, point: &str) -> Machine {
+        let name = |name: &str| name.to_owned();
+        let disks = [(0, "naa.1"), (16, "naa.1"), (32, "naa.2")];
+        let disks = disks.map(|(minor, wwn)| (number(minor), name(wwn))).into();
+        let (kind, source) = (name("xfs"), "disk".into());
+        let mount =
+            Mount { number: number(mounted), point: point.into(), kind, source, is_ours: true };
+        Machine { disks, mounts: vec![mount], ..Machine::default() }
+    }
+
+    #[test]
+    fn a_mount_of_one_path_to_a_disk_is_a_use_of_the_others() {
+        let machine = machine(0, "/mnt");
+        let used = machine.use_of_device(number(16)).unwrap().text;
+        assert_eq!(used, "has the world-wide name of device 4095:0, which is mounted at /mnt");
+        assert_eq!(machine.use_of_device(number(0)).unwrap().text, "is mounted at /mnt");
+        assert_eq!(machine.use_of_device(number(32)), None);
+        assert_eq!(machine.unclaimed_with(number(16)), [number(0)]);
+        assert_eq!(machine.unclaimed_with(number(32)), []);
+    }
+
+    #[test]
+    fn every_path_to_the_disk_of_the_system_is_a_disk_of_the_system() {
+        let machine = machine(0, "/");
+        let device = |minor| Device::of_number(number(minor));
+        assert!(machine.is_system(&device(0)) && machine.is_system(&device(16)));
+        assert!(!machine.is_system(&device(32)));
+    }
 }

@@ -24,6 +24,7 @@ pub(crate) mod lease;
 pub(crate) mod machine;
 pub(crate) mod mark;
 mod overlay;
+mod paths;
 mod signature;
 pub(crate) mod stack;
 mod survey;

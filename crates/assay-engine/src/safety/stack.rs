@@ -22,6 +22,16 @@ pub(crate) enum Store {
     File(DeviceNumber, u64),
 }
 
+impl Store {
+    /// Returns the number of the device, if it is one.
+    pub(crate) fn device(self) -> Option<DeviceNumber> {
+        match self {
+            Store::Device(number) => Some(number),
+            Store::File(..) => None,
+        }
+    }
+}
+
 /// Bytes of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {

@@ -23,6 +23,12 @@ impl Device {
         Device::at(Path::new(&link))
     }
 
+    /// A device that no machine has.
+    #[cfg(test)]
+    pub(crate) fn of_number(number: DeviceNumber) -> Device {
+        Device { number, name: number.minor.to_string(), dir: PathBuf::new() }
+    }
+
     fn at(link: &Path) -> Option<Device> {
         let dir = fs::canonicalize(link).ok()?;
         let number = DeviceNumber::parse(&fs::read_to_string(dir.join("dev")).ok()?)?;

@@ -83,7 +83,7 @@ pub struct Opened {
     pub is_stranger: bool,
     /// Keeps other writers away from a file that is written to.
     lease: Option<Lease>,
-    /// Keeps others away from the devices behind a loop device, which its driver does not claim.
+    /// Keeps others away from devices that share its bytes and that its own claim does not cover.
     _claims: Vec<File>,
     /// Notices whoever begins to use a target that is written to.
     watch: Option<Watch>,
@@ -168,7 +168,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     // Without O_CREAT, O_EXCL on a block device is a claim: EBUSY if anyone else has one.
     let file = claim(node).map_err(|e| cannot_open(path, e))?;
     lock(path, &file)?;
-    let claims = claim_behind(&device)?;
+    let claims = claim_beside(&device)?;
     let opened = describe(path, node, file)?;
     // Whoever came between the first look and the claim is seen now.
     if let Some(error) = safety::refusal(&device) {
@@ -202,18 +202,19 @@ fn unknown_device(path: &Path) -> Error {
     })
 }
 
-/// Claims the devices that lie behind loop devices under `device`: a mount without a table entry, an
-/// external journal or a namespace without processes claims them, too, and is seen by that.
-fn claim_behind(device: &Device) -> Result<Vec<File>> {
-    let behind = Machine::loops_alone().devices_behind_loops(device.number);
+/// Claims the devices that share the bytes of `device` and that the kernel does not claim with it:
+/// those behind loop devices, and other paths to its disk. Their mounts are seen by that even where
+/// no table lists them (an external journal, a namespace without processes).
+fn claim_beside(device: &Device) -> Result<Vec<File>> {
+    let beside = Machine::devices_alone().unclaimed_with(device.number);
     let claim = |number| {
-        let Some(under) = Device::find(number) else { return Ok(None) };
-        let path = under.node();
+        let Some(other) = Device::find(number) else { return Ok(None) };
+        let path = other.node();
         let node = Node::find(&path).map_err(|e| cannot_open(&path, e))?;
         let file = node.open(OFlags::RDONLY | OFlags::EXCL);
         file.map(Some).map_err(|e| cannot_open(&path, e))
     };
-    behind.into_iter().filter_map(|number| claim(number).transpose()).collect()
+    beside.into_iter().filter_map(|number| claim(number).transpose()).collect()
 }
 
 /// Opens a device for this process alone.

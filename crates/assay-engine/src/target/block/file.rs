@@ -125,7 +125,7 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
             refuse(format!("{name} belongs to another user: nobody can say who else uses it"))
         }
         lease::Answer::Unwatched(cause) => Err(no_thread(path, cause)),
-        lease::Answer::Unknown => match Machine::loops_alone().unknown_loop() {
+        lease::Answer::Unknown => match Machine::devices_alone().unknown_loop() {
             None => Ok(None),
             Some(device) => refuse(format!("{name} may be what is behind {device}")),
         },
