@@ -62,6 +62,12 @@ row D6.12 "a user's file with assay's old attribute" marked
 stolen() { need setfattr getfattr; made; noise g 4
   setfattr -n user.assay -v "$(getfattr --only-values -n user.assay f)" g; victim g; writes ./g; }
 row D6.13 "a user's file with the attribute of one of assay's" stolen
+in_snapshot() { need_root; need mkfs.btrfs btrfs; image b 512; mkfs.btrfs -q b >/dev/null; mkdir t m
+  # What is mounted before takes the device number that the second mount will get again.
+  mount -t tmpfs none t; mount -o loop b m || { umount t; skip "no btrfs"; }; undo "umount -l $PWD/m"; undo "umount -l $PWD/t"
+  "$assay" run read.toml --quiet --out one --only m/f --size 4MiB >/dev/null; btrfs subvolume snapshot m m/s >/dev/null
+  umount m; umount t; mount -o loop,subvol=s b m; victim m/f; writes m/f; }
+row D6.14 "a file in a snapshot, mounted where the file of assay's was" in_snapshot
 
 # D1: where there are no attributes, a sidecar is made beside nothing.
 plain_fs() { need_root; need ntfs-3g mkfs.ntfs; image i 64; mkfs.ntfs -q -F i >/dev/null 2>&1; attach i; mkdir m

@@ -66,6 +66,22 @@ mounted_on() { walk; hoard; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml -
   bind v "$(echo d/assay-*/data/tree)"; end "0|3"; }
 row N11 "something is mounted on a tree while it is measured" mounted_on
 
+# V: what a user has set for other programs is not for those that assay runs.
+history() { need git; work git 'tags = 3' 'changes = 2' 'files = 9' 'directories = 2' 'length = "4KiB"'
+  git -c init.defaultBranch=main init -q v; echo mine >v/thesis; git -C v add .; git -C v -c user.name=a -c user.email=a@a commit -qm mine
+  echo mine >v/notes; refs=$(git -C v for-each-ref; git -C v status --porcelain); victim v/thesis v/notes v/.git/index v/.git/HEAD v/.git/config; }
+same_refs() { [ "$(git -C v for-each-ref; git -C v status --porcelain)" = "$refs" ] || fail "the repository was changed"; }
+set_for_git() { history; ends 0 env "$@" "$assay" run f.toml --quiet --out out --on ./d; same_refs; [ -z "$(ls -A d)" ] && [ ! -e said ]; }
+row V1 "a workload of git where GIT_DIR and GIT_WORK_TREE name the user's repository" set_for_git GIT_DIR=v/.git GIT_WORK_TREE=v
+row V2 "the same with paths from the root" eval 'set_for_git "GIT_DIR=$PWD/v/.git" "GIT_WORK_TREE=$PWD/v"'
+row V3 "the same with the index alone" eval 'set_for_git "GIT_INDEX_FILE=$PWD/v/.git/index"'
+row V4 "the same with its objects alone" eval 'set_for_git "GIT_OBJECT_DIRECTORY=$PWD/v/.git/objects"'
+row V5 "a workload of git where GIT_TRACE names a file" eval 'set_for_git "GIT_TRACE=$PWD/said"'
+row V6 "a workload of git with hooks in the templates" eval 'mkdir -p t/hooks; printf "#!/bin/sh\\ntouch $PWD/said\\n" >t/hooks/post-checkout; chmod +x t/hooks/post-checkout; set_for_git "GIT_TEMPLATE_DIR=$PWD/t"'
+row V7 "a workload of git with settings in the environment" eval 'set_for_git GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.worktree "GIT_CONFIG_VALUE_0=$PWD/v"'
+inside_repository() { history; mkdir v/d; busy 'v/d/assay-*/data/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; rm -rf v/d/assay-*/data/.git; end "0|3"; same_refs; }
+row V8 "a repository of assay's that vanishes inside of the user's" inside_repository
+
 # two: a run of two cells; halted after its record is written.
 two() { sed "s/requests = 256/requests = ${requests-3000000}/; s/range.*//; s/sequential/random/" read.toml >many.toml
   sed -n '/workload/,$p' many.toml | sed 's/"w"/"v"/' >more; cat more >>many.toml

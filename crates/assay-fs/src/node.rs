@@ -21,14 +21,17 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// What tells one inode from every other: device, number, and when it was made.
+/// What tells one inode from every other: file system, number, and when it was made.
 ///
 /// The number of a removed file is used again; the birth time tells the two apart, where the file
 /// system keeps one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InodeId {
-    /// The file system.
+    /// The device of its file system.
     pub device: DeviceNumber,
+    /// The identity of its file system (`f_fsid`), 0 if it has none. A snapshot on btrfs has one of
+    /// its own, though it may come to have the device number that the original had.
+    pub file_system: u64,
     /// The number in it.
     pub inode: u64,
     /// Seconds and nanoseconds of the birth time.
@@ -39,13 +42,15 @@ impl InodeId {
     /// Whether both are the same inode, as far as a side that lacks the birth time can tell.
     pub fn is(&self, other: &InodeId) -> bool {
         let born = self.born.is_none() || other.born.is_none() || self.born == other.born;
-        (self.device, self.inode) == (other.device, other.inode) && born
+        let place = |id: &InodeId| (id.device, id.file_system, id.inode);
+        place(self) == place(other) && born
     }
 }
 
 impl fmt::Display for InodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "device {}:{} ", self.device.major, self.device.minor)?;
+        write!(f, "file system {:x} ", self.file_system)?;
         write!(f, "inode {} born ", self.inode)?;
         match self.born {
             Some((seconds, nanoseconds)) => write!(f, "{seconds}.{nanoseconds:09}"),
@@ -114,7 +119,9 @@ impl Node {
             FileType::Directory => NodeKind::Directory,
             _ => NodeKind::Other,
         };
+        let file_system = rustix::fs::fstatvfs(&handle).map_or(0, |system| system.f_fsid);
         let id = InodeId {
+            file_system,
             device: number(found.stx_dev_major, found.stx_dev_minor),
             inode: found.stx_ino,
             born: has_birth.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec)),
@@ -248,11 +255,13 @@ mod tests {
     #[test]
     fn another_birth_makes_another_inode_and_an_unknown_one_does_not() {
         let device = DeviceNumber { major: 8, minor: 1 };
-        let id = |born| InodeId { device, inode: 7, born };
+        let id = |born| InodeId { device, file_system: 0xab, inode: 7, born };
         assert!(id(Some((1, 2))).is(&id(Some((1, 2)))));
         assert!(!id(Some((1, 2))).is(&id(Some((1, 3)))));
         assert!(id(Some((1, 2))).is(&id(None)));
         assert!(!id(None).is(&InodeId { inode: 8, ..id(None) }));
-        assert_eq!(id(Some((5, 6))).to_string(), "device 8:1 inode 7 born 5.000000006");
+        assert!(!id(None).is(&InodeId { file_system: 0xac, ..id(None) }), "a snapshot");
+        let text = "device 8:1 file system ab inode 7 born 5.000000006";
+        assert_eq!(id(Some((5, 6))).to_string(), text);
     }
 }

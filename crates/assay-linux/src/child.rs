@@ -1,15 +1,30 @@
-//! Other programs, which end before this one does, or with it.
+//! Other programs, which end before this one does, or with it, and which do not get the user's
+//! environment: `GIT_DIR`, `TAR_OPTIONS`, `KBUILD_OUTPUT` and the like name files that they write.
 
 use crate::error::{Error, Result};
 use crate::kernel::missing;
 use crate::wire;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
+
+/// Returns a command for a program of this machine, with no variables of the environment but those
+/// that say where programs, the user's own files and temporary files are.
+pub fn tool(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("LC_ALL", "C");
+    for key in ["PATH", "HOME", "TMPDIR"] {
+        if let Some(value) = std::env::var_os(key) {
+            command.env(key, value);
+        }
+    }
+    command
+}
 
 /// A program in a process group of its own, which is ended with the value.
 pub(crate) struct Group(Child);

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod boot;
-mod child;
+pub mod child;
 pub mod clock;
 pub mod console;
 pub mod disks;

@@ -8,13 +8,13 @@
 mod place;
 mod work;
 
+use crate::child::tool;
 use crate::error::{Error, Result};
 use crate::kernel::{IDENTITY, KERNEL, cache, missing, tool_path};
 use assay_fs::Scratch;
 use place::Place;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use work::Work;
 
 /// Debian's package of the source.
@@ -100,7 +100,7 @@ pub fn build(
     let identity = work.identify(&tarball, &version)?;
     progress.step("unpack it", None);
     let tree = work.directory("source")?;
-    let mut tar = Command::new("tar");
+    let mut tar = tool("tar");
     tar.arg("-xf").arg(&tarball).arg("--strip-components=1").arg("-C").arg(&tree);
     work.run(&mut tar)?;
     work.change(&tree)?;
@@ -111,7 +111,7 @@ pub fn build(
     work.compile(&tree, &build, jobs, progress)?;
     progress.step("put it in place", None);
     let out = work.directory("out")?;
-    work.run(Command::new("strip").arg("-o").arg(out.join(KERNEL)).arg(build.join("linux")))?;
+    work.run(tool("strip").arg("-o").arg(out.join(KERNEL)).arg(build.join("linux")))?;
     fs::write(out.join(IDENTITY), format!("{identity}\n")).map_err(|e| work.failed(e))?;
     let old = work.path.join("old");
     place.fill(&out, &old)?;

@@ -10,6 +10,7 @@ use super::{Done, Meter, Stage, refused, tree};
 use crate::error::{Error, Result};
 use crate::generate::Random;
 use assay_fs::Directory;
+use assay_linux::child::tool;
 use assay_spec::experiment::{Between, Checkouts, History, Made};
 use assay_spec::{Bytes, Nanos, Op, seed};
 use std::io::{self, BufWriter, Write};
@@ -113,10 +114,14 @@ fn git(root: &Path, words: &[&str]) -> Result<()> {
     Err(Error::environment("files-git", message, "is there room on the file system?"))
 }
 
-/// `git` without what a user may have set, so that it is the same everywhere.
+/// `git` without what a user may have set, so that it is the same everywhere. It works on the
+/// repository in `root` or on none: not on one that `root` lies in.
 fn command(root: &Path) -> Command {
-    let mut command = Command::new("git");
+    let mut command = tool("git");
     command.current_dir(root).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
+    let above = root.canonicalize().ok().and_then(|root| Some(root.parent()?.to_owned()));
+    command.env("GIT_CEILING_DIRECTORIES", above.unwrap_or_else(|| "/".into()));
+    command.args(["-c", "core.hooksPath=/dev/null", "-c", "init.templateDir="]);
     for (key, value) in
         [("NAME", "assay"), ("EMAIL", "assay@localhost"), ("DATE", "1262304000 +0000")]
     {

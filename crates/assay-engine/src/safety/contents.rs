@@ -12,12 +12,13 @@
 
 use super::signature::{self, Window};
 use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
+use assay_linux::child::tool;
 use assay_spec::Bytes;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Blocks looked at between head and tail of a device that is too large to be read whole.
 const SAMPLES: u64 = 256;
@@ -132,16 +133,16 @@ fn read(file: &File, place: Range<u64>, block: Bytes) -> io::Result<Window> {
 
 /// What libblkid calls the contents of `file`, in words; none if it knows nothing of them.
 pub(crate) fn blkid(file: &File) -> Vec<String> {
-    let Some(program) = super::tool("blkid") else {
+    let Some(program) = super::tool_path("blkid") else {
         let text = "something that nobody can name: `blkid` of util-linux is not installed";
         return vec![text.to_owned()];
     };
     let failed = || vec!["something that `blkid` could not look at".to_owned()];
     let Ok(input) = file.try_clone() else { return failed() };
-    let mut command = Command::new(program);
+    let mut command = tool(program);
     // The very inode, opened again: its names do not matter.
     command.args(["-p", "-o", "export", "/proc/self/fd/0"]).stdin(Stdio::from(input));
-    let Ok(output) = command.env_clear().env("LC_ALL", "C").output() else { return failed() };
+    let Ok(output) = command.output() else { return failed() };
     match (output.status.code(), output.stderr.is_empty()) {
         (Some(0), _) => named(&String::from_utf8_lossy(&output.stdout)),
         (Some(2), true) => Vec::new(),

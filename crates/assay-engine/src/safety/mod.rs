@@ -11,7 +11,7 @@
 //! of a device, the lease on a file, held for the whole run.
 
 use crate::error::{Error, Result};
-use assay_linux::kernel::tool_path as tool;
+use assay_linux::kernel::tool_path;
 use assay_spec::Bytes;
 use std::fs;
 use std::path::{Path, PathBuf};

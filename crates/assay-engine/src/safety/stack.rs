@@ -6,12 +6,13 @@
 use super::sysfs::Device;
 use super::writers::{Birth, found_at};
 use assay_fs::DeviceNumber;
+use assay_linux::child::tool;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Where bytes lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -169,9 +170,9 @@ pub(crate) fn below(device: &Device, loops: &[Loop]) -> Vec<Extent> {
 /// that do not say which bytes are theirs.
 fn table_of(device: &Device) -> Option<Vec<Extent>> {
     let DeviceNumber { major, minor } = device.number;
-    let mut command = Command::new(super::tool("dmsetup")?);
+    let mut command = tool(super::tool_path("dmsetup")?);
     command.args(["table", "--major", &major.to_string(), "--minor", &minor.to_string()]);
-    let output = command.stdin(Stdio::null()).env_clear().output().ok()?;
+    let output = command.stdin(Stdio::null()).output().ok()?;
     table(std::str::from_utf8(&output.stdout).ok()?)
 }
 

@@ -1,7 +1,7 @@
 //! The steps of a build, in a directory of its own.
 
 use super::{CHECKSUM, CONFIG, PACKAGE, PATCH, Progress, RECIPE, VERSION};
-use crate::child;
+use crate::child::{self, tool};
 use crate::error::{Error, Result};
 use crate::kernel::tool_path;
 use std::fs::{self, File};
@@ -54,6 +54,7 @@ impl Work<'_> {
         }
         let place = self.directory("package")?;
         let fetch = |what: &str| {
+            // With the user's environment, which says how to reach the archive.
             self.run(Command::new("apt-get").arg("download").arg(what).current_dir(&place))
         };
         // The archive keeps a version until some time after the next one.
@@ -73,8 +74,8 @@ impl Work<'_> {
         let package = package.ok_or_else(|| {
             Error::new("linux-no-source", "apt has fetched nothing", "does `apt-get update` help?")
         })?;
-        let version = self.run(Command::new("dpkg-deb").arg("-f").arg(&package).arg("Version"))?;
-        self.run(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&place))?;
+        let version = self.run(tool("dpkg-deb").arg("-f").arg(&package).arg("Version"))?;
+        self.run(tool("dpkg-deb").arg("-x").arg(&package).arg(&place))?;
         let tarball = place.join(format!("usr/src/{PACKAGE}.tar.xz"));
         Ok((tarball, version.trim().to_owned()))
     }
@@ -82,7 +83,7 @@ impl Work<'_> {
     /// What the source is, by its checksum. Another than the pinned one is taken only from apt,
     /// which has checked its signature.
     pub(super) fn identify(&self, tarball: &Path, version: &str) -> Result<String> {
-        let text = self.run(Command::new("sha256sum").arg(tarball))?;
+        let text = self.run(tool("sha256sum").arg(tarball))?;
         let checksum = text.split_whitespace().next().unwrap_or_default();
         if checksum == CHECKSUM {
             return Ok(format!("Debian {VERSION}, recipe {RECIPE}"));
@@ -101,7 +102,7 @@ impl Work<'_> {
     pub(super) fn change(&self, tree: &Path) -> Result<()> {
         let path = self.path.join("kernel.patch");
         fs::write(&path, PATCH).map_err(|e| Error::system("the changes", e))?;
-        let mut patch = Command::new("patch");
+        let mut patch = tool("patch");
         patch.args(["-p1", "--fuzz=0", "--forward", "--batch", "-d"]);
         patch.arg(tree).arg("-i").arg(&path);
         self.run(&mut patch).map(drop).map_err(|e| match e.id {
@@ -164,11 +165,10 @@ impl Work<'_> {
 
 /// `make` for this source; all that would tell when, where and by whom it was built is fixed.
 fn make(tree: &Path, build: &Path) -> Command {
-    let mut command = Command::new("make");
+    let mut command = tool("make");
     command.arg("-C").arg(tree).arg("ARCH=um").arg(format!("O={}", build.display()));
     command.env("KBUILD_BUILD_TIMESTAMP", "2010-01-01").env("KBUILD_BUILD_VERSION", "1");
     command.env("KBUILD_BUILD_USER", "assay").env("KBUILD_BUILD_HOST", "localhost");
-    command.env_remove("MAKEFLAGS");
     command
 }
 
