@@ -1,15 +1,15 @@
-# What rows are made of. A row is a function that runs in a subshell, in an empty directory, with what it
-# made undone afterwards; it fails if a command fails that should not, or if a victim has changed.
+# The building blocks of rows. A row is a function that runs in a subshell, in an empty directory; what it
+# made is undone afterwards. It fails if a command fails that should not, or if a victim has changed.
 
 MIB=1048576
 
-# row ID WORDS FUNCTION [ARGUMENT …]: runs one.
+# row ID WORDS FUNCTION [ARGUMENT …]: runs one row.
 row() {
   local id=$1 words=$2 code said group
   shift 2
   number=$((number + 1))
   case "$id $words" in *$only*) ;; *) return 0 ;; esac
-  # Groups to be left out, by the beginnings of their names.
+  # Leaves out groups, by the beginnings of their names.
   for group in ${ATTACKS_WITHOUT-}; do [[ $id == $group* ]] && return 0; done
   if [ -n "$list" ]; then echo "$id  $words"; return 0; fi
   dir=$base/$number
@@ -52,7 +52,7 @@ experiments() {
   local tail='pattern = "sequential"\nrange = "1MiB"\nmeasure = { requests = 256 }\n'
   printf 'name = "write"\n'"$head"'read_share = 0.0\n'"$tail" >write.toml
   printf 'name = "read"\n'"$head"'read_share = 1.0\n'"$tail" >read.toml
-  # Long enough to be interrupted: writes for a while.
+  # A longer one, to be interrupted: it writes for a while.
   printf 'name = "long"\n'"$head"'read_share = 0.0\npattern = "random"\n' >long.toml
   printf 'measure = { time = "20s" }\n[[workload]]\nname = "v"\nsize = "4KiB"\nread_share = 0.0\n' >>long.toml
   printf 'pattern = "random"\nmeasure = { time = "20s" }\n' >>long.toml
@@ -62,11 +62,11 @@ experiments() {
 image() { truncate -s "$(($2 * MIB))" "$1"; }
 noise() { head -c "$(($2 * MIB))" /dev/urandom >"$1"; }
 
-# attach FILE [OPTION …]: sets $device.
+# attach FILE [OPTION …]: attaches a loop device to FILE and sets $device to it.
 attach() {
   need_root
   need losetup
-  # Elsewhere devices are not written to: nobody could say who else uses them.
+  # In another pid namespace, devices are not written to: nobody could say who else uses them.
   [ "$(readlink /proc/self/ns/pid)" = "pid:[4026531836]" ] || [ ! -e /proc/self/ns/pid ] || skip "a pid namespace"
   local file=$1
   shift
@@ -82,7 +82,7 @@ mounted() { # mounted DEVICE POINT [OPTION …]
   undo "umount -l $(realpath "$point")"
 }
 
-# victim FILE …: these bytes must be the same at the end, under the same names.
+# victim FILE …: these files must have the same bytes at the end, under the same names.
 victim() {
   local file
   for file in "$@"; do

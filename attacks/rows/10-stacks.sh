@@ -1,4 +1,4 @@
-# What lies on what: the same bytes by another way.
+# Layers of storage: the same bytes by another way.
 
 ext4() { need mkfs.ext4; mkfs.ext4 -q -F "$1" >/dev/null 2>&1; }
 

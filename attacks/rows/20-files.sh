@@ -1,4 +1,4 @@
-# Files: whose they are, what is in them, and what stays of them.
+# Files: whose they are, what they hold, and what is left of them.
 
 made() { "$assay" run read.toml --quiet --out "made-${1:-f}" --only "./${1:-f}" --size "${2:-4MiB}"; }
 strange() { noise f 4; victim f; writes ./f; }
@@ -69,7 +69,7 @@ in_snapshot() { need_root; need mkfs.btrfs btrfs; image b 512; mkfs.btrfs -q b >
   umount m; umount t; mount -o loop,subvol=s b m; victim m/f; writes m/f; }
 row D6.14 "a file in a snapshot, mounted where the file of assay's was" in_snapshot
 
-# D1: where there are no attributes, a sidecar is made beside nothing.
+# D1: where there are no attributes, a sidecar is made, and never over another file.
 plain_fs() { need_root; need ntfs-3g mkfs.ntfs; image i 64; mkfs.ntfs -q -F i >/dev/null 2>&1; attach i; mkdir m
   ntfs-3g -o streams_interface=none "$device" m 2>/dev/null || skip "no ntfs-3g"; undo "umount -l $PWD/m"; }
 vfat_fs() { need_root; skip_unless_vfat; }
@@ -94,7 +94,7 @@ sidecar_replaced() { plain_fs; "$assay" run read.toml --quiet --out one --only m
   noise n 1; rm m/s; cp n m/s; victim m/s; writes m/s; }
 row D1.7 "no attributes: another file beside the old sidecar" sidecar_replaced
 
-# E1: nothing stays.
+# E1: nothing is left behind.
 second_missing() { ends "3|2" "$assay" run read.toml --quiet --out out --only ./new,/dev/nvme9n9 --size 4MiB
   [ ! -e new ] && [ ! -e out ] || fail "left behind: $(ls)"; }
 row E1.1 "a new file and a device that is not there" second_missing

@@ -1,8 +1,8 @@
-# Going on with a run: it must be the same device, the same file, and nothing new on it.
+# Resuming a run: it must be the same device or file, with nothing new on it.
 
 begin() { # begin TARGET [OPTION …]: a run that writes, interrupted in its first cell
   during long.toml "$@"; kill -INT $run; run_ends 130; [ -e out/run.json ]
-  # The kernel lets go of what a ring had open a moment after its process has ended.
+  # The kernel keeps files that a ring had open for a moment after its process has ended.
   sleep 0.5
 }
 shorten() { sed -i 's/20s/1s/g' out/run.json; }

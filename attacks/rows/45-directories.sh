@@ -1,13 +1,13 @@
 # Directories that others change while assay works in them, or that a killed assay has left.
 
-# busy PATTERN COMMAND …: starts assay and halts it as soon as a name of this pattern is there; goes on with `end`.
+# busy PATTERN COMMAND …: starts assay and halts it as soon as a name matches PATTERN; `end` lets it go on.
 busy() { local pattern=$1 found; shift
   "$@" >json 2>err </dev/null & pid=$!; undo "kill -9 $pid"
   for _ in $(seq 5000); do found=$(compgen -G "$pattern") && break; kill -0 $pid || break; done
   kill -STOP $pid || fail "it has ended: $(cat err)"; [ -n "$found" ] || fail "no $pattern"; }
-# end CODES: lets it go on; how it ends.
+# end CODES: lets it go on; its exit status must be one of CODES.
 end() { local code=0; kill -CONT $pid; wait $pid || code=$?; [[ "|$1|" == *"|$code|"* ]] || fail "exit status $code, not $1: $(tail -n 5 err)"; }
-# work KIND LINE …: an experiment of files.
+# work KIND LINE …: writes an experiment of files.
 work() { printf 'format = 1\nname = "f"\nquestion = "?"\ntargets = []\n[[workload]]\nname = "w"\nfile = "%s"\n' "$1" >f.toml; shift
   printf '%s\n' "$@" >>f.toml; mkdir -p d; }
 walk() { work walk 'order = "directory"' 'files = 3000' 'directories = 20' 'length = "16KiB"' 'age = 3'; }
@@ -82,7 +82,7 @@ row V7 "a workload of git with settings in the environment" eval 'set_for_git GI
 inside_repository() { history; mkdir v/d; busy 'v/d/assay-*/data/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; rm -rf v/d/assay-*/data/.git; end "0|3"; same_refs; }
 row V8 "a repository of assay's that vanishes inside of the user's" inside_repository
 
-# two: a run of two cells; halted after its record is written.
+# two: starts a run of two cells, and halts it after its record is written.
 two() { sed "s/requests = 256/requests = ${requests-3000000}/; s/range.*//; s/sequential/random/" read.toml >many.toml
   sed -n '/workload/,$p' many.toml | sed 's/"w"/"v"/' >more; cat more >>many.toml
   "$assay" run read.toml --quiet --out first --only sim:ssd-m; ls first/log >names; ls first/series >>names; mkdir -p v/log v/series

@@ -1,5 +1,5 @@
-# What a device may hold: each kind made by its real tool, or by the bytes that its header has. None is
-# written without --destroy, whether anybody can name it or not.
+# Contents that a device may have, each made by its real tool or by the bytes of its header. None is written
+# over without --destroy, whether anybody can name it or not.
 
 holds() { attach i; victim i; writes "$device"; grep -q "holds" .err || fail "refused for another reason: $(cat .err)"; }
 
@@ -63,7 +63,7 @@ row G2 "veritysetup" verity
 raid() { need mdadm; image i 64; attach i; mdadm --create "/dev/md/attack$$" --run --level=1 --raid-devices=2 --metadata="$1" "$device" missing >/dev/null 2>&1 || skip "no md here"; }
 for metadata in 0.90 1.0 1.1 1.2 ddf imsm; do row G3 "mdadm, metadata $metadata" raid $metadata; done
 
-# put OFFSET HEX: bytes at an offset, from the end if negative.
+# put OFFSET HEX: writes bytes at an offset, which counts from the end if it is negative.
 put() {
   local at=$1 size
   size=$(stat -c %s i)

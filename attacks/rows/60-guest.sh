@@ -1,5 +1,5 @@
-# Stacks that this machine's kernel may not have (mappings, arrays, btrfs over two drives), in a guest of
-# ours, whose kernel has them: its drives are modelled, and what is refused there is refused here.
+# Stacks that this machine's kernel may lack (mappings, arrays, btrfs over two drives), in a guest of ours,
+# whose kernel has them. Its drives are modelled, and what is refused there is refused here.
 
 guest_of() { # guest_of EXPECTED SCRIPT: the script sets $target and $victim; what assay does must be EXPECTED
   "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests: \`assay linux build\`"
@@ -71,7 +71,7 @@ for kind in ext2 ext3 ext4 xfs btrfs jfs nilfs2 reiserfs f2fs; do
     mkdir m; mount -t $kind -o ro /dev/vda m || { echo 'skip: no mount'; exit 77; }; target=\$(losetup --find --show /dev/vda)"
 done
 
-# D12: what a guest does to its host.
+# D12: attempts of a guest to change its host.
 escape() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
   mkdir v; echo mine >v/x; victim v/x v
   "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- sh -c "cd $PWD/v; $1" >.out 2>.err </dev/null || true

@@ -1,4 +1,4 @@
-# What fails is not called done, and what stands still is seen.
+# Failures are not reported as success, and a device that stands still is noticed.
 
 frozen() { # a loop device on a file of a file system that can be frozen; $device
   need mkfs.ext4 fsfreeze; image outer 48; mkfs.ext4 -q -F outer; attach outer; mounted "$device" m

@@ -1,7 +1,7 @@
 # Uses that are hard to see: the same bytes reached without a descriptor that /proc lists, from behind a
-# namespace, below an overlay, or only once the run goes on.
+# namespace, below an overlay, or only after the run has begun.
 
-# other CODE ARGUMENT …: a process of somebody else that runs CODE and then stays until the row is over.
+# other CODE ARGUMENT …: starts somebody else's process, which runs CODE and stays until the row is over.
 other() {
   need python3
   local code=$1
@@ -19,7 +19,7 @@ CODE
 ours() { "$assay" run read.toml --quiet --out "made-${1##*/}" --only "$1" --size 4MiB; }
 zeros() { image i 8; attach i; }
 
-# U1-U3: what lies under the target is held while the run goes on.
+# U1-U3: storage under the target is held while the run goes on.
 lower_mounted() { image i 16; ext4 i; attach i; lower=$device; attach "$lower" --offset 8388608; timed 30s
   during timed.toml "$device" --write "$device" --destroy "${device#/dev/}"; mkdir m
   mount "$lower" m 2>/dev/null && { undo "umount -l $PWD/m"; stopped; }; kill -INT $run; wait $run || true; }
@@ -31,7 +31,7 @@ mounted_image() { zeros; timed 30s; during timed.toml "$device" --write "$device
   stopped; need mkfs.ext4; mkfs.ext4 -q -F "$device"; mounted "$device" m; echo mine >m/mine; sync; victim i; sleep 1; }
 row U3 "the file behind the target is attached, formatted and mounted while it is measured" mounted_image
 
-# L1: what comes while the run goes on.
+# L1: uses that begin while the run goes on.
 attached() { zeros; timed 30s; during timed.toml "$device" --write "$device"; attach "$device"
   stopped; noise n 1; dd if=n of="$device" status=none; sync; victim i; sleep 1; }
 row L1.1 "a loop device is attached to the target while it is measured" attached
@@ -83,7 +83,7 @@ headless_map() { zeros; victim i
   other "$write_map; t = threading.Thread(target=ready); t.start(); ctypes.CDLL(None).syscall(60, 0)" "$device"; writes "$device"; says "mapped"; }
 row U5.3 "memory of a process whose first thread has ended" headless_map
 
-# U6: descriptors on their way.
+# U6: descriptors that wait in a socket, or that are registered with an io_uring.
 send='a, b = socket.socketpair(); f = os.open(sys.argv[1], os.O_RDWR)
 a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f]))]); os.close(f)'
 in_flight() { zeros; victim i; other "$send" "$device"; writes "$device"; says "on their way"; }
@@ -122,7 +122,7 @@ hidden_file() { need_root; ours ./f; victim f; other 'f = os.open(sys.argv[1], o
   namespaces; refused $inside "$assay" run write.toml --quiet --out out --only ./f --write ./f; }
 row U7.4 "a file of assay's that a process outside of the pid namespace has open" hidden_file
 
-# U8: what the kernel says is covered.
+# U8: mounts that cover what the kernel says.
 covered() { # covered WHO MOUNT: what MOUNT does hides WHO uses the device
   zeros; one=$device; victim i; mkdir empty; need unshare
   case $1 in
@@ -172,7 +172,7 @@ overlay_free() { overlay; ends 0 "$assay" run write.toml --quiet --out out --onl
   ends 0 "$assay" run write.toml --quiet --out again --only m/g --size 4MiB; }
 row U10.4 "a file on an overlay that nobody uses is written, and a new one made" overlay_free
 
-# Q: ends that are not clean.
+# Q: runs that cannot begin end with an error, and leave nothing behind.
 few() { # few COMMAND …: as a user who may have one process
   local run=(bash -c 'ulimit -u 1; exec "$@"' -) as=()
   if [ "$(id -u)" = 0 ]; then

@@ -1,8 +1,8 @@
-//! Files that somebody names, or that others may have put into a run directory: read so that none
-//! of them can hang the program or fill its memory.
+//! Reads files that a user names, or that others may have put into a run directory, so that none of
+//! them can hang the program or fill its memory.
 //!
-//! Only regular files are opened, whatever link leads to them: a pipe is waited for, a device gives
-//! no end. What is read as a whole has a bound, also while the file grows.
+//! Only regular files are opened, also through symlinks: a pipe makes the reader wait, and a device
+//! may have no end. A file that is read as a whole has a limit, even if it grows meanwhile.
 
 use std::fmt;
 use std::fs::File;
@@ -10,34 +10,35 @@ use std::io::{Error, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Specs, devices, controllers, price lists, DiskSim's files, `trace.json`.
+/// The size limit, in bytes, of specs, devices, controllers, price lists, DiskSim's files and
+/// `trace.json`.
 pub const SPEC_MAX: u64 = 1 << 20;
-/// `run.json`, which has all specs of its run in it.
+/// The size limit of `run.json`, in bytes. It contains all specs of its run.
 pub const RUN_MAX: u64 = 64 << 20;
-/// `cells.json`.
+/// The size limit of `cells.json`, in bytes.
 pub const CELLS_MAX: u64 = 1 << 30;
 
-/// Why a file is not read.
+/// The reason why a file was not read.
 #[derive(Debug)]
 pub struct Unread {
-    /// What the system says, or what is wrong with the file.
+    /// The system's error, or what is wrong with the file.
     pub error: Error,
-    /// What to do, where the file itself is no file to be read.
+    /// Advice, if the kind or the size of the file is wrong.
     hint: Option<&'static str>,
 }
 
 impl Unread {
-    /// The hint; `otherwise` where the file could not be opened at all.
+    /// Returns the hint, or `otherwise` if there is none because a system call failed.
     pub fn hint(&self, otherwise: &str) -> String {
         self.hint.unwrap_or(otherwise).to_owned()
     }
 
-    /// Whether it was read, and is no text.
+    /// Returns `true` if the file was read but is not text.
     pub fn is_no_text(&self) -> bool {
         self.hint.is_none() && self.error.kind() == ErrorKind::InvalidData
     }
 
-    /// Whether the system does not allow it.
+    /// Returns `true` if the system denied permission.
     pub fn is_forbidden(&self) -> bool {
         self.error.kind() == ErrorKind::PermissionDenied
     }
@@ -63,12 +64,12 @@ impl fmt::Display for Unread {
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// If it cannot be opened, or is of another kind.
+/// If it cannot be opened or is not a regular file.
 pub fn file(path: &Path) -> Result<File, Unread> {
-    // Before it is opened: opening a device may do something.
+    // Before it is opened, because opening a device may have effects.
     regular(&path.metadata()?)?;
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    // And after it: the name may be another's by now.
+    // And after it, because the name may lead elsewhere by now.
     regular(&file.metadata()?)?;
     Ok(file)
 }
@@ -88,7 +89,7 @@ fn regular(found: &std::fs::Metadata) -> Result<(), Unread> {
 /// Reads a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// If it cannot be read, is of another kind, or is larger.
+/// If it cannot be read, is not a regular file, or is larger.
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     let file = file(path)?;
     let too_large = || {
@@ -99,17 +100,17 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    // It may grow meanwhile; one more than the bound tells.
+    // It may grow meanwhile; one byte more than the limit reveals that.
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// As [`bytes`], of a file in UTF-8.
+/// Reads a UTF-8 file as [`bytes`] does.
 ///
 /// # Errors
-/// Also if it is no text.
+/// Also if it is not UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String, Unread> {
-    // As the system's own reader says it.
+    // The message is that of the standard library.
     let no_text = || Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8");
     String::from_utf8(bytes(path, most)?).map_err(|_| no_text().into())
 }

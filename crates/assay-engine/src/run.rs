@@ -1,9 +1,9 @@
-//! A run: its directory, its cells, and going on after an interruption.
+//! A run: its directory, its cells, and resuming it after an interruption.
 //!
 //! `run.json` is written first and never changes. Each finished cell is added to `cells.json`,
-//! which is replaced as a whole (written beside, synced, renamed), so that a reader and a crash see
-//! only whole files. Modelled targets run side by side; targets on the wall clock run alone, one
-//! after the other.
+//! which is replaced as a whole (written beside, synced, renamed), so that a reader sees only
+//! complete files, even after a crash. Modelled targets run side by side; targets on the wall clock
+//! run alone, one after the other.
 
 mod directory;
 mod needs;
@@ -35,51 +35,51 @@ use std::time::Instant;
 
 /// Everything a run needs.
 pub struct Run {
-    /// What goes into `run.json`.
+    /// The contents of `run.json`.
     pub record: RunRecord,
     /// The decoded experiments, in the order of the record.
     pub experiments: Vec<Experiment>,
     /// The opened targets, in the order of the record.
     pub targets: Vec<PlannedTarget>,
-    /// Threads for modelled targets.
+    /// The number of threads for modelled targets.
     pub threads: usize,
-    /// Since when a budget counts.
+    /// The time from which a budget counts.
     pub begun: Instant,
-    /// Where each cell of the plan is found in the lists above.
+    /// The place of each cell of the plan in the lists above.
     places: Vec<Place>,
 }
 
-/// Told how a run goes on.
+/// A listener that is told how a run proceeds.
 pub trait Observer: Sync {
-    /// A cell begins.
+    /// Called when a cell begins.
     fn started(&self, plan: &CellPlan);
-    /// A cell is finished; so many are done of so many.
+    /// Called when a cell is finished; `done` cells out of `of` are.
     fn finished(&self, cell: &CellRecord, done: usize, of: usize);
 }
 
-/// What a run was asked: the part of [`RunRecord`] that does not follow from the rest.
+/// The request for a run: the part of [`RunRecord`] that does not follow from the rest.
 pub struct Asked {
-    /// Study or file.
+    /// The name of the study or file.
     pub study: String,
-    /// One line for people.
+    /// The title, in one line.
     pub title: String,
     /// The exact command.
     pub command: Vec<String>,
     /// The seed.
     pub seed: u64,
-    /// When it began.
+    /// The time when it began.
     pub started: String,
-    /// What the user allowed.
+    /// The user's permissions.
     pub intent: IntentRecord,
-    /// Targets, as written, that every experiment measures; the others are measured by those that
-    /// name them.
+    /// Targets, as written, that every experiment measures. Other targets are measured only by the
+    /// experiments that name them.
     pub everywhere: Vec<String>,
-    /// What the targets cost, if it is known.
+    /// The prices of the targets, where known.
     pub prices: Option<PricesRecord>,
 }
 
 impl Run {
-    /// Puts a run together; `experiments` come with their texts.
+    /// Assembles a run; `experiments` come with their texts.
     pub fn new(
         asked: Asked,
         experiments: Vec<(Experiment, ExperimentRecord)>,
@@ -113,7 +113,7 @@ impl Run {
         Run::of(record, experiments, targets).expect("the plan was made of them just now")
     }
 
-    /// A run of this plan, if it is one of these experiments on these targets.
+    /// Assembles the run of this plan, if its cells are among these experiments and targets.
     fn of(
         record: RunRecord,
         experiments: Vec<Experiment>,
@@ -124,12 +124,13 @@ impl Run {
         Ok(Run { record, experiments, targets, threads, begun, places })
     }
 
-    /// A saved run, opened again to be gone on with: from what its record holds, so that a device
-    /// file that was changed since makes no difference. `experiments` are those of the record,
-    /// `again` is what the user allows now.
+    /// Opens a saved run to resume it, from what its record holds, so that a device file that was
+    /// changed since makes no difference. `experiments` are those of the record, `again` is what
+    /// the user allows now.
     ///
     /// # Errors
-    /// If another version began it, a target cannot be opened, or the plan is not one of them.
+    /// If another version began it, a target cannot be opened, or the plan has a cell that is not
+    /// theirs.
     pub fn reopen(
         record: RunRecord,
         experiments: Vec<Experiment>,
@@ -144,11 +145,10 @@ impl Run {
         Ok(Run::of(record, experiments, targets)?)
     }
 
-    /// Creates the directory `path`, makes the target files that are not there, and writes down
-    /// what is to be done.
+    /// Creates the directory `path`, makes missing target files, and records what is to be done.
     ///
     /// # Errors
-    /// Also if a file cannot be made; then neither it nor the directory is there.
+    /// Also if a file cannot be made; then neither it nor the directory is left.
     pub fn begin(&mut self, path: &Path) -> Result<RunDirectory> {
         self.check_needs()?;
         let directory = RunDirectory::create(path, &["log", "series"])?;
@@ -170,10 +170,10 @@ impl Run {
         directory.write_json("run.json", &self.record)
     }
 
-    /// Runs the cells that are not among `done`.
+    /// Measures the cells that are not among `done`; returns all that are finished.
     ///
     /// # Errors
-    /// If a target or the directory cannot be used any more; finished cells are kept.
+    /// If a target or the directory can no longer be used; finished cells are kept.
     pub fn measure(
         &self,
         directory: &RunDirectory,
@@ -212,18 +212,18 @@ impl Run {
         let has_ended = |index: &usize| finished_of(&finished).contains_key(index);
         let while_it_lasts = |indices: &[usize], budget: &Budget| {
             side_by_side(self.threads, indices, &|index| {
-                // One at least, so that going on again and again gets to the end.
+                // At least one cell, so that resuming again and again gets to the end.
                 let begins = !budget.is_over() || finished_of(&finished).len() == before;
                 if begins { one(index, None) } else { Ok(()) }
             })
         };
         let whole = self.record.intent.budget;
-        // Real targets are what somebody waits for: half of the time is theirs at least.
+        // The user waits for real targets, so they get at least half of the time.
         let half = whole.filter(|_| !wall.is_empty()).map(|b| Nanos(b.0 / 2));
         while_it_lasts(&modelled, &Budget::new(half.or(whole), self.begun))?;
         let mut budget = Budget::new(whole, self.begun);
         for (place, index) in wall.iter().enumerate() {
-            // What lies between phases, such as making files, may have taken more than there was.
+            // Work between phases, such as making files, may have used up the time.
             if place > 0 && budget.is_over() {
                 break;
             }
@@ -236,7 +236,7 @@ impl Run {
         Ok(finished.into_inner().expect("no cell panicked").into_values().collect())
     }
 
-    /// Phases that a cell goes through, all repeats together.
+    /// Returns the number of phases of a cell, over all its repeats.
     fn phases_of(&self, index: usize) -> u32 {
         let (experiment, workload) = self.workload_of(index);
         let phases = &workload.phases;
@@ -252,7 +252,7 @@ impl Run {
         self.place_of(index).0.record.virtual_time
     }
 
-    /// The target of a cell and the machine it is behind.
+    /// Returns the target of a cell and the host that it is behind.
     fn place_of(&self, index: usize) -> (&PlannedTarget, &HostVariant) {
         let Place { experiment, target, host, .. } = self.places[index];
         (&self.targets[target], &self.experiments[experiment].hosts[host])
@@ -265,21 +265,21 @@ impl Run {
     }
 }
 
-/// The cells that have ended, by their place in the plan.
+/// Locks the finished cells, which are keyed by their index in the plan.
 fn finished_of(
     cells: &Mutex<BTreeMap<usize, CellRecord>>,
 ) -> MutexGuard<'_, BTreeMap<usize, CellRecord>> {
     cells.lock().expect("no cell panics while it holds the lock")
 }
 
-/// [`assay_spec::record::CellsRecord`] as it is written: the cells stay where they are.
+/// [`assay_spec::record::CellsRecord`] for writing, with borrowed cells.
 #[derive(serde::Serialize)]
 struct Finished<'a> {
     schema: u32,
     cells: Vec<&'a CellRecord>,
 }
 
-/// The cells of an experiment: every workload on every target behind every machine.
+/// Returns the cells of an experiment: every workload on every target behind every host.
 fn plan_of<'a>(
     experiment: &'a Experiment,
     targets: impl Iterator<Item = &'a PlannedTarget>,
@@ -299,7 +299,8 @@ fn plan_of<'a>(
     experiment.workloads.iter().flat_map(of).collect()
 }
 
-/// Another version may measure otherwise, and one run must not hold the numbers of two.
+/// Checks that this version began the run: another may measure differently, and one run must not
+/// mix the numbers of two.
 fn same_version(record: &RunRecord) -> Result<()> {
     const THIS: &str = env!("CARGO_PKG_VERSION");
     if record.assay == THIS {
@@ -312,7 +313,7 @@ fn same_version(record: &RunRecord) -> Result<()> {
     ))
 }
 
-/// Runs `one` on every index, on so many threads; the first error ends it.
+/// Runs `one` on every index, on up to `threads` threads; the first error ends it.
 fn side_by_side(
     threads: usize,
     indices: &[usize],
@@ -331,7 +332,7 @@ fn side_by_side(
         }
     };
     std::thread::scope(|scope| {
-        // This thread is one of them; where the system gives no more, it does all of it.
+        // This thread is one of them, and does everything if no other can be started.
         for _ in 1..threads.min(indices.len()) {
             if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
@@ -342,7 +343,7 @@ fn side_by_side(
     failed.into_inner().expect("nobody panicked").map_or(Ok(()), Err)
 }
 
-/// Processors at hand.
+/// Returns the number of processors that this process may use.
 pub(crate) fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,8 +1,8 @@
-//! A directory, held by a descriptor, and what is made, read and removed below it.
+//! Directories held by a descriptor: files are made, read and removed below them.
 //!
-//! *Invariants.* Below a directory no symlink is followed and no mount is crossed: whoever may
-//! write in it cannot lead what is done here out of it. What is written is a file that was made
-//! here and has this one name.
+//! *Invariants.* Below a directory no symlink is followed and no mount is crossed, so nobody who
+//! may write in it can lead assay out of it. A file that is written to was made here and has no
+//! other name.
 
 use crate::node::{InodeId, Node, NodeKind};
 use rustix::fs::{
@@ -17,25 +17,25 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// How often a lookup is tried again that somebody's renaming has disturbed.
+/// How often a lookup is tried: it fails with `EAGAIN` if a rename on the way disturbs it.
 const TRIES: u32 = 100;
 
-/// A directory that was found once and is held from then on.
+/// A directory that is looked up once and then held by a descriptor.
 #[derive(Debug)]
 pub struct Directory {
     handle: OwnedFd,
-    /// What its user calls it, for messages only.
+    /// The path as its user gave it, for messages only.
     path: PathBuf,
 }
 
-/// What an entry of a directory is.
+/// The kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// Anything else: a symlink, device, FIFO, socket.
+    /// Anything else: a symlink, device, FIFO or socket.
     Other,
 }
 
@@ -44,17 +44,17 @@ pub enum EntryKind {
 pub struct Entry {
     /// Its name.
     pub name: OsString,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// The number of its inode.
     pub inode: u64,
 }
 
 impl Directory {
-    /// Opens the directory that `path` leads to. Symlinks are followed: somebody named it.
+    /// Opens the directory at `path`. Follows symlinks, because a user chose the path.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn open(path: &Path) -> io::Result<Directory> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let node = Node::find(path)?;
@@ -62,10 +62,10 @@ impl Directory {
         Ok(Directory { handle, path: path.to_owned() })
     }
 
-    /// As [`Directory::open`], to make something in it.
+    /// Opens the directory at `path` like [`Directory::open`], to make something in it.
     ///
     /// # Errors
-    /// Also if device nodes are there: a misspelt device is no name for a file.
+    /// Also if it holds device nodes: a misspelt device must not become a file.
     pub fn open_for_new(path: &Path) -> io::Result<Directory> {
         let directory = Directory::open(path)?;
         if directory.is_among_devices()? {
@@ -75,30 +75,30 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Whether this is where device nodes are, and not another file system below `/dev`, such as
-    /// the memory at `/dev/shm`.
+    /// Returns `true` if device nodes live here. Another file system below `/dev`, such as the one
+    /// in memory at `/dev/shm`, does not count.
     fn is_among_devices(&self) -> io::Result<bool> {
         let of = |path: &str| Node::find(Path::new(path)).map(|node| node.id.device).ok();
         let devices = of("/dev");
         let is_below = std::fs::read_link(self.path()).is_ok_and(|path| path.starts_with("/dev"));
-        // Where `/dev` is a file system of its own, whatever leads there is among the devices.
+        // If `/dev` is a file system of its own, all of it counts, wherever else it is mounted.
         Ok(devices == Some(self.id()?.device) && (is_below || devices != of("/")))
     }
 
     /// Opens the directory `name` below this one.
     ///
     /// # Errors
-    /// What the system says; also if a symlink or a mount is on the way.
+    /// If a system call fails; also if a symlink or a mount is on the way.
     pub fn below(&self, name: impl AsRef<Path>) -> io::Result<Directory> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let handle = self.open_beneath(name.as_ref(), flags)?;
         Ok(Directory { handle, path: self.named(name) })
     }
 
-    /// Makes the directory `name` below this one, which must not be there.
+    /// Makes the directory `name` below this one, which must not exist.
     ///
     /// # Errors
-    /// What the system says; also if something else has the name by the time it is opened.
+    /// If a system call fails; also if something else has the name when it is opened.
     pub fn make(&self, name: impl AsRef<Path>, mode: u32) -> io::Result<Directory> {
         let name = name.as_ref();
         let (parent, last) = self.parent_of(name)?;
@@ -110,10 +110,10 @@ impl Directory {
         }
     }
 
-    /// Opens the directory `name` below this one, and makes what is missing of it.
+    /// Opens the directory `name` below this one, making the parts of the path that are missing.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn make_all(&self, name: &Path) -> io::Result<Directory> {
         let opened = self.below(if name.as_os_str().is_empty() { Path::new(".") } else { name });
         match opened {
@@ -124,10 +124,10 @@ impl Directory {
         self.make_all(name.parent().unwrap_or(Path::new("")))?.make(last, 0o777)
     }
 
-    /// Makes the file `name`, which must not be there, to be read and written.
+    /// Makes the file `name`, which must not exist, and opens it for reading and writing.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn create(&self, name: impl AsRef<Path>) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         Ok(self.open_beneath(name.as_ref(), flags)?.into())
@@ -136,10 +136,10 @@ impl Directory {
     /// Opens the regular file `name`; `flags` are those of `open(2)`.
     ///
     /// # Errors
-    /// What the system says; also if it is no regular file, or is to be written and has other
-    /// names, too.
+    /// If a system call fails; also if it is not a regular file, or is to be written and has other
+    /// names.
     pub fn open_file(&self, name: impl AsRef<Path>, flags: OFlags) -> io::Result<File> {
-        // A FIFO would be waited for.
+        // Without it, opening a FIFO waits for the other end.
         let handle = self.open_beneath(name.as_ref(), flags | OFlags::NONBLOCK)?;
         let file = File::from(handle);
         let found = Node::of_file(&file)?;
@@ -158,7 +158,7 @@ impl Directory {
     /// Removes the file `name`.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn remove_file(&self, name: impl AsRef<Path>) -> io::Result<()> {
         let (parent, last) = self.parent_of(name.as_ref())?;
         Ok(unlinkat(parent.as_ref().unwrap_or(self), last, AtFlags::empty())?)
@@ -167,15 +167,15 @@ impl Directory {
     /// Removes the empty directory `name`.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// What is in it, in the order in which the file system tells.
+    /// Returns the entries in the order in which the file system lists them.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.handle)? {
@@ -202,7 +202,7 @@ impl Directory {
         Ok(entries)
     }
 
-    /// Whether it has a name that leads to it still.
+    /// Checks that the directory still has a name.
     ///
     /// # Errors
     /// `NotFound` if it has been removed: no file in it can be found any more.
@@ -213,37 +213,37 @@ impl Directory {
         }
     }
 
-    /// Which inode it is.
+    /// Returns the identity of its inode.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn id(&self) -> io::Result<InodeId> {
         Ok(self.node()?.id)
     }
 
-    /// Makes what is in it reach the disk.
+    /// Writes its entries to disk (`fsync`), so that they survive a crash.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.handle)?)
     }
 
-    /// Another descriptor of the same directory.
+    /// Duplicates the descriptor.
     ///
     /// # Errors
-    /// If there are too many.
+    /// If too many descriptors are open.
     pub fn try_clone(&self) -> io::Result<Directory> {
         Ok(Directory { handle: self.handle.try_clone()?, path: self.path.clone() })
     }
 
-    /// A path that leads this process and its children to it, whatever its names are, as long as
-    /// the value lives.
+    /// Returns a path that leads this process and its children to the directory, whatever its names
+    /// are, as long as this value lives.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
     }
 
-    /// What its user calls `name` in it, for messages.
+    /// Returns the path of `name` in this directory as the user would write it, for messages.
     pub fn named(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path.join(name)
     }
@@ -252,7 +252,8 @@ impl Directory {
         Node::of(self.handle.try_clone()?)
     }
 
-    /// The directory that `name` is in, unless that is this one, and the name in it.
+    /// Splits `name` into the directory that holds it, `None` if that is this one, and the name
+    /// there.
     fn parent_of<'n>(&self, name: &'n Path) -> io::Result<(Option<Directory>, &'n OsStr)> {
         let last = name.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let parent = name.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -289,7 +290,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// Two directories side by side: one held, and one of somebody else's.
+    /// Makes two directories side by side and opens the first; the second is somebody else's.
     fn two() -> (tempfile::TempDir, Directory, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let (ours, theirs) = (dir.path().join("ours"), dir.path().join("theirs"));

@@ -1,9 +1,10 @@
-//! Files that appear as a whole, and replace nothing that is not theirs to replace.
+//! Files that appear as a whole, and replace only files that may be replaced.
 //!
-//! A draft has no name (`O_TMPFILE`), or where that cannot be, a random one that nothing had. It
-//! gets its own when it is whole: after a crash there is the old file or the new one. What has the
-//! name by then is replaced only if it is a regular file that may go; it is taken out and looked at
-//! before it is removed, so that names exchanged in between cost nobody a file.
+//! A draft has no name (`O_TMPFILE`) or, where the file system cannot do that, a random new one. It
+//! gets its own name once it is complete: after a crash there is the old file or the new one. A
+//! file that has the name by then is replaced only if it is a regular file that may be replaced. It
+//! is moved aside and checked before it is removed, so that names exchanged in between cost nobody
+//! a file.
 //!
 //! *Invariant.* No symlink, device, FIFO or directory is ever replaced or written through.
 
@@ -21,45 +22,45 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What a draft without another name is called, and 32 random digits.
+/// The prefix of a draft's temporary name; 32 random digits follow.
 const PREFIX: &str = ".assay-partial-";
 
-/// What may be replaced.
+/// The files that a draft may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
-    /// Any regular file of this name: the directory and its names are assay's own.
+    /// Any regular file, because the directory and its names belong to assay.
     Own,
-    /// A regular file that holds what assay wrote into it, and nothing that somebody changed since.
+    /// A regular file that assay wrote and nobody has changed since.
     Written,
-    /// Any regular file: the user said so.
+    /// Any regular file, because the user allowed it.
     Forced,
 }
 
-/// A file on its way.
+/// A file that is not complete yet.
 #[derive(Debug)]
 pub struct Draft {
     directory: Directory,
-    /// The name it has until it is whole, if it has one.
+    /// Its temporary name, if it has one.
     random: Option<OsString>,
     name: OsString,
 }
 
 impl Draft {
-    /// Begins the file that will appear at `path`; returns it with what is written into.
+    /// Begins the file that will appear at `path`; returns the draft and the file to write into.
     ///
     /// # Errors
-    /// What the system says; also among the device nodes of `/dev`.
+    /// If a system call fails; also among the device nodes of `/dev`.
     pub fn at(path: &Path) -> io::Result<(Draft, File)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let parent = path.parent().unwrap_or(Path::new("."));
         Draft::begin(&Directory::open_for_new(parent)?, name)
     }
 
-    /// Begins the file that will appear as `name` in `directory`; returns it with what is written
+    /// Begins the file that will appear as `name` in `directory`; returns it with the file to write
     /// into.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn begin(directory: &Directory, name: &OsStr) -> io::Result<(Draft, File)> {
         let mode = Mode::from_raw_mode(0o666);
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
@@ -77,16 +78,16 @@ impl Draft {
         Ok((draft, file.into()))
     }
 
-    /// Gives `file`, which is whole, its name for good.
+    /// Gives `file`, which must be complete, its final name.
     ///
     /// # Errors
-    /// `AlreadyExists` if something has the name that may not be replaced; else what the system
-    /// says.
+    /// `AlreadyExists` if the name belongs to something that may not be replaced; otherwise the
+    /// error of a system call.
     pub fn publish(mut self, file: &File, replace: Replace) -> io::Result<()> {
         if replace != Replace::Own {
             sign(file)?;
         }
-        // Without it, the name may reach the disk before the content does.
+        // Otherwise the name may reach the disk before the contents.
         file.sync_data()?;
         let name = self.name.clone();
         let random = match self.random.clone() {
@@ -102,7 +103,7 @@ impl Draft {
         match self.rename(&random, &name, RenameFlags::NOREPLACE) {
             Ok(()) => {}
             Err(Errno::EXIST) => return self.exchange(file, &random, &name, replace),
-            // Not every file system can: then there is a moment in which another may take the name.
+            // Without `RENAME_NOREPLACE`, another file may take the name after the check.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 if let Ok(found) = Node::find_at(&self.directory, name.as_ref(), OFlags::NOFOLLOW) {
                     may_go(&found, file, replace)?;
@@ -115,7 +116,7 @@ impl Draft {
         self.directory.sync()
     }
 
-    /// Puts the file where another is, and removes that one if it is what may go.
+    /// Replaces the file that has the name, if it may be replaced, by exchanging the two names.
     fn exchange(
         mut self,
         file: &File,
@@ -139,7 +140,7 @@ impl Draft {
             self.rename(random, name, RenameFlags::EXCHANGE)?;
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
         }
-        // The old file has the random name now, and goes with the draft.
+        // The old file has the temporary name now, and is removed with the draft.
         self.directory.sync()?;
         self.remove();
         Ok(())
@@ -151,7 +152,7 @@ impl Draft {
 
     fn remove(&mut self) {
         if let Some(random) = self.random.take() {
-            // What stays has a name that nobody asked for.
+            // If the file stays, it has a name that nobody asked for.
             let _ = unlinkat(&self.directory, random, AtFlags::empty());
         }
     }
@@ -163,7 +164,7 @@ impl Drop for Draft {
     }
 }
 
-/// Refuses to replace `found` unless it is a regular file that may go for `new`.
+/// Checks that `found` is a regular file that `new` may replace.
 fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     let exists = |what: &str| Err(io::Error::new(io::ErrorKind::AlreadyExists, what.to_owned()));
     if !matches!(found.kind, NodeKind::File(_)) {
@@ -178,10 +179,10 @@ fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     }
 }
 
-/// The attribute of a file with the digest of what assay wrote into it.
+/// The extended attribute that holds the digest of what assay wrote into a file.
 const SIGNATURE: &str = "user.assay.written";
 
-/// Notes on a file what is in it. Where there are no attributes it goes without.
+/// Stores the digest of a file in its attributes, where the file system has them.
 fn sign(file: &File) -> io::Result<()> {
     let signature = format!("{:016x}", digest(file)?);
     match fsetxattr(file, SIGNATURE, signature.as_bytes(), XattrFlags::empty()) {
@@ -190,8 +191,8 @@ fn sign(file: &File) -> io::Result<()> {
     }
 }
 
-/// Whether `old` holds what assay wrote into it, or what `new` holds, or nothing. Where there are
-/// no attributes to tell, it must begin as `new` does.
+/// Returns `true` if `old` holds what assay wrote into it, equals `new`, or is empty. Where the
+/// file system has no attributes, it is enough that both begin alike.
 fn is_written(old: &File, new: &File) -> io::Result<bool> {
     let mut value = [0_u8; 16];
     let digest_of_old = digest(old)?;
@@ -205,7 +206,7 @@ fn is_written(old: &File, new: &File) -> io::Result<bool> {
     Ok(old.metadata()?.len() == 0 || digest_of_old == digest(new)?)
 }
 
-/// The first bytes of a file.
+/// Reads the first bytes of a file.
 fn beginning(file: &File) -> io::Result<Vec<u8>> {
     const LENGTH: usize = 32;
     let mut bytes = vec![0; LENGTH];
@@ -214,7 +215,7 @@ fn beginning(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Hashes a file (FNV-1a): this tells a change, not a forgery.
+/// Hashes a file with FNV-1a, which reveals a change but not a forgery.
 fn digest(file: &File) -> io::Result<u64> {
     let mut digest = 0xcbf2_9ce4_8422_2325_u64;
     let (mut buffer, mut at) = (vec![0; 1 << 16], 0);
@@ -230,7 +231,7 @@ fn digest(file: &File) -> io::Result<u64> {
     }
 }
 
-/// Whether a file of this name is a draft that a killed process left.
+/// Returns `true` if `name` is that of a draft, as a killed process may have left it.
 pub fn is_draft(name: &OsStr) -> bool {
     let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
     digits.is_some_and(|d| d.len() == 32 && d.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -279,13 +280,13 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), page("somebody else's"));
         write(&path, &page("2"), Replace::Forced).unwrap();
         write(&path, &page("3"), Replace::Written).unwrap();
-        // Somebody adds a note to it.
+        // Somebody else adds a note.
         fs::write(&path, page("3 and a note")).unwrap();
         assert!(write(&path, &page("4"), Replace::Written).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), page("3 and a note"));
         write(&path, "other", Replace::Own).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "other");
-        // A copy tells nothing of itself; that it is the same, it need not tell.
+        // `Own` stores no digest, but a file with the same contents may be replaced.
         write(&path, "other", Replace::Written).unwrap();
         assert_eq!(names(dir.path()), ["page"]);
     }

@@ -1,8 +1,8 @@
 //! Files of this machine, held by descriptors.
 //!
-//! A name can be given to another file between two system calls. Here a path is looked up once;
-//! what is looked at, written, replaced or removed afterwards is what it led to then, whatever the
-//! names have become. `docs/safety.md` says what is promised with it.
+//! A name can be given to another file between two system calls. So each path is looked up once,
+//! and the file found then is the one that is examined, written, replaced or removed later,
+//! whatever has become of the name. `docs/safety.md` says what this guarantees.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! One inode, held by a descriptor: what was checked is what is opened.
+//! One inode, held by a descriptor: the inode that was checked is the one that is opened.
 //!
 //! A name can be given to another file between two system calls. So a path is looked up once, with
-//! `O_PATH`, which neither reads nor writes nor wakes a device; everything later goes through that
-//! descriptor: what it is, what it holds, and the descriptor that writes.
+//! `O_PATH`, which neither reads nor writes nor wakes a device. The inode's kind, its contents and
+//! the descriptor for writing all come through that first descriptor.
 //!
-//! *Invariant.* Paths are looked up in [`Node::find`] and [`Node::find_at`] and nowhere else; a
-//! name that is removed is looked at after nobody else can reach it.
+//! *Invariant.* Paths are looked up only in [`Node::find`] and [`Node::find_at`]. A name is removed
+//! only after nobody else can reach it and it has been checked again.
 
 use crate::DeviceNumber;
 use rustix::fs::{
@@ -21,25 +21,25 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// What tells one inode from every other: file system, number, and when it was made.
+/// The identity of an inode: its file system, its number, and when it was made.
 ///
 /// The number of a removed file is used again; the birth time tells the two apart, where the file
 /// system keeps one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InodeId {
-    /// The device of its file system.
+    /// The device number of the file system.
     pub device: DeviceNumber,
-    /// The identity of its file system (`f_fsid`), 0 if it has none. A snapshot on btrfs has one of
+    /// The identity of the file system (`f_fsid`), 0 if it has none. A snapshot on btrfs has one of
     /// its own, though it may come to have the device number that the original had.
     pub file_system: u64,
-    /// The number in it.
+    /// The inode number.
     pub inode: u64,
-    /// Seconds and nanoseconds of the birth time.
+    /// The birth time in seconds and nanoseconds, where the file system keeps one.
     pub born: Option<(i64, u32)>,
 }
 
 impl InodeId {
-    /// Whether both are the same inode, as far as a side that lacks the birth time can tell.
+    /// Returns `true` if both are the same inode. Birth times count only if both sides have one.
     pub fn is(&self, other: &InodeId) -> bool {
         let born = self.born.is_none() || other.born.is_none() || self.born == other.born;
         let place = |id: &InodeId| (id.device, id.file_system, id.inode);
@@ -59,53 +59,53 @@ impl fmt::Display for InodeId {
     }
 }
 
-/// What an inode is.
+/// The kind of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// A regular file of so many bytes.
+    /// A regular file, with its size in bytes.
     File(u64),
     /// A block device.
     Block(DeviceNumber),
     /// A directory.
     Directory,
-    /// Anything else: a character device, FIFO, socket.
+    /// Anything else: a symlink, character device, FIFO or socket.
     Other,
 }
 
-/// An inode that was found once and is held from then on.
+/// An inode that is looked up once and then held by a descriptor.
 #[derive(Debug)]
 pub struct Node {
     handle: OwnedFd,
-    /// Which inode it is.
+    /// Its identity.
     pub id: InodeId,
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
-    /// How many names it has.
+    /// The number of its names (hard links).
     pub names: u32,
 }
 
 impl Node {
-    /// Finds what `path` leads to, symlinks followed.
+    /// Finds the inode that `path` leads to, following symlinks.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn find(path: &Path) -> io::Result<Node> {
         Node::find_at(rustix::fs::CWD, path, OFlags::empty())
     }
 
-    /// Finds `path` from `directory` on; `flags` are added to those of the lookup.
+    /// Finds the inode at `path`, relative to `directory`; `flags` are added to `O_PATH`.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn find_at(directory: impl AsFd, path: &Path, flags: OFlags) -> io::Result<Node> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
         Node::of(openat(directory, path, flags, Mode::empty())?)
     }
 
-    /// Describes what is open.
+    /// Describes the inode behind a descriptor.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn of(handle: OwnedFd) -> io::Result<Node> {
         let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let found = statx(&handle, c"", AtFlags::EMPTY_PATH, mask)?;
@@ -132,7 +132,7 @@ impl Node {
     /// Describes the inode behind an open file.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn of_file(file: &File) -> io::Result<Node> {
         Node::of(file.as_fd().try_clone_to_owned()?)
     }
@@ -140,23 +140,23 @@ impl Node {
     /// Opens this inode, whatever its names are now.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a system call fails.
     pub fn open(&self, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         Ok(openat(rustix::fs::CWD, self.link(), flags, Mode::empty())?.into())
     }
 
-    /// The path it has now, as far as this process sees it.
+    /// Returns the path that it has now, as this process sees it.
     pub fn path(&self) -> io::Result<PathBuf> {
         std::fs::read_link(self.link())
     }
 
-    /// The name by which this process reaches the inode through its descriptor.
+    /// Returns a path that leads this process to the inode through its descriptor.
     fn link(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
     }
 
-    /// The same device, whatever node leads to it, or the same inode.
+    /// Returns `true` if both are the same inode or, whatever their nodes, the same device.
     pub fn is_same(&self, other: &Node) -> bool {
         match (self.kind, other.kind) {
             (NodeKind::Block(a), NodeKind::Block(b)) => a == b,
@@ -171,13 +171,13 @@ impl AsFd for Node {
     }
 }
 
-/// Removes `name` from `directory` if it leads to the inode `id`; else leaves everything as it was.
-/// A directory is removed if it is empty.
+/// Removes `name` from `directory` if it leads to the inode `id`; otherwise leaves everything as it
+/// was. A directory is removed only if it is empty.
 ///
-/// Changes the name to a random one first: nobody can exchange it between the look and the removal.
+/// Changes the name to a random one first, so that nobody can exchange it before the removal.
 ///
 /// # Errors
-/// What the system says; also if the name has come to lead elsewhere.
+/// If a system call fails; also if the name leads elsewhere by now.
 pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()> {
     let found = Node::find_at(&directory, Path::new(name), OFlags::NOFOLLOW)?;
     let elsewhere = || io::Error::other("the name leads elsewhere now");
@@ -192,7 +192,7 @@ pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()>
     let keep = RenameFlags::NOREPLACE;
     match renameat_with(&directory, name, &directory, &hidden, keep) {
         Ok(()) => {}
-        // The file system cannot do that: FUSE, some network ones.
+        // FUSE and some network file systems cannot rename without replacing.
         Err(Errno::INVAL | Errno::NOSYS) => return Ok(unlinkat(&directory, name, flags)?),
         Err(e) => return Err(e.into()),
     }
@@ -207,11 +207,11 @@ pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()>
     removed
 }
 
-/// A name that nobody else can know beforehand.
+/// Returns `prefix` followed by 32 random digits: a name that nobody can predict.
 pub fn random_name(prefix: &str) -> OsString {
     let mut bytes = [0_u8; 16];
     let filled = getrandom(&mut bytes[..], GetRandomFlags::empty());
-    // Linux has it since 3.17, and io_uring, without which nothing is measured, since 5.1.
+    // Linux has `getrandom` since 3.17, and io_uring, without which nothing is measured, since 5.1.
     assert_eq!(filled, Ok(bytes.len()), "the system gives random bytes");
     format!("{prefix}{:032x}", u128::from_ne_bytes(bytes)).into()
 }

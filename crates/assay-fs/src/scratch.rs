@@ -1,12 +1,12 @@
-//! Directories of our own, which are gone when whoever made them is.
+//! Directories of our own, removed with the value that made them.
 //!
-//! Each has a name drawn at random, and in it a marker, locked as long as its owner lives, beside
-//! the directory that is worked in. A process that is killed removes nothing; the next one that
-//! makes such a directory beside it does. It removes what is surely ours and nobody's any more: of
-//! this name, our user's, shut to others, with the marker that names this very directory and that
-//! nobody has locked. It removes only what the work makes and what is younger than the directory:
-//! an older file was moved there. It follows no symlink and crosses no mount. All other things
-//! stay, and so does the directory then.
+//! Each has a random name. In it are the directory to work in and a marker, which is locked as long
+//! as the owner lives. A process that is killed removes nothing; the next one that makes such a
+//! directory beside it does. It removes only a directory that is surely ours and abandoned: of this
+//! name, owned by our user, closed to others, with a marker that names this very directory and that
+//! nobody has locked. In it, it removes only files that the work makes and that are younger than
+//! the directory: an older file was moved there. It follows no symlink and crosses no mount. All
+//! other files stay, and so does the directory then.
 
 use crate::directory::Directory;
 use crate::node::{self, InodeId, Node, NodeKind, random_name};
@@ -18,19 +18,19 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What tells that a directory is ours.
+/// The name of the marker, which shows that a directory is ours.
 const MARKER: &str = ".assay";
-/// A marker that is not locked yet.
+/// The name of the marker until it is locked.
 const UNLOCKED: &str = ".assay-unlocked";
-/// What is worked in.
+/// The name of the directory to work in.
 const WORK: &str = "data";
-/// Digits in its name.
+/// The number of random digits in the name.
 const DIGITS: usize = 16;
 
-/// Whether the work makes a file or directory of this path below the directory it works in.
+/// A function that returns `true` for paths, below the directory to work in, that the work makes.
 pub type Makes = fn(&Path) -> bool;
 
-/// A directory of our own, removed with the value.
+/// A directory of our own, removed when the value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     below: Directory,
@@ -43,8 +43,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one in `below`, whose name begins with `prefix`, and removes what killed processes
-    /// have left of them there. What it will hold, `makes` knows.
+    /// Makes one in `below`, with a name that begins with `prefix`, after removing those that
+    /// killed processes left there. `makes` knows which files the work will make.
     ///
     /// # Errors
     /// If no directory can be made there.
@@ -52,7 +52,7 @@ impl Scratch {
         let path = below;
         let below = Directory::open_for_new(path)?;
         sweep(&below, prefix, makes);
-        // Sixteen digits are enough, and the path of a socket below it has room for few.
+        // Sixteen digits are enough, and the path of a socket below it must be short.
         let random = random_name("").into_string().expect("digits");
         let name = OsString::from(format!("{prefix}-{}", &random[..DIGITS]));
         let whole = below.make(&name, 0o700)?;
@@ -72,12 +72,12 @@ impl Scratch {
         }
     }
 
-    /// Where to work.
+    /// Returns the directory to work in.
     pub fn directory(&self) -> &Directory {
         &self.work
     }
 
-    /// Where to work, by its name.
+    /// Returns the path of the directory to work in.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -89,7 +89,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Checks that a directory is our user's and shut to others: nobody has put another in its place.
+/// Checks that a directory is our user's and closed to others: nobody has put another in its place.
 fn is_shut(directory: &Directory) -> io::Result<()> {
     let found = rustix::fs::fstat(directory)?;
     match found.st_uid == geteuid().as_raw() && found.st_mode & 0o777 == 0o700 {
@@ -98,13 +98,14 @@ fn is_shut(directory: &Directory) -> io::Result<()> {
     }
 }
 
-/// What stands in the marker of a directory: a copy of it is another one.
+/// Returns the contents of a directory's marker. They name the directory, so a copy is not ours.
 fn text(directory: InodeId) -> String {
     format!("directory of assay's, which removes it when it has ended: {directory}\n")
 }
 
-/// Puts the marker into a directory and locks it. It has its name only when it is locked: without
-/// it a directory is never taken for a dead one. Where files cannot be locked there is none.
+/// Makes the marker of a directory and locks it. It gets its name only once it is locked, because
+/// without that name a directory is never taken for abandoned. Where files cannot be locked, there
+/// is no marker.
 fn mark(directory: &Directory) -> io::Result<File> {
     let mut marker = directory.create(UNLOCKED)?;
     marker.write_all(text(directory.id()?).as_bytes())?;
@@ -117,8 +118,8 @@ fn mark(directory: &Directory) -> io::Result<File> {
     Ok(marker)
 }
 
-/// Removes a directory of ours, its marker last: who is killed meanwhile leaves it to others. What
-/// cannot be removed is left, for there is nobody to tell.
+/// Removes a directory of ours, its marker last: if this process is killed meanwhile, another can
+/// go on. Errors are ignored, because there is nobody to tell.
 fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
     let removed = || -> io::Result<()> {
         match whole.below(WORK) {
@@ -130,7 +131,7 @@ fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
         }
-        // With something else in it the marker stays, too.
+        // The marker stays if there is anything else.
         let only = [MARKER, UNLOCKED];
         if whole.entries()?.iter().any(|e| !only.iter().any(|name| e.name == *name)) {
             return Ok(());
@@ -143,10 +144,10 @@ fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
     let _ = removed();
 }
 
-/// When an inode was made, where the file system says.
+/// The birth time of an inode in seconds and nanoseconds, where the file system keeps one.
 type Birth = Option<(i64, u32)>;
 
-/// Removes what is `ours` in `directory`, which is `path` below that of the work.
+/// Removes what is `ours` in `directory`, whose path below the directory to work in is `path`.
 fn clear(
     directory: &Directory,
     path: &Path,
@@ -159,7 +160,7 @@ fn clear(
             continue;
         }
         if found.kind == NodeKind::Directory {
-            // What is mounted there is no work of ours; then neither this nor what is around goes.
+            // A mount there is not ours; it stays, and so do the directories around it.
             let Ok(sub) = directory.below(&entry.name) else { continue };
             clear(&sub, &path, ours)?;
             let _ = directory.remove_directory(&entry.name);
@@ -170,7 +171,7 @@ fn clear(
     Ok(())
 }
 
-/// Removes what killed processes have left.
+/// Removes the directories that killed processes left.
 fn sweep(below: &Directory, prefix: &str, makes: Makes) {
     for entry in below.entries().unwrap_or_default() {
         let number = entry.name.to_str().and_then(|n| n.strip_prefix(prefix)?.strip_prefix('-'));
@@ -178,7 +179,7 @@ fn sweep(below: &Directory, prefix: &str, makes: Makes) {
         if !number.is_some_and(is_number) {
             continue;
         }
-        // Nobody else takes it for dead as long as its lock is ours.
+        // While we hold its lock, no other process takes it for abandoned.
         if let Ok(whole) = below.below(&entry.name)
             && let Some(_lock) = dead(&whole)
         {
@@ -187,7 +188,7 @@ fn sweep(below: &Directory, prefix: &str, makes: Makes) {
     }
 }
 
-/// The locked marker of a directory that is ours and nobody's any more.
+/// Returns the locked marker of a directory that is ours and abandoned.
 fn dead(whole: &Directory) -> Option<File> {
     is_shut(whole).ok()?;
     let mut marker = whole.open_file(MARKER, OFlags::RDWR).ok()?;
@@ -208,7 +209,7 @@ mod tests {
 
     const NAME: &str = "ours-0123456789abcdef";
 
-    /// Makes something else of a directory.
+    /// A change after which a directory is not one of ours.
     type Spoil = fn(&Path);
 
     fn makes(path: &Path) -> bool {
@@ -219,7 +220,7 @@ mod tests {
         Scratch::new(below.path(), "ours", makes).unwrap()
     }
 
-    /// A directory as a killed process leaves it.
+    /// Makes a directory as a killed process leaves it.
     fn left(below: &Path, name: &str) -> PathBuf {
         let path = below.join(name);
         DirBuilder::new().mode(0o700).create(&path).unwrap();
@@ -245,7 +246,7 @@ mod tests {
     fn what_the_dead_left_is_removed_and_what_the_living_have_stays() {
         let below = tempfile::tempdir().unwrap();
         let dead = left(below.path(), NAME);
-        // One that was killed when it had begun to remove it.
+        // Its process was killed while removing it.
         let half = left(below.path(), &NAME.replace('f', "0"));
         fs::remove_dir_all(half.join(WORK)).unwrap();
         let other = left(below.path(), &NAME.replace("ours", "theirs"));
@@ -270,7 +271,7 @@ mod tests {
         };
         let old = ["1", "2"].map(|name| older.path().join(name));
         old.iter().for_each(|path| fs::write(path, "mine").unwrap());
-        // Times of files go by the ticks of the kernel.
+        // The times of files advance with the ticks of the kernel.
         std::thread::sleep(std::time::Duration::from_millis(30));
         let below = tempfile::tempdir().unwrap();
         let scratch = new(&below);

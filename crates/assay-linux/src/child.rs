@@ -1,5 +1,5 @@
-//! Other programs, which end before this one does, or with it, and which do not get the user's
-//! environment: `GIT_DIR`, `TAR_OPTIONS`, `KBUILD_OUTPUT` and the like name files that they write.
+//! Other programs that are run: they end before this one does or with it, and do not get the user's
+//! environment, because `GIT_DIR`, `TAR_OPTIONS`, `KBUILD_OUTPUT` and the like name files to write.
 
 use crate::error::{Error, Result};
 use crate::kernel::missing;
@@ -26,16 +26,16 @@ pub fn tool(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// A program in a process group of its own, which is ended with the value.
+/// A program in a process group of its own, which is killed when the value is dropped.
 pub(crate) struct Group(Child);
 
 impl Group {
-    /// Starts it.
+    /// Starts the program.
     pub(crate) fn start(command: &mut Command) -> std::io::Result<Group> {
         command.process_group(0).spawn().map(Group)
     }
 
-    /// What shows its end.
+    /// Returns a descriptor that becomes readable when the program ends.
     pub(crate) fn process(&self) -> std::io::Result<OwnedFd> {
         let pid = Pid::from_raw(self.0.id() as i32).expect("a process has a number");
         Ok(pidfd_open(pid, PidfdFlags::empty())?)
@@ -51,10 +51,10 @@ impl Drop for Group {
     }
 }
 
-/// Runs a program to its end, with all it says in the file `said`; calls `meanwhile` now and then.
+/// Runs a program to its end, with all its output in the file `said`; calls `meanwhile` regularly.
 ///
 /// # Errors
-/// If it cannot be started, or `stop` says that nobody wants it any more.
+/// If it cannot be started, or `stop` returns `true`.
 pub(crate) fn run(
     command: &mut Command,
     said: &Path,

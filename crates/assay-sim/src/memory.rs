@@ -1,20 +1,20 @@
-//! How much memory a modelled drive takes, before it is built.
+//! Estimates the memory that a modelled drive takes, before it is built.
 //!
-//! *Invariant.* Never much below what it takes (`tests/memory.rs` compares): an estimate that is
-//! too small ends the program without a word.
+//! *Invariant.* The estimate is never much too small (`tests/memory.rs` compares it): that would
+//! end the program without a word.
 
 use crate::{ArraySetup, MemberDrive};
 use assay_spec::Bytes;
 use assay_spec::device::{DeviceKind, DeviceSpec};
 
-/// What every drive takes for itself: queues, buffers, counters.
+/// Bytes that every drive takes for itself: queues, buffers, counters.
 const EACH: u64 = 256 << 10;
-/// For each physical page of flash: where it is, what it holds, whether that counts.
+/// Bytes for each physical page of flash: its place, its contents, whether they are valid.
 const PAGE: u64 = 10;
-/// For each block of flash: its state, erases, place among the victims.
+/// Bytes for each block of flash: its state, its erases, its place among the victims.
 const BLOCK: u64 = 48;
 
-/// What the modelled drive takes.
+/// Returns the memory that the modelled drive takes.
 pub fn memory(spec: &DeviceSpec) -> Bytes {
     let own = match &spec.kind {
         DeviceKind::Ssd(ssd) => {
@@ -22,7 +22,7 @@ pub fn memory(spec: &DeviceSpec) -> Bytes {
             let pages = ssd.nand.pages().saturating_mul(PAGE);
             pages.saturating_add(blocks.saturating_mul(BLOCK))
         }
-        // A map of what lies in its log, by the mebibyte.
+        // It has a map of what lies in its log, with 32 bytes per mebibyte.
         DeviceKind::Hdd(hdd) if hdd.shingled.is_some() => spec.capacity.0 >> 20 << 5,
         DeviceKind::Hdd(_) | DeviceKind::Volume(_) => 0,
     };
@@ -30,7 +30,7 @@ pub fn memory(spec: &DeviceSpec) -> Bytes {
 }
 
 impl ArraySetup {
-    /// What all its drives take.
+    /// Returns the memory that all its drives take.
     pub fn memory(&self) -> Bytes {
         let of = |drive: &MemberDrive| match drive {
             MemberDrive::Device(spec) => memory(spec),

@@ -1,20 +1,20 @@
-//! The attacks of `attacks/run`: whatever is refused stays byte for byte as it was.
+//! Runs the attacks of `attacks/run`: whatever is refused stays byte for byte as it was.
 //!
-//! Each row is a test of its own there; here they are run as root (with loop devices, mounts, real
-//! `mkfs`) and as somebody who has no rights. What the machine lacks, a row skips and says so.
-//! `.ci/full` runs them all; here those that take long are left out.
+//! Each row there is a test of its own. Here they are run as root (with loop devices, mounts, real
+//! `mkfs`) and as a user without rights. A row that lacks something on this machine is skipped and
+//! says so. `.ci/full` runs all rows; those that take long are left out here.
 
 #![allow(clippy::print_stdout)] // skipped rows say why
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Rows there are at least.
+/// The least number of rows.
 const ROWS: usize = 300;
 /// Groups that take minutes: file systems of several sizes, guests, signals.
 const LONG: &str = "D6.1 G1 G2 G3 G5 M1 E1.3 D1. E9.6";
 
-/// An empty directory on a disk, so that `O_DIRECT` works.
+/// Makes an empty directory on a disk, so that `O_DIRECT` works.
 fn temporary() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
@@ -23,7 +23,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../attacks/run")
 }
 
-/// Runs the rows; what they said.
+/// Runs the rows; returns their output.
 fn run(command: &mut Command, place: &Path) -> String {
     command.env("ATTACKS_DIR", place).env("ATTACKS_WITHOUT", LONG);
     let output = command.output().unwrap();
@@ -47,12 +47,12 @@ fn nothing_that_was_not_named_is_written() {
 
 #[test]
 fn nor_by_somebody_without_rights() {
-    // SAFETY: asks for a number and cannot fail.
+    // SAFETY: the call takes no pointer and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         println!("skipped: the other test is this one for whoever is not root");
         return;
     }
-    // Where others can read, and on a disk.
+    // It must be on a disk, where other users can read.
     let Ok(dir) = tempfile::tempdir_in("/var/tmp") else { return println!("skipped: no /var/tmp") };
     let of = |words: &[&str]| Command::new(words[0]).args(&words[1..]).status().unwrap();
     let (place, attacks) = (dir.path().to_str().unwrap(), script());

@@ -1,5 +1,5 @@
-//! Files that are damaged or meant to harm: what reads them refuses them with a hint, at once, and
-//! shows nothing of them that does something to a terminal or a browser.
+//! Files that are damaged or meant to harm: their readers refuse them at once, with a hint, and
+//! show nothing of them that acts on a terminal or a browser.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -38,7 +38,7 @@ const PRICES: &str = "format = 1\nname = \"mine\"\ntitle = \"T\"\nsource = \"S\"
     date = \"2026-11\"\ncurrency = \"EUR\"\n[[price]]\ndevice = \"ssd-m\"\ntitle = \"M\"\n\
     capacity = \"80GB\"\namount = 100\nwatts = 2.4\nidle_watts = 0.06\nendurance = \"1PB\"\n";
 
-/// Runs the command, which may take this long.
+/// Runs the command; panics if it takes longer than 30 seconds.
 fn assay(place: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command.current_dir(place).args(arguments).stdin(Stdio::null());
@@ -59,7 +59,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The command refuses in words that have these in them, with a hint and this exit code.
+/// Checks that the command refuses with this exit code, a hint, and `words` in its message.
 fn refused(place: &Path, arguments: &[&str], code: i32, words: &str) {
     let output = assay(place, arguments);
     let said = said(&output);
@@ -68,16 +68,16 @@ fn refused(place: &Path, arguments: &[&str], code: i32, words: &str) {
     assert!(said.contains("\nhint: "), "{arguments:?}: {said}");
 }
 
-/// A place in memory, if there is one.
+/// Makes a temporary directory, in memory if that is possible.
 fn temporary() -> TempDir {
     let in_memory = tempfile::tempdir_in("/dev/shm");
     in_memory.or_else(|_| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))).unwrap()
 }
 
-/// What `assay report` makes: in a copy it is not known again, and would be in its way.
+/// Files that `assay report` makes. It does not take copies for its own, and does not replace them.
 const REPORTED: [&str; 4] = ["findings.json", "claims.json", "cells.csv", "report.html"];
 
-/// A directory with a run in `out`: a copy of one that is made once.
+/// Makes a directory with a run in `out`, a copy of one that is made once.
 fn with_run() -> TempDir {
     static RUN: OnceLock<TempDir> = OnceLock::new();
     let run = RUN.get_or_init(|| {
@@ -121,7 +121,7 @@ const VERBS: [&[&str]; 5] = [
 
 type Change = fn(&mut Value);
 
-/// Each change of a file of the run is refused by every verb that reads it.
+/// Checks that every verb refuses a run with each of these changes of the file.
 fn changes_are_refused(file: &str, changes: &[(&str, Change)]) {
     let directory = with_run();
     let path = directory.path().join("out").join(file);
@@ -267,7 +267,7 @@ fn cells_that_nobody_measured_are_refused() {
     changes_are_refused("cells.json", &cases);
 }
 
-/// One of each kind of what is not a file.
+/// Makes a directory, a link to a device and a pipe; returns their names and the words about each.
 fn not_files(place: &Path) -> [(&'static str, &'static str); 3] {
     fs::create_dir(place.join("folder.toml")).unwrap();
     symlink("/dev/zero", place.join("zero.toml")).unwrap();
@@ -404,14 +404,14 @@ fn what_files_say_does_nothing_to_a_terminal() {
     let page = fs::read_to_string(place.join("out/report.html")).unwrap();
     assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
     assert!(!page.contains(unseen) && !page.contains("\"'&"), "{page}");
-    // A message quotes the line that is wrong.
+    // The message quotes the line that is wrong.
     fs::write(place.join("slow.toml"), format!("{EXPERIMENT}\n{evil} = 1\n")).unwrap();
     let output = assay(place, &["run", "slow.toml"]);
     assert!(said(&output).contains(r"\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}"), "{}", said(&output));
     assert!(!said(&output).contains(unseen), "{}", said(&output));
 }
 
-/// What does something and is not seen.
+/// Returns `true` for invisible characters that act on a terminal.
 fn unseen(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || ('\u{202a}'..='\u{202e}').contains(&c)
 }
@@ -489,7 +489,7 @@ fn a_request_log_that_claims_too_much_is_refused() {
     let place = directory.path();
     let log = fs::read_dir(place.join("out/log")).unwrap().next().unwrap().unwrap().path();
     let bytes = fs::read(&log).unwrap();
-    // The footer's length, from nothing to more than there is.
+    // The length of the footer ranges from nothing to more than there is.
     for length in [0_u32, 1, 1 << 20, u32::MAX] {
         let mut changed = bytes.clone();
         let at = changed.len() - 8;
@@ -501,7 +501,7 @@ fn a_request_log_that_claims_too_much_is_refused() {
     refused(place, &["trace", "show", "log.parquet"], 2, "is no request log");
 }
 
-/// A kind of requests with a histogram of `count` values in one bucket.
+/// Makes a kind of requests with a histogram of `count` values in one bucket.
 fn op(kind: &str, count: u64, bucket: usize, value: u64, bytes: u64, errors: u64) -> Value {
     let squares = u128::from(value) * u128::from(value) * u128::from(count);
     let sum = u128::from(value) * u128::from(count);
@@ -515,7 +515,7 @@ fn op(kind: &str, count: u64, bucket: usize, value: u64, bytes: u64, errors: u64
     })
 }
 
-/// A repeat of one kind of requests, in a series of `length` seconds.
+/// Makes a repeat of one kind of requests, with a series of `length` seconds.
 fn repeat(elapsed: u64, op: Value, length: usize) -> Value {
     let list = |value: &Value| {
         let mut list = vec![json!(0); length];
@@ -534,7 +534,7 @@ fn repeat(elapsed: u64, op: Value, length: usize) -> Value {
     })
 }
 
-/// Numbers at the ends of what a measurement may give: they are shown, and nothing overflows.
+/// Checks that numbers at the limits of what a measurement may give are shown without an overflow.
 #[test]
 fn extreme_numbers_are_only_numbers() {
     let directory = with_run();
@@ -565,7 +565,7 @@ fn extreme_numbers_are_only_numbers() {
         for verb in VERBS {
             let output = assay(place, verb);
             let code = output.status.code();
-            // Of requests that all failed there is nothing to compare.
+            // If all requests failed, there is nothing to compare.
             assert!(matches!(code, Some(0 | 1 | 2 | 4)), "{verb:?}: {code:?} {}", said(&output));
             assert!(!said(&output).contains("cells.json"), "{verb:?}: {}", said(&output));
         }

@@ -1,9 +1,10 @@
-//! Thousands of damaged files, through every verb that reads them: no panic, no hang, and no more
-//! than 512 MiB. Whoever has not got the memory for what is asked for says so first, which is why
-//! the verbs are not given more.
+//! Runs thousands of damaged files through every verb that reads them: no panic, no hang, and no
+//! more than 512 MiB. A verb that lacks the memory for what it is asked says so first, which is why
+//! none is given more.
 //!
-//! Five thousand inputs and more: run directories, request logs, specs, devices, price lists,
-//! traces and DiskSim's files, each right but for a few changes. They are the same in every run.
+//! There are more than five thousand inputs: run directories, request logs, specs, devices, price
+//! lists, traces and DiskSim's files, each valid but for a few changes. They are the same in every
+//! run.
 
 mod mutate;
 
@@ -57,7 +58,7 @@ const PRICES: &str = "format = 1\nname = \"mine\"\ntitle = \"T\"\nsource = \"S\"
     [[price]]\ndevice = \"perc-6i\"\ntitle = \"C\"\ncapacity = \"1GB\"\nper_gb = 10.5\n\n\
     [memory]\nper_gb = 2.5\n\n[energy]\nper_kwh = 0.25\n";
 
-/// A place with right files, and a run of them in `out`.
+/// Makes a directory with valid files, and a run of them in `out`.
 fn with_run() -> tempfile::TempDir {
     let directory = place();
     for (name, text) in [("slow.toml", EXPERIMENT), ("drive.toml", DRIVE), ("mine.toml", PRICES)] {
@@ -78,7 +79,7 @@ const READERS: [&[&str]; 6] = [
     &["cost", "out"],
 ];
 
-/// One file of a run changed again and again; every verb that reads runs reads it.
+/// Changes one file of a run again and again, and runs every verb that reads runs.
 fn runs(file: &str, rounds: usize, seed: u64) {
     let directory = with_run();
     let path = directory.path().join("out").join(file);
@@ -95,7 +96,7 @@ fn runs(file: &str, rounds: usize, seed: u64) {
         let what = || keep(file, round, &data);
         let codes = READERS.map(|verb| survives(directory.path(), verb, &what));
         taken += usize::from(codes[0] != 2);
-        // Most are refused; what is not may be gone on with.
+        // Most are refused; a run that is not can be resumed.
         if codes[0] != 2 || round % 10 == 0 {
             obeys(directory.path(), &["resume", "out", "--quiet"], &what);
         }
@@ -166,7 +167,7 @@ fn devices() {
     nothing_is_wrong();
 }
 
-/// A drive that is right, and needs 2 GiB: told before it is built.
+/// Checks that a valid drive that needs 2 GiB is refused before it is built.
 #[test]
 fn what_needs_more_memory_is_refused() {
     let directory = with_run();
@@ -222,7 +223,7 @@ fn request_logs() {
     let random = &mut Random(6);
     for round in 0..700 {
         let log = &right[random.below(right.len())];
-        // What tells of the columns lies at the end.
+        // The footer, which describes the columns, lies at the end.
         let data = match random.below(2) {
             0 => bytes(log, random),
             _ => {
@@ -297,7 +298,7 @@ fn files_of_disksim() {
     nothing_is_wrong();
 }
 
-/// Ledgers come with the program, so that no verb reads another.
+/// Ledgers come with the program and no verb reads another, so they are parsed directly.
 #[test]
 fn ledgers() {
     let random = &mut Random(9);

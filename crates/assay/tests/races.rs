@@ -1,10 +1,9 @@
-//! Names that change hands while assay looks: whatever they lead to by then, nothing that was not
-//! named is written.
+//! Exchanges names while assay works: wherever they lead, nothing that was not named is written.
 //!
 //! A tracer (ptrace(2)) stops assay before and after each of its system calls and exchanges two
-//! names there, once a run; and a thread exchanges them as fast as it can. Where the kernel does
-//! not let us trace, the first says `skipped`. All stops take minutes: `cargo test --test races --
-//! --ignored`.
+//! names there, once in each run; and a thread exchanges them as fast as it can. Where the kernel
+//! does not let us trace, the first says `skipped`. Stopping at every call takes minutes:
+//! `cargo test --test races -- --ignored`.
 
 #![allow(clippy::print_stdout)] // a skipped test says why
 
@@ -48,12 +47,13 @@ length = "1KiB"
 age = 1
 "#;
 
-/// What is exchanged with somebody else's while what is done.
+/// A command, and the names that are exchanged while it runs.
 struct Case {
     words: &'static [&'static str],
-    /// What of assay's is exchanged, as soon as it is there; a name that ends in `*` begins so.
+    /// The name of assay's that is exchanged as soon as it exists; a `*` at its end matches the
+    /// rest.
     ours: &'static str,
-    /// What somebody else's holds: itself, if it is a file.
+    /// The files in somebody else's directory; an empty name if it is itself a file.
     theirs: &'static [&'static str],
 }
 
@@ -76,7 +76,7 @@ const WORK: Case = Case {
     theirs: &[".assay", "data/tree/d00/f0", "data/tree/d00/f2", "data/tree/d01/f1", "data/file"],
 };
 
-/// A place with what assay has, and something of somebody else's beside it.
+/// A directory with assay's files, and somebody else's beside them.
 struct Place<'c> {
     dir: tempfile::TempDir,
     case: &'c Case,
@@ -109,7 +109,7 @@ impl Place<'_> {
         self.dir.path().join(name)
     }
 
-    /// What is called as assay's is, if there is such a thing now.
+    /// Returns the path that has assay's name, if there is one now.
     fn ours(&self) -> Option<PathBuf> {
         let path = self.path(self.case.ours);
         let Some(prefix) = path.to_str().unwrap().strip_suffix('*') else { return Some(path) };
@@ -118,13 +118,14 @@ impl Place<'_> {
         entries.find_map(|entry| Some(entry.unwrap().path()).filter(is_ours))
     }
 
-    /// Exchanges the two, if both are there.
+    /// Exchanges the two if both exist; returns `true` if it did.
     fn exchange(&self) -> bool {
         let Some(ours) = self.ours() else { return false };
         renameat_with(CWD, ours, CWD, self.path("theirs"), RenameFlags::EXCHANGE).is_ok()
     }
 
-    /// Somebody else's is as it was, whatever it is called now; and it gets its name back.
+    /// Checks that somebody else's files are as they were, whatever their name, and restores the
+    /// name.
     fn check(&self, when: &str) {
         let holds = |path: &Path| {
             self.case.theirs.iter().all(|name| {
@@ -137,20 +138,20 @@ impl Place<'_> {
             assert!(ours.is_some(), "{when}: what is somebody else's was changed");
             assert!(self.exchange() || fs::rename(ours.unwrap(), self.path("theirs")).is_ok());
         }
-        // What assay has left, for the next time.
+        // Removes what assay has left, for the next time.
         if self.case.ours != TARGET.ours {
             self.ours().into_iter().for_each(|path| drop(fs::remove_dir_all(path)));
         }
     }
 }
 
-/// Runs the command under a tracer and exchanges the names at its stop number `at`; `None` if it
-/// had fewer.
+/// Runs the command under a tracer and exchanges the names at its stop number `at`; returns `None`
+/// if it had fewer.
 fn traced(place: &Place<'_>, out: &str, at: usize) -> Option<()> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command.current_dir(place.dir.path()).args(place.case.words).args(["--out", out]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // SAFETY: between fork and exec, one system call that takes no memory.
+    // SAFETY: between fork and exec there is one system call, which takes no memory.
     unsafe {
         command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
             0 => Ok(()),
@@ -166,7 +167,7 @@ fn traced(place: &Place<'_>, out: &str, at: usize) -> Option<()> {
         status
     };
     wait();
-    // SAFETY: the child is stopped and traced by this thread; no memory is given.
+    // SAFETY: the child is stopped and traced by this thread; no pointer is passed.
     unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, libc::PTRACE_O_TRACESYSGOOD) };
     let (mut stops, mut signal) = (0, 0);
     let is_reached = loop {
@@ -186,12 +187,12 @@ fn traced(place: &Place<'_>, out: &str, at: usize) -> Option<()> {
             break true;
         }
     };
-    // One that has ended was waited for above, which this is told.
+    // If the child has ended, it was waited for above, and this fails.
     let _ = child.wait();
     is_reached.then_some(())
 }
 
-/// Exchanges the names at every `step`th stop from `first` on; how many there were.
+/// Exchanges the names at every `step`th stop from `first` on; returns how many there were.
 fn at_stops(case: &Case, first: usize, step: usize) -> usize {
     let place = Place::new(case);
     let mut done = 0;
@@ -237,7 +238,7 @@ fn names_exchanged_at_every_stop() {
     }
 }
 
-/// Exchanges the names all the time while the command runs `runs` times; how often.
+/// Exchanges the names all the time while the command runs `runs` times; returns how often.
 fn all_the_time(case: &Case, runs: u32) -> u64 {
     let place = Place::new(case);
     let count = AtomicU64::new(0);

@@ -1,8 +1,8 @@
-//! What a run directory says must hold together before anything is made of it.
+//! Checks that the files of a run directory agree with each other before anything is made of them.
 //!
-//! *Invariant.* In a run that passed, experiments, targets and cells have one name each; every cell
-//! of the plan is a workload of one of its experiments on one of its targets, every measured cell
-//! is one of the plan, and its numbers are those of one measurement: sums of any of them fit.
+//! *Invariant.* In a run that passed, names of experiments, targets and cells are unique; every
+//! cell of the plan is a workload of one of its experiments on one of its targets; every measured
+//! cell is in the plan; and its numbers are those of one measurement, so that any sum of them fits.
 
 mod cells;
 
@@ -15,7 +15,7 @@ use assay_spec::experiment::{Experiment, is_name};
 use assay_spec::record::{CellPlan, ExperimentRecord, RunRecord, TargetRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kinds of targets, and whether their time is virtual: then they have a spec.
+/// The kinds of targets, and whether their time is virtual, in which case they have a spec.
 const KINDS: [(&str, bool); 7] = [
     ("null", false),
     ("model", true),
@@ -26,16 +26,16 @@ const KINDS: [(&str, bool); 7] = [
     ("block device", false),
 ];
 
-/// Sizes are below this, as in declarations.
+/// The upper bound of sizes, exclusive, as in declarations.
 const SIZE_END: u64 = 1 << 63;
 
-/// The experiments of a record by their names; none where another version could read its text.
+/// The experiments of a record by name; `None` if this version cannot read what another wrote.
 pub(super) type Experiments<'r> = BTreeMap<&'r str, Option<Experiment>>;
 
-/// The targets of a record by their names.
+/// The targets of a record by name.
 type Targets<'r> = BTreeMap<&'r str, &'r TargetRecord>;
 
-/// What contradicts itself in a file.
+/// Returns the error for a file that contradicts itself.
 pub(super) fn wrong(file: &'static str, what: String) -> LoadError {
     LoadError::Inconsistent { file, what }
 }
@@ -44,7 +44,7 @@ fn wrong_run(what: String) -> LoadError {
     wrong("run.json", what)
 }
 
-/// Checks `run.json`.
+/// Checks `run.json`; returns its experiments.
 pub(super) fn record(record: &RunRecord) -> Result<Experiments<'_>, LoadError> {
     let mut experiments = Experiments::new();
     let is_ours = record.assay == env!("CARGO_PKG_VERSION");
@@ -77,7 +77,7 @@ pub(super) fn record(record: &RunRecord) -> Result<Experiments<'_>, LoadError> {
     Ok(experiments)
 }
 
-/// The experiment, decoded. What another version wrote need not be what this one reads.
+/// Decodes an experiment; `None` if another version wrote it and this one cannot read it.
 fn experiment(one: &ExperimentRecord, is_ours: bool) -> Result<Option<Experiment>, LoadError> {
     if !is_name(&one.name) {
         return Err(wrong_run(format!("`{}` cannot be the name of an experiment", one.name)));
@@ -119,7 +119,7 @@ fn target(one: &TargetRecord) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// A cell of the plan is a workload of an experiment on a target.
+/// Checks that a cell of the plan is a workload of an experiment on a target.
 fn planned(
     cell: &CellPlan,
     experiments: &Experiments<'_>,
@@ -149,8 +149,8 @@ fn planned(
     if is_there { Ok(()) } else { Err(no(&format!("target `{target}`"))) }
 }
 
-/// Whether an experiment measures a target behind the host of this name. A real one has a machine
-/// of its own.
+/// Returns `true` if an experiment measures a target behind the host of this name. A real target
+/// has no such host, because its machine is its own.
 fn is_behind(experiment: Option<&Experiment>, target: &TargetRecord, host: Option<&str>) -> bool {
     match experiment {
         Some(e) if target.virtual_time => e.hosts.iter().any(|h| h.name.as_deref() == host),

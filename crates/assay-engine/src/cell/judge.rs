@@ -1,4 +1,4 @@
-//! What a reader must know of a repeat to trust its numbers.
+//! Warnings that a reader needs to trust the numbers of a repeat.
 
 use super::Repeat;
 use crate::drive::PhaseEnd;
@@ -6,11 +6,12 @@ use assay_spec::Nanos;
 use assay_spec::experiment::Arrival;
 use assay_spec::record::OpRecord;
 
-/// What cutting off the requests in flight may change without a word.
+/// The relative change, due to requests cut off in flight, that is worth a warning.
 const NOTEWORTHY: f64 = 0.02;
 
 impl Repeat<'_> {
-    /// What the mean latency of a closed loop without think time must be for its throughput.
+    /// Returns the mean latency in nanoseconds that follows, by Little's law, from the throughput
+    /// of a closed loop without think time.
     fn by_little(&self, done: u64, elapsed: Nanos) -> Option<f64> {
         match self.workload.arrival {
             Arrival::Closed { jobs, queue_depth, think: Nanos::ZERO } if done > 0 => {
@@ -21,8 +22,8 @@ impl Repeat<'_> {
         }
     }
 
-    /// What the requests mean that the end of the phase cut off, if that is worth a word: they are
-    /// rather the slow than the fast.
+    /// Returns a warning about the requests that the end of the phase cut off, if they matter: slow
+    /// ones are cut off more often than fast ones.
     fn cut_off(&self, ops: &[OpRecord], end: &PhaseEnd) -> Option<String> {
         let done: u64 = ops.iter().map(|o| o.requests).sum();
         let text = format!(
@@ -30,7 +31,7 @@ impl Repeat<'_> {
             end.unfinished
         );
         let sum: f64 = ops.iter().filter_map(|o| Some(o.latency.mean()? * o.requests as f64)).sum();
-        // What failed took time, too.
+        // Failed requests took time, too.
         let all_succeeded = ops.iter().all(|o| o.errors == 0);
         let by_little = self.by_little(done, end.elapsed).filter(|_| all_succeeded);
         match by_little.filter(|_| end.unfinished > 0) {
@@ -44,7 +45,7 @@ impl Repeat<'_> {
         }
     }
 
-    /// Adds what a reader must know to trust the numbers.
+    /// Adds the warnings that a reader needs to trust the numbers.
     pub(super) fn judge(&self, ops: &[OpRecord], end: &PhaseEnd, warnings: &mut Vec<String>) {
         let errors: u64 = ops.iter().map(|o| o.errors).sum();
         if errors > 0 {

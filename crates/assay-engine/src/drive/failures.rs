@@ -1,23 +1,23 @@
-//! How many requests of a phase failed, and whether they are too many.
+//! Counts the failed requests of a phase, and tells whether they are too many.
 
 use crate::error::Error;
 use assay_spec::experiment::ErrorLimit;
 use std::io;
 
-/// Requests that failed in a phase.
+/// Counts of completed and failed requests in a phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Failures {
     pub(super) completed: u64,
     failed: u64,
-    /// The `errno` of the first.
+    /// The `errno` of the first failure.
     first: i32,
 }
 
 impl Failures {
-    /// So many requests are looked at before their share ends a phase that goes on.
+    /// The number of completions after which failures can end a phase that is still running.
     pub(super) const ENOUGH: u64 = 100;
 
-    /// Counts a completion.
+    /// Counts a completion; `error` is its `errno`, or 0.
     pub(super) fn count(&mut self, error: i32) {
         self.completed += 1;
         if error != 0 {
@@ -26,12 +26,12 @@ impl Failures {
         }
     }
 
-    /// Whether too many have failed.
+    /// Returns `true` if more requests have failed than `limit` allows.
     pub(super) fn exceed(&self, limit: ErrorLimit) -> bool {
         self.failed > 0 && limit.is_exceeded(self.failed, self.completed)
     }
 
-    /// The end of a phase of which too many failed.
+    /// Returns the error for a phase in which too many requests failed.
     pub(super) fn error(&self) -> Error {
         let cause = io::Error::from_raw_os_error(self.first);
         let (id, what) = match self.failed == self.completed {

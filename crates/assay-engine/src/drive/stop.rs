@@ -1,10 +1,10 @@
-//! What ends every running phase before its time: the user, or somebody else who wants a target.
+//! Ends every running phase early: for the user, or because somebody else wants a target.
 
 use crate::error::{Error, ErrorKind};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Why every running phase is to end; [`GO_ON`] if none is.
+/// The reason why every running phase is to end, or [`GO_ON`].
 static STOP: AtomicU8 = AtomicU8::new(GO_ON);
 const GO_ON: u8 = 0;
 const INTERRUPTED: u8 = 1;
@@ -15,22 +15,22 @@ pub fn interrupt() {
     let _ = STOP.compare_exchange(GO_ON, INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// What somebody else does to a target, once that is why.
+/// A description of what somebody else does to a target, if that is the reason.
 static WHAT: Mutex<String> = Mutex::new(String::new());
 
-/// Asks every running phase to end because somebody else wants to write to a target: `what` says it
-/// in words.
+/// Asks every running phase to end because somebody else wants to write to a target, as the message
+/// `what` says.
 pub(crate) fn stop_for_another_writer(what: &str) {
     what.clone_into(&mut WHAT.lock().unwrap_or_else(PoisonError::into_inner));
     STOP.store(ANOTHER_WRITER, Ordering::Release);
 }
 
-/// Whether anything asked the running phases to end.
+/// Returns `true` if the running phases were asked to end.
 pub fn is_interrupted() -> bool {
     STOP.load(Ordering::Relaxed) != GO_ON
 }
 
-/// The end of a phase that was asked for.
+/// Returns the error for a phase that was asked to end.
 pub(crate) fn interrupted() -> Error {
     if STOP.load(Ordering::Relaxed) == ANOTHER_WRITER {
         let what = WHAT.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,4 +1,4 @@
-//! The targets of a saved run, opened again: the same ones, or none.
+//! Opens the targets of a saved run again: the same ones, or none.
 
 use super::{
     PlanError, PlannedTarget, array, directory, linux, model_target, null_target, real_target,
@@ -11,9 +11,9 @@ use assay_spec::device::DeviceSpec;
 use assay_spec::record::{IntentRecord, TargetRecord};
 use std::path::{Path, PathBuf};
 
-/// Opens a target of a saved run again, by its name there; a model from the spec saved with it.
-/// `again` is what the user allows now; what was allowed when the run began holds for a target that
-/// is surely the same.
+/// Opens a target of a saved run again, under its old name; a model from the spec saved with the
+/// run. `again` is what the user allows now; what `intent` allowed when the run began still holds
+/// for a target that is surely the same.
 pub fn reopen_target(
     saved: &TargetRecord,
     intent: &IntentRecord,
@@ -44,8 +44,8 @@ pub fn reopen_target(
     Ok(target)
 }
 
-/// Opens the file, device or directory that a saved run had, wherever this process is now. Makes
-/// nothing: what is gone is gone.
+/// Opens the file, device or directory that a saved run had, whatever the current directory is now.
+/// Makes nothing if the target is gone.
 fn reopen_real(
     saved: &TargetRecord,
     intent: &IntentRecord,
@@ -90,8 +90,8 @@ fn not_sure(place: &str) -> Error {
     Error::environment("write-not-allowed", message, hint)
 }
 
-/// A run goes on with what it began with: a name such as `/dev/sdb` moves to another disk, a file
-/// can be replaced, and another kernel asks its drives otherwise.
+/// Checks that the target is the one that the run began with: a name such as `/dev/sdb` can move to
+/// another disk, a file can be replaced, and another kernel sends its drives other requests.
 fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
     let of = |record: &TargetRecord, key: &str| {
         record.identity.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone())

@@ -1,7 +1,7 @@
-//! The directory of a run: made, locked, held, and its files replaced as wholes.
+//! The directory of a run: made, locked, held by a descriptor, its files replaced as wholes.
 //!
-//! It is looked up once. Whatever has its name, or those of its subdirectories, later: what a run
-//! writes goes into the directory that was locked.
+//! It is looked up once. Whatever has its name later, or those of its subdirectories, a run writes
+//! into the directory that it locked.
 
 use crate::error::{Error, Result};
 use assay_fs::{Directory, Draft, EntryKind, Replace, is_draft};
@@ -12,27 +12,27 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long the lock of a run is waited for. A process that was killed gives back its memory before
-/// its files, and the maps of several drives are gibibytes: it holds the lock a second or two.
+/// How long to wait for the lock of a run. A killed process gives back its memory before its files,
+/// and the maps of several drives are gibibytes, so it holds the lock for a second or two.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// What a run directory has besides files.
+/// The subdirectories of a run directory.
 const SUBS: [&str; 2] = ["log", "series"];
 
-/// A directory of a run, held from its making or finding on.
+/// A run directory, held from when it is made or found.
 #[derive(Debug)]
 pub struct RunDirectory {
     whole: Directory,
     log: Option<Directory>,
     series: Option<Directory>,
-    /// What its user calls it.
+    /// The path as its user gave it.
     path: PathBuf,
-    /// What was not there before, and what it was made in; the outermost first.
+    /// The directories that were made, each as its parent and its name; the outermost first.
     made: Vec<(Directory, OsString)>,
 }
 
 impl RunDirectory {
-    /// Makes the directory `path` with `subs` in it, or takes an empty one; locks it before it
-    /// looks into it.
+    /// Makes the directory `path` with `subs` in it, or takes one that is there and empty. Locks it
+    /// before looking into it.
     ///
     /// # Errors
     /// If it cannot be made, holds anything, or another process is at work in it.
@@ -51,7 +51,7 @@ impl RunDirectory {
         }
     }
 
-    /// Finds the directory of a run.
+    /// Opens the directory of a run.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -70,8 +70,8 @@ impl RunDirectory {
         Ok(RunDirectory { whole, log, series, path: path.to_owned(), made: Vec::new() })
     }
 
-    /// Finds the directory of a run and takes it for this process alone, as long as the value
-    /// lives; removes what a killed process left half-written in it.
+    /// Opens the directory of a run and locks it for this process as long as the value lives;
+    /// removes half-written files that a killed process left in it.
     ///
     /// # Errors
     /// If it cannot be opened, or another process is at work in it.
@@ -82,7 +82,7 @@ impl RunDirectory {
         Ok(directory)
     }
 
-    /// Takes away again what was made, as far as it is empty.
+    /// Removes the directories that were made, as far as they are empty.
     pub fn abandon(self) {
         let RunDirectory { whole, log, series, made, .. } = self;
         drop((whole, log, series));
@@ -92,17 +92,17 @@ impl RunDirectory {
         }
     }
 
-    /// What its user calls it.
+    /// Returns the path as its user gave it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A path that leads to it, whatever its names are by now, as long as the value lives.
+    /// Returns a path that leads to it, whatever its names are by now, as long as the value lives.
     pub fn place(&self) -> PathBuf {
         self.whole.path()
     }
 
-    /// Where request logs go.
+    /// Returns the directory for request logs.
     ///
     /// # Errors
     /// If it has no such directory.
@@ -110,7 +110,7 @@ impl RunDirectory {
         self.log.as_ref().ok_or_else(|| self.lacks(SUBS[0]))
     }
 
-    /// Where series go.
+    /// Returns the directory for series.
     ///
     /// # Errors
     /// If it has no such directory.
@@ -121,21 +121,21 @@ impl RunDirectory {
     /// Replaces `name`, a file of assay's own, as a whole with `value` as JSON.
     ///
     /// # Errors
-    /// If it cannot be written, or what has the name is no regular file.
+    /// If it cannot be written, or the name belongs to something that is not a regular file.
     pub fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
         self.write_text(name, &json(value), Replace::Own)
     }
 
-    /// Replaces `name` as a whole: a reader sees the old text or the new one, also after a crash.
+    /// Replaces `name` as a whole: a reader sees the old text or the new one, even after a crash.
     ///
     /// # Errors
-    /// If it cannot be written, or what has the name may not be replaced.
+    /// If it cannot be written, or the name belongs to something that may not be replaced.
     pub fn write_text(&self, name: &str, text: &str, replace: Replace) -> Result<()> {
         let draft = Draft::begin(&self.whole, OsStr::new(name));
         write(draft, text, replace).map_err(|e| not_written(&self.path.join(name), e))
     }
 
-    /// Locks it, refuses what holds anything, and makes `subs`.
+    /// Locks the directory, refuses it if it holds anything, and makes `subs`.
     fn take(&mut self, subs: &[&str]) -> Result<()> {
         self.take_lock()?;
         let path = self.path.display();
@@ -161,7 +161,7 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// The subdirectory `name`, made if it is not there.
+    /// Opens the subdirectory `name`, making it if it does not exist.
     fn sub(&mut self, name: &str) -> io::Result<Directory> {
         match self.whole.make(name, 0o777) {
             Ok(made) => {
@@ -191,8 +191,8 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Whether it has the record of a run, of any version, and not a file of somebody else's with
-    /// that name.
+    /// Returns `true` if it has the record of a run, of any version, and not somebody else's file
+    /// of that name.
     fn is_run(&self) -> bool {
         #[derive(serde::Deserialize)]
         struct Begun {
@@ -207,7 +207,8 @@ impl RunDirectory {
         read.is_ok() && serde_json::from_slice::<Begun>(&text).is_ok()
     }
 
-    /// Whether it holds anything but the empty beginnings of a run that was killed at once.
+    /// Returns `true` if it holds more than a run leaves that is killed at once: drafts and empty
+    /// subdirectories.
     fn holds_something(&self) -> io::Result<bool> {
         for entry in self.whole.entries()? {
             let is_begun = SUBS.iter().any(|sub| entry.name == *sub);
@@ -223,7 +224,7 @@ impl RunDirectory {
         Ok(false)
     }
 
-    /// Removes what a killed process left half-written.
+    /// Removes half-written files that a killed process left.
     fn remove_drafts(&self) {
         for directory in [Some(&self.whole), self.log.as_ref(), self.series.as_ref()] {
             let Some(directory) = directory else { continue };
@@ -242,7 +243,7 @@ impl RunDirectory {
     }
 }
 
-/// Opens the directory `path`, after making what is missing of it, which is put down in `made`.
+/// Opens the directory `path`, making the missing parts of the path, which are recorded in `made`.
 fn make(path: &Path, made: &mut Vec<(Directory, OsString)>) -> io::Result<Directory> {
     let there = path.ancestors().find(|p| p.as_os_str().is_empty() || p.exists());
     let there = there.unwrap_or(Path::new(""));
@@ -265,17 +266,17 @@ fn not_made(path: &Path, cause: io::Error) -> Error {
         .caused_by(cause)
 }
 
-/// A value as it stands in a file.
+/// Converts a value to a line of JSON.
 fn json<T: serde::Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string(value).expect("records are plain data");
     text.push('\n');
     text
 }
 
-/// Replaces the file `path`, which somebody named, as a whole.
+/// Replaces the file `path`, which a user named, as a whole.
 ///
 /// # Errors
-/// If it cannot be written, or what has the name may not be replaced.
+/// If it cannot be written, or the name belongs to something that may not be replaced.
 pub fn write_text(path: &Path, text: &str, replace: Replace) -> Result<()> {
     write(Draft::at(path), text, replace).map_err(|e| not_written(path, e))
 }
@@ -290,7 +291,7 @@ fn write(
     draft.publish(&file, replace)
 }
 
-/// The error for a file that did not get its name.
+/// Returns the error for a file that was not written because of `cause`.
 fn not_written(path: &Path, cause: std::io::Error) -> Error {
     let name = path.display();
     let error = match cause.kind() {

@@ -1,7 +1,7 @@
-//! What a run will need, before it begins: memory, time on real targets, bytes written to them.
+//! The needs of a run, estimated before it begins: memory, time and writes on real targets.
 //!
-//! *Invariant.* A run that would need more memory than the machine has is refused: without that it
-//! is ended halfway, by the system and without a word.
+//! *Invariant.* A run that would need more memory than the machine has is refused; otherwise the
+//! system would kill it halfway and without a word.
 
 use super::Run;
 use crate::error::{Error, Result};
@@ -11,33 +11,33 @@ use assay_spec::record::CellPlan;
 use assay_spec::{Bytes, Nanos};
 use std::fs;
 
-/// What a cell takes beside its target: the rows of its log on their way, its series.
+/// Memory of a cell beside its target: the rows of its log on their way, its series.
 const CELL: Bytes = Bytes(48 << 20);
 
-/// The longest name that a file may have (`NAME_MAX` of Linux), and the longest ending of the names
-/// of a cell's files, which begin with what it is called.
+/// The longest name of a file in bytes (`NAME_MAX` of Linux), and the longest ending of the names
+/// of a cell's files, which begin with the name of the cell.
 const NAME_MAX: usize = 255;
 const ENDING: &str = "1000.drive.parquet";
 
-/// What a run will need.
+/// The needs of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Cells that are measured.
+    /// The number of cells that are measured.
     pub cells: usize,
-    /// Memory at a time, at most.
+    /// The most memory in use at a time.
     pub memory: Bytes,
-    /// Memory that there is.
+    /// The memory that is available.
     pub available: Bytes,
-    /// Time of phases on real targets that end by time; the others take what the target takes.
+    /// The time of phases on real targets that end by time; how long the others last is not known.
     pub wall: Nanos,
-    /// Of each real target, what is written to it by phases that say how much, making it included.
+    /// The bytes written to each real target by phases that say how many, and by making it.
     pub writes: Vec<(String, Bytes)>,
-    /// Whether phases on real targets end by something else than time, or write for a time.
+    /// Whether phases on real targets end otherwise than by time, or write for a time.
     pub is_open_ended: bool,
 }
 
 impl Run {
-    /// What the run will need.
+    /// Estimates the needs of the run.
     pub fn needs(&self) -> Needs {
         let mut needs = Needs {
             cells: self.record.plan.len(),
@@ -56,25 +56,25 @@ impl Run {
                 needs.add_real(target, workload, experiment.repeats);
             }
         }
-        // Modelled targets are measured side by side.
+        // Modelled targets are measured side by side, so the largest count together.
         takes.sort_unstable_by(|a, b| b.cmp(a));
         let together = takes.iter().take(self.threads);
         needs.memory = Bytes(together.fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)));
         needs
     }
 
-    /// Checks that the machine has the memory and a thread, and that the files of the cells can be
-    /// made.
+    /// Checks that there is memory and a thread for the run, and that names of files are short
+    /// enough.
     ///
     /// # Errors
-    /// If not.
+    /// If one of these is not so.
     pub fn check_needs(&self) -> Result<()> {
         self.check_memory()?;
         self.check_names()?;
         check_thread()
     }
 
-    /// Checks that the names of cells are short enough for files that are called by them.
+    /// Checks that the names of cells are short enough for the names of their files.
     fn check_names(&self) -> Result<()> {
         let longest = |plan: &CellPlan| {
             let parts = [&plan.experiment, &plan.workload, &plan.target];
@@ -89,7 +89,7 @@ impl Run {
         Err(Error::usage("name-too-long", message, hint))
     }
 
-    /// Checks that the machine has the memory.
+    /// Checks that there is enough memory.
     fn check_memory(&self) -> Result<()> {
         let Needs { memory, available, .. } = self.needs();
         if memory <= available {
@@ -104,11 +104,11 @@ impl Run {
     }
 }
 
-/// Checks that the system gives a thread: the log of each cell wants one.
+/// Checks that a thread can be started, because the log of each cell needs one.
 fn check_thread() -> Result<()> {
     match std::thread::Builder::new().spawn(|| {}) {
         Ok(thread) => {
-            // It does nothing that panics.
+            // The thread does nothing that panics.
             let _ = thread.join();
             Ok(())
         }
@@ -156,7 +156,7 @@ impl Needs {
     }
 }
 
-/// What is written to a real target before its first cell.
+/// Returns the name of a real target that is written to, and the bytes written before its cells.
 fn first_write(target: &PlannedTarget) -> Option<(String, Bytes)> {
     let is_real = matches!(target.kind, TargetKind::Real(_)) && target.may_write;
     let made = target.record.created.then_some(target.record.capacity);
@@ -165,7 +165,7 @@ fn first_write(target: &PlannedTarget) -> Option<(String, Bytes)> {
 }
 
 impl PlannedTarget {
-    /// Memory that a cell of `workload` on it takes.
+    /// Returns the memory that a cell of `workload` on this target takes.
     fn memory(&self, workload: &WorkloadSpec) -> Bytes {
         match &self.kind {
             TargetKind::Null | TargetKind::Directory(_) => Bytes::ZERO,
@@ -182,7 +182,7 @@ impl PlannedTarget {
     }
 }
 
-/// What this process may have of the machine's memory.
+/// Returns how much of the machine's memory this process may use.
 pub(crate) fn available_memory() -> Bytes {
     let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

@@ -1,25 +1,25 @@
-//! In which order the cells of a run are measured.
+//! The order in which the cells of a run are measured.
 //!
-//! First modelled targets, side by side; then real ones, one after the other; last what the budget
-//! has left of the first, and the combinations of factors, again side by side. Those come in a
-//! random order, so that whatever part of them there is when the budget or the patience ends has
-//! all levels in it.
+//! First come modelled targets, side by side; then real ones, one after the other; last, side by
+//! side again, modelled targets that the budget left out and the combinations of factors.
+//! Combinations come in random order, so that the part of them that is measured when the budget or
+//! the user's patience ends covers all levels.
 
 use super::Run;
 use assay_spec::seed;
 
-/// Numbers of cells in the plan.
+/// Indices of cells in the plan.
 pub(super) struct Order {
-    /// On modelled targets.
+    /// Cells on modelled targets.
     pub modelled: Vec<usize>,
-    /// On the wall clock.
+    /// Cells on the wall clock.
     pub wall: Vec<usize>,
-    /// Of modelled targets of experiments with factors.
+    /// Cells on modelled targets, of experiments with factors.
     pub combinations: Vec<usize>,
 }
 
 impl Order {
-    /// Of the cells that are missing.
+    /// Orders the cells that are missing.
     pub(super) fn of(run: &Run, missing: Vec<usize>) -> Order {
         let (modelled, wall): (Vec<usize>, Vec<usize>) =
             missing.into_iter().partition(|i| run.takes_virtual_time(*i));

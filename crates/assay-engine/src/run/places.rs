@@ -1,4 +1,4 @@
-//! Where the cells of a plan are found among experiments and targets.
+//! Finds the cells of a plan among experiments and targets.
 
 use crate::cell::{cell_target, hosts_of};
 use crate::error::{Error, Result};
@@ -7,23 +7,23 @@ use assay_spec::experiment::Experiment;
 use assay_spec::record::CellPlan;
 use std::collections::BTreeMap;
 
-/// A cell by the places of what it is made of.
+/// A cell, as the indices of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Of its experiment among those of the run.
+    /// The index of its experiment in the run.
     pub experiment: usize,
-    /// Of its workload among those of the experiment.
+    /// The index of its workload in the experiment.
     pub workload: usize,
-    /// Of its target among those of the run.
+    /// The index of its target in the run.
     pub target: usize,
-    /// Of its machine among those of the experiment.
+    /// The index of its host in the experiment.
     pub host: usize,
 }
 
-/// Finds the cells of `plan`.
+/// Returns the places of the cells of `plan`.
 ///
 /// # Errors
-/// If one of them is not there.
+/// If a part of a cell does not exist.
 pub(super) fn of(
     plan: &[CellPlan],
     experiments: &[Experiment],

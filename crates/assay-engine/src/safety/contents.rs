@@ -1,14 +1,14 @@
-//! What a device or file holds before it is written to.
+//! The contents of a device or file, examined before it is written to.
 //!
-//! Two questions, asked each time: is there anything that somebody can name (libblkid's probes by
-//! `blkid -p`, and [`super::signature`], which knows what it does not), and is there anything that
-//! assay did not write: a block with a sector that is neither zeros nor sealed
-//! ([`is_sealed`]). The second does not depend on knowing a format. It looks at everything up to
-//! 256 MiB; of more, at the first and last megabytes, at the places of mirrors, and at [`SAMPLES`]
+//! Two questions are asked each time. Is there anything that can be named, by libblkid's probes
+//! (`blkid -p`) or by [`super::signature`], which knows formats that libblkid does not? And is
+//! there anything that assay did not write, that is, a block with a sector that is neither zeros
+//! nor sealed ([`is_sealed`])? The second needs no knowledge of formats. It covers everything up to
+//! 256 MiB; of larger devices, the first and last megabytes, the places of mirrors, and [`SAMPLES`]
 //! blocks between.
 //!
-//! *Invariants.* A doubt is a find: without `blkid`, or if it fails, the contents count as unknown.
-//! Everything is read through the descriptor that is given.
+//! *Invariants.* A doubt counts as a find: without `blkid`, or if it fails, the contents are
+//! unknown. Everything is read through the given descriptor.
 
 use super::signature::{self, Window};
 use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
@@ -20,31 +20,31 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
-/// Blocks looked at between head and tail of a device that is too large to be read whole.
+/// The number of blocks sampled between head and tail of a device too large to be read whole.
 const SAMPLES: u64 = 256;
-/// Up to this size, everything is looked at; so much at a time.
+/// The size up to which everything is read, and the size of one read.
 const WHOLE: u64 = 256 << 20;
 const CHUNK: usize = 4 << 20;
-/// A block.
+/// The size of a block.
 const BLOCK: u64 = 4096;
-/// What is read from the start: file systems lie within 64 KiB, VMFS at 2 MiB.
+/// Bytes read from the start: file systems lie within 64 KiB, VMFS at 2 MiB.
 const HEAD: u64 = (2 << 20) + (64 << 10);
-/// What is read from the end: RAID controllers keep theirs within 1.6 MiB.
+/// Bytes read from the end: RAID controllers keep their data within 1.6 MiB.
 const TAIL: u64 = 2 << 20;
-/// Where btrfs keeps its second and third superblock.
+/// The offsets of the second and third superblock of btrfs.
 const MIRRORS: [u64; 2] = [64 << 20, 256 << 30];
 
-/// What was found.
+/// The contents of a device or file, as far as they were examined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// What can be named, in words.
+    /// The formats that were recognised, in words.
     pub(crate) kinds: Vec<String>,
-    /// The first block that assay did not write, among what was looked at.
+    /// The offset of the first examined block that assay did not write.
     pub(crate) foreign: Option<u64>,
 }
 
 impl Contents {
-    /// What would be lost, in words; empty if nothing would.
+    /// Describes what would be lost; empty if nothing would.
     pub(crate) fn words(&self) -> Vec<String> {
         match (self.kinds.is_empty(), self.foreign) {
             (true, Some(at)) => {
@@ -54,7 +54,7 @@ impl Contents {
         }
     }
 
-    /// Notes the first block of `window` that assay did not write.
+    /// Records the first block of `window` that assay did not write.
     fn note_foreign(&mut self, window: &Window) {
         let starts = (window.start..).step_by(BLOCK as usize);
         let mut blocks = window.data.chunks(BLOCK as usize).zip(starts);
@@ -62,16 +62,16 @@ impl Contents {
         self.foreign = [self.foreign, found].into_iter().flatten().min();
     }
 
-    /// Whether assay wrote all that was looked at, and nobody can name it.
+    /// Returns `true` if assay wrote everything that was examined, and no format was recognised.
     pub(crate) fn is_ours(&self) -> bool {
         self.kinds.is_empty() && self.foreign.is_none()
     }
 }
 
-/// Looks at what `file` holds, `size` bytes in blocks of `block`.
+/// Examines what `file` holds: `size` bytes, in logical blocks of `block` bytes.
 ///
 /// # Errors
-/// If a place cannot be read: then nobody knows what is there.
+/// If a place cannot be read, because its contents are then unknown.
 pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Contents> {
     let mut contents = Contents::default();
     let [known, between] = places(size.0);
@@ -88,7 +88,7 @@ pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Content
     Ok(contents)
 }
 
-/// What is looked at, within `size`: where signatures lie, and what is between.
+/// Returns the ranges to examine within `size`: where signatures lie, and those between.
 fn places(size: u64) -> [Vec<Range<u64>>; 2] {
     let head = HEAD.min(size);
     let tail = size.saturating_sub(TAIL) / BLOCK * BLOCK;
@@ -106,13 +106,13 @@ fn places(size: u64) -> [Vec<Range<u64>>; 2] {
     [known, between]
 }
 
-/// Whether a sector of it is neither zeros nor ours.
+/// Returns `true` if a sector of the block is neither zeros nor sealed.
 fn is_foreign(block: &[u8]) -> bool {
     let is_foreign = |sector: &[u8]| sector.iter().any(|b| *b != 0) && !is_sealed(sector);
     block.chunks(SECTOR).any(is_foreign)
 }
 
-/// Reads through an aligned buffer, as O_DIRECT wants it. Stops at the end of the file.
+/// Reads through an aligned buffer, as O_DIRECT requires. Stops at the end of the file.
 fn read(file: &File, place: Range<u64>, block: Bytes) -> io::Result<Window> {
     let unit = block.0.max(1);
     let first = place.start / unit * unit;
@@ -131,7 +131,7 @@ fn read(file: &File, place: Range<u64>, block: Bytes) -> io::Result<Window> {
     Ok(Window { start: first, data: buffer[..done].to_vec() })
 }
 
-/// What libblkid calls the contents of `file`, in words; none if it knows nothing of them.
+/// Asks libblkid what `file` holds; empty if it recognises nothing. A failure counts as contents.
 pub(crate) fn blkid(file: &File) -> Vec<String> {
     let Some(program) = super::tool_path("blkid") else {
         let text = "something that nobody can name: `blkid` of util-linux is not installed";
@@ -140,7 +140,7 @@ pub(crate) fn blkid(file: &File) -> Vec<String> {
     let failed = || vec!["something that `blkid` could not look at".to_owned()];
     let Ok(input) = file.try_clone() else { return failed() };
     let mut command = tool(program);
-    // The very inode, opened again: its names do not matter.
+    // Opens the very inode again, whatever its names are.
     command.args(["-p", "-o", "export", "/proc/self/fd/0"]).stdin(Stdio::from(input));
     let Ok(output) = command.output() else { return failed() };
     match (output.status.code(), output.stderr.is_empty()) {
@@ -151,7 +151,7 @@ pub(crate) fn blkid(file: &File) -> Vec<String> {
     }
 }
 
-/// What a list of KEY=VALUE names. What is said of a partition's place in its table is no contents.
+/// Reads contents from blkid's list of KEY=VALUE, but not the place of a partition in its table.
 fn named(list: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in list.lines() {

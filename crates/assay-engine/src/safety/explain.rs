@@ -195,7 +195,7 @@ mod tests {
             for constructor in ["Error::environment(", "Error::usage("] {
                 for call in source.split(constructor).skip(1) {
                     let id = call.split('"').nth(1).unwrap_or_default();
-                    // Ctrl-C is explained where the command line is.
+                    // `interrupted` is explained with the command line.
                     let known =
                         EXPLANATIONS.iter().any(|(known, _)| *known == id) || id == "interrupted";
                     assert!(known, "`{id}` has no explanation");

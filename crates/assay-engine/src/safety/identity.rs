@@ -1,7 +1,7 @@
-//! Which device or file it is: what a run that goes on later compares.
+//! The identity of a device or file, which is compared when a run is resumed.
 //!
-//! *Invariant.* A key that cannot be known is left out, never guessed. A disk can be swapped for
-//! another with the same identity; nobody can see that.
+//! *Invariant.* A key that cannot be determined is left out, never guessed. A disk that was swapped
+//! for another with the same identity cannot be noticed.
 
 use super::machine::Machine;
 use super::stack::Store;
@@ -9,17 +9,17 @@ use super::sysfs::Device;
 use assay_fs::{Node, NodeKind};
 use std::path::PathBuf;
 
-/// All keys that must not have changed when a run goes on.
+/// The keys whose values must not have changed when a run is resumed.
 pub const COMPARED: [&str; 8] =
     ["serial", "wwn", "mapping", "behind", "inode", "partition", "start", "model"];
 
-/// Whether these keys say by themselves which file, or else which device, it is.
+/// Returns `true` if these keys alone identify the file or, unless `is_file`, the device.
 pub fn is_sure(is_file: bool, identity: &[(String, String)]) -> bool {
     let sure: &[&str] = if is_file { &["inode"] } else { &["serial", "wwn", "mapping", "behind"] };
     identity.iter().any(|(key, _)| sure.contains(&key.as_str()))
 }
 
-/// What is known of the device or file, by key.
+/// Returns the keys that are known of the device or file, with their values.
 pub(crate) fn of(node: &Node, device: Option<&Device>) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let mut note = |key, value: Option<String>| found.extend(value.map(|value| (key, value)));
@@ -38,7 +38,7 @@ pub(crate) fn of(node: &Node, device: Option<&Device>) -> Vec<(&'static str, Str
     found
 }
 
-/// What is behind a loop device, or behind the one that this is a partition of.
+/// Identifies the store behind a loop device, or behind the one that this is a partition of.
 fn behind(device: &Device) -> Option<String> {
     let machine = Machine::devices_alone();
     let number = device.disk().number;

@@ -1,11 +1,12 @@
-//! The lease on a file that is written to (fcntl(2), `F_SETLEASE`): the kernel gives it only if
-//! nobody else has the file open, by whatever name, as a program, a loop device or swap; and tells
-//! when somebody wants to.
+//! A lease on a file that is written to (fcntl(2), `F_SETLEASE`). The kernel grants it only if
+//! nobody else has the file open, by any name, as a program, a loop device or swap; and it reports
+//! when somebody wants to open it.
 //!
-//! Whoever opens the file for writing then, cuts it short or mounts it through a loop device waits
-//! until the run has stopped; a reader waits a moment and the run goes on.
+//! After that, opening the file for writing, truncating it or attaching a loop device to it waits
+//! until the run has stopped; opening it for reading waits a moment, and the run goes on.
 //!
-//! *Invariant.* While a [`Lease`] lives, `SIGIO` is ignored: its default would end the process.
+//! *Invariant.* While a [`Lease`] lives, `SIGIO` is ignored, because its default action would end
+//! the process.
 
 use crate::drive;
 use std::fs::File;
@@ -16,33 +17,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the lease is looked at.
+/// The interval between checks of the lease.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What the kernel says to a wish for a lease.
+/// The kernel's answer to a request for a lease.
 pub(crate) enum Answer {
-    /// Nobody else has the file open.
+    /// It is granted: nobody else has the file open.
     Held(Lease),
-    /// Somebody has.
+    /// It is refused: somebody else has the file open.
     Busy,
     /// The file belongs to another user, so the kernel does not say.
     Denied,
     /// The file system has no leases.
     Unknown,
-    /// There is no thread to look after it.
+    /// No thread could be started to watch it.
     Unwatched(io::Error),
 }
 
-/// A lease, given back when it is dropped.
+/// A lease, given back when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
     over: Arc<AtomicBool>,
     watch: Option<JoinHandle<()>>,
 }
 
-/// Asks for the lease on `file`, which must be the only description of it that this process has.
+/// Requests a lease on `file`, which must be this process's only open file description of it.
 pub(crate) fn take(file: &File) -> Answer {
-    // SAFETY: ignoring a signal that nothing in this program waits for.
+    // SAFETY: ignoring a signal takes no pointer, and nothing in this program waits for this one.
     unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
     let Ok(file) = file.try_clone() else { return Answer::Unknown };
     match set(&file, libc::F_WRLCK) {
@@ -60,17 +61,17 @@ pub(crate) fn take(file: &File) -> Answer {
     let watch = std::thread::Builder::new().name("lease".into());
     match watch.spawn(move || watch_over(&file, &is_over)) {
         Ok(watch) => Answer::Held(Lease { over, watch: Some(watch) }),
-        // The lease goes with the file.
+        // The lease ends when the caller closes the file.
         Err(e) => Answer::Unwatched(e),
     }
 }
 
-/// Looks after the lease until it is given back.
+/// Watches the lease until it is given back.
 fn watch_over(file: &File, over: &AtomicBool) {
     let mut held = true;
     while !over.load(Ordering::Relaxed) {
         if !held {
-            // A reader had it; when that has gone, the lease is there again.
+            // The lease was given up for a reader; once that has gone, it can be taken again.
             held = set(file, libc::F_WRLCK).is_ok();
         } else {
             match get(file) {
@@ -80,7 +81,7 @@ fn watch_over(file: &File, over: &AtomicBool) {
                     drive::stop_for_another_writer(
                         "somebody else opened a target file for writing while it was measured",
                     );
-                    // Whoever waits goes on when the last request is done and the file is closed.
+                    // Whoever waits can go on once the last request is done and the file is closed.
                     return;
                 }
             }
@@ -95,7 +96,7 @@ impl Drop for Lease {
         self.over.store(true, Ordering::Relaxed);
         if let Some(watch) = self.watch.take() {
             watch.thread().unpark();
-            // It does nothing that panics.
+            // The thread does nothing that panics.
             let _ = watch.join();
         }
     }

@@ -1,10 +1,10 @@
-//! Who else can reach the bytes of a device or file: mounts, swap, loops, mappings, arrays and
-//! programs, on it, above it, and on what it lies on.
+//! Everybody else who can reach the bytes of a device or file: mounts, swap, loop devices,
+//! mappings, arrays and programs, on it, above it, and on what it lies on.
 //!
 //! *Invariants.* The walk goes down from the target to everything its bytes lie on, and up again
-//! from each of those to whoever shares bytes with it. The file system that a target file, or the
-//! file behind a loop device, lies on is no user of it. What another user's processes do is seen by
-//! root alone; the exclusive open and the lease see it all the same.
+//! from each of those to everybody who shares bytes with it. The file system that holds a target
+//! file, or the file behind a loop device, does not count as its user. Only root sees the processes
+//! of other users; the exclusive open and the lease notice them all the same.
 
 use super::overlay;
 use super::paths;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Mount points whose disks are never written to.
 const SYSTEM_POINTS: [&str; 7] = ["/", "/boot", "/boot/efi", "/efi", "/usr", "/home", "/var"];
 
-/// What the kernel says about mounts, swap, loops and open files, read once.
+/// The kernel's tables of mounts, swap, loop devices and open files, read once.
 #[derive(Default)]
 pub(crate) struct Machine {
     mounts: Vec<Mount>,
@@ -32,21 +32,21 @@ pub(crate) struct Machine {
     /// The disks that tell a world-wide name.
     disks: Vec<(DeviceNumber, String)>,
     writers: Writers,
-    /// Why the lists may lack something, if so.
+    /// The reason why the tables may lack something, if there is one.
     obstacle: Option<String>,
 }
 
-/// How a target is in use.
+/// A use of a target by somebody else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Use {
-    /// In words that go on after the target's name.
+    /// A description to follow the target's name, e.g. "is active swap".
     pub(crate) text: String,
-    /// Whether it is a program that has it open.
+    /// Whether a program uses it.
     pub(crate) is_program: bool,
 }
 
 impl Machine {
-    /// Reads the tables.
+    /// Reads all tables.
     pub(crate) fn read() -> Machine {
         let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
         let swaps = swaps.iter().filter_map(|path| store_at(path)).collect();
@@ -55,19 +55,20 @@ impl Machine {
         Machine { mounts, swaps, writers, obstacle, ..Machine::devices_alone() }
     }
 
-    /// Reads the loop devices and the names of disks, and nothing else.
+    /// Reads only the loop devices and the names of disks.
     pub(crate) fn devices_alone() -> Machine {
         Machine { loops: loops(), disks: paths::named_disks(), ..Machine::default() }
     }
 
-    /// Without descriptors that wait in sockets: when a target was taken there were none, and those
-    /// that come later are hardly of it. Programs that stand still would end long runs.
+    /// Forgets that descriptors wait in sockets. None did when the target was taken, and those that
+    /// come later are hardly of it: a stopped program that does not receive them would end long
+    /// runs.
     pub(crate) fn without_what_is_in_flight(mut self) -> Machine {
         self.writers.in_flight = None;
         self
     }
 
-    /// Why it cannot be known who else uses a device; `None` if it can.
+    /// Returns why it is unknown who else uses a device; `None` if it is known.
     pub(crate) fn obstacle(&self) -> Option<&str> {
         self.obstacle.as_deref()
     }
@@ -97,14 +98,14 @@ impl Machine {
         extents.iter().flat_map(others).filter(is_new).collect()
     }
 
-    /// What is behind the loop device `number`: where, which bytes, by what name.
+    /// Returns what is behind the loop device `number`: the store, the range of bytes, the name.
     pub(crate) fn behind(&self, number: DeviceNumber) -> Option<(Store, Range<u64>, &Path)> {
         let found = self.loops.iter().find(|l| l.device.number == number)?;
         let behind = found.behind.clone()?;
         Some((behind.store, behind.bytes, &found.name))
     }
 
-    /// The devices a mount stands on directly.
+    /// Returns the devices that a mount directly lies on.
     fn devices_of(mount: &Mount) -> Vec<DeviceNumber> {
         let mut devices = vec![mount.number];
         // btrfs shows an anonymous number; bcachefs joins its members with colons.
@@ -117,7 +118,7 @@ impl Machine {
         devices
     }
 
-    /// The devices of the mounted file system that has this number in a stat.
+    /// Returns the devices of the mounted file system with this `st_dev`.
     fn mounted_from(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
         let mounts = self.mounts.iter().filter(|mount| mount.number == number);
         let mut devices: Vec<_> = mounts.flat_map(Machine::devices_of).collect();
@@ -125,7 +126,7 @@ impl Machine {
         devices
     }
 
-    /// Everything `/`, `/boot`, `/usr`, `/home` and `/var` stand on.
+    /// Returns every device that `/`, `/boot`, `/usr`, `/home` and `/var` lie on.
     pub(crate) fn system(&self) -> BTreeSet<DeviceNumber> {
         let is_system = |mount: &&Mount| {
             SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)) && mount.is_ours
@@ -147,7 +148,7 @@ impl Machine {
         found
     }
 
-    /// Whether any of what `device` lies on belongs to the disks of the system.
+    /// Returns `true` if `device`, or anything it lies on, belongs to the disks of the system.
     pub(crate) fn is_system(&self, device: &Device) -> bool {
         let system = self.system();
         let start = Extent::all(Store::Device(device.number));
@@ -156,10 +157,10 @@ impl Machine {
         under.iter().filter_map(|e| e.store.device()).any(|number| system.contains(&number))
     }
 
-    /// How somebody else can reach the bytes of the device `number`; `None` if nobody can.
+    /// Returns how somebody else can reach the bytes of the device `number`; `None` if nobody can.
     pub(crate) fn use_of_device(&self, number: DeviceNumber) -> Option<Use> {
         self.use_of(Store::Device(number), None).or_else(|| {
-            // A device has no lease that would tell.
+            // The lease reveals such users of a file; a device has none.
             let process = self.writers.in_flight.as_ref()?;
             let text = format!(
                 "may be open for writing: descriptors are on their way in a socket of {process}"
@@ -168,7 +169,7 @@ impl Machine {
         })
     }
 
-    /// How somebody else can reach the bytes of `target`, made at `born`; `None` if nobody can.
+    /// Returns how somebody else can reach the bytes of `target`, born at `born`, if anybody can.
     pub(crate) fn use_of(&self, target: Store, born: Option<Birth>) -> Option<Use> {
         let mut foundation = foundation_of(Extent::all(target), &self.loops);
         let same = |extent: &Extent| {
@@ -199,8 +200,8 @@ impl Machine {
         weak.map(|u| u.0)
     }
 
-    /// How `extent` is used by itself or by what lies on it; and whether that is more than a device
-    /// that lies there and could be used at any time.
+    /// Returns how `extent`, or something that lies on it, is used. The flag is `false` if there is
+    /// only a device that lies on it and could be used at any time.
     fn use_above(&self, extent: &Extent, lead: &str, own: &[Extent]) -> Option<(Use, bool)> {
         let mut weak = None;
         let mut seen = BTreeSet::new();
@@ -227,7 +228,7 @@ impl Machine {
         weak
     }
 
-    /// The devices that share a byte with `extent`, each with how; of partitions nothing is said.
+    /// Returns the devices that share a byte with `extent`; all but partitions are described.
     fn devices_on(&self, extent: &Extent) -> Vec<(Device, Option<String>)> {
         let mut found = Vec::new();
         for l in &self.loops {
@@ -240,7 +241,7 @@ impl Machine {
         let Some(device) = Device::find(number) else { return found };
         let shares = |above: &Device| {
             let under = below(above, &self.loops);
-            // A holder that does not say what it holds holds everything.
+            // A holder that does not say which bytes it uses counts as using all of them.
             under.is_empty() || under.iter().any(|e| e.overlaps(extent))
         };
         let holders = device.holders().into_iter().filter(|holder| shares(holder));
@@ -253,7 +254,7 @@ impl Machine {
         found
     }
 
-    /// What uses the store itself.
+    /// Returns a use of the store itself.
     fn direct_use(&self, store: Store) -> Option<Use> {
         let used = |text: String| Some(Use { text, is_program: false });
         if self.swaps.contains(&store) {
@@ -270,8 +271,8 @@ impl Machine {
         Some(Use { text, is_program: true })
     }
 
-    /// Which loop device could have a file of `size` bytes behind it that lies on the overlay
-    /// `system`: of the file system below it may not be known which file that is.
+    /// Finds a loop device that could have a file of `size` bytes on the overlay `system` behind
+    /// it: for a file of the layer below, it may be unknown which file that is.
     pub(crate) fn unknown_use(&self, system: DeviceNumber, size: u64) -> Option<Use> {
         let may_be = |l: &&Loop| l.behind.is_none() && l.fits(size);
         let found = self.loops.iter().find(may_be)?;
@@ -281,26 +282,26 @@ impl Machine {
         })
     }
 
-    /// All files that something uses, with when they were made.
+    /// Returns all files that something uses, with their birth times.
     fn files(&self) -> impl Iterator<Item = (Store, Option<Birth>)> {
         let behind = self.loops.iter().filter_map(|l| Some((l.behind.as_ref()?.store, l.born)));
         let written = self.writers.known.iter().map(|writer| (writer.store, writer.born));
         behind.chain(written).chain(self.swaps.iter().map(|store| (*store, None)))
     }
 
-    /// When what is behind a loop device was made.
+    /// Returns the birth time of a file that something uses, where it is known.
     fn birth(&self, store: Store) -> Option<Birth> {
         self.files().find(|(file, born)| *file == store && born.is_some())?.1
     }
 
-    /// The name of a loop device of which nobody says what is behind it, if there is one: it could
-    /// be anything.
+    /// Returns the name of a loop device for which nothing says what is behind it, if there is one:
+    /// it could be anything.
     pub(crate) fn unknown_loop(&self) -> Option<&str> {
         let unknown = self.loops.iter().find(|l| l.behind.is_none())?;
         Some(&unknown.device.name)
     }
 
-    /// What people call a store.
+    /// Returns a name for the store to show in messages.
     fn title(&self, store: Store) -> String {
         match store {
             Store::Device(number) => Device::find(number).map_or_else(
@@ -318,8 +319,8 @@ impl Machine {
     }
 }
 
-/// The mounts of all namespaces that this process may look into; its own and that of process 1
-/// first.
+/// Returns the mounts of all namespaces that this process may look into; those of its own and of
+/// process 1 come first.
 fn all_mounts() -> Vec<Mount> {
     let own = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut mounts = tables::mounts(&own, true);
@@ -335,7 +336,7 @@ fn all_mounts() -> Vec<Mount> {
     mounts
 }
 
-/// What a path leads to, if it is a block device or a regular file.
+/// Returns the block device or regular file that a path leads to.
 fn store_at(path: &Path) -> Option<Store> {
     if let Some(number) = DeviceNumber::of_node(path) {
         return Some(Store::Device(number));
@@ -344,7 +345,7 @@ fn store_at(path: &Path) -> Option<Store> {
     Some(Store::File(DeviceNumber::from_raw(stat.dev()), stat.ino()))
 }
 
-/// All members of the mounted btrfs file systems that have one of `devices` as a member.
+/// Returns all members of the mounted btrfs file systems that have a member among `devices`.
 fn btrfs_siblings(devices: &[DeviceNumber]) -> Vec<DeviceNumber> {
     let Ok(systems) = fs::read_dir("/sys/fs/btrfs") else { return Vec::new() };
     let mut siblings = Vec::new();

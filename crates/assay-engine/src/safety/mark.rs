@@ -1,12 +1,12 @@
-//! The mark on a file that assay made: the extended attribute `user.assay`, or, where the file
-//! system has none, a sidecar `NAME.assay`.
+//! The mark on a file that assay made: the extended attribute `user.assay` or, where the file
+//! system has no attributes, a sidecar `NAME.assay`.
 //!
-//! The mark names its inode (device, number, birth time), so a copy that took the attribute along,
-//! or a new file under an old name, is not taken for ours. It says who made the file and nothing
-//! about what is in it now: [`super::contents`] is asked each time.
+//! The mark names its inode (device, number, birth time). So a copy that took the attribute along,
+//! or a new file under an old name, is not taken for ours. It says who made the file, but nothing
+//! about its present contents: [`super::contents`] is asked each time.
 //!
-//! *Invariants.* A sidecar is made beside nothing (`O_EXCL`), and read only if it is a small
-//! regular file. Not a protection against malice: whoever may write the file may mark it.
+//! *Invariants.* A sidecar never replaces a file (`O_EXCL`), and is read only if it is a small
+//! regular file. It is no protection against malice: whoever may write the file may mark it.
 
 use assay_fs::{InodeId, Node, NodeKind, remove};
 use rustix::fs::{Mode, OFlags, XattrFlags, fgetxattr, fsetxattr, openat};
@@ -18,15 +18,15 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 const NAME: &str = "user.assay";
-/// No mark is longer.
+/// The greatest length of a mark, in bytes.
 const LONGEST: usize = 256;
 
-/// How far the making of a marked file has come.
+/// A stage in the making of a marked file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It is being made: nothing in it is of use to anybody.
+    /// The file is being made: nothing in it is of use to anybody.
     Begun,
-    /// It is whole.
+    /// The file is complete.
     Whole,
 }
 
@@ -42,7 +42,7 @@ impl Stage {
 /// Marks `file`, which is or will be `name` in `directory`.
 ///
 /// # Errors
-/// If the file system has no attributes and something else has the sidecar's name.
+/// If the file system has no attributes and the sidecar's name is taken; also if a call fails.
 pub(crate) fn put(file: &File, directory: impl AsFd, name: &OsStr, stage: Stage) -> io::Result<()> {
     let text = text(Node::of_file(file)?.id, stage);
     match fsetxattr(file, NAME, text.as_bytes(), XattrFlags::empty()) {
@@ -54,11 +54,11 @@ pub(crate) fn put(file: &File, directory: impl AsFd, name: &OsStr, stage: Stage)
     }
 }
 
-/// Writes the sidecar: a new one, or in place into the one that marks this very file.
+/// Writes the sidecar: a new one, or in place if it already marks this very file.
 fn put_beside(file: &File, directory: impl AsFd, name: &OsStr, text: &str) -> io::Result<()> {
     let sidecar = sidecar(name);
     if let Some((_, node)) = beside(file, &directory, name) {
-        // All stages have words of one length.
+        // The words for all stages have the same length, so nothing of the old text stays.
         return node.open(OFlags::WRONLY)?.write_all(text.as_bytes());
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -70,15 +70,15 @@ fn put_beside(file: &File, directory: impl AsFd, name: &OsStr, text: &str) -> io
     File::from(made).write_all(text.as_bytes())
 }
 
-/// Takes the sidecar of `file` away, if it has one: before the file itself is removed.
+/// Removes the sidecar of `file`, if it has one. Call it before the file itself is removed.
 pub(crate) fn remove_beside(file: &File, directory: impl AsFd, name: &OsStr) {
     if let Some((_, node)) = beside(file, &directory, name) {
-        // What stays is a line of text that vouches for nothing that exists.
+        // If it stays, it is a line of text that vouches for no file.
         let _ = remove(&directory, &sidecar(name), node.id);
     }
 }
 
-/// How far `file`, which is `name` in `directory`, was made by assay; `None` if it was not.
+/// Returns how far assay came in making `file`, which is `name` in `directory`, if it made it.
 pub(crate) fn stage(file: &File, directory: impl AsFd, name: &OsStr) -> Option<Stage> {
     let mut value = [0_u8; LONGEST];
     let length = fgetxattr(file, NAME, &mut value[..]).unwrap_or(0);
@@ -86,7 +86,7 @@ pub(crate) fn stage(file: &File, directory: impl AsFd, name: &OsStr) -> Option<S
     marked.or_else(|| Some(beside(file, directory, name)?.0))
 }
 
-/// What the sidecar says of `file`, and the sidecar.
+/// Returns the stage that the sidecar of `file` states, and the sidecar.
 fn beside(file: &File, directory: impl AsFd, name: &OsStr) -> Option<(Stage, Node)> {
     let node = Node::find_at(directory, Path::new(&sidecar(name)), OFlags::NOFOLLOW).ok()?;
     let NodeKind::File(1..=256) = node.kind else { return None };
@@ -106,7 +106,7 @@ fn text(id: InodeId, stage: Stage) -> String {
     format!("assay 2 {} {id}\n", stage.word())
 }
 
-/// The stage that `mark` gives the inode `id`.
+/// Returns the stage that `mark` states for the inode `id`.
 fn parse(mark: &[u8], id: InodeId) -> Option<Stage> {
     [Stage::Begun, Stage::Whole].into_iter().find(|stage| mark == text(id, *stage).as_bytes())
 }

@@ -1,14 +1,14 @@
-//! What may be written to, and why not: the one place that decides.
+//! The one place that decides what may be written to, and says why not.
 //!
-//! Reading is the default and always allowed. Writing to a device needs `--write` with its path; a
-//! device in use or under the running system is always refused; one with something on it is refused
+//! Reading is the default and always allowed. Writing to a device needs `--write` with its path. A
+//! device in use or under the running system is always refused; one that holds something is refused
 //! unless `--destroy` names its serial number. An existing file is written only if assay made it
 //! and it holds nothing else. `docs/safety.md` says what is promised.
 //!
-//! *Invariants.* What is checked, looked into and written is one inode, held by a descriptor
-//! (`node.rs`); names are looked up once. Devices are compared by number, files by inode, never by
-//! name. Nothing here writes to a target. What keeps it ours after the checks is the exclusive open
-//! of a device, the lease on a file, held for the whole run.
+//! *Invariants.* One and the same inode, held by a descriptor ([`Node`]), is checked, examined and
+//! written; names are looked up once. Devices are compared by number and files by inode, never by
+//! name. Nothing here writes to a target. After the checks, the exclusive open of a device or the
+//! lease on a file keeps it ours for the whole run.
 
 use crate::error::{Error, Result};
 use assay_linux::kernel::tool_path;
@@ -42,12 +42,12 @@ use contents::Contents;
 use machine::Machine;
 use sysfs::Device;
 
-/// What the user said about writing to one target.
+/// The user's options about writing to one target.
 #[derive(Clone, Debug, Default)]
 pub struct Intent {
     /// `--write DEVICE`: must name the target again.
     pub write: Option<PathBuf>,
-    /// `--destroy SERIAL`: the serial number of a device whose contents may go; for a device
+    /// `--destroy SERIAL`: the serial number of a device whose contents may be lost; for a device
     /// without one, its kernel name, e.g. `loop3`.
     pub destroy: Option<String>,
     /// `--size`, for a file that does not exist.
@@ -56,12 +56,13 @@ pub struct Intent {
     pub writes: bool,
 }
 
-/// How often, and after how long each time, it is looked again whether a program has ended its use
-/// of a device: tools such as losetup and udev open what they find for a moment.
+/// How many times, and at what interval, a use by a program is checked before it counts: tools such
+/// as losetup and udev open a device that they find for a moment.
 const LOOKS: u32 = 5;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// What `look` says: an error, and whether it is about a program, whose use may pass in a moment.
+/// Calls `look` up to [`LOOKS`] times while its flag says that the error is about a program, whose
+/// use may pass in a moment; returns the last error.
 pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Error> {
     let mut refused = look();
     for _ in 1..LOOKS {
@@ -74,12 +75,12 @@ pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Erro
     refused.map(|(error, _)| error)
 }
 
-/// Why `device` is not written to, whatever the user says; `None` if it may be.
+/// Returns why `device` must not be written to, whatever the user says; `None` if it may be.
 pub(crate) fn refusal(device: &Device) -> Option<Error> {
     refusal_on(Machine::read, device)
 }
 
-/// Why `device`, which is held, must not be written to any more.
+/// Returns why `device`, which is held, must not be written to any more.
 pub(crate) fn new_refusal(device: &Device) -> Option<Error> {
     refusal_on(|| Machine::read().without_what_is_in_flight(), device)
 }
@@ -92,7 +93,7 @@ fn refusal_on(read: impl Fn() -> Machine, device: &Device) -> Option<Error> {
     })
 }
 
-/// Why `device` is not written to as things are on `machine`.
+/// Returns why `device` must not be written to, as things are on `machine`.
 pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
     let name = device.title();
     if machine.is_system(device) {
@@ -123,7 +124,7 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
     None
 }
 
-/// Why it cannot be known who else uses the device `name`, if so.
+/// Returns why it is unknown who else uses the device `name`, if it is.
 pub(crate) fn unknown_users(machine: &Machine, name: &str) -> Option<Error> {
     let hint = "run assay outside of the container or namespace, with /proc and /sys as the kernel \
                 shows them (`--pid=host --cap-add=SYS_PTRACE` of a container); or write to a new \
@@ -139,7 +140,7 @@ pub(crate) fn unknown_users(machine: &Machine, name: &str) -> Option<Error> {
 
 /// Checks that `--write` was given and names `path`.
 ///
-/// `fatal` is the reason why it would not help: the hint must not ask for what will be refused.
+/// `fatal` is the reason why it would be refused even then; then the hint must not ask for it.
 pub(crate) fn check_write(
     path: &Path,
     node: &Node,
@@ -162,12 +163,13 @@ pub(crate) fn check_write(
     Err(Error::environment("write-mismatch", message, hint))
 }
 
-/// The word that `--destroy` must repeat: the serial number, or the kernel's name without one.
+/// Returns the word that `--destroy` must repeat: the serial number or else the kernel's name.
 pub(crate) fn destroy_word(device: &Device) -> String {
     device.serial().unwrap_or_else(|| device.name.clone())
 }
 
-/// What would be lost on `device`, open as `file`: what it holds, and partitions the kernel knows.
+/// Returns what would be lost on `device`, open as `file`: its contents and the partitions that the
+/// kernel knows.
 pub(crate) fn contents_of(device: &Device, file: &fs::File) -> Result<Contents> {
     let block = device.block_size().unwrap_or(Bytes(4096));
     let mut found = contents::look(file, device.size(), block).map_err(|cause| {
@@ -183,7 +185,7 @@ pub(crate) fn contents_of(device: &Device, file: &fs::File) -> Result<Contents> 
     Ok(found)
 }
 
-/// Refuses a device with something on it unless `--destroy` names it.
+/// Refuses a device that holds something, unless `--destroy` names it.
 pub(crate) fn check_contents(device: &Device, file: &fs::File, intent: &Intent) -> Result<()> {
     let word = destroy_word(device);
     let named = intent.destroy.as_ref();

@@ -1,18 +1,18 @@
-//! Files on an overlay: the same bytes are a file of the overlay and one of the file system below.
+//! Files on an overlay, whose bytes are also those of a file of the file system below.
 //!
-//! Both have one inode number: an overlay shows that of the upper file, and of an upper file that
-//! was copied up nobody can have known before. So of two files with the same number, one of them on
-//! an overlay, it is assumed that they are one, unless they were made at different times. The file
-//! system below need not be in reach, as in a container.
+//! Both have one inode number, because an overlay shows that of the upper file; an upper file that
+//! was made by copying up cannot have been known to anybody before. So two files with the same
+//! number, one of them on an overlay, are assumed to be one, unless they were made at different
+//! times. The file system below need not be within reach, as in a container.
 //!
-//! *Invariant.* In doubt two files are one.
+//! *Invariant.* In doubt, two files count as one.
 
 use super::stack::Store;
 use super::tables::Mount;
 use super::writers::Birth;
 use assay_fs::DeviceNumber;
 
-/// The files among `files` that may be `store`, made at `born`, by another number.
+/// Returns those of `files` that may be the file `store`, born at `born`, on another device.
 pub(super) fn same(
     store: Store,
     born: Option<Birth>,
@@ -32,8 +32,8 @@ pub(super) fn same(
     files.filter_map(is_one).collect()
 }
 
-/// Whether a file system with this number in a stat may be an overlay. One whose layers are on
-/// several file systems shows numbers that no table of mounts has.
+/// Returns `true` if the file system with this `st_dev` may be an overlay. One whose layers are on
+/// several file systems shows numbers that are in no table of mounts.
 pub(super) fn may_be(system: DeviceNumber, mounts: &[Mount]) -> bool {
     if !mounts.iter().any(|mount| mount.kind == "overlay") {
         return false;

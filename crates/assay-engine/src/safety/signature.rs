@@ -1,10 +1,10 @@
-//! Does a device hold anything? Looks for what file systems, partition tables, volume managers,
-//! encryption, RAID and swap leave at known places.
+//! Signatures that file systems, partition tables, volume managers, encryption, RAID and swap leave
+//! at known places.
 //!
-//! Offsets and magics as in the formats' own headers and in libblkid's table. *Invariant:* it errs
-//! on the side of finding: magics of two bytes (MBR, ext, nilfs2 …) are taken at face value, so
-//! noise is mistaken for a signature about once in 10,000 devices. Not an identification: the first
-//! thing found may belong to an older use of the device, which is still worth a refusal.
+//! Offsets and magics are those of the formats' own headers and of libblkid's table. *Invariant.*
+//! It errs on the side of finding: magics of two bytes (MBR, ext, nilfs2 …) are taken at face
+//! value, so noise is mistaken for a signature about once in 10,000 devices. It does not identify a
+//! device: the first thing found may come from an older use, which is still worth a refusal.
 
 /// Name, offset from the start, magic.
 const MAGICS: &[(&str, u64, &[u8])] = &[
@@ -82,19 +82,19 @@ const FROM_END: &[(&str, u64, &[u8])] = &[
     ("a JMicron RAID member", 512, b"JM"),
 ];
 
-/// Swap headers end with their page, whatever its size on the machine that made them.
+/// The page sizes of machines that may have made a swap header, which ends with its page.
 const SWAP_PAGES: [u64; 5] = [4096, 8192, 16384, 32768, 65536];
 const SWAP_MAGICS: [&[u8; 10]; 5] =
     [b"SWAPSPACE2", b"SWAP-SPACE", b"S1SUSPEND\0", b"S2SUSPEND\0", b"ULSUSPEND\0"];
 
-/// A ZFS label.
+/// The size of a ZFS label.
 const ZFS_LABEL: u64 = 256 << 10;
 
-/// A piece of the device, addressed as on the device.
+/// A piece of the device and its place there.
 pub(crate) struct Window {
-    /// Its first byte.
+    /// The offset of its first byte on the device.
     pub(crate) start: u64,
-    /// What is there.
+    /// Its bytes.
     pub(crate) data: Vec<u8>,
 }
 
@@ -105,8 +105,7 @@ impl Window {
     }
 }
 
-/// What `windows` of a device of `size` bytes hold, each thing once; empty if nothing is
-/// recognised.
+/// Returns the signatures in `windows` of a device of `size` bytes, each once.
 pub(crate) fn find(windows: &[Window], size: u64) -> Vec<&'static str> {
     let has = |at: u64, magic: &[u8]| windows.iter().any(|window| window.has(at, magic));
     let mut found = Vec::new();
@@ -139,7 +138,7 @@ pub(crate) fn find(windows: &[Window], size: u64) -> Vec<&'static str> {
     found
 }
 
-/// A ZFS label keeps the names and values of its pool from 16 KiB on, encoded as XDR.
+/// Looks for the names and values of a pool, which a ZFS label keeps from 16 KiB on, in XDR.
 fn has_names(window: &Window, label: u64) -> bool {
     let start = (label + (16 << 10)).checked_sub(window.start).map(|at| at as usize);
     let names = start.and_then(|at| window.data.get(at..at + 1024));
@@ -147,7 +146,7 @@ fn has_names(window: &Window, label: u64) -> bool {
     has(b"version") && has(b"name") && has(b"pool_guid")
 }
 
-/// A ZFS label keeps a ring of uberblocks in its second half, in either byte order.
+/// Looks for an uberblock: the second half of a ZFS label is a ring of them, in either byte order.
 fn has_uberblock(window: &Window, label: u64) -> bool {
     let magic = 0x00ba_b10c_u64;
     let places = (label + ZFS_LABEL / 2..label + ZFS_LABEL).step_by(1024);
@@ -162,7 +161,7 @@ mod tests {
 
     const SIZE: u64 = (8 << 20) + 3 * 4096;
 
-    /// What is found on a device of `size` with `magic` at `at` and nothing else.
+    /// Returns what is found on a device of `size` bytes that holds only `magic`, at `at`.
     fn on(size: u64, at: u64, magic: &[u8]) -> Vec<&'static str> {
         let start = at / 4096 * 4096;
         let mut data = vec![0; 256 << 10];

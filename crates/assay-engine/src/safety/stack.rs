@@ -1,6 +1,6 @@
-//! What lies on what: devices on devices and files, byte range by byte range.
+//! Layers of storage: which bytes of a device lie where on other devices and on files.
 //!
-//! *Invariants.* Ranges are in bytes of the store they belong to. What is not known is taken to
+//! *Invariants.* Ranges are in bytes of the store they belong to. Anything unknown is taken to
 //! reach everything: a mapping that cannot be read overlaps all of its slaves.
 
 use super::sysfs::Device;
@@ -14,12 +14,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Where bytes lie.
+/// A place that holds bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Store {
-    /// On a block device.
+    /// A block device.
     Device(DeviceNumber),
-    /// In a file, by the number of its file system and its own.
+    /// A file, by the device number of its file system and its inode number.
     File(DeviceNumber, u64),
 }
 
@@ -33,7 +33,7 @@ impl Store {
     }
 }
 
-/// Bytes of a store.
+/// A range of bytes of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) store: Store,
@@ -41,40 +41,40 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// All of a store.
+    /// Returns the extent that covers all of a store.
     pub(crate) fn all(store: Store) -> Extent {
         Extent { store, bytes: 0..u64::MAX }
     }
 
-    /// Whether both have a byte in common.
+    /// Returns `true` if both have a byte in common.
     pub(crate) fn overlaps(&self, other: &Extent) -> bool {
         self.store == other.store
             && self.bytes.start < other.bytes.end
             && other.bytes.start < self.bytes.end
     }
 
-    /// The part `inner` of this extent, which counts from its start.
+    /// Returns the part `inner` of this extent, where `inner` counts from its start.
     fn part(&self, inner: &Range<u64>) -> Extent {
         let at = |offset: u64| self.bytes.start.saturating_add(offset).min(self.bytes.end);
         Extent { store: self.store, bytes: at(inner.start)..at(inner.end) }
     }
 }
 
-/// A loop device and what is behind it.
+/// A loop device and the file or device behind it.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
     pub(crate) device: Device,
-    /// What is behind it; `None` if nobody says, as for a file in another namespace.
+    /// The bytes behind it; `None` if nothing says which, as for a file in another namespace.
     pub(crate) behind: Option<Extent>,
-    /// The name that the kernel shows for it.
+    /// The name that the kernel shows for the file or device behind it.
     pub(crate) name: PathBuf,
-    /// When the file behind it was made, if its name still leads to it.
+    /// The birth time of the file behind it, if its name still leads to it.
     pub(crate) born: Option<Birth>,
 }
 
 impl Loop {
-    /// Whether what is behind it could be a file of `size` bytes: it reaches to the end of that,
-    /// unless it has a limit.
+    /// Returns `true` if a file of `size` bytes could be behind it: the device reaches to the end
+    /// of the file, unless it has a size limit.
     pub(super) fn fits(&self, size: u64) -> bool {
         let number = |attribute| self.device.number_at(attribute).unwrap_or(0);
         let end = number("loop/offset").saturating_add(self.device.size().0);
@@ -82,7 +82,7 @@ impl Loop {
     }
 }
 
-/// All loop devices that are set up.
+/// Returns all loop devices that are set up.
 pub(crate) fn loops() -> Vec<Loop> {
     let of = |device: Device| {
         let name = device.backing_file()?;
@@ -94,8 +94,8 @@ pub(crate) fn loops() -> Vec<Loop> {
     Device::all().into_iter().filter_map(of).collect()
 }
 
-/// What is attached to loop devices, as their names and attributes say: cheap to read, and
-/// different once anything is attached, detached or moved.
+/// Returns the names and attributes of all attached loop devices. They are cheap to read, and
+/// differ once anything is attached, detached or moved.
 pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
     let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| {
@@ -108,8 +108,8 @@ pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
     entries.filter_map(of).collect()
 }
 
-/// What the driver says is behind a loop device: right even if the file has another name by now, or
-/// none. Wants the right to read the device.
+/// Asks the driver what is behind a loop device. The answer is right even if the file was renamed
+/// or removed. Needs permission to read the device.
 fn loop_status(device: &Device) -> Option<Extent> {
     const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
     let file = File::open(device.node()).ok()?;
@@ -118,7 +118,7 @@ fn loop_status(device: &Device) -> Option<Extent> {
     }
     // `struct loop_info64`: device, inode, device behind, offset, limit, then names and numbers.
     let mut status = [0_u64; 32];
-    // SAFETY: the descriptor is open, and the kernel writes 232 bytes, for which there is room.
+    // SAFETY: the descriptor is open, and the kernel writes 232 bytes to a buffer of 256.
     let got = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, status.as_mut_ptr()) };
     let [system, inode, behind, offset, limit, ..] = status;
     let store = match behind {
@@ -128,7 +128,7 @@ fn loop_status(device: &Device) -> Option<Extent> {
     (got == 0).then(|| Extent { store, bytes: loop_range(offset, limit) })
 }
 
-/// What the name that the kernel shows leads to, for whoever may not ask the driver.
+/// Follows the name that the kernel shows, for users who may not ask the driver.
 fn loop_by_name(device: &Device, name: &Path) -> Option<Extent> {
     let store = match DeviceNumber::of_node(name) {
         Some(number) => Store::Device(number),
@@ -142,13 +142,13 @@ fn loop_by_name(device: &Device, name: &Path) -> Option<Extent> {
     Some(Extent { store, bytes: range })
 }
 
-/// A loop device has so many bytes from `offset` on; all that there are if `limit` is 0.
+/// Returns the range that a loop device covers: `limit` bytes from `offset` on; 0 is no limit.
 fn loop_range(offset: u64, limit: u64) -> Range<u64> {
     let end = if limit == 0 { u64::MAX } else { offset.saturating_add(limit) };
     offset..end
 }
 
-/// What `device` lies on directly, and where.
+/// Returns the extents that `device` directly lies on.
 pub(crate) fn below(device: &Device, loops: &[Loop]) -> Vec<Extent> {
     if let Some(disk) = device.parent() {
         let start = device.number_at("start").unwrap_or(0).saturating_mul(512);
@@ -166,8 +166,8 @@ pub(crate) fn below(device: &Device, loops: &[Loop]) -> Vec<Extent> {
     }
 }
 
-/// What a mapped device lies on, from its table; `None` if the table cannot be read or has targets
-/// that do not say which bytes are theirs.
+/// Returns the extents that a mapped device lies on, from its table; `None` if the table cannot be
+/// read or has targets that do not say which bytes they use.
 fn table_of(device: &Device) -> Option<Vec<Extent>> {
     let DeviceNumber { major, minor } = device.number;
     let mut command = tool(super::tool_path("dmsetup")?);
@@ -176,7 +176,7 @@ fn table_of(device: &Device) -> Option<Vec<Extent>> {
     table(std::str::from_utf8(&output.stdout).ok()?)
 }
 
-/// Reads a table of the device mapper: linear and striped targets, which say where they lie.
+/// Parses a device-mapper table of linear and striped targets, which say where they lie.
 fn table(text: &str) -> Option<Vec<Extent>> {
     const SECTOR: u64 = 512;
     let mut found = Vec::new();
@@ -203,8 +203,8 @@ fn table(text: &str) -> Option<Vec<Extent>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Everything that `start` lies on, itself first: down to disks, and to the files behind loop
-/// devices. The file system that such a file lies on is not part of it.
+/// Returns everything that `start` lies on, itself first, down to disks and to the files behind
+/// loop devices. The file system that holds such a file is not included.
 pub(crate) fn foundation_of(start: Extent, loops: &[Loop]) -> Vec<Extent> {
     let mut found = vec![start];
     let mut next = 0;
@@ -212,7 +212,7 @@ pub(crate) fn foundation_of(start: Extent, loops: &[Loop]) -> Vec<Extent> {
         next += 1;
         let Store::Device(number) = extent.store else { continue };
         let Some(device) = Device::find(number) else { continue };
-        // Of a partition and a loop device it is known which bytes these bytes are.
+        // A partition or loop device maps its bytes one to one, so it is known which part is used.
         let is_linear =
             device.parent().is_some() || loops.iter().any(|l| l.device.number == device.number);
         for under in below(&device, loops) {

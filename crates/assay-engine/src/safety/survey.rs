@@ -1,7 +1,7 @@
-//! The block devices of this machine and what may be done to each, for `assay devices`.
+//! The block devices of this machine and the operations allowed on each, for `assay devices`.
 //!
-//! *Invariants.* Nothing is opened for writing, nothing is claimed. The answer is of this moment:
-//! the run checks again. Partitions are not listed by themselves.
+//! *Invariants.* Nothing is opened for writing, and nothing is claimed. The answer holds for this
+//! moment; a run checks again. Partitions are not listed on their own.
 
 use super::machine::Machine;
 use super::sysfs::Device;
@@ -17,45 +17,45 @@ use std::path::PathBuf;
 pub struct DeviceSurvey {
     /// The kernel's name, e.g. `nvme0n1`.
     pub name: String,
-    /// Its node, e.g. `/dev/nvme0n1`.
+    /// The path of its node, e.g. `/dev/nvme0n1`.
     pub path: PathBuf,
     /// Its capacity.
     pub size: Bytes,
-    /// The maker's name, where the driver tells it.
+    /// The model name, where the driver tells it.
     pub model: Option<String>,
     /// The serial number, where the driver tells it.
     pub serial: Option<String>,
-    /// Whether it turns, where the kernel knows.
+    /// Whether it is a rotating disk, where the kernel knows.
     pub rotational: Option<bool>,
-    /// What may be done to it.
+    /// The operations allowed on it.
     pub may: May,
 }
 
-/// What may be done to a device. Except for `Nothing`, reading is allowed.
+/// The operations allowed on a device. Reading is, except with `Nothing`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum May {
-    /// This user may not even read it.
+    /// None: this user may not even read it.
     Nothing {
-        /// What the system says.
+        /// The system's error.
         reason: String,
     },
-    /// Read, and write with `--write PATH`.
+    /// Reading, and writing with `--write PATH`.
     Write {
         /// The path to repeat.
         path: PathBuf,
     },
-    /// Read; writing also needs `--destroy`, because something is on it.
+    /// Reading; writing also needs `--destroy`, because the device holds something.
     Destroy {
         /// The path to repeat.
         path: PathBuf,
         /// The word for `--destroy`.
         word: String,
-        /// What would be lost.
+        /// Descriptions of what would be lost.
         holds: Vec<String>,
     },
-    /// Read only: writing is refused whatever the options.
+    /// Only reading: writing is refused whatever the options.
     Refused {
-        /// The error it would give, e.g. `device-mounted`.
+        /// The id of the error that writing would give, e.g. `device-mounted`.
         id: &'static str,
         /// The reason in words.
         reason: String,
@@ -76,7 +76,7 @@ impl fmt::Display for May {
     }
 }
 
-/// All block devices with a capacity, by name.
+/// Returns all block devices that have a capacity, sorted by name.
 pub fn survey() -> Vec<DeviceSurvey> {
     let machine = Machine::read();
     let devices = Device::all().into_iter().filter(|device| device.size() > Bytes::ZERO);

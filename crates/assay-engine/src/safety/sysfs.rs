@@ -17,7 +17,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The device with `number`, if the machine has it.
+    /// Returns the device with `number`, if the machine has it.
     pub(crate) fn find(number: DeviceNumber) -> Option<Device> {
         let link = format!("/sys/dev/block/{}:{}", number.major, number.minor);
         Device::at(Path::new(&link))
@@ -36,18 +36,18 @@ impl Device {
         Some(Device { number, name, dir })
     }
 
-    /// All disks and stacked devices, without partitions, by name.
+    /// Returns all disks and stacked devices, without partitions, sorted by name.
     pub(crate) fn all() -> Vec<Device> {
         children(Path::new("/sys/block"))
     }
 
-    /// Where the node is expected.
+    /// Returns the path where its node is expected.
     pub(crate) fn node(&self) -> PathBuf {
-        // Names such as `cciss/c0d0` have an exclamation mark for the slash.
+        // In names such as `cciss/c0d0`, sysfs has an exclamation mark for the slash.
         Path::new("/dev").join(self.name.replace('!', "/"))
     }
 
-    /// The name, and in brackets what a mapped device is called by its makers.
+    /// Returns the name, followed for a mapped device by the mapping's name in parentheses.
     pub(crate) fn title(&self) -> String {
         match self.mapped_name() {
             Some(name) => format!("{} ({name})", self.name),
@@ -55,80 +55,80 @@ impl Device {
         }
     }
 
-    /// What the makers of a mapped device call it.
+    /// Returns the name that a mapped device was given when it was made.
     pub(crate) fn mapped_name(&self) -> Option<String> {
         self.text("dm/name")
     }
 
-    /// What the device mapper was told that it is, e.g. by LVM.
+    /// Returns the UUID that a mapped device was given when it was made, e.g. by LVM.
     pub(crate) fn mapping_uuid(&self) -> Option<String> {
         self.text("dm/uuid")
     }
 
-    /// The disk this is a partition of.
+    /// Returns the disk that this is a partition of.
     pub(crate) fn parent(&self) -> Option<Device> {
         self.dir.join("partition").exists().then(|| Device::at(self.dir.parent()?)).flatten()
     }
 
-    /// The disk this is a partition of, or the device itself.
+    /// Returns the disk that this is a partition of, or the device itself.
     pub(crate) fn disk(&self) -> Device {
         self.parent().unwrap_or_else(|| self.clone())
     }
 
-    /// The partitions the kernel knows.
+    /// Returns the partitions that the kernel knows.
     pub(crate) fn partitions(&self) -> Vec<Device> {
         let mut found = children(&self.dir);
         found.retain(|device| device.dir.join("partition").exists());
         found
     }
 
-    /// What is built on this device: dm, md, bcache.
+    /// Returns the devices that are built on this one: dm, md, bcache.
     pub(crate) fn holders(&self) -> Vec<Device> {
         children(&self.dir.join("holders"))
     }
 
-    /// What this device is built on.
+    /// Returns the devices that this one is built on.
     pub(crate) fn slaves(&self) -> Vec<Device> {
         children(&self.dir.join("slaves"))
     }
 
-    /// The file or device behind a loop device.
+    /// Returns the path of the file or device behind a loop device.
     pub(crate) fn backing_file(&self) -> Option<PathBuf> {
         self.text("loop/backing_file").map(PathBuf::from)
     }
 
-    /// True if the kernel takes no writes for it.
+    /// Returns `true` if the kernel takes no writes for it.
     pub(crate) fn is_read_only(&self) -> bool {
         self.text("ro").is_some_and(|ro| ro != "0")
     }
 
-    /// True for a disk that turns; `None` if the kernel does not say.
+    /// Returns `true` for a rotating disk; `None` if the kernel does not say.
     pub(crate) fn is_rotational(&self) -> Option<bool> {
         Some(self.disk().text("queue/rotational")? != "0")
     }
 
-    /// The size in sectors of 512 bytes, as sysfs counts whatever the block size is.
+    /// Returns the size, which sysfs counts in sectors of 512 bytes whatever the block size is.
     pub(crate) fn size(&self) -> assay_spec::Bytes {
         let sectors = self.text("size").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
         assay_spec::Bytes(sectors.saturating_mul(512))
     }
 
-    /// The logical block size.
+    /// Returns the logical block size.
     pub(crate) fn block_size(&self) -> Option<assay_spec::Bytes> {
         let size = self.disk().text("queue/logical_block_size")?.parse().ok()?;
         Some(assay_spec::Bytes(size))
     }
 
-    /// The maker's name of the disk.
+    /// Returns the model name of the disk.
     pub(crate) fn model(&self) -> Option<String> {
         self.disk().text("device/model").or_else(|| self.disk().text("device/name"))
     }
 
-    /// The serial number of the disk, from wherever its driver shows it.
+    /// Returns the serial number of the disk, from wherever its driver shows it.
     pub(crate) fn serial(&self) -> Option<String> {
         let disk = self.disk();
         let scsi = || {
-            // A header of four bytes, then the number in ASCII.
+            // A header of four bytes precedes the number in ASCII.
             let page = fs::read(disk.dir.join("device/vpd_pg80")).ok()?;
             non_empty(&String::from_utf8_lossy(page.get(4..)?))
         };
@@ -141,13 +141,13 @@ impl Device {
         disk.text("device/serial").or_else(|| disk.text("serial")).or_else(scsi).or_else(udev)
     }
 
-    /// What the disk is called in the whole world, from wherever its driver shows it.
+    /// Returns the world wide name of the disk, from wherever its driver shows it.
     pub(crate) fn world_wide_name(&self) -> Option<String> {
         let disk = self.disk();
         disk.text("wwid").or_else(|| disk.text("device/wwid"))
     }
 
-    /// The identity of a partition, as its table has it.
+    /// Returns the UUID that the partition table gives a partition.
     pub(crate) fn partition_uuid(&self) -> Option<String> {
         self.parent()?;
         let number = self.number;
@@ -159,7 +159,7 @@ impl Device {
         of_kernel.or_else(|| line(fs::read_to_string(record).ok()?, "E:ID_PART_ENTRY_UUID="))
     }
 
-    /// An attribute that is a number.
+    /// Reads an attribute that is a number.
     pub(crate) fn number_at(&self, attribute: &str) -> Option<u64> {
         self.text(attribute)?.parse().ok()
     }
@@ -175,13 +175,13 @@ fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The devices in or linked from a folder, by name; none if there is no such folder.
+/// Returns the devices in or linked from a directory, sorted by name; none if it does not exist.
 fn children(dir: &Path) -> Vec<Device> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
-    // `device`, `subsystem` and other links lead elsewhere; only block devices have this folder's
-    // kind of number file beside a size.
+    // `device`, `subsystem` and other links lead elsewhere; only block devices have a file `size`
+    // beside their file `dev`.
     let is_block = |path: &PathBuf| path.join("dev").exists() && path.join("size").exists();
     paths.iter().filter(|path| is_block(path)).filter_map(|path| Device::at(path)).collect()
 }

@@ -1,26 +1,26 @@
-//! The kernel's tables of mounts and swaps, as text.
+//! Parsers of the kernel's tables of mounts and swap.
 //!
-//! Follows proc_pid_mountinfo(5) and `/proc/swaps`. *Invariant:* any bytes parse; a line that does
-//! not look as documented is left out, never guessed at. Paths in both tables escape space, tab,
-//! newline and backslash as three octal digits.
+//! The formats are those of proc_pid_mountinfo(5) and `/proc/swaps`. *Invariant.* Any bytes parse;
+//! a line that does not look as documented is left out, never guessed at. In paths, both tables
+//! escape space, tab, newline and backslash as three octal digits.
 
 use assay_fs::DeviceNumber;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// One mounted file system.
+/// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// The device, or an anonymous number (major 0) for btrfs, overlays and the like.
+    /// The number of its device, or an anonymous one (major 0) for btrfs, overlays and the like.
     pub(crate) number: DeviceNumber,
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) point: PathBuf,
     /// The type, e.g. `ext4`.
     pub(crate) kind: String,
-    /// What was mounted: mostly a device node.
+    /// The mounted source, mostly a device node.
     pub(crate) source: PathBuf,
-    /// Whether this process or process 1 sees it: its point is a name here.
+    /// Whether this process or process 1 sees the mount, so that its mount point is valid here.
     pub(crate) is_ours: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn mounts(table: &[u8], is_ours: bool) -> Vec<Mount> {
 fn mount(line: &[u8], is_ours: bool) -> Option<Mount> {
     let fields: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
     let (number, point) = (fields.get(2)?, fields.get(4)?);
-    // A varying number of optional fields ends with a lone dash.
+    // The optional fields, in varying number, end with a lone dash.
     let dash = 6 + fields.get(6..)?.iter().position(|field| *field == b"-")?;
     Some(Mount {
         number: DeviceNumber::parse(std::str::from_utf8(number).ok()?)?,
@@ -43,19 +43,19 @@ fn mount(line: &[u8], is_ours: bool) -> Option<Mount> {
     })
 }
 
-/// Parses `/proc/swaps`: the files and devices that are swapped to.
+/// Parses `/proc/swaps`; returns the files and devices that are swapped to.
 pub(crate) fn swaps(table: &[u8]) -> Vec<PathBuf> {
     let lines = table.split(|b| *b == b'\n').skip(1);
     let names = lines.filter_map(|line| line.split(|b| matches!(b, b' ' | b'\t')).next());
     names.filter(|name| !name.is_empty()).map(path).collect()
 }
 
-/// A path as the kernel's tables escape it.
+/// Converts a path from the form in which the kernel's tables escape it.
 pub(super) fn path(escaped: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(unescape(escaped)))
 }
 
-/// Replaces `\040` and its like by the byte they stand for.
+/// Replaces `\040` and the like by the bytes they stand for.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -96,7 +96,7 @@ mod tests {
         for table in [&b""[..], b"\n\n", b"1 2 3", b"1 2 x:y / / rw - a b", b"\xff \\ \\04 - - -"] {
             assert_eq!(mounts(table, true), []);
         }
-        // Cut anywhere, a good table gives an entry or none, never a panic.
+        // A good line, cut anywhere, gives an entry or none, and never a panic.
         let line = b"36 35 98:0 / /mnt rw shared:2 - ext3 /dev/root rw";
         for end in 0..line.len() {
             assert!(mounts(&line[..end], true).len() <= 1);

@@ -1,8 +1,8 @@
-//! Whether this process sees what the kernel knows of processes, mounts and devices: an empty list
-//! may be one that a namespace or a mount has emptied.
+//! Checks that this process sees what the kernel knows of processes, mounts and devices: an empty
+//! list may have been emptied by a namespace or a mount.
 //!
-//! *Invariants.* Looks only. Mounts over parts of `/proc` and `/sys` that nobody here asks do not
-//! matter: container run-times cover many.
+//! *Invariants.* It only looks. Mounts over parts of `/proc` and `/sys` that are not read here do
+//! not matter: container run-times cover many.
 
 use super::tables;
 use rustix::fs::{FsWord, PROC_SUPER_MAGIC, statfs};
@@ -11,13 +11,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The number that the kernel gives its first pid namespace (`PROC_PID_INIT_INO`).
+/// The inode number that the kernel gives its first pid namespace (`PROC_PID_INIT_INO`).
 const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
 
-/// What statfs(2) says of a `/sys` of the kernel's.
+/// The type that statfs(2) reports for the kernel's own `/sys`.
 const SYSFS_MAGIC: FsWord = 0x6265_6572;
 
-/// Folders of `/sys` from which devices and what uses them are found.
+/// The directories of `/sys` in which devices and their users are found.
 const ASKED: [&str; 8] = [
     "/sys/block",
     "/sys/class",
@@ -29,7 +29,7 @@ const ASKED: [&str; 8] = [
     "/sys/fs/btrfs",
 ];
 
-/// Why it cannot be known who else uses a device; `None` if it can.
+/// Returns why it is unknown who else uses a device; `None` if it is known.
 pub(super) fn obstacle() -> Option<String> {
     let is = |path, magic| statfs(path).is_ok_and(|found| found.f_type == magic);
     if !is("/proc", PROC_SUPER_MAGIC) {
@@ -42,7 +42,7 @@ pub(super) fn obstacle() -> Option<String> {
     if own.as_os_str() != std::process::id().to_string().as_str() || !is_first_namespace() {
         return Some("a pid namespace hides other processes".to_owned());
     }
-    // A part of every kernel that has devices, and not of a /proc with `subset=pid`.
+    // Every kernel with devices has it, but not a /proc with `subset=pid`.
     if fs::metadata("/proc/partitions").is_err() {
         return Some("/proc shows processes alone".to_owned());
     }
@@ -55,22 +55,22 @@ pub(super) fn obstacle() -> Option<String> {
     Some(format!("a mount covers {}", covered.point.display()))
 }
 
-/// Whether all processes are in this process's namespace or in one below it.
+/// Returns `true` if all processes are in this process's namespace or in one below it.
 fn is_first_namespace() -> bool {
     match fs::metadata("/proc/self/ns/pid") {
         Ok(found) => found.ino() == FIRST_NAMESPACE,
-        // A kernel without namespaces.
+        // The kernel has no namespaces.
         Err(e) => e.kind() == io::ErrorKind::NotFound,
     }
 }
 
-/// Whether this is root without root's rights, as in a container. Of another user it is known that
-/// not everything is seen.
+/// Returns `true` if this is root without root's rights, as in a container. Any other user is known
+/// not to see everything.
 fn may_not_look() -> bool {
     rustix::process::geteuid().is_root() && fs::read_dir("/proc/1/fd").is_err()
 }
 
-/// Where `/sys` has its devices, whether anything covers them or not.
+/// Returns the directories of devices in `/sys`, even if something covers them.
 fn device_folders() -> Vec<PathBuf> {
     let links = fs::read_dir("/sys/dev/block").into_iter().flatten().flatten();
     let targets = links.filter_map(|link| fs::read_link(link.path()).ok());
@@ -81,7 +81,8 @@ fn device_folders() -> Vec<PathBuf> {
     targets.map(down).collect()
 }
 
-/// Whether a mount at `point` hides what is asked for, if `devices` are where devices are.
+/// Returns `true` if a mount at `point` hides anything that is read here; `devices` are the
+/// directories of devices.
 fn hides(point: &Path, devices: &[PathBuf]) -> bool {
     if let Ok(below) = point.strip_prefix("/proc") {
         let first = below.components().next().map(|part| part.as_os_str().to_string_lossy());

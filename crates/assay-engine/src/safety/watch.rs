@@ -1,8 +1,8 @@
-//! Looks, while a target is written to, whether somebody else has begun to use it: a loop device
-//! that is attached to it or to what it lies on is kept away by no claim and no lease.
+//! Watches a target that is written to for other users, because no claim and no lease keeps a loop
+//! device from being attached to it or to what it lies on.
 //!
-//! What is attached is looked at four times a second, everything else as often as a hundredth of
-//! the time allows. Whoever comes between two looks shares the target for so long.
+//! Attached loop devices are checked four times a second, everything else as often as a hundredth
+//! of the time allows. A user who comes between two checks shares the target until the second.
 
 use super::stack;
 use crate::drive;
@@ -13,22 +13,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether anything is attached or detached.
+/// The interval between checks for loop devices that were attached or detached.
 const TICK: Duration = Duration::from_millis(250);
-/// One part in so many of the time is spent looking at everything.
+/// The time between full checks, as a multiple of what one takes.
 const SHARE: u32 = 100;
 
-/// A watch, which ends when it is dropped.
+/// A watch, which ends when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Begins to look; `refusal` says why the target is not written to any more, if so.
+/// Starts a watch; `refusal` returns why the target must not be written to any more, if so.
 ///
 /// # Errors
-/// If the system gives no thread.
+/// If no thread can be started.
 pub(crate) fn begin(refusal: impl Fn() -> Option<Error> + Send + 'static) -> io::Result<Watch> {
     let over = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&over);
@@ -38,7 +38,7 @@ pub(crate) fn begin(refusal: impl Fn() -> Option<Error> + Send + 'static) -> io:
 }
 
 fn watch(refusal: impl Fn() -> Option<Error>, over: &AtomicBool) {
-    // Nothing yet, so that the first look is at everything: what came since the gate is seen.
+    // With `None`, the first check is a full one, which sees users who came since the first checks.
     let mut attached = None;
     let mut due = Instant::now();
     while !over.load(Ordering::Relaxed) {
@@ -61,7 +61,7 @@ impl Drop for Watch {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It does nothing that panics.
+            // The thread does nothing that panics.
             let _ = thread.join();
         }
     }

@@ -1,12 +1,12 @@
-//! Who can write to a device or file without a claim that the kernel keeps: programs that forgo
-//! `O_EXCL`, such as zfs-fuse, databases on raw devices, virtual machines.
+//! Processes that can write to a device or file without a claim that the kernel keeps: programs
+//! that do without `O_EXCL`, such as zfs-fuse, databases on raw devices, virtual machines.
 //!
-//! What a process has open is found in the descriptors of each of its threads, in its memory
-//! (mapped and then closed), and in what it has registered with an io_uring. Of descriptors that
-//! wait in a socket the kernel tells the number alone: they could be of anything.
+//! Files that a process has open are found in the descriptors of each of its threads, in its memory
+//! (mapped and then closed), and among those it has registered with an io_uring. For descriptors
+//! that wait in a socket, the kernel tells only their number: they could be of anything.
 //!
-//! *Invariants.* Reads `/proc` only. This process does not count. Another user's processes are seen
-//! by root alone; for files the lease ([`super::lease`]) sees them, too.
+//! *Invariants.* Reads only `/proc`. This process does not count. Only root sees the processes of
+//! other users; for files, the lease ([`super::lease`]) notices them, too.
 
 use super::stack::Store;
 use super::tables;
@@ -16,32 +16,32 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// When a file was made, in seconds and nanoseconds.
+/// The birth time of a file, in seconds and nanoseconds.
 pub(crate) type Birth = (i64, u32);
 
-/// A process that may write.
+/// A process that may write to a device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Writer {
-    /// What it may write to.
+    /// The device or file.
     pub(crate) store: Store,
-    /// When that was made, if the file system tells.
+    /// The birth time of that, where the file system keeps one.
     pub(crate) born: Option<Birth>,
-    /// By what means, in words between the store and the process.
+    /// How it can write, in words that stand between the store and the process in a message.
     pub(crate) how: &'static str,
-    /// Its number and name, for people.
+    /// Its number and name, for messages.
     pub(crate) process: String,
 }
 
-/// What other processes can write to.
+/// The devices and files that other processes can write to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writers {
-    /// All block devices and regular files, each with who.
+    /// All block devices and regular files, each with its process.
     pub(crate) known: Vec<Writer>,
-    /// A process in whose sockets descriptors wait, if there is one.
+    /// A process with descriptors waiting in its sockets, if there is one.
     pub(crate) in_flight: Option<String>,
 }
 
-/// Looks at all other processes.
+/// Finds what all other processes can write to.
 pub(crate) fn writers() -> Writers {
     let own = fs::read_link("/proc/self").unwrap_or_default();
     let mut found = Writers::default();
@@ -71,7 +71,7 @@ pub(crate) fn writers() -> Writers {
     found
 }
 
-/// The numbers of all processes.
+/// Returns the numbers of all processes.
 pub(super) fn processes() -> impl Iterator<Item = String> {
     numbers(Path::new("/proc"))
 }
@@ -82,8 +82,8 @@ fn numbers(directory: &Path) -> impl Iterator<Item = String> + use<> {
     names.filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The folders of the threads of a process that do not have the descriptors of one before: mostly
-/// of the first alone.
+/// Returns the directories of those threads of a process that do not share the descriptors of an
+/// earlier one: mostly of the first alone.
 fn threads(process: &Path) -> Vec<PathBuf> {
     let tasks = process.join("task");
     let mut found: Vec<libc::pid_t> = Vec::new();
@@ -95,14 +95,14 @@ fn threads(process: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|number| tasks.join(number.to_string())).collect()
 }
 
-/// Whether two threads have one table of descriptors; false if the kernel does not say.
+/// Returns `true` if two threads share a table of descriptors, as far as the kernel tells.
 fn share_descriptors(one: libc::pid_t, other: libc::pid_t) -> bool {
     const KCMP_FILES: libc::c_int = 2;
-    // SAFETY: compares by plain numbers and takes no pointer.
+    // SAFETY: the call compares by plain numbers and takes no pointer.
     unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0 }
 }
 
-/// Adds what a thread has open for writing; whether descriptors wait in a socket of it.
+/// Adds files that a thread has open for writing; returns whether descriptors wait in its sockets.
 fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>) -> bool {
     let mut in_flight = false;
     for entry in fs::read_dir(thread.join("fd")).into_iter().flatten().flatten() {
@@ -123,12 +123,12 @@ fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>) -> bool {
     in_flight
 }
 
-/// Adds what is shared with the memory of a process and may be written through it.
+/// Adds files that a process shares in memory and may write to through it.
 fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) {
     let table = |directory: &Path| fs::read(directory.join("maps")).unwrap_or_default();
     let mut maps = table(process);
     if maps.is_empty() {
-        // The first thread may have ended before the others.
+        // If the first thread has ended before the others, its own table is empty.
         let tasks = process.join("task");
         let each = numbers(&tasks).map(|number| table(&tasks.join(number)));
         maps = each.into_iter().find(|maps| !maps.is_empty()).unwrap_or_default();
@@ -136,13 +136,13 @@ fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) {
     for line in maps.split(|b| *b == b'\n') {
         let Some(Mapping { range, on_disk, path }) = shared(line) else { continue };
         let link = process.join("map_files").join(range);
-        // What was opened for writing can be made writable in memory at any time.
+        // A mapping of a file that was opened for writing can be made writable at any time.
         if fs::symlink_metadata(&link).is_ok_and(|link| link.mode() & 0o200 == 0) {
             continue;
         }
         let seen = match (look(&link), look(&path)) {
             (Looked::Store(seen), _) => seen,
-            // Who may not follow the link has the name, which may be another's by now.
+            // Without the right to follow the link there is only the name, which may have moved.
             (_, Looked::Store(seen)) if seen.inode == on_disk.1 => seen,
             _ => Seen { store: Store::File(on_disk.0, on_disk.1), born: None, inode: on_disk.1 },
         };
@@ -159,7 +159,7 @@ struct Mapping<'a> {
     path: PathBuf,
 }
 
-/// What a line says of memory that is shared with a file or device.
+/// Parses a line about memory that is shared with a file or device.
 fn shared(line: &[u8]) -> Option<Mapping<'_>> {
     let mut fields = line.splitn(6, |b| *b == b' ');
     let mut word = || std::str::from_utf8(fields.next()?).ok();
@@ -177,20 +177,20 @@ fn shared(line: &[u8]) -> Option<Mapping<'_>> {
 struct Seen {
     store: Store,
     born: Option<Birth>,
-    /// The number of its node, also of a device.
+    /// The inode number of its node, also for a device.
     inode: u64,
 }
 
-/// What a name leads to.
+/// The kind of thing that a name leads to.
 enum Looked {
     Store(Seen),
     Socket,
-    /// Something of the kernel's that is in no file system.
+    /// A kernel object that is in no file system.
     Nameless,
     Other,
 }
 
-/// Looks at an open descriptor, or at a path. Asks no file server, which might not answer.
+/// Examines an open descriptor or a path. Asks no file server, which might not answer.
 fn look(link: &Path) -> Looked {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     let Ok(found) = statx(CWD, link, AtFlags::STATX_DONT_SYNC, mask) else { return Looked::Other };
@@ -209,7 +209,7 @@ fn look(link: &Path) -> Looked {
     Looked::Store(Seen { store, born, inode: found.stx_ino })
 }
 
-/// The device or file at `path`, and when it was made.
+/// Returns the device or file at `path` and its birth time.
 pub(super) fn found_at(path: &Path) -> Option<(Store, Option<Birth>)> {
     match look(path) {
         Looked::Store(seen) => Some((seen.store, seen.born)),
@@ -217,14 +217,14 @@ pub(super) fn found_at(path: &Path) -> Option<(Store, Option<Birth>)> {
     }
 }
 
-/// Whether `about`, the `fdinfo` of a descriptor, says that it is open for writing.
+/// Returns `true` if `about`, the `fdinfo` of a descriptor, says that it is open for writing.
 fn writes(about: &str) -> bool {
     let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|octal| i32::from_str_radix(octal.trim(), 8).ok());
     flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
 }
 
-/// How many descriptors wait in a socket, by its `fdinfo`.
+/// Returns the number of descriptors that wait in a socket, by its `fdinfo`.
 fn waiting(about: &str) -> u64 {
     let number = about.lines().find_map(|line| line.strip_prefix("scm_fds:"));
     number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)

@@ -1,10 +1,11 @@
-//! Opens the file or block device that an experiment runs on, as safely as it can be done.
+//! Opens the file or block device that an experiment runs on, as safely as possible.
 //!
 //! *Invariants.* Nothing is created under `/dev`; nothing that exists is written to, truncated or
 //! opened for writing before the checks of [`crate::safety`] have passed. The path is looked up
-//! once; what it led to then is checked, opened and written, whatever its name becomes.
-//! As long as [`Opened`] lives, nobody can mount a device that will be written to, nobody can open
-//! a file for writing without stopping the run, and who reaches the bytes by another way is noticed.
+//! once; the inode found then is checked, opened and written, whatever becomes of its name. As long
+//! as [`Opened`] lives, nobody can mount a device that will be written to, nobody can open a file
+//! for writing without stopping the run, and anybody who reaches the bytes in another way is
+//! noticed.
 //!
 //! Not for modelled drives, which have no file.
 
@@ -30,7 +31,7 @@ mod image;
 use file::open_file;
 pub(crate) use image::open_image;
 
-/// What a real target is.
+/// The kind of a real target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file on some file system.
@@ -39,11 +40,11 @@ pub enum Kind {
     BlockDevice,
 }
 
-/// Which device or file it was, for the run directory.
+/// The identity of a device or file, for the run directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// What is known of it, by key: `model` and `serial` of the disk (for a file: of the disk it
-    /// lies on), `wwn`, `inode`, what is `behind` a loop device …
+    /// Its known properties by key: `model` and `serial` of the disk (for a file, of the disk that
+    /// it lies on), `wwn`, `inode`, the store `behind` a loop device …
     pub keys: Vec<(&'static str, String)>,
     /// The capacity of the target.
     pub size: Bytes,
@@ -58,7 +59,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// What is known under `key`.
+    /// Returns the value under `key`, if it is known.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.keys.iter().find(|(k, _)| *k == key).map(|(_, value)| value.as_str())
     }
@@ -69,41 +70,41 @@ impl Identity {
 pub struct Opened {
     /// The file; for a device that will be written to, also the exclusive claim on it.
     pub file: File,
-    /// How much of it is addressable.
+    /// Its addressable size.
     pub capacity: Bytes,
-    /// Requests must start and end on multiples of this.
+    /// The alignment of requests: they start and end on multiples of it.
     pub granularity: Bytes,
-    /// File or block device.
+    /// Whether it is a file or a block device.
     pub kind: Kind,
-    /// Which one it is.
+    /// Its identity.
     pub identity: Identity,
-    /// True if there was no such file: [`Opened::make`] gives it its contents and its name.
+    /// Whether the file is new: [`Opened::make`] gives it its contents and its name.
     pub created: bool,
-    /// True if it is a file that assay did not make, and so will not write to.
+    /// Whether it is a file that assay did not make, and so will not write to.
     pub is_stranger: bool,
-    /// Keeps other writers away from a file that is written to.
+    /// A lease that keeps other writers away from a file that is written to.
     lease: Option<Lease>,
-    /// Keeps others away from devices that share its bytes and that its own claim does not cover.
+    /// Claims on devices that share its bytes and that its own claim does not cover.
     _claims: Vec<File>,
-    /// Notices whoever begins to use a target that is written to.
+    /// A watch that notices new users of a target that is written to.
     watch: Option<Watch>,
-    /// What is left to do until a new file is there.
+    /// The state of a new file that is not complete yet.
     new: Option<create::NewFile>,
 }
 
 impl Opened {
-    /// How long it is now.
+    /// Returns its present length, if that can be determined.
     pub(crate) fn length_now(&self) -> Option<Bytes> {
         (&self.file).seek(SeekFrom::End(0)).ok().map(Bytes)
     }
 }
 
-/// Opens `path` for what `intent` allows; begins a file if there is none.
+/// Opens `path` for what `intent` allows; begins a new file if there is none.
 ///
 /// # Errors
 ///
-/// All have an id with an entry in [`safety::EXPLANATIONS`]; whatever the error, an existing target
-/// is as it was, and no new one is there.
+/// All errors have an id with an entry in [`safety::EXPLANATIONS`]. After any of them, an existing
+/// target is as it was, and no new one is there.
 pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
     let node = match Node::find(path) {
         Ok(node) => node,
@@ -128,13 +129,14 @@ pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
     }
 }
 
-/// How long somebody else's claim is waited for, and how often it is tried again: the kernel takes an
-/// io_uring apart a moment after its process has ended, and keeps what is registered with it.
+/// How long to wait for somebody else's claim, and how often to try again. The kernel takes an
+/// io_uring apart a moment after its process has ended, and until then keeps what is registered
+/// with it.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Takes the target for this measurement alone, as far as other runs of assay go (and others that
-/// lock what they use: mkfs, udev): two that measure one device measure each other.
+/// Locks the target against other runs of assay (and other programs that lock what they use: mkfs,
+/// udev), because two runs that measure one device measure each other.
 fn lock(path: &Path, file: &File) -> Result<()> {
     let begun = Instant::now();
     let mut tried = file.try_lock();
@@ -170,7 +172,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     lock(path, &file)?;
     let claims = claim_beside(&device)?;
     let opened = describe(path, node, file)?;
-    // Whoever came between the first look and the claim is seen now.
+    // Users who came between the first check and the claim are seen now.
     if let Some(error) = safety::refusal(&device) {
         return Err(error);
     }
@@ -179,7 +181,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     Ok(Opened { _claims: claims, watch, ..opened })
 }
 
-/// Has somebody look, as long as the target is open, whether it must not be written to any more.
+/// Watches the open target; `refusal` returns why it must not be written to any more, if so.
 fn watched(
     path: &Path,
     refusal: impl Fn() -> Option<Error> + Send + 'static,
@@ -187,14 +189,14 @@ fn watched(
     watch::begin(refusal).map(Some).map_err(|e| no_thread(path, e))
 }
 
-/// Nobody would look whether somebody else begins to use the target.
+/// Returns the error for a target that cannot be watched, because no thread could be started.
 fn no_thread(path: &Path, cause: io::Error) -> Error {
     let message = format!("there is no thread to watch over {}", path.display());
     let hint = "let this user have more processes (`ulimit -u`), or free memory";
     Error::environment("no-thread", message, hint).caused_by(cause)
 }
 
-/// The error for a device that `/sys` does not have: what it has may be covered.
+/// Returns the error for a device that is missing in `/sys`, where a mount may cover it.
 fn unknown_device(path: &Path) -> Error {
     safety::unknown_users(&Machine::read(), &path.display().to_string()).unwrap_or_else(|| {
         let message = format!("the kernel has no device behind {}", path.display());
@@ -203,8 +205,8 @@ fn unknown_device(path: &Path) -> Error {
 }
 
 /// Claims the devices that share the bytes of `device` and that the kernel does not claim with it:
-/// those behind loop devices, and other paths to its disk. Their mounts are seen by that even where
-/// no table lists them (an external journal, a namespace without processes).
+/// those behind loop devices, and other paths to its disk. That notices their mounts even
+/// where no table lists them (an external journal, a namespace without processes).
 fn claim_beside(device: &Device) -> Result<Vec<File>> {
     let beside = Machine::devices_alone().unclaimed_with(device.number);
     let claim = |number| {
@@ -217,7 +219,7 @@ fn claim_beside(device: &Device) -> Result<Vec<File>> {
     beside.into_iter().filter_map(|number| claim(number).transpose()).collect()
 }
 
-/// Opens a device for this process alone.
+/// Opens a device exclusively, waiting a while for somebody else's claim to end.
 fn claim(node: &Node) -> io::Result<File> {
     let begun = Instant::now();
     loop {
@@ -230,7 +232,7 @@ fn claim(node: &Node) -> io::Result<File> {
     }
 }
 
-/// Switches the page cache off for `file`.
+/// Switches `file` to direct I/O, past the page cache.
 fn set_direct(file: &File, path: &Path) -> Result<()> {
     // SAFETY: fcntl on a descriptor that `file` keeps open, with plain numbers.
     let result = unsafe {
@@ -246,7 +248,7 @@ fn set_direct(file: &File, path: &Path) -> Result<()> {
     Err(Error::environment("no-direct-io", message, hint).caused_by(cause))
 }
 
-/// The opened target `file`, which is `node` and was found at `path`.
+/// Describes the open target `file`, which is `node` and was found at `path`.
 fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opened> {
     let (kind, number) = match node.kind {
         NodeKind::Block(number) => (Kind::BlockDevice, number),
@@ -285,7 +287,7 @@ fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opened> {
     })
 }
 
-/// The unit of direct I/O: what the file system says, else the device's logical block, else 4 KiB.
+/// Returns the unit of direct I/O: the file system's, else the device's logical block, else 4 KiB.
 fn granularity(file: &File, kind: Kind, device: Option<&Device>) -> Bytes {
     let stated = match kind {
         Kind::File => file_alignment(file),
@@ -295,9 +297,9 @@ fn granularity(file: &File, kind: Kind, device: Option<&Device>) -> Bytes {
     unit.filter(|unit| unit.0.is_power_of_two()).map_or(Bytes(4096), |unit| Bytes(unit.0.max(512)))
 }
 
-/// The alignment of direct I/O that the file system states (Linux 6.1).
+/// Returns the alignment of direct I/O that the file system states (since Linux 6.1).
 fn file_alignment(file: &File) -> Option<Bytes> {
-    // SAFETY: statx is plain numbers, for which all zeros is a value.
+    // SAFETY: `statx` consists of plain numbers, for which all zeros is a valid value.
     let mut stat: libc::statx = unsafe { std::mem::zeroed() };
     let (fd, empty, mask) = (file.as_raw_fd(), c"".as_ptr(), libc::STATX_DIOALIGN);
     // SAFETY: the descriptor is open, the path a C string, and `stat` has room for the answer.
@@ -306,7 +308,7 @@ fn file_alignment(file: &File) -> Option<Bytes> {
     (stated && stat.stx_dio_offset_align > 0).then(|| Bytes(stat.stx_dio_offset_align.into()))
 }
 
-/// The error for what the system said to an open.
+/// Returns the error for an open that failed with `cause`.
 fn cannot_open(path: &Path, cause: io::Error) -> Error {
     let name = path.display();
     let error = match cause.raw_os_error() {

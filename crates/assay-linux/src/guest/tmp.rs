@@ -1,11 +1,11 @@
 //! The host's `/tmp` in a guest.
 //!
-//! A guest has an empty `/tmp` of its own, so that nothing that happens to lie in the host's can
-//! change a run: no name that is taken, nothing that is found by who looks around. But if the
-//! program or what the job names lies there, or somebody sits at a shell, it must be seen. Then the
+//! A guest has an empty `/tmp` of its own, so that no file that happens to lie in the host's can
+//! change a run: no name is taken, and a search finds nothing. But if the program or a file that
+//! the job names lies there, or a user sits at a shell, the host's must be visible. Then the
 //! guest's `/tmp` is laid over the host's: what is written goes to memory, as everywhere, and is
-//! forgotten. Not always, for an overlay is other work for the guest's memory than none; and not
-//! over the whole root, for then each look at a file would pass through it.
+//! forgotten. This is not always done, because an overlay is more work for the guest's memory than
+//! none; nor is the whole root overlaid, because then each access to a file would pass through it.
 
 use super::{Job, MOUNT, Task, make};
 use crate::error::{Error, Result};
@@ -14,16 +14,16 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What it is about.
+/// The directory in question.
 const TMP: &str = "/tmp";
 
-/// Whether a job that is done by `program` wants the host's.
+/// Returns `true` if a job that `program` does needs the host's `/tmp`.
 pub(super) fn is_wanted(job: &Job, program: &Path) -> bool {
     let text = serde_json::to_string(job).expect("plain data");
     matches!(job.task, Task::Shell(_)) || program.starts_with(TMP) || names_it(&text)
 }
 
-/// Whether a text names it or something in it; as a path of its own, not as the middle of another.
+/// Returns `true` if a text names `/tmp` or something in it, and not in the middle of another path.
 fn names_it(text: &str) -> bool {
     let is_of_name = |c: char| c.is_alphanumeric() || "_-./".contains(c);
     text.match_indices(TMP).any(|(at, _)| {
@@ -33,12 +33,12 @@ fn names_it(text: &str) -> bool {
     })
 }
 
-/// Lays a directory in memory over the host's.
+/// Lays a directory in memory over the host's `/tmp`.
 pub(super) fn show() -> Result<()> {
     let failed = |e: rustix::io::Errno| Error::system(TMP, e.into());
     let (flags, upper) = (MountFlags::empty(), format!("{MOUNT}/upper"));
     unmount(TMP, UnmountFlags::empty()).map_err(failed)?;
-    // The overlay holds what it needs of it; the place is free again at once.
+    // The overlay keeps its layers in use, so the mount point is free again at once.
     mount("tmpfs", MOUNT, "tmpfs", flags, None).map_err(failed)?;
     make(&upper)?;
     make(&format!("{MOUNT}/work"))?;

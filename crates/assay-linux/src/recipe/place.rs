@@ -1,4 +1,4 @@
-//! Where a built kernel goes: one build at a time, and over nothing but a kernel.
+//! The place for a built kernel: one build at a time uses it, and only a kernel is replaced.
 
 use crate::error::{Error, Result};
 use crate::kernel::{IDENTITY, KERNEL};
@@ -8,23 +8,23 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The directory of the kernel, for one build.
+/// The directory of the kernel, reserved for one build.
 pub(super) struct Place {
     path: PathBuf,
     _lock: File,
 }
 
 impl Place {
-    /// Takes the place in the cache directory, which is made if there is none.
+    /// Reserves the place in the cache directory, which is made if it does not exist.
     ///
     /// # Errors
-    /// If another build has it, or it holds something else than a kernel of ours.
+    /// If another build has it, or it holds anything but a kernel of ours.
     pub(super) fn new(cache: &Path) -> Result<Place> {
         let name = cache.display();
         let failed = |e| Error::system(&format!("the directory {name}"), e);
         fs::create_dir_all(cache).map_err(failed)?;
         let lock = File::open(cache).map_err(failed)?;
-        // Where directories cannot be locked, the last of several builds has the place.
+        // Where directories cannot be locked, the last of several builds wins.
         if flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             let hint = "wait for its end; `assay linux status` tells of the kernel";
             return Err(Error::new("linux-busy", format!("a build goes on in {name}"), hint));
@@ -34,8 +34,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Whether there is nothing, or a kernel that was built by assay: a directory with its two
-    /// files and nothing else.
+    /// Returns `true` if a kernel that assay built is there (a directory with its two files and
+    /// nothing else), and `false` if nothing is.
     fn check(&self) -> Result<bool> {
         match fs::symlink_metadata(&self.path) {
             Ok(about) if about.is_dir() && self.holds_kernel() => Ok(true),
@@ -59,7 +59,7 @@ impl Place {
             && identity.contains(", recipe ")
     }
 
-    /// Puts the new kernel's directory there; the old one goes to `old`.
+    /// Moves the new kernel's directory there, and the old one to `old`.
     pub(super) fn fill(&self, new: &Path, old: &Path) -> Result<()> {
         let failed = |e| Error::system(&format!("the directory {}", self.path.display()), e);
         let had = self.check()?;
@@ -68,7 +68,8 @@ impl Place {
         }
         fs::rename(new, &self.path).map_err(|e| {
             if had {
-                // Else it is gone with what was worked in, and can be built again.
+                // If this fails, too, the old kernel is removed with the build's directory, and can
+                // be built again.
                 let _ = fs::rename(old, &self.path);
             }
             failed(e)

@@ -9,26 +9,26 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where a build works, and until when.
+/// The directory of a build, and a function that tells when to stop.
 pub(super) struct Work<'a> {
     pub(super) path: &'a Path,
     pub(super) stop: fn() -> bool,
 }
 
 impl Work<'_> {
-    /// Something cannot be written here.
+    /// Returns the error for a file that cannot be written here.
     pub(super) fn failed(&self, e: std::io::Error) -> Error {
         Error::system(&format!("the directory {}", self.path.display()), e)
     }
 
-    /// Makes a directory for a step.
+    /// Makes the directory `name` for a step.
     pub(super) fn directory(&self, name: &str) -> Result<PathBuf> {
         let path = self.path.join(name);
         fs::create_dir(&path).map_err(|e| self.failed(e))?;
         Ok(path)
     }
 
-    /// Runs a program of a step to its end; returns what it said.
+    /// Runs a program of a step to its end; returns its output.
     pub(super) fn run(&self, command: &mut Command) -> Result<String> {
         let said = self.path.join("said");
         let name = command.get_program().to_string_lossy().into_owned();
@@ -57,7 +57,7 @@ impl Work<'_> {
             // With the user's environment, which says how to reach the archive.
             self.run(Command::new("apt-get").arg("download").arg(what).current_dir(&place))
         };
-        // The archive keeps a version until some time after the next one.
+        // The archive keeps a version for some time after the next one.
         match fetch(&format!("{PACKAGE}={VERSION}")) {
             Ok(_) => {}
             Err(stopped) if stopped.id == "linux-stopped" => return Err(stopped),
@@ -80,8 +80,8 @@ impl Work<'_> {
         Ok((tarball, version.trim().to_owned()))
     }
 
-    /// What the source is, by its checksum. Another than the pinned one is taken only from apt,
-    /// which has checked its signature.
+    /// Identifies the source by its checksum. One that differs from the pinned one is accepted only
+    /// from apt, which has checked its signature.
     pub(super) fn identify(&self, tarball: &Path, version: &str) -> Result<String> {
         let text = self.run(tool("sha256sum").arg(tarball))?;
         let checksum = text.split_whitespace().next().unwrap_or_default();
@@ -98,7 +98,7 @@ impl Work<'_> {
         Err(Error::new("linux-checksum", message, hint))
     }
 
-    /// Changes the source.
+    /// Patches the source.
     pub(super) fn change(&self, tree: &Path) -> Result<()> {
         let path = self.path.join("kernel.patch");
         fs::write(&path, PATCH).map_err(|e| Error::system("the changes", e))?;
@@ -114,7 +114,7 @@ impl Work<'_> {
         })
     }
 
-    /// Sets the options.
+    /// Configures the kernel with our options, and checks that they are in effect.
     pub(super) fn configure(&self, tree: &Path, build: &Path) -> Result<()> {
         self.run(make(tree, build).arg("defconfig"))?;
         let path = build.join(".config");
@@ -132,7 +132,8 @@ impl Work<'_> {
         Err(Error::new("linux-source", message, "take the pinned version"))
     }
 
-    /// Compiles it all, and tells how far that is: a line begins with two blanks for each file.
+    /// Compiles the kernel and reports progress: the output has a line with two leading blanks per
+    /// file.
     pub(super) fn compile(
         &self,
         tree: &Path,
@@ -163,7 +164,8 @@ impl Work<'_> {
     }
 }
 
-/// `make` for this source; all that would tell when, where and by whom it was built is fixed.
+/// Returns `make` for this source, with fixed values for the time, place and builder that it would
+/// record.
 fn make(tree: &Path, build: &Path) -> Command {
     let mut command = tool("make");
     command.arg("-C").arg(tree).arg("ARCH=um").arg(format!("O={}", build.display()));
@@ -172,7 +174,8 @@ fn make(tree: &Path, build: &Path) -> Command {
     command
 }
 
-/// Whether a configuration is as a line of [`CONFIG`] wants it. What is not set need not be there.
+/// Returns `true` if a configuration agrees with a line of [`CONFIG`]. An option that is not to be
+/// set may be missing.
 fn is_so(line: &str, got: &str) -> bool {
     match line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")) {
         Some(option) => !got.lines().any(|l| l.split('=').next() == Some(option)),

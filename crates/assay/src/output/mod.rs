@@ -1,4 +1,4 @@
-//! What people and programs see: data on stdout, talk on stderr, failures with a hint.
+//! The output for people and programs: data on stdout, messages on stderr, failures with a hint.
 
 pub mod plan;
 pub mod progress;
@@ -11,32 +11,32 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
-/// Done.
+/// The exit code of success.
 pub const DONE: u8 = 0;
-/// An expectation of the user was not met.
+/// The exit code if an expectation of the user was not met.
 pub const UNMET: u8 = 1;
-/// Usage or spec error.
+/// The exit code of a usage or spec error.
 pub const USAGE: u8 = 2;
-/// Permission, busy or refused device, missing tool.
+/// The exit code for lack of permission, a busy or refused device, or a missing tool.
 pub const ENVIRONMENT: u8 = 3;
-/// Not steady, too noisy.
+/// The exit code if a result is not steady or too noisy.
 pub const INCONCLUSIVE: u8 = 4;
-/// Ctrl-C.
+/// The exit code after Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
-/// What an error of the command line, or of a file that it names, is called.
+/// The id of errors in the command line or in a file that it names.
 const USAGE_ID: &str = "usage";
 
-/// Why the command ended early, ready to be shown.
+/// The reason why the command ended early, ready to be shown.
 #[derive(Debug)]
 pub struct Failure {
-    /// Exit code.
+    /// The exit code.
     pub code: u8,
-    /// What `assay explain` takes.
+    /// The id that `assay explain` takes.
     id: &'static str,
-    /// What is wrong, in a line.
+    /// The message, in one line.
     message: String,
-    /// All of it for people, but for the hint.
+    /// The text for people, mostly without the hint.
     text: String,
     hint: String,
     /// File, line and column of a mistake in a declaration.
@@ -47,14 +47,14 @@ pub struct Failure {
 pub type Outcome = Result<u8, Failure>;
 
 impl Failure {
-    /// A usage error.
+    /// Creates a usage error.
     pub fn usage(text: impl Into<String>, hint: impl Into<String>) -> Failure {
         let message = text.into();
         let text = format!("error: {message}");
         Failure { code: USAGE, id: USAGE_ID, message, text, hint: hint.into(), place: None }
     }
 
-    /// For programs: what `--json` gives in place of data.
+    /// Returns what `--json` prints in place of data.
     fn record(&self) -> serde_json::Value {
         let place = self.place.as_deref().map(|(file, line, column)| {
             serde_json::json!({ "file": file, "line": line, "column": column })
@@ -65,11 +65,11 @@ impl Failure {
         }})
     }
 
-    /// Tells people, and with `--json` programs, too.
+    /// Prints the failure for people and, with `--json`, also for programs.
     pub fn tell(&self) {
         talk(&self.to_string());
         let words = std::env::args_os().skip(1);
-        // What stands behind `--` is somebody else's.
+        // Arguments after `--` belong to another program.
         if words.take_while(|word| word != "--").any(|word| word == "--json") {
             json(&self.record());
         }
@@ -79,7 +79,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.text)?;
-        // The text of a mistake in a declaration has its hint.
+        // The text of a mistake in a declaration already has its hint.
         let is_told = self.hint.is_empty() || self.text.contains("\nhint: ");
         if is_told { Ok(()) } else { write!(f, "\nhint: {}", self.hint) }
     }
@@ -118,15 +118,15 @@ impl From<PlanError> for Failure {
     }
 }
 
-/// Data, to stdout. A reader that has gone away ends the command quietly.
+/// Prints data to stdout. If the reader has gone away, the command ends quietly.
 pub fn data(text: &str) {
     write(&visible(text));
 }
 
-/// Data as JSON, to stdout. What is not shown is escaped there, too.
+/// Prints data as JSON to stdout; characters that would act on a terminal are escaped.
 pub fn json<T: serde::Serialize>(value: &T) {
     let text = serde_json::to_string_pretty(value).expect("records are plain data");
-    // Only in strings: what JSON is made of is seen.
+    // They occur only in strings: the syntax of JSON is visible.
     write(&replaced(&text, |c| format!("\\u{:04x}", u32::from(c))));
 }
 
@@ -134,7 +134,7 @@ fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let Err(error) = write!(out, "{text}{end}").and_then(|()| out.flush()) else { return };
-    // `| head` has seen enough; a full disk has not.
+    // After `| head` the reader has seen enough; a full disk is an error.
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(i32::from(DONE));
     }
@@ -142,20 +142,20 @@ fn write(text: &str) {
     std::process::exit(i32::from(ENVIRONMENT));
 }
 
-/// Talk, to stderr.
+/// Prints a message to stderr.
 pub fn talk(text: &str) {
     // Nobody listening is no reason to fail.
     let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
 }
 
-/// The text as a terminal may have it: what would do something to it is shown as `\u{1b}`. All
-/// that is printed goes through here, since names, titles and whatever else messages quote come out
-/// of files.
+/// Returns the text with characters that would act on a terminal shown as `\u{1b}` and the like.
+/// All text that is printed goes through here, because names, titles and whatever else messages
+/// quote come from files.
 pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c.escape_unicode().to_string())
 }
 
-/// The text with what is not shown replaced; the ends of lines in CSV stay.
+/// Replaces characters that would act on a terminal; the line ends of CSV stay.
 fn replaced(text: &str, by: impl Fn(char) -> String) -> Cow<'_, str> {
     if !text.contains(is_unseen) {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! `--plan`: what a command would take and write, and nothing done.
+//! `--plan`: shows what a command would need and write, and does nothing.
 
 use super::{DONE, Outcome, data, json};
 use crate::cli::Common;
@@ -7,55 +7,55 @@ use assay_spec::units::human_size;
 use assay_spec::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
 
-/// What a command would need.
+/// The needs of a command.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Cells that it would measure.
+    /// The number of cells that it would measure.
     cells: usize,
-    /// Time that is known beforehand.
+    /// The time that is known beforehand.
     time: Nanos,
-    /// Whether it takes longer than that: what ends by an amount, and models.
+    /// Whether it takes longer than that, because of models or phases that end by an amount.
     takes_longer: bool,
-    /// Memory, at most.
+    /// The most memory in use.
     memory: Bytes,
-    /// Memory that there is, where that is known.
+    /// The memory that is available, where known.
     available: Option<Bytes>,
-    /// What would be written where; `None`: nobody knows how much.
+    /// The paths that would be written to, with the number of bytes where known.
     writes: Vec<(PathBuf, Option<Bytes>)>,
 }
 
-/// What every command takes for itself.
+/// The memory that every command takes for itself.
 const PROGRAM: Bytes = Bytes(16 << 20);
-/// A record in memory takes so many times its text.
+/// The size of a record in memory, as a multiple of its text.
 const TEXT: u64 = 12;
 
 impl Plan {
-    /// Of a command that reads `files` and writes nothing.
+    /// Returns the plan of a command that reads `files` and writes nothing.
     pub fn reading<P: AsRef<Path>>(files: &[P]) -> Plan {
         let length = |path: &P| std::fs::metadata(path).map_or(0, |m| m.len());
         let read: u64 = files.iter().map(length).sum();
         Plan { memory: Bytes(PROGRAM.0 + read * TEXT), ..Plan::default() }
     }
 
-    /// Of one that reads a run directory, and mostly its cells.
+    /// Returns the plan of a command that reads a run directory, mainly its cells.
     pub fn reading_run(directory: &Path) -> Plan {
         Plan::reading(&[directory.join("run.json"), directory.join("cells.json")])
     }
 
-    /// The same, and it writes to `path`, so much if that is known.
+    /// Adds a write to `path`, of `bytes` if that is known.
     #[must_use]
     pub fn writing(mut self, path: impl Into<PathBuf>, bytes: Option<Bytes>) -> Plan {
         self.writes.push((path.into(), bytes));
         self
     }
 
-    /// The same, and it takes more time than is known and `memory` at least.
+    /// Raises the memory to at least `memory`, and notes that it takes more time than is known.
     #[must_use]
     pub fn taking(self, memory: Bytes) -> Plan {
         Plan { takes_longer: true, memory: Bytes(self.memory.0.max(memory.0)), ..self }
     }
 
-    /// Of a run in `directory`.
+    /// Returns the plan of a run in `directory`.
     pub fn of_run(run: &Run, directory: &Path) -> Plan {
         let Needs { cells, memory, available, wall, writes, is_open_ended } = run.needs();
         let models = run.targets.iter().any(|t| t.record.virtual_time);
@@ -72,7 +72,7 @@ impl Plan {
         .writing(directory, None)
     }
 
-    /// Prints it.
+    /// Prints the plan.
     pub fn show(&self, common: &Common) -> Outcome {
         if common.json {
             let writes = self

@@ -1,4 +1,4 @@
-//! Building a kernel, with tools that only do as if: what is there before and after.
+//! Builds a kernel with fake tools, and checks which files are there before and after.
 
 use crate::command::temporary;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What each tool does instead. `make` waits while there is a file `slow` beside the tools.
+/// The fake tools with their scripts. `make` waits while there is a file `slow` beside the tools.
 const TOOLS: [(&str, &str); 12] = [
     ("gcc", ""),
     ("ld", ""),
@@ -32,7 +32,7 @@ const TOOLS: [(&str, &str); 12] = [
     ),
 ];
 
-/// A machine with those tools, and a source of the right checksum.
+/// A machine with those tools, and a source with the right checksum.
 struct Bench {
     directory: tempfile::TempDir,
 }
@@ -86,7 +86,7 @@ impl Bench {
         child
     }
 
-    /// What is in the cache directory.
+    /// Returns the names in the cache directory, sorted.
     fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path("cache")).into_iter().flatten();
         let mut names: Vec<_> =
@@ -126,7 +126,7 @@ fn a_kernel_is_built_beside_what_others_have_there() {
     assert_eq!(bench.names(), ["linux", "linux.building"]);
     assert_eq!(bench.read("linux.building/mine"), "precious");
     assert_eq!(bench.read("linux/linux"), "kernel\n");
-    // Over a kernel of its own, of whatever recipe.
+    // A kernel of assay's own is replaced, whatever its recipe.
     bench.write("linux/identity", "Debian 6.1, recipe 1\n");
     let (code, text) = bench.build("source");
     assert_eq!(code, Some(0), "{text}");
@@ -187,7 +187,7 @@ fn a_build_that_is_ended_leaves_nothing() {
         assert_eq!(code, Some(130), "{signal}: {text}");
         assert!(bench.names().is_empty(), "{signal}: {:?}", bench.names());
     }
-    // One that is killed leaves it to the next.
+    // A build that is killed leaves its directory to the next one.
     let child = bench.begin();
     send("KILL", &child);
     child.wait_with_output().unwrap();

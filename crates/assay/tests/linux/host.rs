@@ -1,13 +1,13 @@
-//! What a guest does to its host.
+//! Checks that a guest changes nothing on its host.
 
 use super::{drive, guest, no_guests};
 use crate::command::temporary;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Tries to change what is in the host's directory `$1`, which the guest sees under its own path
-/// and under a mount of its own; each attempt may fail. At last it says what has not been refused
-/// that must be.
+/// Tries to change the contents of the host's directory `$1`, which the guest sees under its own
+/// path and under a mount of its own; each attempt may fail. Prints every attempt that must be
+/// refused and was not, and `ok` at the end.
 const ATTEMPTS: &str = r#"
 at=$1 view=/run/view twin=/run/twin
 set +e
@@ -54,7 +54,7 @@ test "$(stat -c '%s %a %Y' c/d)" = '3 640 '"$(stat -c %Y a)" || stat a c/d
 rm -r c && echo ok
 "#;
 
-/// All there is below `directory`: name, kind and mode, owner, time and contents.
+/// Lists everything below `directory`, with its path, kind and mode, owner, time and contents.
 fn all(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting = vec![directory.to_owned()];
@@ -92,7 +92,8 @@ fn what_a_guest_leaves_is_read_only_if_it_is_a_file() {
         return;
     }
     let directory = temporary();
-    // The host prints what is there, and would print a file of its own, or wait for ever.
+    // The host prints this file; it must not print the link's target, nor wait for ever on the
+    // pipe.
     for left in ["ln -s /etc/passwd", "mkfifo"] {
         let script = format!("rm /run/shared/stdout\n{left} /run/shared/stdout\n");
         let (said, _) = guest(directory.path(), 1, &[], &script, &[]);
@@ -100,7 +101,7 @@ fn what_a_guest_leaves_is_read_only_if_it_is_a_file() {
     }
 }
 
-/// What is named lies below `/tmp`, and the program does.
+/// The directory that is named lies below `/tmp`, and so does the program in the first run.
 #[test]
 fn a_guest_sees_what_is_named_in_tmp_and_changes_nothing_there() {
     if no_guests() {
@@ -128,7 +129,8 @@ fn a_guest_sees_what_is_named_in_tmp_and_changes_nothing_there() {
         assert_eq!(all(&data), before);
         assert!(program.exists() && !Path::new("/tmp/new").exists());
     }
-    // Who names nothing there finds nothing there. The tests' own script may lie there.
+    // A guest that names nothing in `/tmp` finds nothing there. The tests' own script may lie
+    // there.
     if !elsewhere.path().starts_with("/tmp") {
         let (said, _) = guest(elsewhere.path(), 1, &[], "ls -A /tm*\n", &[]);
         assert_eq!(said, "");

@@ -1,4 +1,4 @@
-//! Whoever is killed, the other ends, and nothing is left.
+//! Kills the kernel or the backend: the other ends, and nothing is left.
 
 use super::{drive, no_guests};
 use crate::command::temporary;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A guest that would read for ever, with a place for its directory of its own.
+/// Starts a guest that would read for ever, with `directory` for its temporary files.
 fn start(directory: &Path) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command.current_dir(directory).env("TMPDIR", directory);
@@ -16,7 +16,7 @@ fn start(directory: &Path) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Processes whose directory is below `directory`: the kernel's and the guest's.
+/// Returns the processes that run below `directory`: the kernel's and the guest's.
 fn processes(directory: &Path) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap();
     let numbers = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -27,7 +27,7 @@ fn processes(directory: &Path) -> Vec<u32> {
     numbers.filter(inside).collect()
 }
 
-/// Waits until `what` holds; it must within half a minute.
+/// Waits until `holds` returns `true`; fails with `what` after half a minute.
 fn eventually(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -51,7 +51,7 @@ fn send(signal: &str, pid: u32) {
     assert!(sent.unwrap().success());
 }
 
-/// What lies in a directory, in order.
+/// Returns the names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     let name = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name();
@@ -60,7 +60,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A directory of somebody's with a name like ours.
+/// Makes somebody else's directory, with a name like ours.
 fn somebodys(directory: &Path, name: &str) {
     std::fs::create_dir(directory.join(name)).unwrap();
     std::fs::write(directory.join(name).join("data"), "precious").unwrap();
@@ -101,7 +101,7 @@ fn a_killed_backend_takes_its_kernel_with_it() {
         kill(child.id());
         wait(child);
         eventually("the kernel ends", || processes(&directory).is_empty());
-        // What it has left is removed by the next one, and nothing else.
+        // The next run removes what it has left, and nothing else.
         somebodys(&directory, "assay-linux-1-0");
         let mut next = Command::new(env!("CARGO_BIN_EXE_assay"));
         next.current_dir(&directory).env("TMPDIR", &directory).args(["linux", "run", "--quiet"]);
@@ -125,7 +125,7 @@ fn an_interrupt_ends_the_guest() {
         sleep(Duration::from_millis(300));
         send(signal, child.id());
         if signal == "HUP" {
-            // From the shell, and from the terminal.
+            // It comes once from the shell and once from the terminal.
             send(signal, child.id());
         }
         let (output, talk) = wait(child);
@@ -135,7 +135,7 @@ fn an_interrupt_ends_the_guest() {
     }
 }
 
-/// Writes that take longer than any test.
+/// An experiment whose writes take longer than any test.
 const LONG: &str = r#"
 format = 1
 name = "long"
@@ -148,7 +148,7 @@ size = "4KiB"
 length = "1GiB"
 "#;
 
-/// The long run on the directory `on`, begun: its own directory is there.
+/// Begins the long run on the directory `on`, and waits until the run's own directory is there.
 fn begin(directory: &Path, out: &str, before: &[&str]) -> Child {
     let on = directory.join("on");
     let had = names(&on);
@@ -182,7 +182,7 @@ fn a_directory_that_is_measured_is_left_as_it_was() {
         assert_eq!(output.status.code(), Some(130), "{signal}: {talk}");
         assert_eq!(names(&on), ["assay-1"], "{signal}");
     }
-    // Who is to outlive its terminal does.
+    // A program that is to outlive its terminal does.
     let mut child = begin(directory, "nohup", &["nohup", assay]);
     send("HUP", child.id());
     sleep(Duration::from_millis(500));

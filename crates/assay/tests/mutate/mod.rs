@@ -1,6 +1,6 @@
-//! Changes of right files, drawn from a generator, and the program run on what they leave.
+//! Makes random changes to valid files, and runs the program on the results.
 
-// Each test that has this module uses a part of it.
+// Each test that includes this module uses only a part of it.
 #![allow(dead_code)]
 
 use serde_json::Value;
@@ -12,16 +12,16 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What a child may take of memory, and even ask for: what would need more is refused.
+/// Bytes of memory that a child may take or even ask for; a request for more is refused.
 pub const MEMORY: u64 = 512 << 20;
-/// How long it may take; another minute if it has been told to stop, on a loaded machine.
+/// The time that a child may take; a minute more once it was told to stop, on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A xorshift generator: these tests need variety, not quality.
 pub struct Random(pub u64);
 
 impl Random {
-    /// A number below `n`, or 0.
+    /// Returns a number below `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -54,7 +54,7 @@ const NUMBERS: [&str; 17] = [
     "340282366920938463463374607431768211456",
 ];
 
-/// Strings that are too long, empty, of other kinds, or not to be shown.
+/// Returns a string that is too long, empty, of another kind, or not to be shown.
 fn text(random: &mut Random) -> String {
     match random.below(8) {
         0 => "x".repeat(100_000),
@@ -68,7 +68,7 @@ fn text(random: &mut Random) -> String {
     }
 }
 
-/// The bytes with a few of them changed, cut, put in or taken out.
+/// Returns the bytes with a few of them changed, cut, inserted or removed.
 pub fn bytes(right: &[u8], random: &mut Random) -> Vec<u8> {
     let mut data = right.to_vec();
     for _ in 0..1 + random.below(4) {
@@ -95,7 +95,7 @@ pub fn bytes(right: &[u8], random: &mut Random) -> Vec<u8> {
     data
 }
 
-/// Every place in a value, as a JSON pointer.
+/// Collects places in a value, as JSON pointers; of a list, the first 20.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -116,8 +116,8 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The document with values replaced, taken out, doubled or exchanged. Numbers that JSON has no
-/// values for are put into its text.
+/// Returns the document with values replaced, removed, doubled or exchanged. Numbers that a JSON
+/// value cannot hold are put into its text.
 pub fn document(right: &Value, random: &mut Random) -> Vec<u8> {
     let mut value = right.clone();
     let mut raw = Vec::new();
@@ -146,7 +146,7 @@ pub fn document(right: &Value, random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Doubles, drops or exchanges parts of a list or a table.
+/// Doubles, drops or exchanges parts of a list or a table, or changes a number or a string.
 fn in_container(slot: &mut Value, random: &mut Random) {
     match slot {
         Value::Array(list) if !list.is_empty() => {
@@ -176,7 +176,7 @@ fn in_container(slot: &mut Value, random: &mut Random) {
     }
 }
 
-/// A text of lines with numbers, strings and lines changed.
+/// Returns the text with some of its numbers, strings and lines changed.
 pub fn lines(right: &str, random: &mut Random) -> Vec<u8> {
     let mut lines: Vec<String> = right.lines().map(str::to_owned).collect();
     for _ in 0..1 + random.below(3) {
@@ -204,7 +204,7 @@ pub fn lines(right: &str, random: &mut Random) -> Vec<u8> {
     lines.join("\n").into_bytes()
 }
 
-/// A line with one of its numbers replaced.
+/// Returns the line with one of its numbers replaced.
 fn number(line: &str, random: &mut Random) -> String {
     let is_digit = |c: char| c.is_ascii_digit();
     let starts: Vec<usize> = line
@@ -217,7 +217,7 @@ fn number(line: &str, random: &mut Random) -> String {
     format!("{}{}{}", &line[..*start], random.of(&NUMBERS), &line[start + length..])
 }
 
-/// How a child ended.
+/// The end of a child process.
 pub struct Ended {
     pub code: Option<i32>,
     pub signal: Option<i32>,
@@ -227,14 +227,14 @@ pub struct Ended {
     pub was_stopped: bool,
 }
 
-/// Runs the command in `place`; one that takes long is told to stop, and must.
+/// Runs the command in `place`. If it takes longer than `patience`, it is told to stop, and must.
 pub fn run(place: &Path, arguments: &[&str], patience: Option<Duration>) -> Ended {
     let told = place.join("stderr");
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command.current_dir(place).args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
     command.stderr(File::create(&told).expect("made"));
     let processors = two_processors();
-    // SAFETY: between fork and exec, two system calls on values of our own.
+    // SAFETY: between fork and exec there are two system calls, on values of our own.
     unsafe {
         command.pre_exec(move || {
             let limit = libc::rlimit { rlim_cur: MEMORY, rlim_max: MEMORY };
@@ -244,7 +244,7 @@ pub fn run(place: &Path, arguments: &[&str], patience: Option<Duration>) -> Ende
             if is_done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
         });
     }
-    // Waited for below, by the call that tells of its memory, too.
+    // It is waited for below, by the call that also tells its memory.
     #[allow(clippy::zombie_processes)]
     let child = command.spawn().expect("the binary runs");
     let pid = child.id() as i32;
@@ -269,12 +269,12 @@ pub fn run(place: &Path, arguments: &[&str], patience: Option<Duration>) -> Ende
     Ended { code, signal, memory, said, was_stopped }
 }
 
-/// Two of the processors that there are, others each time: what is measured side by side takes
-/// memory for each of them.
+/// Returns two of the available processors, others each time, because what is measured side by side
+/// takes memory for each processor.
 fn two_processors() -> libc::cpu_set_t {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let next = NEXT.fetch_add(2, Relaxed);
-    // SAFETY: all-zero sets are sets, and the calls are given no other.
+    // SAFETY: an all-zero set is valid, and the calls are given only sets of our own.
     unsafe {
         let (mut all, mut two): (libc::cpu_set_t, libc::cpu_set_t) = std::mem::zeroed();
         assert_eq!(libc::sched_getaffinity(0, size_of_val(&all), &mut all), 0);
@@ -285,10 +285,10 @@ fn two_processors() -> libc::cpu_set_t {
     }
 }
 
-/// The status of a child that has ended, and its largest memory.
+/// Returns the status of a child that has ended, and its peak memory in bytes.
 fn ended(pid: i32) -> Option<(i32, u64)> {
     let mut status = 0;
-    // SAFETY: an all-zero `rusage` is one, and both pointers are to values of our own.
+    // SAFETY: an all-zero `rusage` is valid, and both pointers are to values of our own.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
     let found = unsafe { libc::wait4(pid, &mut status, libc::WNOHANG, &mut usage) };
@@ -304,11 +304,11 @@ fn signal(pid: i32, signal: i32) {
 const CODES: [i32; 6] = [0, 1, 2, 3, 4, 130];
 
 thread_local! {
-    /// What went wrong in this test.
+    /// Everything that went wrong in this test.
     static WRONG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Ends a test that found so much that it need not go on.
+/// The number of failures after which a test need not go on.
 const ENOUGH: usize = 12;
 
 fn is_wrong(text: String) {
@@ -318,28 +318,27 @@ fn is_wrong(text: String) {
     }
 }
 
-/// Fails with all that went wrong.
+/// Fails with everything that went wrong.
 pub fn nothing_is_wrong() {
     let all = WRONG.take();
     assert!(all.is_empty(), "{}", all.join("\n\n"));
 }
 
-/// Runs what only reads: it must end by itself, with a code of its own, in little memory.
+/// Runs a command that only reads: it must end by itself, with a code of its own, in little memory.
 pub fn survives(place: &Path, arguments: &[&str], what: &dyn Fn() -> String) -> i32 {
     let ended = run(place, arguments, None);
     judge(&ended, false, &|| format!("{}: {arguments:?}", what()));
     ended.code.unwrap_or(2)
 }
 
-/// Runs what may be asked for much that is right: it need not end by itself, but when it is told
-/// to.
+/// Runs a command that may rightly be asked for a lot: it must end by itself or when told to.
 pub fn obeys(place: &Path, arguments: &[&str], what: &dyn Fn() -> String) {
     let ended = run(place, arguments, Some(Duration::from_secs(2)));
     let is_obedient = ended.was_stopped && ended.signal == Some(libc::SIGINT);
     judge(&ended, is_obedient, &|| format!("{}: {arguments:?}", what()));
 }
 
-/// What every command keeps to.
+/// Checks what every command must keep to.
 fn judge(ended: &Ended, is_obedient: bool, what: &dyn Fn() -> String) {
     let Ended { code, signal, memory, said, .. } = ended;
     let wrong = |why: &str| is_wrong(format!("{}: {why}: {said}", what()));
@@ -352,14 +351,14 @@ fn judge(ended: &Ended, is_obedient: bool, what: &dyn Fn() -> String) {
     }
 }
 
-/// A place in memory, if there is one: these tests write much that nobody wants to keep.
+/// Makes a directory, in memory if possible: these tests write much that nobody wants to keep.
 pub fn place() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")))
         .expect("a temporary directory")
 }
 
-/// Where a failing input is kept.
+/// Keeps a failing input; returns in words where.
 pub fn keep(name: &str, round: usize, data: &[u8]) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mutated-{round}-{name}"));
     let _ = std::fs::write(&path, data);

@@ -1,4 +1,4 @@
-//! `cells.json`: cells of the plan, with numbers that can have been measured.
+//! Checks `cells.json`: its cells are in the plan, and its numbers can have been measured.
 
 use super::{Experiments, wrong};
 use crate::load::LoadError;
@@ -9,12 +9,12 @@ use assay_spec::record::{
 use assay_spec::{Nanos, Op};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// No phase and no latency is as long: 104 days.
+/// The upper bound of the length of phases and latencies in nanoseconds: 104 days.
 const TIME_END: u64 = 1 << 53;
-/// Numbers of a kind in all of the file together are below this.
+/// The upper bound of the sum of all numbers of a kind in the file.
 const TOTAL_END: u64 = 1 << 62;
 
-/// What is wrong; where it is comes in front.
+/// A result whose error says what is wrong; the caller puts the place in front.
 type Checked = Result<(), String>;
 
 /// Checks the cells against the plan.
@@ -49,7 +49,7 @@ pub(in crate::load) fn check(
     Ok(())
 }
 
-/// A cell has all its repeats, or says why it has none.
+/// Checks that a cell has all its repeats, or says why it has none.
 fn count(cell: &CellRecord, wanted: Option<usize>) -> Checked {
     let there = cell.repeats.len();
     match (&cell.skipped, there) {
@@ -100,14 +100,14 @@ fn requests(op: &OpRecord) -> Checked {
     Ok(())
 }
 
-/// The series is the same requests, second by second.
+/// Checks that the series is made of the same requests as the totals.
 fn series(series: &SeriesRecord, ops: &[OpRecord]) -> Checked {
     let length = series.requests.len();
     let lists = [&series.bytes, &series.latency_sum_ns, &series.latency_max_ns];
     if lists.iter().any(|list| list.len() != length) {
         return Err("its lists are not of one length".to_owned());
     }
-    // A phase without completions, or one whose series was not kept.
+    // The phase had no completions, or its series was not kept.
     if length == 0 {
         return Ok(());
     }
@@ -164,7 +164,7 @@ fn steady(rule: &SteadyRecord) -> Checked {
     Ok(())
 }
 
-/// Sums over the file: where they fit, those of any of its cells do.
+/// Sums over the whole file: if they fit, so do those over any of its cells.
 #[derive(Default)]
 struct Totals([u64; 4]);
 

@@ -1,7 +1,8 @@
-//! What a log in Parquet claims of its pages, held against its length before one is unpacked.
+//! Checks the page sizes that a Parquet log claims against its length, before a page is unpacked.
 //!
-//! *Invariant.* What is unpacked comes to no more than its rows can take, and rows are no more than
-//! a file of its length can have: a page of a few bytes may say that it has 2 GiB, and have them.
+//! *Invariant.* Pages unpack to no more than their rows can take, and there are no more rows than a
+//! file of its length can have. Otherwise a page of a few bytes may claim 2 GiB, and unpack to
+//! that.
 
 use super::read::{Told, told};
 use super::thrift::{FOOTER, LEVELS, PACKED, PAGE, PLAIN, SCHEMA, SECOND, Walk};
@@ -10,18 +11,19 @@ use parquet::file::reader::ChunkReader;
 use std::fs::File;
 use std::io::BufReader;
 
-/// What a row takes in a column: its value, once more in a dictionary, its place there, its levels.
+/// Bytes that a row may take in a column: its value, a dictionary's value, its index there, its
+/// levels.
 const ROW: u64 = 32;
-/// What a column takes beside its rows, in a group and in a file.
+/// Bytes that may be taken beside the rows, in a column of a group and in all of a file.
 const GROUP_FREE: u64 = 1 << 20;
 const FILE_FREE: u64 = 64 << 20;
-/// Columns of a file, and what holds them: the decoder follows what holds what by calls.
+/// The most columns and groups of columns in a file: the decoder recurses through nested groups.
 const COLUMNS: i64 = 256;
 
-/// The last bytes of a file: the length of what is before them, and a mark.
+/// The number of bytes at the end of a file that hold the length of the footer and a mark.
 const END: u64 = 8;
 
-/// Checks the end of a file of this length, which says what lies where.
+/// Checks the footer of a file of this length, which says where everything lies.
 pub fn footer(file: &File, length: u64) -> Told<()> {
     if length < END {
         return Ok(()); // The decoder has the words for it.
@@ -39,23 +41,23 @@ pub fn footer(file: &File, length: u64) -> Told<()> {
     if columns > COLUMNS { Err(format!("it has {columns} columns")) } else { Ok(()) }
 }
 
-/// What the pages of a file come to.
+/// The room that the pages of a file may still take.
 pub struct Pages<'f> {
     file: &'f File,
-    /// Bytes of columns that a file of its length may still have.
+    /// Bytes of the file that further columns may take.
     packed: u64,
-    /// Bytes that may still be unpacked.
+    /// Bytes that further pages may unpack to.
     plain: u64,
 }
 
 impl<'f> Pages<'f> {
-    /// Those of a file of this length that claims so many rows in so many columns.
+    /// Returns the room in a file of `length` bytes that claims `rows` rows in `columns` columns.
     pub fn of(file: &'f File, length: u64, rows: u64, columns: u64) -> Pages<'f> {
         let plain = rows.saturating_mul(columns).saturating_mul(ROW).saturating_add(FILE_FREE);
         Pages { file, packed: length, plain }
     }
 
-    /// Checks the pages of some columns of a group.
+    /// Checks the pages of these `columns` of a group.
     pub fn check(&mut self, group: &RowGroupMetaData, columns: &[usize]) -> Told<()> {
         let rows = u64::try_from(group.num_rows()).unwrap_or(0);
         columns.iter().try_for_each(|column| self.column(group.column(*column), rows))
@@ -74,7 +76,7 @@ impl<'f> Pages<'f> {
         self.packed -= left;
         let most = rows.saturating_mul(ROW).saturating_add(GROUP_FREE).min(self.plain);
         let mut plain = 0;
-        // One reader for all: there may be a page in every few bytes.
+        // One reader serves all pages, because there may be one in every few bytes.
         let mut from = self.file.get_read(at).map_err(told)?;
         while left > 0 {
             let page = Page::next(&mut from, left)?;
@@ -91,21 +93,21 @@ impl<'f> Pages<'f> {
     }
 }
 
-/// What a page says of itself.
+/// The sizes that a page claims.
 struct Page {
     /// Bytes once it is unpacked.
     plain: u64,
-    /// Bytes that it takes in the file.
+    /// Bytes that it takes in the file, with its header.
     taken: u64,
 }
 
 impl Page {
-    /// The page that begins here, in what is left of its column; then the next begins here.
+    /// Reads the header of the next page, in the `left` bytes of its column, and skips to its end.
     fn next(from: &mut BufReader<File>, left: u64) -> Told<Page> {
         let (mut plain, mut packed, mut levels) = (-1, -1, [0; 2]);
         let mut walk = Walk::new(&mut *from, left);
         walk.walk(PAGE, &mut |parent, id, value| {
-            // The decoder takes the lower 32 bits, and of two values the second.
+            // Like the decoder, take the lower 32 bits, and the second of two values.
             let value = i64::from(value as i32);
             match (parent, id) {
                 (0, PLAIN) => plain = value,
@@ -138,7 +140,7 @@ mod tests {
     use std::fs::{self, File};
     use std::path::Path;
 
-    /// A log of three requests, and what it says of its last column.
+    /// Writes a log of three requests; returns its bytes and the metadata of its last column.
     fn log(path: &Path) -> (Vec<u8>, ColumnChunkMetaData) {
         let directory = Directory::open(path.parent().expect("it lies in one")).expect("there");
         let mut log = LogWriter::create(&directory, "log.parquet").expect("created");
@@ -159,7 +161,7 @@ mod tests {
         (fs::read(path).expect("read"), column.clone())
     }
 
-    /// A number as it stands in the file.
+    /// Encodes a number as in the file.
     fn number(value: i64) -> Vec<u8> {
         let mut rest = (value << 1 ^ value >> 63) as u64;
         let mut bytes = Vec::new();
@@ -171,7 +173,7 @@ mod tests {
         bytes
     }
 
-    /// Changes the last field like this with this value.
+    /// Replaces the last field with this `head` and the value `from` by one with the value `to`.
     fn change(data: &mut [u8], head: u8, from: i64, to: i64) {
         let old = [&[head], &number(from)[..]].concat();
         let new = [&[head], &number(to)[..]].concat();
@@ -191,7 +193,7 @@ mod tests {
         let path = directory.path().join("log.parquet");
         let (mut data, column) = log(&path);
         let (start, packed) = (column.byte_range().0 as usize, column.compressed_size());
-        // Its kind, and then its size, which gets longer by four bytes; so does the column.
+        // The kind is followed by the size, which gets longer by four bytes; so does the column.
         assert!(data[start] == 0x15 && data[start + 2] == 0x15 && data[start + 3] < 0x80);
         data.splice(start + 3..start + 4, number(i64::from(i32::MAX)));
         change(&mut data, 0x16, packed, packed + 4);
@@ -211,13 +213,13 @@ mod tests {
             change(&mut data, 0x16, packed, to);
             refused(&path, &data, words);
         }
-        // A file that says nothing but that it has a list of 2^31 flags, which take no room.
+        // The footer says only that it has a list of 2^31 flags, which take no room.
         let end = [0xf9, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0];
         let mut data = [b"PAR1", &end[..]].concat();
         data.extend(8_u32.to_le_bytes());
         data.extend(b"PAR1");
         refused(&path, &data, "no field 15 like this");
-        // As deep as it is long: columns that hold columns.
+        // Columns within columns, nested as deep as the file is long.
         let columns = [0x48, 1, b'a', 0x15, 2, 0].repeat(300);
         let end = [&[0x15, 4, 0x19, 0xfc, 0xac, 2][..], &columns, &[0]].concat();
         let mut data = [b"PAR1", &end[..]].concat();

@@ -1,5 +1,5 @@
-//! Logs read back, column by column; memory is that of the rows, of which there are no more than a
-//! file of its length can have.
+//! Reads logs back, column by column. The memory taken is that of the rows, and a file may have no
+//! more of them than its length allows.
 
 use super::pages::{self, Pages};
 use super::values::{Number, values};
@@ -16,26 +16,26 @@ use std::path::Path;
 
 /// Columns that every log has.
 const REQUIRED: [&str; 7] = ["submit_ns", "complete_ns", "offset", "length", "op", "job", "error"];
-/// Columns that the log of a trace has beside them.
+/// Columns that the log of a trace has in addition.
 const OPTIONAL: [&str; 3] = ["queue_ns", "insert_ns", "dispatch_ns"];
 
-/// Rows that a file may have beside one for each of its bytes: of what is alike, a byte can tell
-/// any number, but times are not alike.
+/// Rows that a file may have beyond one for each of its bytes. A byte can encode any number of
+/// equal values, but times are not equal.
 const ROWS_FREE: u64 = 1 << 20;
 
-/// A log.
+/// A request log.
 #[derive(Debug)]
 pub struct Log {
-    /// Its requests, in the order of their ends.
+    /// Its requests, in the order in which they ended.
     pub rows: Vec<TraceRow>,
-    /// Whether it says when requests were queued and dispatched, and so is of one device.
+    /// Whether it says when requests were queued and dispatched, so that it is of a single device.
     pub is_trace: bool,
 }
 
 /// Reads the log of a run or of a trace.
 ///
 /// # Errors
-/// If it cannot be read, or is none.
+/// If it cannot be read or is not a log.
 pub fn read(path: &Path) -> Result<Log> {
     let file = read::file(path).map_err(|e| {
         let text = format!("{} cannot be read", path.display());
@@ -52,15 +52,15 @@ pub fn read(path: &Path) -> Result<Log> {
     })
 }
 
-/// A result, or what is wrong with a file.
+/// A result whose error says what is wrong with a file.
 pub(super) type Told<T> = std::result::Result<T, String>;
 
-/// What the decoder says.
+/// Converts an error of the decoder to text.
 pub(super) fn told(e: ParquetError) -> String {
     e.to_string()
 }
 
-/// The log in a file of this length, if it claims no more than such a file can hold.
+/// Reads the log in a file of `length` bytes, if it claims no more than such a file can hold.
 fn columns(file: File, length: u64) -> Told<Log> {
     pages::footer(&file, length)?;
     let twin = file.try_clone().map_err(|e| e.to_string())?;
@@ -89,7 +89,7 @@ fn columns(file: File, length: u64) -> Told<Log> {
     Ok(Log { rows, is_trace: optional.iter().all(Option::is_some) })
 }
 
-/// Which column has a name.
+/// Returns the index of the column with this name.
 fn place(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
     let flat = |c: &parquet::schema::types::ColumnDescPtr| {
         c.name() == name && c.max_rep_level() == 0 && c.max_def_level() <= 1

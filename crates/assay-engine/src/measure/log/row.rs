@@ -1,4 +1,4 @@
-//! Rows of logs, and how they become columns.
+//! Rows of logs, and their conversion to columns.
 
 use crate::measure::Sample;
 use assay_spec::Nanos;
@@ -10,17 +10,17 @@ use std::fs::File;
 
 /// A row of a log.
 pub trait Row: Copy + Send + 'static {
-    /// Its columns.
+    /// The schema of its columns.
     const SCHEMA: &'static str;
 
-    /// Writes the columns of some rows, in the order of the schema.
+    /// Writes the columns of `rows`, in the order of the schema.
     ///
     /// # Errors
     /// If they cannot be written.
     fn encode(rows: &[Self], columns: &mut Columns<'_>) -> Result<()>;
 }
 
-/// Room for columns, used again and again.
+/// Buffers for columns, which are used again and again.
 #[derive(Default)]
 pub struct Room {
     wide: Vec<i64>,
@@ -28,19 +28,19 @@ pub struct Room {
     levels: Vec<i16>,
 }
 
-/// The columns of a row group, to be written one after the other.
+/// The columns of a row group, written one after the other.
 pub struct Columns<'a> {
     group: SerializedRowGroupWriter<'a, File>,
     room: &'a mut Room,
 }
 
 impl<'a> Columns<'a> {
-    /// Those of a row group.
+    /// Begins the columns of a row group.
     pub fn of(group: SerializedRowGroupWriter<'a, File>, room: &'a mut Room) -> Columns<'a> {
         Columns { group, room }
     }
 
-    /// 64 bits.
+    /// Writes a column of 64-bit numbers.
     fn wide<R>(&mut self, rows: &[R], get: impl Fn(&R) -> u64) -> Result<()> {
         self.room.wide.clear();
         self.room.wide.extend(rows.iter().map(|row| get(row) as i64));
@@ -49,7 +49,7 @@ impl<'a> Columns<'a> {
         column.close()
     }
 
-    /// A time that may not be known.
+    /// Writes a column of times, which are null where they are not known.
     fn time<R>(&mut self, rows: &[R], get: impl Fn(&R) -> Nanos) -> Result<()> {
         let Room { wide, levels, .. } = &mut *self.room;
         levels.clear();
@@ -62,7 +62,7 @@ impl<'a> Columns<'a> {
         column.close()
     }
 
-    /// 32 bits.
+    /// Writes a column of 32-bit numbers.
     fn narrow<R>(&mut self, rows: &[R], get: impl Fn(&R) -> i32) -> Result<()> {
         self.room.narrow.clear();
         self.room.narrow.extend(rows.iter().map(get));
@@ -71,7 +71,7 @@ impl<'a> Columns<'a> {
         column.close()
     }
 
-    /// No further columns.
+    /// Ends the row group.
     pub fn close(self) -> Result<()> {
         self.group.close().map(drop)
     }
@@ -100,7 +100,7 @@ impl Row for Sample {
 }
 
 impl Row for TraceRow {
-    // A discard of a trace may be longer than 31 bits can say.
+    // A discard in a trace may be longer than 31 bits can express.
     const SCHEMA: &'static str = "message request {
         required int64 submit_ns;
         required int64 complete_ns;

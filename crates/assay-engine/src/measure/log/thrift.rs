@@ -1,13 +1,14 @@
-//! What a Parquet file says of itself, walked before anything is made of it.
+//! Checks the structures by which a Parquet file describes itself, before the decoder sees them.
 //!
-//! The decoder takes the type of a field that it knows for granted, and skips a list of empty
-//! elements as often as it says: a few bytes keep it busy for hours. So fields are those of the
-//! format, of the types that it gives them, and a list has no more elements than there are bytes.
+//! The decoder takes the types of the fields that it knows for granted, and skips a list of empty
+//! elements as often as it says: a few bytes keep it busy for hours. So only fields of the format
+//! are accepted, with the types that it gives them, and no list may have more elements than there
+//! are bytes.
 
 use super::read::Told;
 use std::io::Read;
 
-/// What a field is.
+/// The type of a field.
 pub enum Shape {
     Flag,
     Byte,
@@ -36,7 +37,7 @@ const STATISTICS: Fields = &[
 
 const UNIT: Fields = &[(1, Struct(&[])), (2, Struct(&[])), (3, Struct(&[]))];
 
-/// Without those of shapes on the globe and of variants.
+/// A logical type, without geospatial types and variants.
 const LOGICAL: Fields = &[
     (1, Struct(&[])),
     (2, Struct(&[])),
@@ -109,7 +110,7 @@ const GROUP: Fields = &[
     (7, Int),
 ];
 
-/// The end of a file. The length of [`SCHEMA`] is how many columns it has, and what holds them.
+/// The footer of a file. The list [`SCHEMA`] has an element for each column and group of columns.
 pub const FOOTER: Fields = &[
     (1, Int),
     (SCHEMA, List(&Struct(COLUMN))),
@@ -121,7 +122,7 @@ pub const FOOTER: Fields = &[
 ];
 pub const SCHEMA: i16 = 2;
 
-/// The beginning of a page.
+/// The header of a page.
 pub const PAGE: Fields = &[
     (1, Int),
     (PLAIN, Int),
@@ -144,21 +145,22 @@ pub const PAGE: Fields = &[
         ]),
     ),
 ];
-/// Bytes of a page, and in the file.
+/// The fields for the size of a page once unpacked, and in the file.
 pub const PLAIN: i16 = 2;
 pub const PACKED: i16 = 3;
-/// A page of the second kind, and in it the bytes of its levels.
+/// The field of a version 2 data page, and in it those for the sizes of its levels.
 pub const SECOND: i16 = 8;
 pub const LEVELS: [i16; 2] = [5, 6];
 
-/// A structure being walked; `left` bytes at most.
+/// A walk through a structure, over at most `left` bytes.
 pub struct Walk<R> {
     from: R,
     left: u64,
 }
 
-/// Hears of numbers, and of the lengths of lists: of the structure with parent 0, and of those
-/// right below it with the field they are in.
+/// A function that is called with numbers and the lengths of lists. Its first argument is 0 in the
+/// outermost structure, and the field of the inner one in a structure right below it; the others
+/// are field and value.
 type Hear<'a> = &'a mut dyn FnMut(i16, i16, i64);
 
 impl<R: Read> Walk<R> {
@@ -167,12 +169,12 @@ impl<R: Read> Walk<R> {
         Walk { from, left }
     }
 
-    /// Bytes that are left.
+    /// Returns the number of bytes that are left.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Walks a structure with these fields.
+    /// Walks through a structure that may have these fields.
     pub fn walk(&mut self, fields: Fields, hear: Hear<'_>) -> Told<()> {
         self.structure(fields, 0, hear)
     }
@@ -193,9 +195,9 @@ impl<R: Read> Walk<R> {
             let shape = shape.filter(|shape| shape.is(kind));
             let shape = shape.ok_or_else(|| format!("its format has no field {id} like this"))?;
             match shape {
-                // In a field it is part of the type.
+                // In a field, the value of a flag is a part of the type.
                 Flag => {}
-                // Whoever listens does not listen further down.
+                // The listener is not told of anything further down.
                 Struct(inner) if parent == 0 => self.structure(inner, id, hear)?,
                 shape => {
                     let value = self.value(shape)?;
@@ -208,7 +210,7 @@ impl<R: Read> Walk<R> {
         }
     }
 
-    /// The number, or the length of the list.
+    /// Reads a value; returns the number, the length of a list, or 0 for anything else.
     fn value(&mut self, shape: &Shape) -> Told<i64> {
         match shape {
             Flag | Byte => drop(self.byte()?),
@@ -240,7 +242,7 @@ impl<R: Read> Walk<R> {
         if is_left { Ok(byte[0]) } else { Err("it ends early".to_owned()) }
     }
 
-    /// An unsigned number, seven bits a byte.
+    /// Reads an unsigned number, which has seven bits in each byte.
     fn count(&mut self) -> Told<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -253,7 +255,7 @@ impl<R: Read> Walk<R> {
         Err("a number in it does not end".to_owned())
     }
 
-    /// A signed number, its sign in the lowest bit.
+    /// Reads a signed number, which has its sign in the lowest bit.
     fn number(&mut self) -> Told<i64> {
         let value = self.count()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
@@ -270,12 +272,12 @@ impl<R: Read> Walk<R> {
 }
 
 impl Shape {
-    /// Whether a type of the encoding is of this shape.
+    /// Returns `true` if a type of the encoding is of this shape.
     fn is(&self, kind: u8) -> bool {
         match self {
             Flag => matches!(kind, 1 | 2),
             Byte => kind == 3,
-            // Of 16, 32 and 64 bits, which are written alike.
+            // Numbers of 16, 32 and 64 bits are encoded alike.
             Int => matches!(kind, 4..=6),
             Bytes => kind == 8,
             List(_) => kind == 9,

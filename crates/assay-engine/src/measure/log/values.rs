@@ -1,21 +1,21 @@
-//! The values in the pages of a column.
+//! Decodes the values in the pages of a column.
 //!
-//! Pages are opened by the library, and read here: its readers of values panic where a page
-//! contradicts itself, and make room for as many values as it claims. These are the encodings that
-//! logs have, and those that other writers of whole numbers fall back to.
+//! The library unpacks the pages, but their values are decoded here: its own decoders panic where a
+//! page contradicts itself, and allocate room for as many values as it claims. The encodings are
+//! those of our logs, and those that other writers of whole numbers fall back to.
 
 use super::read::{Told, told};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageReader};
 
-/// A whole number of a column.
+/// A type of whole numbers in a column.
 pub trait Number: Copy {
     const WIDTH: usize;
 
-    /// The lowest bits.
+    /// Truncates a value to its lowest bits.
     fn of(value: i64) -> Self;
 
-    /// From its bytes, the lowest first.
+    /// Reads a number from its bytes, the lowest first.
     fn read(bytes: &[u8]) -> Self {
         let low_first = bytes.iter().rev();
         Self::of(low_first.fold(0, |value, byte| value << 8 | i64::from(*byte)))
@@ -38,7 +38,7 @@ impl Number for i64 {
     }
 }
 
-/// The values of a column of so many rows, none where it has a null.
+/// Decodes the values of a column of `rows` rows, `None` where it has a null.
 pub fn values<T: Number>(
     mut pages: Box<dyn PageReader>,
     rows: usize,
@@ -124,7 +124,7 @@ fn plain<T: Number>(data: &[u8], count: usize) -> Told<Vec<T>> {
     Ok(bytes.chunks_exact(T::WIDTH).map(T::read).collect())
 }
 
-/// Runs of one number, and numbers of so many bits side by side.
+/// Decodes runs of one number, mixed with numbers of `width` bits side by side.
 fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
     is(width <= 32)?;
     let mut found = Vec::with_capacity(count);
@@ -137,7 +137,7 @@ fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
             found.resize(found.len() + length.min(left), value);
             continue;
         }
-        // They come in eights; the last eight may hold more than there are.
+        // Numbers side by side come in eights; the last eight may hold more than there are.
         let some = length.saturating_mul(8).min(left);
         is(data.len() * 8 >= some * width)?;
         found.extend((0..some).map(|i| bits(data, i * width, width) as u32));
@@ -177,7 +177,7 @@ fn deltas<T: Number>(mut data: &[u8], count: usize) -> Told<Vec<T>> {
     Ok(found)
 }
 
-/// A number of up to 64 bits, from this bit on; the lowest first.
+/// Returns the `width` bits, 64 at most, that begin at the bit `at`; the lowest bit comes first.
 fn bits(data: &[u8], at: usize, width: usize) -> u64 {
     let rest = &data[(at / 8).min(data.len())..];
     let mut low = [0; 16];
@@ -186,7 +186,7 @@ fn bits(data: &[u8], at: usize, width: usize) -> u64 {
     ((u128::from_le_bytes(low) >> (at % 8)) & ((1 << width) - 1)) as u64
 }
 
-/// An unsigned number, seven bits a byte.
+/// Reads an unsigned number, which has seven bits in each byte.
 fn number(data: &mut &[u8]) -> Told<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -199,7 +199,7 @@ fn number(data: &mut &[u8]) -> Told<u64> {
     Err(contradiction())
 }
 
-/// A signed number, its sign in the lowest bit.
+/// Reads a signed number, which has its sign in the lowest bit.
 fn signed(data: &mut &[u8]) -> Told<i64> {
     let value = number(data)?;
     Ok((value >> 1) as i64 ^ -((value & 1) as i64))
@@ -230,7 +230,7 @@ mod tests {
     use parquet::schema::parser::parse_message_type;
     use std::sync::Arc;
 
-    /// Numbers that are near each other, far from each other, and at both ends.
+    /// Returns numbers that are near each other, far apart, at both ends of the range, and equal.
     fn numbers() -> Vec<i64> {
         let near = (0..700).map(|i| i * 60 + (assay_spec::seed::mix(i as u64) % 500) as i64);
         let far = (0..300).map(|i| assay_spec::seed::mix(i) as i64);
@@ -239,7 +239,7 @@ mod tests {
         near.chain(far).chain(ends).chain(same).collect()
     }
 
-    /// The column as the library writes it, and as it is read here.
+    /// Checks that a column that the library writes is read back as it was.
     fn there_and_back(column: &[Option<i64>], properties: WriterProperties, has_nulls: bool) {
         let kind = if has_nulls { "optional" } else { "required" };
         let schema = parse_message_type(&format!("message m {{ {kind} int64 c; }}")).unwrap();
@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// What these bytes are, decoded as so many numbers of 64 bits.
+    /// Decodes `count` numbers of 64 bits from `data`.
     fn decoded(
         encoding: Encoding,
         data: &[u8],
@@ -308,7 +308,8 @@ mod tests {
         assert!(decoded(Encoding::PLAIN, &[0; 15], 2, &[]).is_err(), "a byte is missing");
         assert!(decoded(Encoding::PLAIN, &[0; 8], usize::MAX, &[]).is_err());
 
-        // Blocks of 128 numbers in 4 parts; how many; the first; and then least and widths.
+        // A header (128 numbers a block, 4 parts, count, first number), then a block (least
+        // difference, widths).
         assert_eq!(decoded(packed, &[0x80, 1, 4, 1, 14], 1, &[]), Ok(vec![7]));
         let alike = [0x80, 1, 4, 3, 14, 2, 0, 0, 0, 0];
         assert_eq!(decoded(packed, &alike, 3, &[]), Ok(vec![7, 8, 9]));

@@ -1,10 +1,11 @@
 //! Makes the file for an experiment: allocated, written once in full, marked as ours, named.
 //!
-//! *Invariants.* Never among the device nodes of `/dev`, never over something that exists, not even
-//! a dangling symlink. Written in full, because the unwritten extents of a merely allocated file
-//! read as zeros without asking the drive. The file has no name until it is whole (`O_TMPFILE`):
-//! whatever ends the program before leaves nothing. Where the file system cannot do that, the file
-//! is marked as begun from its first moment, and made anew by the next run.
+//! *Invariants.* The file is never made among the device nodes of `/dev`, and never over something
+//! that exists, not even a dangling symlink. It is written in full, because the unwritten extents
+//! of a merely allocated file read as zeros without asking the drive. It has no name until it is
+//! complete (`O_TMPFILE`), so that a program that ends before leaves nothing. Where the file system
+//! cannot do that, the file is marked as begun from its first moment, and the next run makes it
+//! anew.
 
 use super::file::{place_of, stage_of, take_lease, watch_file};
 use super::{Opened, cannot_open, describe, set_direct};
@@ -24,9 +25,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Sizes are rounded down to this: no file system asks for more alignment than a page.
+/// Sizes are multiples of this: no file system asks for more alignment than a page.
 const UNIT: u64 = 4096;
-/// One write while filling.
+/// The size of one write while filling.
 const CHUNK: Bytes = Bytes::MIB;
 
 /// A file that is being made.
@@ -36,14 +37,14 @@ pub(super) struct NewFile {
     name: OsString,
     /// The path as the user gave it.
     path: PathBuf,
-    /// Which file it is, once it has its name.
+    /// Its inode, once it has its name.
     named: Option<InodeId>,
-    /// Whether it stays when this value goes.
+    /// Whether the file stays when this value is dropped.
     is_kept: bool,
     writes: bool,
 }
 
-/// Begins `path` with the size of `intent`, for what `intent` allows.
+/// Begins the file `path`, with the size and for the use that `intent` gives.
 pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
     let directory = parent(path)?;
     let name = path.display();
@@ -77,17 +78,17 @@ pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
 }
 
 impl Opened {
-    /// Gives a new file its contents, its mark and its name. Does nothing to one that exists.
+    /// Gives a new file its contents, its mark and its name. Does nothing to an existing one.
     ///
     /// # Errors
-    /// If there is no room, the name is taken by now, or Ctrl-C came; no file is there then.
+    /// If there is no room, the name is taken by now, or Ctrl-C was pressed; then there is no file.
     pub fn make(&mut self) -> Result<()> {
         let Some(new) = self.new.as_mut().filter(|new| !new.is_kept) else { return Ok(()) };
         let filled = fill(&self.file, self.capacity);
         filled.map_err(|cause| new.failed(self.capacity, cause))?;
         super::lock(&new.path, &self.file)?;
         if new.writes {
-            // Before anybody can find it.
+            // It is taken before anybody can find the file.
             self.lease = take_lease(&new.path, &self.file)?;
         }
         let named = new.give_name(&self.file);
@@ -102,13 +103,13 @@ impl Opened {
             return Ok(());
         }
         self.file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(&path, e))?;
-        // The lock belongs to what was open for writing, which ends with its last descriptor.
+        // The lock belongs to the open file description, which ends with its last descriptor.
         drop(node);
         set_direct(&self.file, &path)?;
         super::lock(&path, &self.file)
     }
 
-    /// Takes back a file that [`Opened::make`] made: the run did not begin.
+    /// Removes a file that [`Opened::make`] made, because the run did not begin.
     pub fn unmake(&mut self) {
         if let Some(new) = &mut self.new {
             new.is_kept = false;
@@ -119,13 +120,13 @@ impl Opened {
 }
 
 impl NewFile {
-    /// Opens a file without a name, or, where there is no such thing, one marked as begun.
+    /// Opens a file without a name or, where there is no such thing, a named one marked as begun.
     fn open(&mut self) -> Result<File> {
         let mode = Mode::from_raw_mode(0o666);
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         match openat(&self.directory, ".", flags | OFlags::TMPFILE, mode) {
             Ok(file) => {
-                // It would get its name when it is whole: refused now is refused early.
+                // The file could not get its name once it is complete, so refuse early.
                 if Node::find_at(&self.directory, self.name.as_ref(), OFlags::NOFOLLOW).is_ok() {
                     return Err(cannot_open(&self.path, Errno::EXIST.into()));
                 }
@@ -150,7 +151,7 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Marks the file as whole and gives it its name, if nothing has that by now.
+    /// Marks the file as complete and gives it its name, unless something else has that by now.
     fn give_name(&mut self, file: &File) -> io::Result<()> {
         mark::put(file, &self.directory, &self.name, Stage::Whole)?;
         if self.named.is_some() {
@@ -166,7 +167,7 @@ impl NewFile {
         Ok(())
     }
 
-    /// Where the file is or will be.
+    /// Returns the path where the file is or will be, with symlinks resolved.
     fn resolved(&self) -> PathBuf {
         let directory = std::fs::read_link(self.directory.path());
         directory.map_or_else(|_| self.path.clone(), |directory| directory.join(&self.name))
@@ -194,13 +195,13 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let (Some(id), false) = (self.named, self.is_kept) {
-            // The error that led here matters more than one from clearing up.
+            // The error that led here matters more than one from cleaning up.
             let _ = remove(&self.directory, &self.name, id);
         }
     }
 }
 
-/// Whether `node` is what a run that was killed left of making it, and may be made anew.
+/// Returns `true` if `node` is an unfinished file of a killed run, which may be made anew.
 pub(super) fn is_half_made(node: &Node, intent: &Intent) -> bool {
     let Ok(file) = node.open(OFlags::RDONLY) else { return false };
     intent.size.is_some()
@@ -208,7 +209,7 @@ pub(super) fn is_half_made(node: &Node, intent: &Intent) -> bool {
         && super::lock(Path::new(""), &file).is_ok()
 }
 
-/// Removes it.
+/// Removes an unfinished file and its sidecar.
 pub(super) fn remove_half_made(node: &Node) -> io::Result<()> {
     debug_assert!(matches!(node.kind, NodeKind::File(_)));
     let (directory, name) = place_of(node).ok_or(io::ErrorKind::NotFound)?;
@@ -218,7 +219,7 @@ pub(super) fn remove_half_made(node: &Node) -> io::Result<()> {
     remove(directory, &name, node.id)
 }
 
-/// The directory that `path` is to be made in.
+/// Opens the directory in which `path` is to be made.
 pub(super) fn parent(path: &Path) -> Result<Directory> {
     let parent = path.parent().unwrap_or(Path::new("."));
     match Directory::open_for_new(parent) {
@@ -250,7 +251,7 @@ fn no_directory(path: &Path, parent: &Path, cause: Option<io::Error>) -> Error {
     }
 }
 
-/// Reserves the space, so that a full file system is noticed now and extents are long.
+/// Reserves the space, so that a full file system is noticed early and extents are long.
 fn allocate(file: &File, size: Bytes) -> io::Result<()> {
     let length = libc::off_t::try_from(size.0).map_err(|_| io::ErrorKind::FileTooLarge)?;
     // SAFETY: fallocate on a descriptor that `file` keeps open, with plain numbers.
@@ -265,7 +266,7 @@ fn allocate(file: &File, size: Bytes) -> io::Result<()> {
     }
 }
 
-/// Writes all of the file with data that neither compresses nor repeats.
+/// Fills the file with data that neither compresses nor repeats.
 fn fill(file: &File, size: Bytes) -> io::Result<()> {
     let mut region = Region::new(1, CHUNK)?;
     let mut at = Bytes::ZERO;

@@ -31,7 +31,7 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
     if let Some(error) = fatal {
         return Err(error);
     }
-    // The lease is given only to whoever has the file open alone.
+    // The lease is granted only if nobody else, and no other descriptor here, has the file open.
     drop(file);
     let named = node.open(OFlags::RDONLY).map(|file| contents::blkid(&file));
     let named = named.map_err(|e| cannot_open(path, e))?;
@@ -45,14 +45,14 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
     Ok(Opened { watch, ..opened })
 }
 
-/// Has somebody look whether anybody else comes to use the file `node` by another way than the lease
-/// keeps: from below an overlay, or where there are no leases.
+/// Watches for uses of the file `node` that the lease does not prevent: those from below an
+/// overlay, or on a file system without leases.
 pub(super) fn watch_file(path: &Path, node: &Node) -> Result<Option<Watch>> {
     let (name, id, kind) = (path.display().to_string(), node.id, node.kind);
     watched(path, move || file_use(&name, id, kind))
 }
 
-/// How a file is in use, if it is.
+/// Returns how a file is in use, as an error, if it is.
 fn file_use(name: &str, id: InodeId, kind: NodeKind) -> Option<Error> {
     let size = if let NodeKind::File(size) = kind { size } else { 0 };
     safety::patiently(|| {
@@ -65,20 +65,20 @@ fn file_use(name: &str, id: InodeId, kind: NodeKind) -> Option<Error> {
     })
 }
 
-/// How far assay made the file, from its mark.
+/// Returns how far assay came in making the file, by its mark.
 pub(super) fn stage_of(node: &Node, file: &File) -> Option<Stage> {
-    // A sidecar names its file's inode: if the name is another's by now, it does not vouch for it.
+    // A sidecar names the inode of its file, so it does not vouch for another of that name.
     let (directory, name) = place_of(node)?;
     mark::stage(file, File::open(directory).ok()?, &name)
 }
 
-/// The directory and the name that a file has now.
+/// Returns the directory and the name that a file has now.
 pub(super) fn place_of(node: &Node) -> Option<(PathBuf, OsString)> {
     let path = node.path().ok()?;
     Some((path.parent()?.to_owned(), path.file_name()?.to_owned()))
 }
 
-/// Why an existing file is not written to, if so.
+/// Returns why an existing file must not be written to, if so.
 pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Error> {
     let name = path.display();
     if let Some(error) = file_use(&name.to_string(), node.id, node.kind) {
@@ -95,8 +95,8 @@ pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Er
     None
 }
 
-/// Refuses a file that holds anything but what assay wrote: its mark says who made it, not what has
-/// been done with it since.
+/// Refuses a file that holds anything but what assay wrote, because its mark says who made it, not
+/// what has been done with it since.
 fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Result<()> {
     let looked = contents::look(&opened.file, opened.capacity, opened.granularity);
     let mut found = looked.map_err(|e| cannot_open(path, e))?;
@@ -111,7 +111,7 @@ fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Resu
     Err(Error::environment("file-not-ours", message, hint))
 }
 
-/// Keeps other writers away from the file, if its file system can.
+/// Takes a lease on the file, which keeps other writers away, if its file system has leases.
 pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
     let name = path.display();
     let refuse = |what: String| {
@@ -132,12 +132,12 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
     }
 }
 
-/// Refuses a file that was not written from end to end: what was never written is answered by the
-/// file system, and the disk is not asked. Space that is only preallocated counts as a hole too.
+/// Refuses a file that was not written from end to end, because the file system answers reads of
+/// the rest without asking the disk. Space that is only preallocated counts as a hole, too.
 fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
     // SAFETY: a seek on a descriptor that `file` keeps open, with plain numbers.
     let hole = unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_HOLE) };
-    // A file system that knows no holes says the end, or nothing.
+    // A file system that does not track holes returns the end of the file or an error.
     let Some(hole) = u64::try_from(hole).ok().filter(|at| *at < size) else {
         return Ok(());
     };

@@ -1,7 +1,7 @@
-//! The file that keeps what is on a guest's drive (`assay linux run --image`).
+//! The file that holds the contents of a guest's drive (`assay linux run --image`).
 //!
-//! *Invariants.* An existing file is written to only if assay made it, or if `--write` names it again.
-//! What is in it is the guest's, so its contents are not looked at.
+//! *Invariants.* An existing file is written to only if assay made it, or if `--write` names it
+//! again. Its contents belong to the guest and are not examined.
 
 use super::cannot_open;
 use super::create::parent;
@@ -15,10 +15,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Opens the image at `path`, which is made if there is none; `write` is what `--write` names.
+/// Opens the image at `path`, making it if there is none; `write` is the path given by `--write`.
 ///
 /// # Errors
-/// If it is no regular file, in use, or somebody else's.
+/// If it is not a regular file, is in use, or belongs to somebody else.
 pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<File> {
     let node = match Node::find(path) {
         Ok(node) => node,
