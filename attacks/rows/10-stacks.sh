@@ -61,7 +61,6 @@ other_partition() { partitioned; ext4 "${device}p1"; mounted "${device}p1" m -o 
 row S4 "the partition beside a mounted one is free, and the mounted one unchanged" other_partition
 idle_partitions() { partitioned; victim i; writes "$device"; }
 row S5 "a disk with partitions that nobody uses" idle_partitions
-loop_on_partition() { partitioned; attach "${device}p1"; victim i; lower=${device}; writes "${undo_list[1]##* }p1"; }
 
 swap_on() { image i 4; need mkswap swapon; mkswap -q i >/dev/null; chmod 600 i; "$@"; }
 swap_device() { swap_on attach i; swapon "$device" || skip "no swap"; undo "swapoff $device"; victim i

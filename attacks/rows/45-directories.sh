@@ -67,10 +67,10 @@ mounted_on() { walk; hoard; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml -
 row N11 "something is mounted on a tree while it is measured" mounted_on
 
 # V: what a user has set for other programs is not for those that assay runs.
-history() { need git; work git 'tags = 3' 'changes = 2' 'files = 9' 'directories = 2' 'length = "4KiB"'
+history() { need git; work git "tags = ${tags-3}" 'changes = 2' 'files = 9' 'directories = 2' 'length = "4KiB"'
   git -c init.defaultBranch=main init -q v; echo mine >v/thesis; git -C v add .; git -C v -c user.name=a -c user.email=a@a commit -qm mine
-  echo mine >v/notes; refs=$(git -C v for-each-ref; git -C v status --porcelain); victim v/thesis v/notes v/.git/index v/.git/HEAD v/.git/config; }
-same_refs() { [ "$(git -C v for-each-ref; git -C v status --porcelain)" = "$refs" ] || fail "the repository was changed"; }
+  echo mine >v/notes; refs=$(git -C v for-each-ref; git --no-optional-locks -C v status --porcelain); victim v/thesis v/notes v/.git/index v/.git/HEAD v/.git/config; }
+same_refs() { [ "$(git -C v for-each-ref; git --no-optional-locks -C v status --porcelain)" = "$refs" ] || fail "the repository was changed"; }
 set_for_git() { history; ends 0 env "$@" "$assay" run f.toml --quiet --out out --on ./d; same_refs; [ -z "$(ls -A d)" ] && [ ! -e said ]; }
 row V1 "a workload of git where GIT_DIR and GIT_WORK_TREE name the user's repository" set_for_git GIT_DIR=v/.git GIT_WORK_TREE=v
 row V2 "the same with paths from the root" eval 'set_for_git "GIT_DIR=$PWD/v/.git" "GIT_WORK_TREE=$PWD/v"'
@@ -79,7 +79,7 @@ row V4 "the same with its objects alone" eval 'set_for_git "GIT_OBJECT_DIRECTORY
 row V5 "a workload of git where GIT_TRACE names a file" eval 'set_for_git "GIT_TRACE=$PWD/said"'
 row V6 "a workload of git with hooks in the templates" eval 'mkdir -p t/hooks; printf "#!/bin/sh\\ntouch $PWD/said\\n" >t/hooks/post-checkout; chmod +x t/hooks/post-checkout; set_for_git "GIT_TEMPLATE_DIR=$PWD/t"'
 row V7 "a workload of git with settings in the environment" eval 'set_for_git GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.worktree "GIT_CONFIG_VALUE_0=$PWD/v"'
-inside_repository() { history; mkdir v/d; busy 'v/d/assay-*/data/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; rm -rf v/d/assay-*/data/.git; end "0|3"; same_refs; }
+inside_repository() { tags=40 history; mkdir v/d; busy 'v/d/assay-*/data/history/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; rm -rf v/d/assay-*/data/history/.git; end "0|3"; same_refs; }
 row V8 "a repository of assay's that vanishes inside of the user's" inside_repository
 
 # two: starts a run of two cells, and halts it after its record is written.
@@ -92,6 +92,14 @@ out_moved() { two; mv out aside; if [ "$1" = symlink ]; then ln -s v out; else c
 for what in symlink directory; do
   row R1 "the run directory becomes another $what while a run works in it" out_moved $what
 done
+put_in() { two; mkdir -p "$(dirname "out/$1")"; mv v/cells.csv "out/$1"; rm .victims; victim "out/$1"; end 3; }
+for name in cells.json log/read.w.ssd-m.1.parquet series/read.w.ssd-m.1.parquet; do
+  row R6 "the user moves a file to $name of a run while it goes on" put_in $name
+done
+stale_log() { begin ./f --size 8MiB; cp one.parquet out/log/long.w.f.1.parquet; echo mine >out/log/long.v.f.1.parquet; victim out/log/long.v.f.1.parquet
+  shorten; ends 3 "$assay" resume out --quiet; }
+left_log() { "$assay" run read.toml --quiet --out one --only sim:ssd-m; cp one/log/*.parquet one.parquet; stale_log; }
+row R7 "resume where a killed run left a log, and where the user has a file of such a name" left_log
 sub_out() { two; mv "out/$1" aside; ln -s ../v "out/$1"; end "0|3"; }
 for sub in log series; do
   row R2 "$sub in a run directory becomes a symlink while a run works in it" sub_out $sub

@@ -67,3 +67,21 @@ row X7 "--only with a directory that is not there" new_dir
 planned() { noise f 1; victim f; ends 0 "$assay" run write.toml --plan --only ./new --size 8MiB; says "\./new: 9"; [ ! -e new ] && [ ! -e out ]
   ends 0 "$assay" devices --plan; ends 0 "$assay" explain --plan; ends 0 "$assay" linux build --plan; }
 row P1 "--plan says what would be written and writes nothing" planned
+planned_full() { need_root; need mkfs.ext4; image i 16; mkfs.ext4 -q -F i; attach i; mounted "$device" m
+  ends 0 "$assay" run write.toml --plan --only m/new --size 1GiB; [ ! -e m/new ]; }
+row P2 "--plan takes no room for the file that it would make" planned_full
+unfinished() { printf 'expect = ["iops > 1"]\n' >>long.toml; begin ./f --size 8MiB; ends 4 "$assay" report out; says "not measured"; says "not judged"; }
+row E12.3 "report of a run whose expectations were not all judged" unfinished
+out_full() { ends 3 sh -c '"$@" >/dev/full' - "$assay" "$@"; says "could not be written"; }
+for words in --help --version "explain p99" "devices ssd-m"; do
+  row E12.4 "$words where the output is full" eval "out_full $words"
+done
+guests_out_full() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
+  out_full linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 9999; grep -q '"status":0' guest-out/command.json; }
+row E12.5 "linux run where the output is full" guests_out_full
+small_tmpfs() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; mounted none t -t tmpfs -o size=3m; }
+guests_tmp_full() { small_tmpfs; ends 3 env TMPDIR="$PWD/t" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 1000000; says "full?"; }
+row E12.6 "linux run where the guest's output fills the directory for temporary files" guests_tmp_full
+image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image t/i -- \
+    sh -c 'tr "\\0" Z </dev/zero | head -c 10000000 >/dev/vda; sync'; says linux-lost; }
+row E12.7 "linux run where the image fills its file system" image_full

@@ -97,11 +97,20 @@ impl PlannedTarget {
     }
 }
 
-/// Opens the target written as `written`; `writes` says whether the plan writes at all.
+/// What a plan does to its targets.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    /// Whether it writes at all.
+    pub writes: bool,
+    /// Whether it is only shown: no file is made.
+    pub only_shown: bool,
+}
+
+/// Opens the target written as `written` for what a plan does to it.
 pub fn open_target(
     written: &str,
     intent: &IntentRecord,
-    writes: bool,
+    plan: Use,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     if is_linux(written) && !Path::new(written).exists() {
         return linux::open(written, None, Ok(linux::kernel()?));
@@ -122,7 +131,7 @@ pub fn open_target(
             Err(unknown_target(written, written).into())
         }
         _ if Path::new(written).is_dir() => Ok(directory(written)?),
-        _ => Ok(open_real(written, intent, writes)?),
+        _ => Ok(open_real(written, intent, plan)?),
     }
 }
 
@@ -131,10 +140,10 @@ pub fn open_target(
 pub fn open_target_or_skip(
     written: &str,
     intent: &IntentRecord,
-    writes: bool,
+    plan: Use,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     if !is_linux(written) || Path::new(written).exists() {
-        return open_target(written, intent, writes);
+        return open_target(written, intent, plan);
     }
     linux::open(written, None, linux::kernel().map_err(|e| format!("{}: {}", e.message, e.hint)))
 }
@@ -249,16 +258,17 @@ fn find_model(name: &str) -> Result<DeviceSpec> {
     Err(Error::usage("no-such-model", format!("there is no modelled drive `{name}`"), hint))
 }
 
-fn open_real(written: &str, record: &IntentRecord, writes: bool) -> Result<PlannedTarget> {
+fn open_real(written: &str, record: &IntentRecord, plan: Use) -> Result<PlannedTarget> {
     let path = Path::new(written);
     let new = !path.exists();
     let allowed = record.write.is_some();
-    let may_write = writes && (new || allowed);
+    let may_write = plan.writes && (new || allowed);
     let intent = Intent {
         write: record.write.as_ref().map(PathBuf::from),
         destroy: record.destroy.clone(),
         size: record.size,
         writes: may_write,
+        only_shown: plan.only_shown,
     };
     Ok(real_target(written, path, block::open(path, &intent)?, may_write))
 }

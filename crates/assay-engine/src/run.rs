@@ -170,6 +170,13 @@ impl Run {
         directory.write_json("run.json", &self.record)
     }
 
+    /// Removes what a killed process left of cells that are not among `done`.
+    pub fn clean_up(&self, directory: &RunDirectory, done: &[CellRecord]) {
+        let is_unfinished = |cell: &&CellPlan| done.iter().all(|done| done.id != cell.id);
+        let unfinished: Vec<_> = self.record.plan.iter().filter(is_unfinished).collect();
+        directory.remove_files_of(&unfinished);
+    }
+
     /// Measures the cells that are not among `done`; returns all that are finished.
     ///
     /// # Errors

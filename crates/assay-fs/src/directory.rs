@@ -1,8 +1,8 @@
 //! Directories held by a descriptor: files are made, read and removed below them.
 //!
 //! *Invariants.* Below a directory no symlink is followed and no mount is crossed, so nobody who
-//! may write in it can lead assay out of it. A file that is written to was made here and has no
-//! other name.
+//! may write in it can lead assay out of it. A file that is opened for writing has no other
+//! name.
 
 use crate::node::{InodeId, Node, NodeKind};
 use rustix::fs::{
@@ -98,7 +98,7 @@ impl Directory {
     /// Makes the directory `name` below this one, which must not exist.
     ///
     /// # Errors
-    /// If a system call fails; also if something else has the name when it is opened.
+    /// If a system call fails; also if by then the name leads to a directory that is not empty.
     pub fn make(&self, name: impl AsRef<Path>, mode: u32) -> io::Result<Directory> {
         let name = name.as_ref();
         let (parent, last) = self.parent_of(name)?;
@@ -237,8 +237,8 @@ impl Directory {
         Ok(Directory { handle: self.handle.try_clone()?, path: self.path.clone() })
     }
 
-    /// Returns a path that leads this process and its children to the directory, whatever its names
-    /// are, as long as this value lives.
+    /// Returns a path that leads this process to the directory, whatever its names are, as long as
+    /// this value lives. A child may begin in it, but does not find it later.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
     }
@@ -248,7 +248,11 @@ impl Directory {
         self.path.join(name)
     }
 
-    fn node(&self) -> io::Result<Node> {
+    /// Describes the inode of the directory.
+    ///
+    /// # Errors
+    /// If a system call fails.
+    pub fn node(&self) -> io::Result<Node> {
         Node::of(self.handle.try_clone()?)
     }
 

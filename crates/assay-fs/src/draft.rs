@@ -9,7 +9,7 @@
 //! *Invariant.* No symlink, device, FIFO or directory is ever replaced or written through.
 
 use crate::directory::Directory;
-use crate::node::{Node, NodeKind, random_name};
+use crate::node::{InodeId, Node, NodeKind, random_name};
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, RenameFlags, XattrFlags, fgetxattr, fsetxattr, linkat, openat,
     renameat_with, unlinkat,
@@ -28,8 +28,10 @@ const PREFIX: &str = ".assay-partial-";
 /// The files that a draft may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
-    /// Any regular file, because the directory and its names belong to assay.
-    Own,
+    /// None.
+    Nothing,
+    /// The file with this inode, because this process wrote it.
+    Only(InodeId),
     /// A regular file that assay wrote and nobody has changed since.
     Written,
     /// Any regular file, because the user allowed it.
@@ -78,15 +80,21 @@ impl Draft {
         Ok((draft, file.into()))
     }
 
-    /// Gives `file`, which must be complete, its final name.
+    /// Gives `file`, which must be complete, its final name; returns its inode.
     ///
     /// # Errors
     /// `AlreadyExists` if the name belongs to something that may not be replaced; otherwise the
     /// error of a system call.
-    pub fn publish(mut self, file: &File, replace: Replace) -> io::Result<()> {
-        if replace != Replace::Own {
+    pub fn publish(self, file: &File, replace: Replace) -> io::Result<InodeId> {
+        let id = Node::of_file(file)?.id;
+        if matches!(replace, Replace::Written | Replace::Forced) {
             sign(file)?;
         }
+        self.give_name(file, replace)?;
+        Ok(id)
+    }
+
+    fn give_name(mut self, file: &File, replace: Replace) -> io::Result<()> {
         // Otherwise the name may reach the disk before the contents.
         file.sync_data()?;
         let name = self.name.clone();
@@ -170,8 +178,13 @@ fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     if !matches!(found.kind, NodeKind::File(_)) {
         return exists("something that is no regular file has this name");
     }
-    let written = || is_written(&found.open(OFlags::RDONLY | OFlags::NONBLOCK)?, new);
-    match replace != Replace::Written || written()? {
+    let may = match replace {
+        Replace::Nothing => false,
+        Replace::Only(id) => found.id.is(&id),
+        Replace::Written => is_written(&found.open(OFlags::RDONLY | OFlags::NONBLOCK)?, new)?,
+        Replace::Forced => true,
+    };
+    match may {
         true => Ok(()),
         false => {
             exists("a file that assay did not write, or that was changed since, has this name")
@@ -244,7 +257,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
-    fn write(path: &Path, text: &str, replace: Replace) -> io::Result<()> {
+    fn write(path: &Path, text: &str, replace: Replace) -> io::Result<InodeId> {
         let (draft, mut file) = Draft::at(path)?;
         file.write_all(text.as_bytes())?;
         draft.publish(&file, replace)
@@ -284,9 +297,14 @@ mod tests {
         fs::write(&path, page("3 and a note")).unwrap();
         assert!(write(&path, &page("4"), Replace::Written).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), page("3 and a note"));
-        write(&path, "other", Replace::Own).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "other");
-        // `Own` stores no digest, but a file with the same contents may be replaced.
+        assert!(write(&path, "other", Replace::Nothing).is_err());
+        fs::remove_file(&path).unwrap();
+        let first = write(&path, "other", Replace::Nothing).unwrap();
+        let second = write(&path, "another", Replace::Only(first)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another");
+        assert!(write(&path, "other", Replace::Only(first)).is_err());
+        write(&path, "other", Replace::Only(second)).unwrap();
+        // No digest was stored, but a file with the same contents may be replaced.
         write(&path, "other", Replace::Written).unwrap();
         assert_eq!(names(dir.path()), ["page"]);
     }
@@ -298,7 +316,7 @@ mod tests {
         fs::write(&victim, "mine").unwrap();
         let path = dir.path().join("page");
         let check = |what: &str| {
-            for replace in [Replace::Own, Replace::Written, Replace::Forced] {
+            for replace in [Replace::Nothing, Replace::Written, Replace::Forced] {
                 let error = write(&path, "mine too", replace).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{what}");
             }

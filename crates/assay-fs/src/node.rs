@@ -4,7 +4,7 @@
 //! `O_PATH`, which neither reads nor writes nor wakes a device. The inode's kind, its contents and
 //! the descriptor for writing all come through that first descriptor.
 //!
-//! *Invariant.* Paths are looked up only in [`Node::find`] and [`Node::find_at`]. A name is removed
+//! *Invariant.* Inodes to check are looked up only in [`Node::find`] and [`Node::find_at`]. A name is removed
 //! only after nobody else can reach it and it has been checked again.
 
 use crate::DeviceNumber;
@@ -82,6 +82,8 @@ pub struct Node {
     pub kind: NodeKind,
     /// The number of its names (hard links).
     pub names: u32,
+    /// When its contents last changed, in seconds and nanoseconds.
+    pub modified: (i64, u32),
 }
 
 impl Node {
@@ -126,7 +128,8 @@ impl Node {
             inode: found.stx_ino,
             born: has_birth.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec)),
         };
-        Ok(Node { handle, id, kind, names: found.stx_nlink })
+        let modified = (found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec);
+        Ok(Node { handle, id, kind, names: found.stx_nlink, modified })
     }
 
     /// Describes the inode behind an open file.

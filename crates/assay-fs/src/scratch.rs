@@ -124,8 +124,8 @@ fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
     let removed = || -> io::Result<()> {
         match whole.below(WORK) {
             Ok(work) => {
-                let begun = whole.id()?.born;
-                clear(&work, Path::new(""), &|path, born| makes(path) && born >= begun)?;
+                let begun = age(&whole.node()?);
+                clear(&work, Path::new(""), &|path, node| makes(path) && age(node) >= begun)?;
                 whole.remove_directory(OsStr::new(WORK))?;
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -144,19 +144,22 @@ fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
     let _ = removed();
 }
 
-/// The birth time of an inode in seconds and nanoseconds, where the file system keeps one.
-type Birth = Option<(i64, u32)>;
+/// Returns when an inode was made or, where the file system does not keep that, when it was last
+/// changed: what was moved here from elsewhere is older than a directory that was made for work.
+fn age(node: &Node) -> (i64, u32) {
+    node.id.born.unwrap_or(node.modified)
+}
 
 /// Removes what is `ours` in `directory`, whose path below the directory to work in is `path`.
 fn clear(
     directory: &Directory,
     path: &Path,
-    ours: &dyn Fn(&Path, Birth) -> bool,
+    ours: &dyn Fn(&Path, &Node) -> bool,
 ) -> io::Result<()> {
     for entry in directory.entries()? {
         let path = path.join(&entry.name);
         let found = Node::find_at(directory, Path::new(&entry.name), OFlags::NOFOLLOW)?;
-        if !ours(&path, found.id.born) {
+        if !ours(&path, &found) {
             continue;
         }
         if found.kind == NodeKind::Directory {

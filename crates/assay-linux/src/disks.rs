@@ -104,6 +104,8 @@ pub struct Disks<'w> {
     watched: Option<Nanos>,
     buffer: Vec<u8>,
     completions: Vec<Completion>,
+    /// The first drive whose contents could not be kept, and why.
+    lost: Option<(usize, std::io::Error)>,
 }
 
 impl<'w> Disks<'w> {
@@ -123,6 +125,7 @@ impl<'w> Disks<'w> {
             watched: Some(Nanos::ZERO),
             buffer: Vec::new(),
             completions: Vec::new(),
+            lost: None,
         }
     }
 
@@ -271,7 +274,18 @@ impl<'w> Disks<'w> {
             }
             Ask::Unknown => return Ok(Status::Unsupported),
         }?;
-        Ok(if moved.is_ok() { Status::Fine } else { Status::Failed })
+        Ok(match moved {
+            Ok(()) => Status::Fine,
+            Err(e) => {
+                self.lost.get_or_insert((disk, e));
+                Status::Failed
+            }
+        })
+    }
+
+    /// Returns the drive whose contents could not be kept, and why, if there is one.
+    pub(crate) fn take_lost(&mut self) -> Option<(usize, std::io::Error)> {
+        self.lost.take()
     }
 
     /// Everything up to `to` happens; what has ended by then is appended.

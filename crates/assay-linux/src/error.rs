@@ -62,6 +62,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "Where the kernel belongs is something that assay has not put there: its directory holds \
          the files `linux` and `identity` and nothing else. Nothing was removed.",
     ),
+    (
+        "linux-lost",
+        "What a guest writes to a modelled drive is kept in memory or in an image. When there was no \
+         room for it, the guest was ended; an image holds what was written before.",
+    ),
     ("linux-machine", "The kernel for virtual time runs on x86-64 Linux with /proc."),
     ("linux-no-cache", "The kernel lies in the user's cache directory, and there is none."),
     ("linux-no-ptrace", "User-Mode Linux runs the guest's processes by `ptrace`."),
@@ -128,6 +133,14 @@ impl Error {
             format!("after {now} the guest waits for something that will never happen"),
             "the command may read from a terminal or wait for another process",
         )
+    }
+
+    /// The contents of a drive cannot be kept.
+    pub(crate) fn lost(disk: usize, cause: std::io::Error) -> Error {
+        let message = format!("the contents of drive {} could not be kept", disk + 1);
+        let hint =
+            "free space where its `--image` is, or memory; what the guest wrote last is lost";
+        Error::new("linux-lost", message, hint).caused_by(cause)
     }
 
     /// Somebody wants it to end.

@@ -377,6 +377,9 @@ impl<'w> Machine<'w> {
                 continue;
             }
             self.disks.submit(now, disk, ticket, &request, memory)?;
+            if let Some((disk, cause)) = self.disks.take_lost() {
+                return Err(Error::lost(disk, cause));
+            }
         }
         let free = self.free_until();
         if free == before || self.is_waiting {

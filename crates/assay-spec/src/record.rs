@@ -212,10 +212,24 @@ pub struct CellRecord {
 impl CellRecord {
     /// What the names of a repeat's files begin with; the first is 1.
     pub fn stem(&self, repeat: u32) -> String {
-        // A name of a host ends with `/`, which would be a directory; no other name has a `+`.
-        let target = self.target.replace('/', "+");
-        format!("{}.{}.{target}.{repeat}", self.experiment, self.workload)
+        format!("{}{repeat}", stem(&self.experiment, &self.workload, &self.target))
     }
+}
+
+impl CellPlan {
+    /// Returns `true` if a file of this name is a log or series of the cell.
+    pub fn has_file(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(&stem(&self.experiment, &self.workload, &self.target));
+        let rest = rest.and_then(|rest| rest.strip_suffix(".parquet"));
+        let repeat = rest.map(|rest| rest.strip_suffix(".drive").unwrap_or(rest));
+        repeat.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+}
+
+/// The beginning of the names of a cell's files, which the number of the repeat follows.
+fn stem(experiment: &str, workload: &str, target: &str) -> String {
+    // A name of a host ends with `/`, which would be a directory; no other name has a `+`.
+    format!("{experiment}.{workload}.{}.", target.replace('/', "+"))
 }
 
 /// One repeat of a cell.

@@ -350,7 +350,6 @@ fn what_is_too_large_is_not_read() {
     ] {
         refused(place, arguments, 2, words);
     }
-    fs::File::options().write(true).open(place.join("out/run.json")).unwrap();
     let run = fs::File::create(place.join("out/run.json")).unwrap();
     run.set_len(1 << 40).unwrap();
     refused(place, &["report", "out"], 2, "it has more than 64MiB");

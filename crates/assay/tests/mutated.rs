@@ -207,7 +207,7 @@ fn price_lists() {
     nothing_is_wrong();
 }
 
-/// The logs of a run of `with_run`, smallest first.
+/// The logs of a run of `with_run`, by name.
 fn logs(place: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(place.join("out/log")).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -238,7 +238,7 @@ fn request_logs() {
     nothing_is_wrong();
 }
 
-/// Records of blktrace: a read and a write, queued, sent and ended.
+/// Records of blktrace: a read that is queued, sent and ended, and a write that does not end.
 fn records() -> Vec<u8> {
     let mut data = Vec::new();
     for (time, action) in [1_u32, 7, 8, 1 << 16, 7 << 16].into_iter().enumerate() {

@@ -108,7 +108,7 @@ fn bring(mut left: File, to: &Directory, name: &str) -> Result<()> {
     let mut copy = || -> std::io::Result<()> {
         let (draft, mut file) = Draft::begin(to, OsStr::new(name))?;
         std::io::copy(&mut left, &mut file)?;
-        draft.publish(&file, Replace::Own)
+        draft.publish(&file, Replace::Nothing).map(drop)
     };
     copy().map_err(|e| {
         let message = format!("{} cannot be written", to.named(name).display());

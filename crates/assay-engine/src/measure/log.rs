@@ -108,8 +108,8 @@ impl<R: Row> LogWriter<R> {
         drop(self.full);
         let written = self.writer.join().expect("the log writer does not panic");
         let file = written.map_err(|e| failed(&self.path).caused_by(std::io::Error::other(e)))?;
-        let published = self.draft.publish(&file, Replace::Own);
-        published.map_err(|e| failed(&self.path).caused_by(e))
+        let published = self.draft.publish(&file, Replace::Nothing);
+        published.map(drop).map_err(|e| failed(&self.path).caused_by(e))
     }
 }
 

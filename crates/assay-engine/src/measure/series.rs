@@ -133,7 +133,7 @@ pub(super) fn write_columns(
         writer.into_inner()
     };
     let file = write().map_err(|e| failed(std::io::Error::other(e)))?;
-    draft.publish(&file, Replace::Own).map_err(failed)
+    draft.publish(&file, Replace::Nothing).map(drop).map_err(failed)
 }
 
 #[cfg(test)]

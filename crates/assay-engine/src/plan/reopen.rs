@@ -75,6 +75,7 @@ fn reopen_real(
         destroy: again.destroy.clone(),
         size: None,
         writes: must_write,
+        only_shown: false,
     };
     let opened = match block::open(path, &intent) {
         Err(e) if e.id == "write-not-allowed" && !is_sure => return Err(not_sure(place)),

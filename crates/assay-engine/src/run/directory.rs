@@ -4,12 +4,15 @@
 //! into the directory that it locked.
 
 use crate::error::{Error, Result};
-use assay_fs::{Directory, Draft, EntryKind, Replace, is_draft};
+use assay_fs::{Directory, Draft, EntryKind, InodeId, Node, Replace, is_draft};
+use assay_spec::record::CellPlan;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How long to wait for the lock of a run. A killed process gives back its memory before its files,
@@ -26,6 +29,8 @@ pub struct RunDirectory {
     series: Option<Directory>,
     /// The path as its user gave it.
     path: PathBuf,
+    /// The files that this process wrote, or found when it resumed the run, by name.
+    own: Mutex<BTreeMap<String, InodeId>>,
     /// The directories that were made, each as its parent and its name; the outermost first.
     made: Vec<(Directory, OsString)>,
 }
@@ -40,7 +45,7 @@ impl RunDirectory {
         let mut made = Vec::new();
         let whole = make(path, &mut made).map_err(|e| not_made(path, e))?;
         let mut directory =
-            RunDirectory { whole, log: None, series: None, path: path.to_owned(), made };
+            RunDirectory { log: None, series: None, made, ..RunDirectory::at(path, whole) };
         let prepared = directory.take(subs);
         match prepared {
             Ok(()) => Ok(directory),
@@ -67,7 +72,12 @@ impl RunDirectory {
             Err(e) => Err(not_opened(e)),
         };
         let [log, series] = [sub(SUBS[0])?, sub(SUBS[1])?];
-        Ok(RunDirectory { whole, log, series, path: path.to_owned(), made: Vec::new() })
+        Ok(RunDirectory { log, series, ..RunDirectory::at(path, whole) })
+    }
+
+    fn at(path: &Path, whole: Directory) -> RunDirectory {
+        let (path, own) = (path.to_owned(), Mutex::default());
+        RunDirectory { whole, log: None, series: None, path, own, made: Vec::new() }
     }
 
     /// Opens the directory of a run and locks it for this process as long as the value lives;
@@ -79,7 +89,36 @@ impl RunDirectory {
         let directory = RunDirectory::open(path)?;
         directory.take_lock()?;
         directory.remove_drafts();
+        for name in ["run.json", "cells.json"] {
+            let file = directory.whole.open_file(name, OFlags::RDONLY);
+            if let Ok(node) = file.and_then(|file| Node::of_file(&file)) {
+                directory.own().insert(name.to_owned(), node.id);
+            }
+        }
         Ok(directory)
+    }
+
+    /// Removes the logs and series of cells that a killed process did not finish.
+    pub(super) fn remove_files_of(&self, unfinished: &[&CellPlan]) {
+        for directory in [self.log.as_ref(), self.series.as_ref()].into_iter().flatten() {
+            for entry in directory.entries().unwrap_or_default() {
+                let name = entry.name.to_string_lossy();
+                let is_theirs = unfinished.iter().any(|cell| cell.has_file(&name));
+                let file = directory.open_file(&entry.name, OFlags::RDONLY);
+                let Some(mut file) = file.ok().filter(|_| is_theirs) else { continue };
+                let mut magic = [0; 4];
+                if file.read_exact(&mut magic).is_ok()
+                    && magic == *b"PAR1"
+                    && let Ok(node) = Node::of_file(&file)
+                {
+                    let _ = assay_fs::remove(directory, &entry.name, node.id);
+                }
+            }
+        }
+    }
+
+    fn own(&self) -> MutexGuard<'_, BTreeMap<String, InodeId>> {
+        self.own.lock().expect("nobody panics who holds it")
     }
 
     /// Removes the directories that were made, as far as they are empty.
@@ -118,12 +157,21 @@ impl RunDirectory {
         self.series.as_ref().ok_or_else(|| self.lacks(SUBS[1]))
     }
 
-    /// Replaces `name`, a file of assay's own, as a whole with `value` as JSON.
+    /// Writes `value` as JSON to `name`, as a whole; replaces only a file that this process wrote
+    /// there, or that was there when it took up the run.
     ///
     /// # Errors
-    /// If it cannot be written, or the name belongs to something that is not a regular file.
+    /// If it cannot be written, or the name belongs to anything else.
     pub fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
-        self.write_text(name, &json(value), Replace::Own)
+        let replace = self.own().get(name).map_or(Replace::Nothing, |id| Replace::Only(*id));
+        let draft = Draft::begin(&self.whole, OsStr::new(name));
+        let written = write(draft, &json(value), replace).map_err(|e| {
+            let error = not_written(&self.path.join(name), e);
+            let hint = "move it elsewhere; the run may then be resumed or begun again".to_owned();
+            if error.id == "not-replaced" { Error { hint, ..error } } else { error }
+        })?;
+        self.own().insert(name.to_owned(), written);
+        Ok(())
     }
 
     /// Replaces `name` as a whole: a reader sees the old text or the new one, even after a crash.
@@ -132,7 +180,7 @@ impl RunDirectory {
     /// If it cannot be written, or the name belongs to something that may not be replaced.
     pub fn write_text(&self, name: &str, text: &str, replace: Replace) -> Result<()> {
         let draft = Draft::begin(&self.whole, OsStr::new(name));
-        write(draft, text, replace).map_err(|e| not_written(&self.path.join(name), e))
+        write(draft, text, replace).map(drop).map_err(|e| not_written(&self.path.join(name), e))
     }
 
     /// Locks the directory, refuses it if it holds anything, and makes `subs`.
@@ -278,14 +326,14 @@ fn json<T: serde::Serialize>(value: &T) -> String {
 /// # Errors
 /// If it cannot be written, or the name belongs to something that may not be replaced.
 pub fn write_text(path: &Path, text: &str, replace: Replace) -> Result<()> {
-    write(Draft::at(path), text, replace).map_err(|e| not_written(path, e))
+    write(Draft::at(path), text, replace).map(drop).map_err(|e| not_written(path, e))
 }
 
 fn write(
     draft: io::Result<(Draft, std::fs::File)>,
     text: &str,
     replace: Replace,
-) -> io::Result<()> {
+) -> io::Result<InodeId> {
     let (draft, mut file) = draft?;
     file.write_all(text.as_bytes())?;
     draft.publish(&file, replace)

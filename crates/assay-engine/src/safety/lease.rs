@@ -30,6 +30,8 @@ pub(crate) enum Answer {
     Denied,
     /// The file system has no leases.
     Unknown,
+    /// It failed for another reason.
+    Failed(io::Error),
     /// No thread could be started to watch it.
     Unwatched(io::Error),
 }
@@ -45,16 +47,17 @@ pub(crate) struct Lease {
 pub(crate) fn take(file: &File) -> Answer {
     // SAFETY: ignoring a signal takes no pointer, and nothing in this program waits for this one.
     unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
-    let Ok(file) = file.try_clone() else { return Answer::Unknown };
-    match set(&file, libc::F_WRLCK) {
-        Ok(()) => {}
-        Err(e) => {
-            return match e.raw_os_error() {
-                Some(libc::EAGAIN) => Answer::Busy,
-                Some(libc::EACCES) => Answer::Denied,
-                _ => Answer::Unknown,
-            };
-        }
+    let file = match file.try_clone() {
+        Ok(file) => file,
+        Err(e) => return Answer::Failed(e),
+    };
+    if let Err(e) = set(&file, libc::F_WRLCK) {
+        return match e.raw_os_error() {
+            Some(libc::EAGAIN) => Answer::Busy,
+            Some(libc::EACCES) => Answer::Denied,
+            Some(libc::EINVAL | libc::EOPNOTSUPP | libc::ENOLCK) => Answer::Unknown,
+            _ => Answer::Failed(e),
+        };
     }
     let over = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&over);

@@ -54,6 +54,8 @@ pub struct Intent {
     pub size: Option<Bytes>,
     /// Whether the plan contains writes (or trims).
     pub writes: bool,
+    /// Whether the plan is only shown: no file is made.
+    pub only_shown: bool,
 }
 
 /// How many times, and at what interval, a use by a program is checked before it counts: tools such

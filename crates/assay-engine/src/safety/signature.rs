@@ -123,7 +123,7 @@ pub(crate) fn find(windows: &[Window], size: u64) -> Vec<&'static str> {
     for (name, back, magic) in FROM_END {
         note(name, size.checked_sub(*back).is_some_and(|at| has(at, magic)));
     }
-    // Version 0.90 lies in the last whole 64 KiB but one, 1.0 at least 8 KiB from the end.
+    // Version 0.90 lies in the last whole 64 KiB, 1.0 at least 8 KiB from the end.
     let old = (size & !0xffff).saturating_sub(0x1_0000);
     let at_end = (size / 512).saturating_sub(16) / 8 * 8 * 512;
     for magic in [[0xfc, 0x4e, 0x2b, 0xa9], [0xa9, 0x2b, 0x4e, 0xfc]] {

@@ -1,9 +1,9 @@
 //! Opens the file or block device that an experiment runs on, as safely as possible.
 //!
-//! *Invariants.* Nothing is created under `/dev`; nothing that exists is written to, truncated or
-//! opened for writing before the checks of [`crate::safety`] have passed. The path is looked up
-//! once; the inode found then is checked, opened and written, whatever becomes of its name. As long
-//! as [`Opened`] lives, nobody can mount a device that will be written to, nobody can open a file
+//! *Invariants.* Nothing is created under `/dev`; nothing that exists is written to or
+//! truncated before the checks of [`crate::safety`] have passed, some of which need it open for
+//! writing: the claim on a device, the lease on a file. The path is looked up once; the inode found
+//! then is checked, opened and written, whatever becomes of its name. As long as [`Opened`] lives, nobody can mount a device that will be written to, nobody can open a file
 //! for writing without stopping the run, and anybody who reaches the bytes in another way is
 //! noticed.
 //!
@@ -104,7 +104,8 @@ impl Opened {
 /// # Errors
 ///
 /// All errors have an id with an entry in [`safety::EXPLANATIONS`]. After any of them, an existing
-/// target is as it was, and no new one is there.
+/// target is as it was (a file that a killed run left half made may be gone), and no new one is
+/// there.
 pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
     let node = match Node::find(path) {
         Ok(node) => node,
@@ -115,7 +116,9 @@ pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
     };
     match node.kind {
         NodeKind::File(_) if create::is_half_made(&node, intent) => {
-            create::remove_half_made(&node).map_err(|e| cannot_open(path, e))?;
+            if !intent.only_shown {
+                create::remove_half_made(&node).map_err(|e| cannot_open(path, e))?;
+            }
             create::begin(path, intent)
         }
         NodeKind::File(size) => open_file(path, &node, size, intent),

@@ -4,7 +4,7 @@ use assay_analysis::expr::{Expr, Reference};
 use assay_analysis::ledger::{self, LedgerVerdicts};
 use assay_analysis::load;
 use assay_analysis::metric;
-use assay_engine::plan::{PlanError, open_target, reopen_target};
+use assay_engine::plan::{PlanError, Use, open_target, reopen_target};
 use assay_engine::run::{Asked, Observer, Run};
 use assay_spec::catalog::{Bundled, LEDGERS, PRICES, Study, find};
 use assay_spec::claims::Ledger;
@@ -156,11 +156,12 @@ impl Baseline {
         wanted: &dyn Fn(&CellPlan) -> bool,
     ) -> Result<load::Run> {
         let intent = IntentRecord::default();
+        let plan = Use { writes: true, only_shown: false };
         let opened = if targets.is_empty() {
             let all = self.experiments.iter().flat_map(|(e, _)| &e.targets);
             let mut seen = BTreeSet::new();
             let once = all.filter(|t| seen.insert((*t).clone()));
-            once.map(|t| open_target(t, &intent, true).map_err(said)).collect::<Result<_>>()?
+            once.map(|t| open_target(t, &intent, plan).map_err(said)).collect::<Result<_>>()?
         } else {
             let again = targets.iter();
             again

@@ -20,6 +20,7 @@ use crate::output::{Failure, Outcome};
 use assay_spec::catalog::STUDIES;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// A laboratory for storage devices: finds out what a drive does, what is inside, what it is worth.
@@ -149,7 +150,11 @@ const VALUES: &[(&str, &str)] = &[
 fn refused(e: &clap::Error) -> Outcome {
     let bare = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if !e.use_stderr() || e.kind() == bare {
-        e.exit();
+        let shown = e.print().and_then(|()| std::io::stdout().flush());
+        match shown.map_err(|error| (error.kind(), crate::output::not_written(&error))) {
+            Err((kind, failure)) if kind != io::ErrorKind::BrokenPipe => return Err(failure),
+            _ => std::process::exit(e.exit_code()),
+        }
     }
     // The usage below the first paragraph is that of `--help`, which the hint names.
     let text = e.to_string();

@@ -16,7 +16,7 @@ use assay_spec::catalog::{Bundled, LEDGERS, STUDIES, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
 use assay_spec::experiment::Experiment;
-use assay_spec::record::CellRecord;
+use assay_spec::record::{CellPlan, CellRecord};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,6 +60,11 @@ pub fn main(options: Options) -> Outcome {
     let directory = saved::open(&directory, RunDirectory::open)?;
     let mut run = saved::read_at(&directory.place(), directory.path())?;
     options.pricing.of_saved(&mut run.record)?;
+    let left = unmeasured(&run).len();
+    if left > 0 && !options.common.quiet {
+        let path = directory.path().display();
+        talk(&format!("{left} cells of the plan are not measured: `assay resume {path}` goes on"));
+    }
     let replace = if options.force { Replace::Forced } else { Replace::Written };
     show(&directory, &run, &options.common, None, replace)
 }
@@ -116,8 +121,8 @@ fn show(
     if let Some(e) = refused {
         return Err(e.into());
     }
-    let unmet = unmet_expectations(run);
-    unmet.iter().for_each(|text| talk(text));
+    let (unmet, open) = (unmet_expectations(run), open_expectations(run));
+    unmet.iter().chain(&open).for_each(|text| talk(text));
     let failed: Vec<&CellRecord> = run.cells.iter().filter(|c| c.failed.is_some()).collect();
     for cell in &failed {
         talk(&format!("{}: {}", cell.id, cell.skipped.as_deref().unwrap_or_default()));
@@ -131,7 +136,7 @@ fn show(
     Ok(match failed.iter().any(|c| c.failed == Some(true)) {
         true => ENVIRONMENT,
         false if !unmet.is_empty() => UNMET,
-        false if !is_steady || !failed.is_empty() || nothing => INCONCLUSIVE,
+        false if !is_steady || !failed.is_empty() || !open.is_empty() || nothing => INCONCLUSIVE,
         false => DONE,
     })
 }
@@ -203,6 +208,34 @@ fn metrics(run: &Run) -> Vec<serde_json::Value> {
 }
 
 /// What the author of the experiment expected and the run does not show.
+/// Returns the cells of the plan that have no result.
+fn unmeasured(run: &Run) -> Vec<&CellPlan> {
+    let has_result = |plan: &&CellPlan| run.cells.iter().any(|cell| cell.id == plan.id);
+    run.record.plan.iter().filter(|plan| !has_result(plan)).collect()
+}
+
+/// Returns the expectations of cells that have no result, in words.
+fn open_expectations(run: &Run) -> Vec<String> {
+    let left = unmeasured(run);
+    let mut open = Vec::new();
+    for record in run.record.experiments.iter().filter(|_| !left.is_empty()) {
+        let source = Source { file: &record.file, text: &record.text };
+        let Ok(experiment) = Experiment::parse(source) else { continue };
+        for workload in &experiment.workloads {
+            let is_its = |plan: &&&CellPlan| {
+                plan.experiment == experiment.name && plan.workload == workload.name
+            };
+            let text = |plan: &&CellPlan, expected| {
+                format!("not judged: {expected} of {}: it is not measured", plan.id)
+            };
+            let cells = || left.iter().filter(is_its);
+            let expected = workload.expect.iter();
+            open.extend(expected.flat_map(|e| cells().map(move |plan| text(plan, e))));
+        }
+    }
+    open
+}
+
 fn unmet_expectations(run: &Run) -> Vec<String> {
     let mut unmet = Vec::new();
     for record in &run.record.experiments {

@@ -43,6 +43,7 @@ pub fn main(options: Options) -> Outcome {
         return Plan::of_run(&run, path).show(&options.common);
     }
     run.check_needs()?;
+    run.clean_up(&directory, &saved.cells);
     watch_for_interrupt();
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);
     let ended = run.measure(&directory, saved.cells, &progress);

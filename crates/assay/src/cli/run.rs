@@ -10,7 +10,7 @@ use crate::output::{Failure, Outcome, talk};
 use assay_analysis::expr::Expr;
 use assay_analysis::metric;
 use assay_engine::machine::{this_host, utc_now};
-use assay_engine::plan::PlannedTarget;
+use assay_engine::plan::{PlannedTarget, Use};
 use assay_engine::run::{Asked, Run, RunDirectory};
 use assay_engine::{Error, ErrorKind, read};
 use assay_spec::array::split_targets;
@@ -210,10 +210,10 @@ pub fn prepare(
         budget: running.budget.as_deref().map(parse_budget).transpose()?,
     };
     let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
-    let writes = workloads.any(WorkloadSpec::writes);
+    let plan = Use { writes: workloads.any(WorkloadSpec::writes), only_shown: common.plan };
     watch_for_interrupt();
     let experiments = subject.experiments.iter().map(|(e, _)| e);
-    let targets = open_targets(&targets, &everywhere, &intent, writes, &names(experiments))?;
+    let targets = open_targets(&targets, &everywhere, &intent, plan, &names(experiments))?;
     check_effect(&intent, &targets)?;
     let started = utc_now();
     let records: Vec<TargetRecord> = targets.iter().map(|t| t.record.clone()).collect();

@@ -1,7 +1,7 @@
 //! The targets of a run: opened, named, and what was allowed of them.
 
 use crate::output::{Failure, talk};
-use assay_engine::plan::{PlannedTarget, open_target, open_target_or_skip};
+use assay_engine::plan::{PlannedTarget, Use, open_target, open_target_or_skip};
 use assay_spec::experiment::Experiment;
 use assay_spec::record::IntentRecord;
 use std::collections::BTreeMap;
@@ -25,14 +25,14 @@ pub(super) fn open_targets(
     written: &[String],
     asked_for: &[String],
     intent: &IntentRecord,
-    writes: bool,
+    plan: Use,
     names: &BTreeMap<String, String>,
 ) -> Result<Vec<PlannedTarget>, Failure> {
     let mut targets: Vec<PlannedTarget> = Vec::new();
     for text in written {
         let mut target = match asked_for.is_empty() || asked_for.contains(text) {
-            true => open_target(text, intent, writes)?,
-            false => open_target_or_skip(text, intent, writes)?,
+            true => open_target(text, intent, plan)?,
+            false => open_target_or_skip(text, intent, plan)?,
         };
         if let Some(name) = names.get(text) {
             target.record.name.clone_from(name);

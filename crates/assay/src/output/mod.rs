@@ -138,8 +138,14 @@ fn write(text: &str) {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(i32::from(DONE));
     }
-    talk(&format!("error: the output could not be written: {error}\nhint: is the disk full?"));
+    talk(&not_written(&error).to_string());
     std::process::exit(i32::from(ENVIRONMENT));
+}
+
+/// Returns the failure for output that could not be written.
+pub fn not_written(error: &std::io::Error) -> Failure {
+    let text = format!("the output could not be written: {error}");
+    Error::environment("output-not-written", text, "is the disk full?").into()
 }
 
 /// Prints a message to stderr.
@@ -149,7 +155,7 @@ pub fn talk(text: &str) {
 }
 
 /// Returns the text with characters that would act on a terminal shown as `\u{1b}` and the like.
-/// All text that is printed goes through here, because names, titles and whatever else messages
+/// All text for people goes through here, because names, titles and whatever else messages
 /// quote come from files.
 pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c.escape_unicode().to_string())

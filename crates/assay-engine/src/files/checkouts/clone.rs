@@ -5,7 +5,9 @@ use crate::error::{Error, Result};
 use crate::files::refused;
 use assay_fs::Directory;
 use rustix::fs::OFlags;
-use std::io::Write;
+use rustix::io::{FdFlags, fcntl_setfd};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -18,13 +20,10 @@ pub(super) fn tags(
     path: &Path,
     most: u32,
 ) -> Result<Vec<(String, u64)>> {
-    // It may be somebody else's; that is asked of what a user has set, and of nothing else.
-    let config = above.path().join(SETTINGS);
-    let settings = b"[safe]\n\tdirectory = *\n";
-    let written = above.create(SETTINGS).and_then(|mut file| file.write_all(settings));
-    written.map_err(|e| refused("git's settings", &e))?;
+    let settings = settings(above).map_err(|e| refused("git's settings", &e))?;
     let mut clone = command(root);
-    clone.env("GIT_CONFIG_GLOBAL", &config).args(["clone", "--quiet", "--no-local"]);
+    clone.env("GIT_CONFIG_GLOBAL", format!("/proc/self/fd/{}", settings.as_raw_fd()));
+    clone.args(["clone", "--quiet", "--no-local"]);
     said(clone.arg("--no-checkout").arg(path).arg("."))?;
     let format = "--format=%(refname:short) %(objecttype) %(*objecttype)";
     let mut list = command(root);
@@ -49,6 +48,15 @@ pub(super) fn tags(
     let changed = changed(above, root, last)?;
     let first = std::iter::once(0);
     Ok(last.iter().cloned().zip(first.chain(changed)).collect())
+}
+
+/// Writes settings with which git clones a repository of another user; it takes them from a file
+/// alone. The descriptor is for git and what git runs: the name of the file could be exchanged.
+fn settings(above: &Directory) -> io::Result<OwnedFd> {
+    above.create(SETTINGS)?.write_all(b"[safe]\n\tdirectory = *\n")?;
+    let file = OwnedFd::from(above.open_file(SETTINGS, OFlags::RDONLY)?);
+    fcntl_setfd(&file, FdFlags::empty())?;
+    Ok(file)
 }
 
 /// Bytes of the files that each tag but the first has and the one before it has not.
@@ -116,6 +124,9 @@ mod tests {
                 said(command.args(words)).expect("done");
             }
         }
+        // As root, a repository of another user, which git clones only where it is told to.
+        let _ = std::os::unix::fs::chown(from.join(".git"), Some(65534), None);
+        let _ = std::os::unix::fs::chown(&from, Some(65534), None);
         let forget = || {
             for name in [IDS, SETTINGS] {
                 let _ = above.remove_file(name);

@@ -16,7 +16,7 @@ use crate::safety::mark::{self, Stage};
 use crate::target::uring::buffers::Region;
 use assay_fs::{Directory, InodeId, Node, NodeKind, remove};
 use assay_spec::{Bytes, seed};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, linkat, memfd_create, openat};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
@@ -66,14 +66,21 @@ pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
         is_kept: false,
         writes: intent.writes,
     };
-    let file = new.open()?;
-    set_direct(&file, path)?;
-    allocate(&file, size).map_err(|cause| new.failed(size, cause))?;
-    let node = Node::of_file(&file).map_err(|e| cannot_open(path, e))?;
+    let (node, file) = match intent.only_shown {
+        // In place of the file, one of its size in memory, on the directory's device.
+        true => new.directory.node().and_then(|node| Ok((node, in_memory(size)?))),
+        false => {
+            let file = new.open()?;
+            set_direct(&file, path)?;
+            allocate(&file, size).map_err(|cause| new.failed(size, cause))?;
+            Node::of_file(&file).map(|node| (node, file))
+        }
+    }
+    .map_err(|e| cannot_open(path, e))?;
     let mut opened = describe(path, &node, file)?;
     opened.identity.resolved = new.resolved();
     opened.created = true;
-    opened.new = Some(new);
+    opened.new = (!intent.only_shown).then_some(new);
     Ok(opened)
 }
 
@@ -98,15 +105,17 @@ impl Opened {
         if new.writes {
             self.watch = watch_file(&path, &node)?;
         }
-        new.is_kept = true;
         if new.writes {
+            new.is_kept = true;
             return Ok(());
         }
         self.file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(&path, e))?;
         // The lock belongs to the open file description, which ends with its last descriptor.
         drop(node);
         set_direct(&self.file, &path)?;
-        super::lock(&path, &self.file)
+        super::lock(&path, &self.file)?;
+        new.is_kept = true;
+        Ok(())
     }
 
     /// Removes a file that [`Opened::make`] made, because the run did not begin.
@@ -249,6 +258,13 @@ fn no_directory(path: &Path, parent: &Path, cause: Option<io::Error>) -> Error {
         Some(cause) => error.caused_by(cause),
         None => error,
     }
+}
+
+/// Returns a file of this size that takes no space.
+fn in_memory(size: Bytes) -> io::Result<File> {
+    let file = File::from(memfd_create("assay", MemfdFlags::CLOEXEC)?);
+    file.set_len(size.0)?;
+    Ok(file)
 }
 
 /// Reserves the space, so that a full file system is noticed early and extents are long.

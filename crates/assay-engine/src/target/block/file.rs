@@ -124,6 +124,7 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
         lease::Answer::Denied => {
             refuse(format!("{name} belongs to another user: nobody can say who else uses it"))
         }
+        lease::Answer::Failed(cause) => Err(cannot_open(path, cause)),
         lease::Answer::Unwatched(cause) => Err(no_thread(path, cause)),
         lease::Answer::Unknown => match Machine::devices_alone().unknown_loop() {
             None => Ok(None),

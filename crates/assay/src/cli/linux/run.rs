@@ -8,7 +8,7 @@ use crate::cli::Common;
 use crate::cli::run::{default_directory, parse_size};
 use crate::cli::signals::{watch_for_every_end, watch_for_interrupt};
 use crate::output::plan::Plan;
-use crate::output::{DONE, Failure, Outcome, talk};
+use crate::output::{DONE, Failure, Outcome, not_written, talk};
 use assay_engine::guest::{Guest, Start, run_guest};
 use assay_engine::machine::utc_now;
 use assay_engine::measure::log::LogWriter;
@@ -118,8 +118,8 @@ pub fn main(options: Options) -> Outcome {
         }
     };
     let code = status(&guest.outcome.result)?;
-    copy(&guest, "stdout", &mut std::io::stdout().lock());
-    copy(&guest, "stderr", &mut std::io::stderr().lock());
+    let shown = copy(&guest, "stdout", &mut std::io::stdout().lock())
+        .and_then(|()| copy(&guest, "stderr", &mut std::io::stderr().lock()));
     let (age, wall) = (guest.outcome.virtual_time, guest.outcome.wall);
     let record = serde_json::json!({
         "schema": 1,
@@ -133,6 +133,7 @@ pub fn main(options: Options) -> Outcome {
         "counters": guest.drives,
     });
     directory.write_json("command.json", &record)?;
+    shown.map_err(|e| not_written(&e))?;
     if !options.quiet {
         let wall = wall.as_secs_f64();
         let directory = directory.path().display();
@@ -205,7 +206,12 @@ fn time(option: &str, text: &str) -> Result<Nanos, Failure> {
 
 /// The exit status that the guest's command ended with.
 fn status(result: &str) -> Outcome {
-    let left: Left = serde_json::from_str(result).map_err(|e| Failure::usage(e.to_string(), ""))?;
+    let left: Left = serde_json::from_str(result).map_err(|e| {
+        let text = format!("the guest left no result: {e}");
+        let place = std::env::temp_dir();
+        let hint = format!("is {} full? A guest keeps its output there", place.display());
+        assay_engine::Error::environment("linux-guest", text, hint)
+    })?;
     match left {
         Left::Done(code) => Ok(code.parse().unwrap_or(DONE)),
         Left::Failed(message, hint) => {
@@ -215,8 +221,11 @@ fn status(result: &str) -> Outcome {
     }
 }
 
-/// Hands on what the command said; whoever has gone away misses it.
-fn copy(guest: &Guest, name: &str, to: &mut impl Write) {
-    let Ok(mut left) = guest.outcome.directory.open(name) else { return };
-    let _ = std::io::copy(&mut left, to).and_then(|_| to.flush());
+/// Hands on the output of the command. A reader that has gone away is no error.
+fn copy(guest: &Guest, name: &str, to: &mut impl Write) -> std::io::Result<()> {
+    let Ok(mut left) = guest.outcome.directory.open(name) else { return Ok(()) };
+    match std::io::copy(&mut left, to).and_then(|_| to.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
+        _ => Ok(()),
+    }
 }
