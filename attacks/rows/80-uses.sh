@@ -122,6 +122,11 @@ hidden_file() { need_root; ours ./f; victim f; other 'f = os.open(sys.argv[1], o
   namespaces; refused $inside "$assay" run write.toml --quiet --out out --only ./f --write ./f; }
 row U7.4 "a file of assay's that a process outside of the pid namespace has open" hidden_file
 
+without_right() { zeros; victim i; held "$device"; need_root; "$@" true 2>/dev/null || skip "not possible here"
+  refused "$@" "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "${device#/dev/}"; says users-unknown; }
+row U7.5 "root without the right to look into other processes" without_right setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace
+row U7.6 "root of a user namespace" without_right unshare -U -r
+
 # U8: mounts that cover what the kernel says.
 covered() { # covered WHO MOUNT: what MOUNT does hides WHO uses the device
   zeros; one=$device; victim i; mkdir empty; need unshare
