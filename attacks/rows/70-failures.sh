@@ -85,3 +85,8 @@ row E12.6 "linux run where the guest's output fills the directory for temporary 
 image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image t/i -- \
     sh -c 'tr "\\0" Z </dev/zero | head -c 10000000 >/dev/vda; sync'; says linux-lost; }
 row E12.7 "linux run where the image fills its file system" image_full
+unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
+  for _ in 1 2 3; do "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f --size 4MiB >/dev/null 2>&1 ||
+    "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f >/dev/null
+  umount m || fail "still in use"; mount "$device" m; done; }
+row E12.8 "what a target lies on can be unmounted as soon as assay has ended" unmounted

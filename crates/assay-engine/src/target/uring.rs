@@ -312,6 +312,9 @@ impl Drop for UringTarget {
             self.reap(&mut completions);
             completions.clear();
         }
+        // The kernel takes a ring apart later, and would keep the file open until then. If it does
+        // not give the file back now, that is what happens.
+        let _ = self.ring.submitter().unregister_files();
         // SAFETY: dropped once, here, with nothing in flight, and not used after it.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
