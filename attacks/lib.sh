@@ -74,6 +74,9 @@ attach() {
   undo "losetup -d $device"
 }
 
+# zeros: an empty device, which is $device, on the image i.
+zeros() { image i 8; attach i; }
+
 mounted() { # mounted DEVICE POINT [OPTION …]
   local what=$1 point=$2
   shift 2
@@ -115,7 +118,10 @@ $(tail -n 5 .out .err)"
 }
 says() { grep -q -- "$1" .err .out || fail "nothing about \`$1\`: $(cat .err)"; }
 refused() { ends 3 "$@"; }
-writes() { refused "$assay" run write.toml --quiet --out out --only "$1" --write "$@"; }
+writes() { refused "$assay" run write.toml --quiet --out out --only "$1" --write "$@"
+  ! grep -q destroy-mismatch .err || fail "refused for its name alone: $(cat .err)"; }
+# word DEVICE: what --destroy must name, as the refusal without it says.
+word() { "$assay" run write.toml --quiet --out out --only "$1" --write "$1" 2>&1 >/dev/null | sed -n 's/.*--destroy \([^ ]*\).*/\1/p' | head -n 1; }
 
 # held FILE [read]: a process of somebody else has FILE open, for reading and writing or only for reading.
 held() {

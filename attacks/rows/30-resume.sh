@@ -9,9 +9,13 @@ shorten() { sed -i 's/20s/1s/g' out/run.json; }
 
 same() { image i 8; attach i; begin "$device" --write "$device"; shorten; ends 0 "$assay" resume out --quiet; }
 row D2.1 "the same loop device is gone on with" same
-other_image() { noise a 8; noise b 8; attach a; begin "$device" --write "$device" --destroy "${device#/dev/}"
+other_image() { noise a 8; noise b 8; attach a; begin "$device" --write "$device" --destroy "$(word "$device")"
   losetup -d "$device"; losetup "$device" b || skip "taken"; victim b; refused "$assay" resume out --quiet; }
 row D2.2 "another image of the same size behind the same loop device" other_image
+old_word() { noise a 8; noise b 8; attach a; word=$(word "$device"); losetup -d "$device"; losetup "$device" "$1" || skip "taken"
+  [ -z "${2-}" ] || eval "$2"; victim "$1"; refused "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "$word"; says destroy-mismatch; }
+row D2.6 "the command that destroys a device without serial number, when its name is another device's" old_word b
+row D2.7 "the same, when it holds something else" old_word a 'need mkfs.ext4; mkfs.ext4 -q -F "$device"'
 swapped_fs() { image a 8; image b 8; need mkfs.ext4; mkfs.ext4 -q -F b; attach a; begin "$device" --write "$device"
   losetup -d "$device"; losetup "$device" b || skip "taken"; victim b; refused "$assay" resume out --quiet; }
 row D2.3 "the same with a file system" swapped_fs
@@ -36,18 +40,18 @@ copied_file() { begin ./f --size 8MiB; cp -a f g; mv g f; victim f; refused "$as
 row D3.5 "a copy in its place" copied_file
 linked_file() { begin ./f --size 8MiB; shorten; mv f g; ln -s g f; noise h 8; victim h; ends "0|3" "$assay" resume out --quiet; }
 row D3.6 "a symlink in its place" linked_file
-formatted_device() { noise i 8; attach i; begin "$device" --write "$device" --destroy "${device#/dev/}"
+formatted_device() { noise i 8; attach i; begin "$device" --write "$device" --destroy "$(word "$device")"
   need mkfs.ext4; mkfs.ext4 -q -F "$device"; victim i; refused "$assay" resume out --quiet; }
 row D3.7 "mkfs on a device that the run was allowed to destroy" formatted_device
 formatted_twice() { image i 8; need mkfs.ext4; mkfs.ext4 -q -F i; attach i
-  begin "$device" --write "$device" --destroy "${device#/dev/}"; mkfs.ext4 -q -F "$device"; victim i
+  begin "$device" --write "$device" --destroy "$(word "$device")"; mkfs.ext4 -q -F "$device"; victim i
   refused "$assay" resume out --quiet; }
 row D3.8 "mkfs again on a device that held a file system" formatted_twice
 data_on_device() { image i 8; attach i; begin "$device" --write "$device"
   tar cf - -C / etc/hostname 2>/dev/null | dd of="$device" conv=notrunc status=none; victim i; refused "$assay" resume out --quiet; }
 row D3.9 "an archive on a device that was empty" data_on_device
-allowed_again() { noise i 128; attach i; begin "$device" --write "$device" --destroy "${device#/dev/}"; shorten
-  refused "$assay" resume out --quiet; ends 0 "$assay" resume out --quiet --destroy "${device#/dev/}"; }
+allowed_again() { noise i 128; attach i; begin "$device" --write "$device" --destroy "$(word "$device")"; shorten
+  refused "$assay" resume out --quiet; ends 0 "$assay" resume out --quiet --destroy "$(sed -n 's/.*--destroy \([^ ]*\).*/\1/p' .err | head -n 1)"; }
 row D3.10 "what is left of what may be destroyed wants --destroy again when the run goes on" allowed_again
 gone_relative() { begin ./f --size 8MiB; mkdir elsewhere; cd elsewhere
   sed -i 's/20s/1s/g' ../out/run.json; ends 0 "$assay" resume ../out --quiet; [ ! -e f ] || fail "made anew"; }

@@ -180,10 +180,10 @@ zpool_member() { need zpool zfs-fuse; image i 80; attach i; pgrep -x zfs-fuse >/
   zpool create -m none attackpool "$device" 2>/dev/null || skip "no pool"; zpool export attackpool; sync; victim i; writes "$device"; }
 row G5 "an exported pool of zfs-fuse" zpool_member
 destroyed() { image i 16; need mkfs.ext4; mkfs.ext4 -q -F i; attach i
-  ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "${device#/dev/}"; }
+  ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "$(word "$device")"; }
 row G6 "what --destroy names is written" destroyed
 wrong_serial() { image i 16; need mkfs.ext4; mkfs.ext4 -q -F i; attach i; victim i
-  for word in loop99 "$device" "" "${device#/dev/} " LOOP0; do refused "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "$word"; done; }
+  for word in loop99 "$device" "" "${device#/dev/}" "${device#/dev/} " "${device#/dev/}-00000000" LOOP0; do refused "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "$word"; done; }
 row G7 "--destroy with another word" wrong_serial
 empty_device() { image i 16; attach i; ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"
   ends 0 "$assay" run write.toml --quiet --out two --only "$device" --write "$device"; }

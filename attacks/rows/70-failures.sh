@@ -90,3 +90,37 @@ unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i
     "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f >/dev/null
   umount m || fail "still in use"; mount "$device" m; done; }
 row E12.8 "what a target lies on can be unmounted as soon as assay has ended" unmounted
+holed() { need fallocate; noise f 8; sed "s/^measure.*/measure = { time = \"6s\" }/" read.toml >timed.toml; during timed.toml ./f
+  fallocate -p -o 0 -l 8M f; run_ends 3; grep -q file-has-holes err || fail "$(cat err)"; }
+row E11.3 "a file whose blocks are freed while it is read" holed
+
+# Tools that do not end, or say too much.
+false_blkid() { zeros; mkdir bin; printf '#!/bin/sh\n%s\n' "$1" >bin/blkid; chmod +x bin/blkid; victim i; }
+stuck_tool() { false_blkid 'exec sleep 7777'; PATH=$PWD/bin:$PATH "$assay" run write.toml --quiet --out out --only "$device" --write "$device" >json 2>err & run=$!
+  for _ in $(seq 100); do pgrep -P $run -x sleep >/dev/null && break; sleep 0.05; done; kill -INT $run; run_over 5 || fail "it goes on"; run_ends 130
+  ! pgrep -x -f 'sleep 7777' >/dev/null || fail "blkid is left"; }
+row E13.1 "Ctrl-C while blkid does not answer" stuck_tool
+endless_tool() { false_blkid 'exec cat /dev/zero'; ends 3 env PATH="$PWD/bin:$PATH" "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says "could not look at"; }
+row E13.2 "a blkid that says too much" endless_tool
+
+shut() { code=0; chmod 777 .; need setpriv; [ "$(id -u)" = 0 ] && as="setpriv --reuid=65533 --regid=65533 --clear-groups" || as=
+  $as test -x "$assay" -a -w . || skip "the program is shut to others"
+  (umask "$1"; ends 3 $as "$assay" run read.toml --quiet --out out --only sim:ssd-m); [ ! -e out ] || fail "out is left"; }
+for mask in 0777 0111 0444; do row E14.1 "a directory that its maker may not open, by the umask $mask" shut $mask; done
+append_only() { need chattr; work write 'length = "1MiB"' 'size = "64KiB"'; chattr +a d 2>/dev/null || skip "no chattr"; undo "chattr -a $PWD/d"
+  ends 3 "$assay" run f.toml --quiet --out out --on ./d; says append-only; [ -z "$(ls -A d)" ] || fail "left: $(ls -A d)"; }
+row E14.2 "a workload of files in a directory that can only grow" append_only
+
+twice_named() { ends 3 "$assay" run read.toml --quiet --out z --only ./z --size 1MiB; says "named twice"; [ ! -e z ] || fail "left"; }
+row E15.1 "a target and --out of one name" twice_named
+no_proc() { need_root; need unshare; ends 3 unshare -m sh -c "mount -t tmpfs none /proc; exec $assay run read.toml --quiet --out out --only ./f --size 1MiB"; says no-proc; }
+row E15.2 "without /proc" no_proc
+no_tmpdir() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
+  ends 3 env TMPDIR=/nonexistent "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- true; says TMPDIR; [ ! -e out ] || fail "left"; }
+row E15.3 "linux run where TMPDIR is not there" no_tmpdir
+half_trace() { printf '8,0 1 1 0.0 1 Q R 0 + 8 [x]\n' >t; ends 2 "$assay" trace import t --quiet --out out; says trace-no-requests; [ ! -e out ] || fail "left"; }
+row E15.4 "a trace without one whole request" half_trace
+plan_taken() { "$assay" run read.toml --quiet --out out --only sim:ssd-m >/dev/null; ends 2 "$assay" run read.toml --plan --out out --only sim:ssd-m; says run-exists; }
+row P3 "--plan with an --out that holds a run" plan_taken
+no_jobs() { ends 2 env ASSAY_CACHE="$PWD/c" "$assay" linux build --jobs 0; [ ! -e c ]; }
+row E15.5 "linux build --jobs 0" no_jobs

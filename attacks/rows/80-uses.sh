@@ -17,11 +17,10 @@ CODE
   skip "no such process: $(tail -n 1 other.err)"
 }
 ours() { "$assay" run read.toml --quiet --out "made-${1##*/}" --only "$1" --size 4MiB; }
-zeros() { image i 8; attach i; }
 
 # U1-U3: storage under the target is held while the run goes on.
 lower_mounted() { image i 16; ext4 i; attach i; lower=$device; attach "$lower" --offset 8388608; timed 30s
-  during timed.toml "$device" --write "$device" --destroy "${device#/dev/}"; mkdir m
+  during timed.toml "$device" --write "$device" --destroy "$(word "$device")"; mkdir m
   mount "$lower" m 2>/dev/null && { undo "umount -l $PWD/m"; stopped; }; kill -INT $run; wait $run || true; }
 row U1 "the device under a loop device cannot be mounted while that is measured" lower_mounted
 lower_formatted() { zeros; lower=$device; attach "$lower"; timed 30s; during timed.toml "$device" --write "$device"

@@ -81,7 +81,10 @@ pub fn run_cell(
                 cell.repeats.clear();
                 break;
             }
-            repeat => cell.repeats.push(repeat?),
+            repeat => {
+                cell.repeats.push(repeat?);
+                target.check_measured()?;
+            }
         }
     }
     Ok(cell)

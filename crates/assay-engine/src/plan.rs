@@ -88,6 +88,15 @@ impl PlannedTarget {
         }
     }
 
+    /// Checks that requests to it have reached the drive, as far as that can be seen afterwards.
+    pub(crate) fn check_measured(&self) -> Result<()> {
+        match &self.kind {
+            // What is written to is kept from others, and may be trimmed.
+            TargetKind::Real(opened) if !self.may_write => opened.check_blocks(),
+            _ => Ok(()),
+        }
+    }
+
     /// The file or device, if it is one.
     pub(crate) fn real_mut(&mut self) -> Option<&mut Opened> {
         match &mut self.kind {

@@ -103,8 +103,12 @@ impl Directory {
         let name = name.as_ref();
         let (parent, last) = self.parent_of(name)?;
         mkdirat(parent.as_ref().unwrap_or(self), last, Mode::from_raw_mode(mode))?;
-        let made = self.below(name)?;
-        match made.entries()?.is_empty() {
+        let opened = self.below(name).and_then(|made| Ok((made.entries()?.is_empty(), made)));
+        let (is_empty, made) = opened.inspect_err(|_| {
+            // A umask can make a directory that its maker cannot open. Only an empty one goes.
+            let _ = unlinkat(parent.as_ref().unwrap_or(self), last, AtFlags::REMOVEDIR);
+        })?;
+        match is_empty {
             true => Ok(made),
             false => Err(io::Error::other("it was replaced as soon as it was made")),
         }

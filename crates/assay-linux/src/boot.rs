@@ -87,8 +87,11 @@ impl Directory {
         let base = Some(std::env::temp_dir()).filter(|d| d.as_os_str().len() < 60);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
         let made = Scratch::new(&base, "assay-linux", |_| true);
-        made.map(Directory)
-            .map_err(|e| Error::system(&format!("a directory in {}", base.display()), e))
+        made.map(Directory).map_err(|e| {
+            let message = format!("no directory can be made in {}", base.display());
+            let hint = "make it, with room in it, or let `TMPDIR` name another";
+            Error::new("linux-system", message, hint).caused_by(e)
+        })
     }
 
     /// Opens a file that the guest has left. It may be a link to anywhere, or what would have its

@@ -4,14 +4,16 @@
 use crate::error::{Error, Result};
 use crate::kernel::missing;
 use crate::wire;
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Returns a command for a program of this machine, with no variables of the environment but those
 /// that say where programs, the user's own files and temporary files are.
@@ -24,6 +26,38 @@ pub fn tool(program: impl AsRef<OsStr>) -> Command {
         }
     }
     command
+}
+
+/// Runs a program that has little to say and says it soon, with its output in memory; ends it if
+/// it goes on for longer than `most`, says more than a mebibyte, or `stop` says so.
+///
+/// # Errors
+/// If it cannot be started, or was ended.
+pub fn brief(command: &mut Command, most: Duration, stop: fn() -> bool) -> std::io::Result<Output> {
+    const OFTEN: Duration = Duration::from_millis(10);
+    const LONGEST: u64 = 1 << 20;
+    let memory = || -> std::io::Result<File> {
+        Ok(memfd_create("assay-output", MemfdFlags::CLOEXEC)?.into())
+    };
+    let mut said = [memory()?, memory()?];
+    command.stdout(said[0].try_clone()?).stderr(said[1].try_clone()?);
+    let begun = Instant::now();
+    let mut group = Group::start(command)?;
+    let process = group.process()?;
+    let length = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
+    while !wire::is_ready_within(OFTEN, process.as_fd()) {
+        if stop() || begun.elapsed() > most || said.iter().any(|file| length(file) > LONGEST) {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+    }
+    let status = group.0.wait()?;
+    let mut texts = [Vec::new(), Vec::new()];
+    for (file, text) in said.iter_mut().zip(&mut texts) {
+        file.rewind()?;
+        file.take(LONGEST).read_to_end(text)?;
+    }
+    let [stdout, stderr] = texts;
+    Ok(Output { status, stdout, stderr })
 }
 
 /// A program in a process group of its own, which is killed when the value is dropped.

@@ -56,6 +56,18 @@ impl RunDirectory {
         }
     }
 
+    /// Checks that [`RunDirectory::create`] would take `path`, as things are now; makes nothing.
+    ///
+    /// # Errors
+    /// If it holds anything.
+    pub fn check(path: &Path) -> Result<()> {
+        match Directory::open_for_new(path) {
+            Ok(whole) => RunDirectory::at(path, whole).check_free(),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(not_made(path, e)),
+        }
+    }
+
     /// Opens the directory of a run.
     ///
     /// # Errors
@@ -186,6 +198,17 @@ impl RunDirectory {
     /// Locks the directory, refuses it if it holds anything, and makes `subs`.
     fn take(&mut self, subs: &[&str]) -> Result<()> {
         self.take_lock()?;
+        self.check_free()?;
+        for sub in subs {
+            let made = self.sub(sub).map_err(|e| not_made(&self.path, e))?;
+            *(if *sub == SUBS[0] { &mut self.log } else { &mut self.series }) = Some(made);
+        }
+        self.remove_drafts();
+        Ok(())
+    }
+
+    /// Refuses the directory if it holds anything.
+    fn check_free(&self) -> Result<()> {
         let path = self.path.display();
         if self.is_run() {
             return Err(Error::usage(
@@ -201,11 +224,6 @@ impl RunDirectory {
                 "a run would replace files in it: choose another `--out`",
             ));
         }
-        for sub in subs {
-            let made = self.sub(sub).map_err(|e| not_made(&self.path, e))?;
-            *(if *sub == SUBS[0] { &mut self.log } else { &mut self.series }) = Some(made);
-        }
-        self.remove_drafts();
         Ok(())
     }
 

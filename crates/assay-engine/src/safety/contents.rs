@@ -11,20 +11,24 @@
 //! unknown. Everything is read through the given descriptor.
 
 use super::signature::{self, Window};
+use crate::drive;
 use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
-use assay_linux::child::tool;
-use assay_spec::Bytes;
+use assay_linux::child::{brief, tool};
+use assay_spec::{Bytes, seed};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// The number of blocks sampled between head and tail of a device too large to be read whole.
 const SAMPLES: u64 = 256;
 /// The size up to which everything is read, and the size of one read.
 const WHOLE: u64 = 256 << 20;
 const CHUNK: usize = 4 << 20;
+/// The longest time to wait for `blkid`: a device that does not answer counts as holding something.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The size of a block.
 const BLOCK: u64 = 4096;
 /// Bytes read from the start: file systems lie within 64 KiB, VMFS at 2 MiB.
@@ -88,6 +92,24 @@ pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Content
     Ok(contents)
 }
 
+/// Hashes what a device of `size` bytes holds at its start and its end, where formats keep their
+/// identities.
+///
+/// # Errors
+/// If a place cannot be read.
+pub(crate) fn digest(file: &File, size: Bytes, block: Bytes) -> io::Result<u64> {
+    let [known, _] = places(size.0);
+    let mut digest = 0;
+    for place in known.into_iter().take(2) {
+        for word in read(file, place, block)?.data.chunks(8) {
+            let mut bytes = [0; 8];
+            bytes[..word.len()].copy_from_slice(word);
+            digest = seed::mix(digest ^ u64::from_le_bytes(bytes));
+        }
+    }
+    Ok(digest)
+}
+
 /// Returns the ranges to examine within `size`: where signatures lie, and those between.
 fn places(size: u64) -> [Vec<Range<u64>>; 2] {
     let head = HEAD.min(size);
@@ -142,7 +164,7 @@ pub(crate) fn blkid(file: &File) -> Vec<String> {
     let mut command = tool(program);
     // Opens the very inode again, whatever its names are.
     command.args(["-p", "-o", "export", "/proc/self/fd/0"]).stdin(Stdio::from(input));
-    let Ok(output) = command.output() else { return failed() };
+    let Ok(output) = brief(&mut command, PATIENCE, drive::is_interrupted) else { return failed() };
     match (output.status.code(), output.stderr.is_empty()) {
         (Some(0), _) => named(&String::from_utf8_lossy(&output.stdout)),
         (Some(2), true) => Vec::new(),

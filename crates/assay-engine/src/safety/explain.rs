@@ -4,7 +4,7 @@
 pub const EXPLANATIONS: &[(&str, &str)] = &[
     (
         "destroy-mismatch",
-        "`--destroy` was given with another serial number than the target's. Names such as \
+        "`--destroy` was given with another word than the target's. Names such as \
          /dev/sdb move when disks are plugged in; the serial number does not. When the two \
          disagree, one of them is not what you mean, so nothing is written.",
     ),
@@ -35,8 +35,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "The device holds something: a partition table, a file system, encryption, a RAID, LVM or \
          ZFS member, swap, or data that is neither zeros nor written by assay, at its start, its \
          end or at 256 places between. To say that all of it may be lost, repeat the serial number \
-         after `--destroy` (`assay devices` shows it; a device without one goes by its kernel \
-         name).",
+         after `--destroy` (`assay devices` shows it). A device without one goes by its kernel name \
+         and a digest of its identity and of what it holds, so that the word is no other device's.",
     ),
     (
         "device-system",

@@ -10,10 +10,12 @@
 //! name. Nothing here writes to a target. After the checks, the exclusive open of a device or the
 //! lease on a file keeps it ours for the whole run.
 
+use crate::drive;
 use crate::error::{Error, Result};
 use assay_linux::kernel::tool_path;
-use assay_spec::Bytes;
+use assay_spec::{Bytes, seed};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,7 +50,7 @@ pub struct Intent {
     /// `--write DEVICE`: must name the target again.
     pub write: Option<PathBuf>,
     /// `--destroy SERIAL`: the serial number of a device whose contents may be lost; for a device
-    /// without one, its kernel name, e.g. `loop3`.
+    /// without one, its kernel name and a digest, e.g. `loop3-5f21ab90`.
     pub destroy: Option<String>,
     /// `--size`, for a file that does not exist.
     pub size: Option<Bytes>,
@@ -165,20 +167,28 @@ pub(crate) fn check_write(
     Err(Error::environment("write-mismatch", message, hint))
 }
 
-/// Returns the word that `--destroy` must repeat: the serial number or else the kernel's name.
-pub(crate) fn destroy_word(device: &Device) -> String {
-    device.serial().unwrap_or_else(|| device.name.clone())
+/// Returns the word that `--destroy` must repeat: the serial number or, because the kernel's name
+/// may come to be that of another device, this name with a digest of what is known of the device,
+/// open as `file`, and of what it holds.
+pub(crate) fn destroy_word(device: &Device, file: &fs::File) -> io::Result<String> {
+    if let Some(serial) = device.serial() {
+        return Ok(serial);
+    }
+    let mut known = identity::of(&Node::of_file(file)?, Some(device));
+    known.push(("size", device.size().to_string()));
+    let block = device.block_size().unwrap_or(Bytes(4096));
+    let held = contents::digest(file, device.size(), block)?;
+    let known = known.iter().flat_map(|(key, value)| [*key, value.as_str()]);
+    let digest = seed::derive(held, &known.collect::<Vec<_>>()) as u32;
+    Ok(format!("{}-{digest:08x}", device.name))
 }
 
 /// Returns what would be lost on `device`, open as `file`: its contents and the partitions that the
 /// kernel knows.
 pub(crate) fn contents_of(device: &Device, file: &fs::File) -> Result<Contents> {
     let block = device.block_size().unwrap_or(Bytes(4096));
-    let mut found = contents::look(file, device.size(), block).map_err(|cause| {
-        let message = format!("cannot read what is on {}", device.title());
-        let hint = "a device of which a part cannot be read is not written to; check dmesg";
-        Error::environment("device-unreadable", message, hint).caused_by(cause)
-    })?;
+    let looked = contents::look(file, device.size(), block);
+    let mut found = looked.map_err(|cause| unreadable(device, cause))?;
     found.kinds.extend(contents::blkid(file));
     let parts: Vec<String> = device.partitions().into_iter().map(|part| part.name).collect();
     if !parts.is_empty() {
@@ -187,16 +197,26 @@ pub(crate) fn contents_of(device: &Device, file: &fs::File) -> Result<Contents> 
     Ok(found)
 }
 
+/// Returns the error for a device whose contents cannot be read.
+fn unreadable(device: &Device, cause: io::Error) -> Error {
+    let message = format!("cannot read what is on {}", device.title());
+    let hint = "a device of which a part cannot be read is not written to; check dmesg";
+    Error::environment("device-unreadable", message, hint).caused_by(cause)
+}
+
 /// Refuses a device that holds something, unless `--destroy` names it.
 pub(crate) fn check_contents(device: &Device, file: &fs::File, intent: &Intent) -> Result<()> {
-    let word = destroy_word(device);
+    let word = destroy_word(device, file).map_err(|cause| unreadable(device, cause))?;
     let named = intent.destroy.as_ref();
     if let Some(named) = named.filter(|named| **named != word) {
         let message = format!("--destroy names {named}, but {} is {word}", device.title());
-        let hint = "check which device is meant: `assay devices` shows the serial numbers";
+        let hint = "check which device is meant: `assay devices` shows what to name";
         return Err(Error::environment("destroy-mismatch", message, hint));
     }
     let found = contents_of(device, file)?;
+    if drive::is_interrupted() {
+        return Err(drive::interrupted());
+    }
     if named.is_some() || found.is_ours() {
         return Ok(());
     }

@@ -5,14 +5,16 @@
 
 use super::sysfs::Device;
 use super::writers::{Birth, found_at};
+use crate::drive;
 use assay_fs::DeviceNumber;
-use assay_linux::child::tool;
+use assay_linux::child::{brief, tool};
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 /// A place that holds bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -172,7 +174,8 @@ fn table_of(device: &Device) -> Option<Vec<Extent>> {
     let DeviceNumber { major, minor } = device.number;
     let mut command = tool(super::tool_path("dmsetup")?);
     command.args(["table", "--major", &major.to_string(), "--minor", &minor.to_string()]);
-    let output = command.stdin(Stdio::null()).output().ok()?;
+    let most = Duration::from_secs(10);
+    let output = brief(command.stdin(Stdio::null()), most, drive::is_interrupted).ok()?;
     table(std::str::from_utf8(&output.stdout).ok()?)
 }
 

@@ -109,7 +109,10 @@ fn permission(machine: &Machine, device: &Device) -> May {
     }
     match contents_of(device, &file).map(|contents| contents.words()) {
         Ok(holds) if holds.is_empty() => May::Write { path },
-        Ok(holds) => May::Destroy { path, word: destroy_word(device), holds },
+        Ok(holds) => match destroy_word(device, &file) {
+            Ok(word) => May::Destroy { path, word, holds },
+            Err(error) => May::Nothing { reason: error.to_string() },
+        },
         Err(error) => May::Refused { id: error.id, reason: error.to_string() },
     }
 }

@@ -99,6 +99,22 @@ impl Opened {
     }
 }
 
+impl Opened {
+    /// Checks that nobody has freed blocks of a file: reads of them do not reach the drive.
+    pub(crate) fn check_blocks(&self) -> Result<()> {
+        let hole = match self.kind {
+            Kind::File => file::first_hole(&self.file, self.capacity.0),
+            Kind::BlockDevice => None,
+        };
+        let Some(hole) = hole else { return Ok(()) };
+        let path = self.identity.path.display();
+        let message = format!("{path} has lost its block at byte {hole} while it was measured");
+        let hint =
+            "reads there do not reach the disk: keep others from the file, and measure again";
+        Err(Error::environment("file-has-holes", message, hint))
+    }
+}
+
 /// Opens `path` for what `intent` allows; begins a new file if there is none.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! A trace as a directory: `trace.json` and the log of its requests.
 
 use super::{follow, open};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::log::LogWriter;
 use crate::run::RunDirectory;
 use assay_spec::trace::{Device, TraceRecord, TraceRow};
@@ -32,6 +32,11 @@ pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
     let written = || -> Result<TraceRecord> {
         let mut log: LogWriter<TraceRow> = LogWriter::create(directory.log()?, LOG)?;
         let record = follow(inputs, what.device, &mut |row| log.push(row))?;
+        if record.requests.iter().all(|count| count.requests == 0) {
+            let message = "the trace has no request that is whole";
+            let hint = "a request is whole if the trace has it queued or sent, and completed";
+            return Err(Error::usage("trace-no-requests", message, hint));
+        }
         let record = TraceRecord { command: what.command.clone(), ..record };
         log.finish()?;
         directory.write_json("trace.json", &record)?;

@@ -102,6 +102,7 @@ const TOPICS: &[(&str, &str)] = &[
     ("log-unreadable", "A request log is damaged or of another schema."),
     ("series-not-written", "The series could not be written; the cell is not finished."),
     ("output-not-written", "What was to be printed could not be, as on a full disk."),
+    ("no-proc", "Without /proc nobody can say what a file is, or who uses a device."),
     ("not-written", "A file of the run directory could not be replaced; the old one stands."),
     ("device-lost", "The device was there when the run began and is not any more."),
     ("queue-overrun", "The workload keeps more requests in flight than the target has slots."),

@@ -17,11 +17,12 @@ mod timeline;
 mod trace;
 
 use crate::output::{Failure, Outcome};
+use assay_engine::Error;
 use assay_spec::catalog::STUDIES;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A laboratory for storage devices: finds out what a drive does, what is inside, what it is worth.
 #[derive(Debug, Parser)]
@@ -81,7 +82,7 @@ pub struct Running {
     /// Allow writing to this existing device or file; repeats its path
     #[arg(long, value_name = "PATH")]
     pub write: Option<String>,
-    /// Allow destroying what is on the device with this serial number
+    /// Allow destroying what is on the device with this serial number, as `assay devices` shows it
     #[arg(long, value_name = "SERIAL")]
     pub destroy: Option<String>,
     /// Create a file target that does not exist, this large
@@ -104,6 +105,11 @@ pub fn run() -> Outcome {
         Ok(cli) => cli,
         Err(e) => return refused(&e),
     };
+    // Files are held by their descriptors' names there.
+    if !matches!(cli.verb, Verb::Explain(_)) && !Path::new("/proc/self/fd").exists() {
+        let hint = "mount it: `mount -t proc proc /proc`";
+        return Err(Error::environment("no-proc", "/proc is not mounted", hint).into());
+    }
     match cli.verb {
         Verb::Run(options) => run::main(options),
         Verb::Devices(options) => devices::main(options),

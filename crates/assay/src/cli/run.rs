@@ -96,6 +96,7 @@ pub fn main(options: Options) -> Outcome {
     let (mut run, directory) =
         prepare(subject, asked, options.running, &options.pricing, &options.common)?;
     if common.plan {
+        RunDirectory::check(&directory)?;
         return Plan::of_run(&run, &directory).show(common);
     }
     let directory = measure(&mut run, &directory, common)?;

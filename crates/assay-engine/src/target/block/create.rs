@@ -196,7 +196,12 @@ impl NewFile {
             Bytes::ZERO => format!("cannot make {name}"),
             size => format!("cannot make {name} of {size}"),
         };
-        let hint = "see `df` for the space that is left; what was begun has been removed";
+        let hint = match cause.kind() {
+            io::ErrorKind::AlreadyExists => {
+                "something got this name meanwhile: is it named twice, or the run directory, too?"
+            }
+            _ => "see `df` for the space that is left; what was begun has been removed",
+        };
         Error::environment("target-create", message, hint).caused_by(cause)
     }
 }

@@ -133,15 +133,19 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
     }
 }
 
-/// Refuses a file that was not written from end to end, because the file system answers reads of
-/// the rest without asking the disk. Space that is only preallocated counts as a hole, too.
-fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
+/// Returns where the first hole of a file of `size` bytes is. Space that is only preallocated counts
+/// as a hole, too.
+pub(super) fn first_hole(file: &File, size: u64) -> Option<u64> {
     // SAFETY: a seek on a descriptor that `file` keeps open, with plain numbers.
     let hole = unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_HOLE) };
     // A file system that does not track holes returns the end of the file or an error.
-    let Some(hole) = u64::try_from(hole).ok().filter(|at| *at < size) else {
-        return Ok(());
-    };
+    u64::try_from(hole).ok().filter(|at| *at < size)
+}
+
+/// Refuses a file that was not written from end to end, because the file system answers reads of
+/// the rest without asking the disk.
+fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
+    let Some(hole) = first_hole(file, size) else { return Ok(()) };
     let message = format!("{} was never written from byte {hole} on", path.display());
     let hint = "reads there do not reach the disk: let assay make the file, with a new name and \
                 --size, or copy it with `cp --sparse=never`";

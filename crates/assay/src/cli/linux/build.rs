@@ -30,6 +30,9 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn main(options: &Options) -> Outcome {
+    if options.jobs == Some(0) {
+        return Err(Failure::usage("`--jobs 0` compiles nothing", "write 1 or more"));
+    }
     let origin = options.source.clone().map_or(Origin::Apt, Origin::File);
     if options.common.plan {
         let directory = assay_linux::kernel::cache();

@@ -101,6 +101,7 @@ pub fn main(options: Options) -> Outcome {
     let directory = options.out.clone();
     let directory = directory.unwrap_or_else(|| default_directory("linux", &started));
     if options.plan {
+        RunDirectory::check(&directory)?;
         let memory = Bytes(setup.drives.memory().0.saturating_add(setup.spec.settings.memory.0));
         let plan = Plan::default().taking(memory).writing(directory, None);
         let images = options.image.iter();
