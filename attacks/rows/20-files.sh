@@ -18,7 +18,7 @@ other_named() { made; made g; victim f g; refused "$assay" run write.toml --quie
 row F7 "--write with another name" other_named
 written_again() { made; ends 0 "$assay" run write.toml --quiet --out out --only ./f --write ./f; }
 row F8 "a file of assay's with --write is written" written_again
-ours_again() { ours; ends 0 "$assay" run write.toml --quiet --out again --only ./f --write ./f; }
+ours_again() { written_again; ends 0 "$assay" run write.toml --quiet --out again --only ./f --write ./f; }
 row F9 "and once more" ours_again
 
 # D6: contents are looked at each time.

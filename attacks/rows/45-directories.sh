@@ -3,7 +3,7 @@
 # busy PATTERN COMMAND …: starts assay and halts it as soon as a name matches PATTERN; `end` lets it go on.
 busy() { local pattern=$1 found; shift
   "$@" >json 2>err </dev/null & pid=$!; undo "kill -9 $pid"
-  for _ in $(seq 5000); do found=$(compgen -G "$pattern") && break; kill -0 $pid || break; done
+  local end=$((SECONDS + 30)); until found=$(compgen -G "$pattern"); do kill -0 $pid && [ $SECONDS -lt $end ] || break; done
   kill -STOP $pid || fail "it has ended: $(cat err)"; [ -n "$found" ] || fail "no $pattern"; }
 # end CODES: lets it go on; its exit status must be one of CODES.
 end() { local code=0; kill -CONT $pid; wait $pid || code=$?; [[ "|$1|" == *"|$code|"* ]] || fail "exit status $code, not $1: $(tail -n 5 err)"; }
