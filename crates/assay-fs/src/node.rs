@@ -4,8 +4,8 @@
 //! `O_PATH`, which neither reads nor writes nor wakes a device. The inode's kind, its contents and
 //! the descriptor for writing all come through that first descriptor.
 //!
-//! *Invariant.* Inodes to check are looked up only in [`Node::find`] and [`Node::find_at`]. A name is removed
-//! only after nobody else can reach it and it has been checked again.
+//! *Invariant.* Inodes to check are looked up only in [`Node::find`] and [`Node::find_at`]. A name
+//! is removed only after nobody else can reach it and it has been checked again.
 
 use crate::DeviceNumber;
 use rustix::fs::{

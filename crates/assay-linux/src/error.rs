@@ -64,8 +64,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "linux-lost",
-        "What a guest writes to a modelled drive is kept in memory or in an image. When there was no \
-         room for it, the guest was ended; an image holds what was written before.",
+        "What a guest writes to a modelled drive is kept in memory or in an image. When there was \
+         no room for it, the guest was ended; an image holds what was written before.",
     ),
     ("linux-machine", "The kernel for virtual time runs on x86-64 Linux with /proc."),
     ("linux-no-cache", "The kernel lies in the user's cache directory, and there is none."),

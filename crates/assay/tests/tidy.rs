@@ -191,6 +191,26 @@ fn nothing_is_left_over() {
     none(offences);
 }
 
+/// Programs are run through `child::tool`, which keeps the user's environment from them: `GIT_DIR`
+/// and the like name files to write.
+#[test]
+fn programs_do_not_get_the_environment() {
+    // Guests have an environment of their own, and apt needs the user's to reach its archive.
+    let own = ["child.rs", "boot.rs", "guest.rs", "guest/shell.rs", "recipe/work.rs"];
+    let mut offences = Vec::new();
+    for (path, text) in sources() {
+        let is_program = path.components().any(|part| part.as_os_str() == "src");
+        if !is_program || own.iter().any(|name| path.ends_with(name)) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        if code.contains("Command::new(") {
+            offences.push(format!("{}: use assay_linux::child::tool", path.display()));
+        }
+    }
+    none(offences);
+}
+
 #[test]
 fn no_text_names_somebodys_home() {
     let homes = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/")];

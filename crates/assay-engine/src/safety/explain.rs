@@ -35,8 +35,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "The device holds something: a partition table, a file system, encryption, a RAID, LVM or \
          ZFS member, swap, or data that is neither zeros nor written by assay, at its start, its \
          end or at 256 places between. To say that all of it may be lost, repeat the serial number \
-         after `--destroy` (`assay devices` shows it). A device without one goes by its kernel name \
-         and a digest of its identity and of what it holds, so that the word is no other device's.",
+         after `--destroy` (`assay devices` shows it). A device without one goes by its kernel \
+         name and a digest of its identity and contents: the name alone may become another's.",
     ),
     (
         "device-system",

@@ -158,9 +158,9 @@ pub struct Walk<R> {
     left: u64,
 }
 
-/// A function that is called with numbers and the lengths of lists, and 0 for anything else. Its first argument is 0 in the
-/// outermost structure, and the field of the inner one in a structure right below it; the others
-/// are field and value.
+/// A function that is called with numbers and the lengths of lists, and 0 for anything else. Its
+/// first argument is 0 in the outermost structure, and the field of the inner one in a structure
+/// right below it; the others are field and value.
 type Hear<'a> = &'a mut dyn FnMut(i16, i16, i64);
 
 impl<R: Read> Walk<R> {
