@@ -94,6 +94,15 @@ sidecar_replaced() { plain_fs; "$assay" run read.toml --quiet --out one --only m
   noise n 1; rm m/s; cp n m/s; victim m/s; writes m/s; }
 row D1.7 "no attributes: another file beside the old sidecar" sidecar_replaced
 
+# begun: starts a run that makes a file where there are no nameless files, and kills it meanwhile.
+begun() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 48MiB & local pid=$!
+  for _ in $(seq 500); do [ -e m/s.assay ] && break; sleep 0.01; done; sleep 0.05; kill -9 $pid; wait $pid 2>/dev/null || true
+  grep -q begun m/s.assay || skip "it was whole sooner"; }
+begun_overwritten() { begun; cp /etc/services m/s; victim m/s; ends "2|3" "$assay" run read.toml --quiet --out two --only m/s --size 4MiB; }
+row D1.8 "no attributes: the user's data in a file that a killed run was making" begun_overwritten
+begun_added() { begun; printf mine | dd of=m/s bs=1 seek=4096 conv=notrunc status=none; victim m/s; ends "2|3" "$assay" run read.toml --quiet --out two --only m/s --size 4MiB; }
+row D1.9 "the same, a word in the middle" begun_added
+
 # E1: nothing is left behind.
 second_missing() { ends "3|2" "$assay" run read.toml --quiet --out out --only ./new,/dev/nvme9n9 --size 4MiB
   [ ! -e new ] && [ ! -e out ] || fail "left behind: $(ls)"; }

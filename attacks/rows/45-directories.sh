@@ -82,6 +82,10 @@ row V7 "a workload of git with settings in the environment" eval 'set_for_git GI
 inside_repository() { tags=40 history; mkdir v/d; busy 'v/d/assay-*/data/history/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; rm -rf v/d/assay-*/data/history/.git; end "0|3"; same_refs; }
 row V8 "a repository of assay's that vanishes inside of the user's" inside_repository
 
+option_tag() { history; git -C v update-ref "refs/tags/--output=$PWD/paper" HEAD; git -C v tag t; echo mine >paper; victim paper
+  ends "0|3" "$assay" run f.toml --quiet --out out --on ./d --repo v; }
+row V9 "a repository with a tag that is an option of git" option_tag
+
 # two: starts a run of two cells, and halts it after its record is written.
 two() { sed "s/requests = 256/requests = ${requests-3000000}/; s/range.*//; s/sequential/random/" read.toml >many.toml
   sed -n '/workload/,$p' many.toml | sed 's/"w"/"v"/' >more; cat more >>many.toml

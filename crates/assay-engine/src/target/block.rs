@@ -131,7 +131,7 @@ pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
         Err(error) => return Err(cannot_open(path, error)),
     };
     match node.kind {
-        NodeKind::File(_) if create::is_half_made(&node, intent) => {
+        NodeKind::File(size) if create::is_half_made(&node, size, intent) => {
             if !intent.only_shown {
                 create::remove_half_made(&node).map_err(|e| cannot_open(path, e))?;
             }

@@ -25,7 +25,8 @@ pub(super) fn tags(
     clone.env("GIT_CONFIG_GLOBAL", format!("/proc/self/fd/{}", settings.as_raw_fd()));
     clone.args(["clone", "--quiet", "--no-local"]);
     said(clone.arg("--no-checkout").arg(path).arg("."))?;
-    let format = "--format=%(refname:short) %(objecttype) %(*objecttype)";
+    // Whole names: `refs/tags/--output=x` is no option.
+    let format = "--format=%(refname) %(objecttype) %(*objecttype)";
     let mut list = command(root);
     // The last key is the first that counts.
     list.args(["for-each-ref", "--sort=version:refname", "--sort=creatordate"]);
@@ -134,7 +135,7 @@ mod tests {
         };
         forget();
         let found = tags(&above, &to, &from, 2).expect("three");
-        assert_eq!(found, [("v1.10".to_owned(), 0), ("v1.1".to_owned(), 1000)]);
+        assert_eq!(found, [("refs/tags/v1.10".to_owned(), 0), ("refs/tags/v1.1".to_owned(), 1000)]);
         fs::remove_dir_all(&to).expect("there");
         fs::create_dir_all(&to).expect("made");
         forget();

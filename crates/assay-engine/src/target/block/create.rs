@@ -11,8 +11,8 @@ use super::file::{place_of, stage_of, take_lease, watch_file};
 use super::{Opened, cannot_open, describe, set_direct};
 use crate::drive;
 use crate::error::{Error, ErrorKind, Result};
-use crate::safety::Intent;
 use crate::safety::mark::{self, Stage};
+use crate::safety::{Intent, contents};
 use crate::target::uring::buffers::Region;
 use assay_fs::{Directory, InodeId, Node, NodeKind, remove};
 use assay_spec::{Bytes, seed};
@@ -215,12 +215,15 @@ impl Drop for NewFile {
     }
 }
 
-/// Returns `true` if `node` is an unfinished file of a killed run, which may be made anew.
-pub(super) fn is_half_made(node: &Node, intent: &Intent) -> bool {
+/// Returns `true` if `node`, a file of `size` bytes, is an unfinished one of a killed run, which may
+/// be made anew: it is marked as begun, and holds nothing that assay did not write.
+pub(super) fn is_half_made(node: &Node, size: u64, intent: &Intent) -> bool {
     let Ok(file) = node.open(OFlags::RDONLY) else { return false };
+    let is_ours = || contents::look(&file, Bytes(size), Bytes(UNIT)).is_ok_and(|c| c.is_ours());
     intent.size.is_some()
         && stage_of(node, &file) == Some(Stage::Begun)
         && super::lock(Path::new(""), &file).is_ok()
+        && is_ours()
 }
 
 /// Removes an unfinished file and its sidecar.
