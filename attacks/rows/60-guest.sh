@@ -97,3 +97,8 @@ image_named() { truncate -s 320M f; image_of 0 f --write f; }
 row I5 "an image of somebody else that --write names" image_named
 image_busy() { image_of 0 f; attach f; victim f; image_of 3 f; }
 row I6 "an image that is behind a loop device" image_busy
+images_of() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; echo mine >v; victim v
+  ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --drive "sim:$here/drive.toml" --quiet --out out --image new --image "$1" -- true
+  [ ! -e new ] && [ ! -e out ] || fail "left: $(ls)"; }
+row I7 "a new image beside one that is refused" images_of v
+row I8 "one new image for two drives" images_of new

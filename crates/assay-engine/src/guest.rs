@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::measure::Sample;
 use crate::measure::log::LogWriter;
 use crate::plan::{LinuxSetup, switch_caches_off};
-use crate::target::block::open_image;
+use crate::target::block::{Image, open_image};
 use assay_linux::boot::{Boot, Outcome, boot};
 use assay_linux::clock::Schedule;
 use assay_linux::console::Console;
@@ -120,8 +120,12 @@ pub fn run_guest(
     };
     let seen = Rc::new(RefCell::new(Seen { count: [0; 4], bytes: [0; 4], time: [0; 4], log }));
     let watch = Rc::clone(&seen);
-    let disks = drives(setup, &start, Box::new(move |traced| watch.borrow_mut().take(traced)))?;
+    let opened = start.images.iter().map(|path| open_image(path, start.write.as_deref()));
+    let mut images = opened.collect::<Result<Vec<Image>>>()?;
+    let watch = Box::new(move |traced: &Traced| watch.borrow_mut().take(traced));
+    let disks = drives(setup, &start, &images, watch)?;
     let (outcome, mut machine) = boot(&guest, disks, start.console)?;
+    images.iter_mut().for_each(Image::keep);
     let models = machine.disks().models();
     let several = models.len() > 1;
     let mut drives = Vec::new();
@@ -217,7 +221,12 @@ fn depth(setup: &ArraySetup) -> u32 {
 }
 
 /// The models, and the drives that the guest sees on them.
-fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Disks<'w>> {
+fn drives<'w>(
+    setup: &LinuxSetup,
+    start: &Start,
+    images: &[Image],
+    watch: Watch<'w>,
+) -> Result<Disks<'w>> {
     let mut all = setup.drives.clone();
     if !start.cached {
         switch_caches_off(&mut all);
@@ -254,10 +263,14 @@ fn drives<'w>(setup: &LinuxSetup, start: &Start, watch: Watch<'w>) -> Result<Dis
     let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
         let capacity = if shared { least } else { *size };
         let capacity = settings.partition.map_or(capacity, |part| part.min(capacity));
-        let store = match start.images.get(index) {
+        let store = match images.get(index) {
             Some(image) => {
-                let file = open_image(image, start.write.as_deref())?;
-                Store::in_file(file, image, capacity)?
+                let no_file = |e| {
+                    let message = "an image cannot be opened twice";
+                    Error::environment("linux-image", message, "close some files").caused_by(e)
+                };
+                let file = image.file.try_clone().map_err(no_file)?;
+                Store::in_file(file, &start.images[index], capacity)?
             }
             None => Store::in_memory(capacity).map_err(|e| {
                 let hint = "free some, or keep the contents in files: `--image`";

@@ -29,7 +29,7 @@ mod file;
 mod image;
 
 use file::open_file;
-pub(crate) use image::open_image;
+pub(crate) use image::{Image, open_image};
 
 /// The kind of a real target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

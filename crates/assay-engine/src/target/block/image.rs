@@ -9,17 +9,45 @@ use super::file::{file_refusal, stage_of};
 use crate::error::{Error, Result};
 use crate::safety::mark::{self, Stage};
 use crate::safety::{self, Intent};
-use assay_fs::{Node, NodeKind};
+use assay_fs::{Directory, Node, NodeKind, remove};
 use rustix::fs::{Mode, OFlags, openat};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+/// An image that is open. A new one in which nothing was written is removed when the value is
+/// dropped, unless it is to stay.
+pub(crate) struct Image {
+    pub(crate) file: File,
+    made: Option<(Directory, OsString)>,
+}
+
+impl Image {
+    /// Has a new image stay, whatever is in it.
+    pub(crate) fn keep(&mut self) {
+        self.made = None;
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let Some((directory, name)) = self.made.take() else { return };
+        let is_empty = self.file.metadata().is_ok_and(|metadata| metadata.blocks() == 0);
+        if let (true, Ok(node)) = (is_empty, Node::of_file(&self.file)) {
+            mark::remove_beside(&self.file, &directory, &name);
+            // The error that led here matters more than one from cleaning up.
+            let _ = remove(&directory, &name, node.id);
+        }
+    }
+}
 
 /// Opens the image at `path`, making it if there is none; `write` is the path given by `--write`.
 ///
 /// # Errors
 /// If it is not a regular file, is in use, or belongs to somebody else.
-pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<File> {
+pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
     let node = match Node::find(path) {
         Ok(node) => node,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return create(path),
@@ -43,16 +71,20 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<File> {
     }
     let file = node.open(OFlags::RDWR).map_err(|e| cannot_open(path, e))?;
     super::lock(path, &file)?;
-    Ok(file)
+    Ok(Image { file, made: None })
 }
 
-fn create(path: &Path) -> Result<File> {
+fn create(path: &Path) -> Result<Image> {
     let directory = parent(path)?;
     let name = path.file_name().unwrap_or_default();
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let made = openat(&directory, name, flags, Mode::from_raw_mode(0o666));
     let file = File::from(made.map_err(|e| cannot_open(path, e.into()))?);
-    super::lock(path, &file)?;
-    mark::put(&file, &directory, name, Stage::Whole).map_err(|e| cannot_open(path, e))?;
-    Ok(file)
+    let image = Image {
+        file,
+        made: Some((directory.try_clone().map_err(|e| cannot_open(path, e))?, name.to_owned())),
+    };
+    super::lock(path, &image.file)?;
+    mark::put(&image.file, &directory, name, Stage::Whole).map_err(|e| cannot_open(path, e))?;
+    Ok(image)
 }
