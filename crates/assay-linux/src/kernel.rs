@@ -1,6 +1,7 @@
 //! The kernel that was built, and whether this machine can run it.
 
 use crate::error::{Error, Result};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Largest state of the processor's floating-point and vector registers that the kernel is built
@@ -52,8 +53,20 @@ pub fn find() -> Result<Kernel> {
             "`assay linux build` builds it once, in about ten minutes",
         ));
     }
+    check_owner(&directory, &path)?;
     can_run()?;
     Ok(Kernel { path, identity: identity.trim().to_owned() })
+}
+
+/// Checks that root does not run what another user put into their cache.
+fn check_owner(directory: &Path, kernel: &Path) -> Result<()> {
+    let is_roots = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.uid() == 0);
+    if !rustix::process::geteuid().is_root() || is_roots(directory) && is_roots(kernel) {
+        return Ok(());
+    }
+    let message = format!("{} belongs to another user", kernel.display());
+    let hint = "root runs a kernel of root's: `ASSAY_CACHE=DIR assay linux build` makes one";
+    Err(Error::new("linux-not-built", message, hint))
 }
 
 /// Whether this machine can run the kernel at all.

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -141,6 +142,21 @@ impl RunDirectory {
             let id = parent.below(name).and_then(|directory| directory.id());
             let _ = id.and_then(|id| assay_fs::remove(parent, name, id));
         }
+    }
+
+    /// Checks that this user, or root, began the run: another's record could name any target.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_owner(&self) -> Result<()> {
+        let file = self.whole.open_file("run.json", OFlags::RDONLY);
+        let owner = file.and_then(|file| file.metadata()).map(|found| found.uid());
+        if owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw()) {
+            return Ok(());
+        }
+        let message = format!("the run in {} belongs to another user", self.path.display());
+        let hint = "resume it as that user, or run it anew with `--out` elsewhere";
+        Err(Error::environment("run-of-another", message, hint))
     }
 
     /// Returns the path as its user gave it.

@@ -102,6 +102,11 @@ const TOPICS: &[(&str, &str)] = &[
     ("log-unreadable", "A request log is damaged or of another schema."),
     ("series-not-written", "The series could not be written; the cell is not finished."),
     ("output-not-written", "What was to be printed could not be, as on a full disk."),
+    (
+        "run-of-another",
+        "A run on files, devices or directories is resumed by who began it: its record names what \
+         is written to.",
+    ),
     ("no-proc", "Without /proc nobody can say what a file is, or who uses a device."),
     ("not-written", "A file of the run directory could not be replaced; the old one stands."),
     ("device-lost", "The device was there when the run began and is not any more."),

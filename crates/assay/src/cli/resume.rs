@@ -34,6 +34,10 @@ pub fn main(options: Options) -> Outcome {
         false => saved::open(path, RunDirectory::lock)?,
     };
     let saved = saved::read_at(&directory.place(), path)?;
+    let is_real = |kind: &str| ["file", "block device", "directory"].contains(&kind);
+    if saved.record.targets.iter().any(|target| is_real(&target.kind)) {
+        directory.check_owner()?;
+    }
     let experiments = saved.record.experiments.iter().map(|e| Ok(load(&e.file, &e.text)?.0));
     let experiments = experiments.collect::<Result<Vec<_>, Failure>>()?;
     let again =
