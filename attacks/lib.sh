@@ -121,7 +121,7 @@ refused() { ends 3 "$@"; }
 writes() { refused "$assay" run write.toml --quiet --out out --only "$1" --write "$@"
   ! grep -q destroy-mismatch .err || fail "refused for its name alone: $(cat .err)"; }
 # word DEVICE: what --destroy must name, as the refusal without it says.
-word() { "$assay" run write.toml --quiet --out out --only "$1" --write "$1" 2>&1 >/dev/null | sed -n 's/.*--destroy \([^ ]*\).*/\1/p' | head -n 1; }
+word() { "$assay" run write.toml --quiet --out out --only "$1" --write "$1" 2>&1 >/dev/null | sed -n 's/.*--destroy \([^ ]*\).*/\1/p' | grep -m 1 .; }
 
 # held FILE [read]: a process of somebody else has FILE open, for reading and writing or only for reading.
 held() {

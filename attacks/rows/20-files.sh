@@ -100,6 +100,8 @@ begun() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 4
   grep -q begun m/s.assay || skip "it was whole sooner"; }
 begun_overwritten() { begun; cp /etc/services m/s; victim m/s; ends "2|3" "$assay" run read.toml --quiet --out two --only m/s --size 4MiB; }
 row D1.8 "no attributes: the user's data in a file that a killed run was making" begun_overwritten
+begun_again() { begun; ends 0 "$assay" run write.toml --quiet --out two --only m/s --size 48MiB; }
+row D1.10 "no attributes: the same command writes the file that a killed run was making" begun_again
 begun_added() { begun; printf mine | dd of=m/s bs=1 seek=4096 conv=notrunc status=none; victim m/s; ends "2|3" "$assay" run read.toml --quiet --out two --only m/s --size 4MiB; }
 row D1.9 "the same, a word in the middle" begun_added
 

@@ -69,7 +69,7 @@ row N11 "something is mounted on a tree while it is measured" mounted_on
 # V: what a user has set for other programs is not for those that assay runs.
 history() { need git; work git "tags = ${tags-3}" 'changes = 2' 'files = 9' 'directories = 2' 'length = "4KiB"'
   git -c init.defaultBranch=main init -q v; echo mine >v/thesis; git -C v add .; git -C v -c user.name=a -c user.email=a@a commit -qm mine
-  echo mine >v/notes; refs=$(git -C v for-each-ref; git --no-optional-locks -C v status --porcelain); victim v/thesis v/notes v/.git/index v/.git/HEAD v/.git/config; }
+  echo mine >v/notes; refs=$(git -C v for-each-ref; git --no-optional-locks -C v status --porcelain); victim v/thesis v/notes v/.git/index v/.git/HEAD v/.git/config v/.git/objects; }
 same_refs() { [ "$(git -C v for-each-ref; git --no-optional-locks -C v status --porcelain)" = "$refs" ] || fail "the repository was changed"; }
 set_for_git() { history; ends 0 env "$@" "$assay" run f.toml --quiet --out out --on ./d; same_refs; [ -z "$(ls -A d)" ] && [ ! -e said ]; }
 row V1 "a workload of git where GIT_DIR and GIT_WORK_TREE name the user's repository" set_for_git GIT_DIR=v/.git GIT_WORK_TREE=v
@@ -100,10 +100,11 @@ put_in() { two; mkdir -p "$(dirname "out/$1")"; mv v/cells.csv "out/$1"; rm .vic
 for name in cells.json log/read.w.ssd-m.1.parquet series/read.w.ssd-m.1.parquet; do
   row R6 "the user moves a file to $name of a run while it goes on" put_in $name
 done
-stale_log() { begin ./f --size 8MiB; cp one.parquet out/log/long.w.f.1.parquet; echo mine >out/log/long.v.f.1.parquet; victim out/log/long.v.f.1.parquet
-  shorten; ends 3 "$assay" resume out --quiet; }
-left_log() { "$assay" run read.toml --quiet --out one --only sim:ssd-m; cp one/log/*.parquet one.parquet; stale_log; }
-row R7 "resume where a killed run left a log, and where the user has a file of such a name" left_log
+stale_log() { "$assay" run read.toml --quiet --out one --only sim:ssd-m; begin ./f --size 8MiB; cp one/log/*.parquet out/log/long.w.f.1.parquet; }
+left_log() { stale_log; shorten; ends 0 "$assay" resume out --quiet; }
+row R7 "resume where a killed run left a log" left_log
+named_log() { stale_log; echo mine >out/log/long.v.f.1.parquet; victim out/log/long.v.f.1.parquet; shorten; ends 3 "$assay" resume out --quiet; says long.v.f; }
+row R8 "resume where the user has a file of the name of a log" named_log
 sub_out() { two; mv "out/$1" aside; ln -s ../v "out/$1"; end "0|3"; }
 for sub in log series; do
   row R2 "$sub in a run directory becomes a symlink while a run works in it" sub_out $sub

@@ -124,6 +124,7 @@ row U7.4 "a file of assay's that a process outside of the pid namespace has open
 without_right() { zeros; victim i; held "$device"; need_root; "$@" true 2>/dev/null || skip "not possible here"
   refused "$@" "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "${device#/dev/}"; says users-unknown; }
 row U7.5 "root without the right to look into other processes" without_right setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace
+row U7.7 "root without the right to read others' files" without_right setpriv --bounding-set=-dac_override,-dac_read_search,-sys_ptrace --inh-caps=-dac_override,-dac_read_search,-sys_ptrace
 row U7.6 "root of a user namespace" without_right unshare -U -r
 
 # U8: mounts that cover what the kernel says.
@@ -142,7 +143,7 @@ row U8.2 "/sys/block is covered by another directory of /sys" covered loop 'moun
 row U8.3 "/sys/devices/virtual is covered" covered loop 'mount -t tmpfs none /sys/devices/virtual'
 row U8.4 "/sys/dev/block is covered" covered loop 'mount -t tmpfs none /sys/dev/block'
 row U8.5 "/sys is something else" covered loop 'cp -r /sys/dev/block empty; mount --bind empty /sys'
-row U8.6 "/proc is something else" covered process 'mount -t tmpfs none /proc'
+row U8.6 "/proc is something else" covered process 'mount -t tmpfs none /proc' no-proc
 row U8.7 "a process is covered" covered process 'mount --bind empty /proc/$(cat pid)'
 row U8.8 "/proc/swaps is covered" covered nobody 'mount --bind /dev/null /proc/swaps'
 row U8.9 "/proc shows processes alone" covered nobody 'mount -t proc -o subset=pid proc /proc'

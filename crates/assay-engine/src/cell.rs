@@ -82,7 +82,9 @@ pub fn run_cell(
                 break;
             }
             repeat => {
-                cell.repeats.push(repeat?);
+                let mut repeat = repeat?;
+                repeat.warnings.extend(target.caution());
+                cell.repeats.push(repeat);
                 target.check_measured()?;
             }
         }

@@ -8,8 +8,8 @@
 mod failures;
 mod stop;
 
-pub use stop::{interrupt, is_interrupted};
-pub(crate) use stop::{interrupted, stop_for_another_writer};
+pub(crate) use stop::stop_for_another_writer;
+pub use stop::{interrupt, interrupted, is_interrupted};
 
 use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator, Random};

@@ -97,6 +97,19 @@ impl PlannedTarget {
         }
     }
 
+    /// Returns what a reader must know of numbers from it, if there is anything.
+    pub(crate) fn caution(&self) -> Option<String> {
+        let place = match &self.kind {
+            TargetKind::Real(opened) => opened.identity.resolved.as_path(),
+            TargetKind::Directory(path) => path,
+            _ => return None,
+        };
+        let kind = rustix::fs::statfs(place).ok()?.f_type as u64;
+        MEMORY_FILE_SYSTEMS
+            .contains(&kind)
+            .then(|| "its file system is in memory: no drive was asked".to_owned())
+    }
+
     /// The file or device, if it is one.
     pub(crate) fn real_mut(&mut self) -> Option<&mut Opened> {
         match &mut self.kind {
@@ -105,6 +118,9 @@ impl PlannedTarget {
         }
     }
 }
+
+/// The types that statfs(2) reports for file systems in memory: tmpfs and ramfs.
+const MEMORY_FILE_SYSTEMS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// What a plan does to its targets.
 #[derive(Clone, Copy, Debug)]
@@ -269,7 +285,7 @@ fn find_model(name: &str) -> Result<DeviceSpec> {
 
 fn open_real(written: &str, record: &IntentRecord, plan: Use) -> Result<PlannedTarget> {
     let path = Path::new(written);
-    let new = !path.exists();
+    let new = block::is_new(path, record.size);
     let allowed = record.write.is_some();
     let may_write = plan.writes && (new || allowed);
     let intent = Intent {

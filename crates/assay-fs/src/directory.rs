@@ -252,6 +252,14 @@ impl Directory {
         self.path.join(name)
     }
 
+    /// Returns `true` if anything has the name `name` below this directory.
+    pub fn has(&self, name: impl AsRef<Path>) -> bool {
+        let found = self.parent_of(name.as_ref()).and_then(|(parent, last)| {
+            Ok(statat(parent.as_ref().unwrap_or(self), last, AtFlags::SYMLINK_NOFOLLOW)?)
+        });
+        found.is_ok()
+    }
+
     /// Describes the inode of the directory.
     ///
     /// # Errors

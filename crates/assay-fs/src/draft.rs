@@ -9,16 +9,16 @@
 //! *Invariant.* No symlink, device, FIFO or directory is ever replaced or written through.
 
 use crate::directory::Directory;
-use crate::node::{InodeId, Node, NodeKind, random_name};
+use crate::node::{InodeId, Node, NodeKind, random_name, remove};
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, RenameFlags, XattrFlags, fgetxattr, fsetxattr, linkat, openat,
-    renameat_with, unlinkat,
+    renameat_with,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -30,8 +30,8 @@ const PREFIX: &str = ".assay-partial-";
 pub enum Replace {
     /// None.
     Nothing,
-    /// The file with this inode, because this process wrote it.
-    Only(InodeId),
+    /// The file with this inode, if its contents were last changed at this time.
+    Only(InodeId, (i64, u32)),
     /// A regular file that assay wrote and nobody has changed since.
     Written,
     /// Any regular file, because the user allowed it.
@@ -45,6 +45,7 @@ pub struct Draft {
     /// Its temporary name, if it has one.
     random: Option<OsString>,
     name: OsString,
+    id: InodeId,
 }
 
 impl Draft {
@@ -67,31 +68,36 @@ impl Draft {
         let mode = Mode::from_raw_mode(0o666);
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let directory = directory.try_clone()?;
-        let mut draft = Draft { directory, random: None, name: name.to_owned() };
-        match openat(&draft.directory, ".", flags | OFlags::TMPFILE, mode) {
-            Ok(file) => return Ok((draft, file.into())),
+        let draft = |random, file: OwnedFd| {
+            let file = File::from(file);
+            let id = Node::of_file(&file)?.id;
+            Ok((
+                Draft { directory: directory.try_clone()?, random, name: name.to_owned(), id },
+                file,
+            ))
+        };
+        match openat(&directory, ".", flags | OFlags::TMPFILE, mode) {
+            Ok(file) => return draft(None, file),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => {}
             Err(e) => return Err(e.into()),
         }
-        let name = random_name(PREFIX);
+        let random = random_name(PREFIX);
         let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let file = openat(&draft.directory, &name, flags, mode)?;
-        draft.random = Some(name);
-        Ok((draft, file.into()))
+        let file = openat(&directory, &random, flags, mode)?;
+        draft(Some(random), file)
     }
 
-    /// Gives `file`, which must be complete, its final name; returns its inode.
+    /// Gives `file`, which must be complete, its final name; returns its node.
     ///
     /// # Errors
     /// `AlreadyExists` if the name belongs to something that may not be replaced; otherwise the
     /// error of a system call.
-    pub fn publish(self, file: &File, replace: Replace) -> io::Result<InodeId> {
-        let id = Node::of_file(file)?.id;
+    pub fn publish(self, file: &File, replace: Replace) -> io::Result<Node> {
         if matches!(replace, Replace::Written | Replace::Forced) {
             sign(file)?;
         }
         self.give_name(file, replace)?;
-        Ok(id)
+        Node::of_file(file)
     }
 
     fn give_name(mut self, file: &File, replace: Replace) -> io::Result<()> {
@@ -143,15 +149,18 @@ impl Draft {
             }
             Err(e) => return Err(e.into()),
         }
-        let out = Node::find_at(&self.directory, Path::new(random), OFlags::NOFOLLOW)?;
-        if !out.id.is(&found.id) {
-            self.rename(random, name, RenameFlags::EXCHANGE)?;
+        // The temporary name has whatever had the name: the old file, unless that changed hands.
+        self.random = None;
+        if remove(&self.directory, random, found.id).is_err() {
+            // If the name is free by now, the file that had it gets it back.
+            if self.rename(random, name, RenameFlags::EXCHANGE).is_err() {
+                self.rename(random, name, RenameFlags::NOREPLACE)?;
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
+            }
+            self.random = Some(random.to_owned());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
         }
-        // The old file has the temporary name now, and is removed with the draft.
-        self.directory.sync()?;
-        self.remove();
-        Ok(())
+        self.directory.sync()
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr, flags: RenameFlags) -> rustix::io::Result<()> {
@@ -161,7 +170,7 @@ impl Draft {
     fn remove(&mut self) {
         if let Some(random) = self.random.take() {
             // If the file stays, it has a name that nobody asked for.
-            let _ = unlinkat(&self.directory, random, AtFlags::empty());
+            let _ = remove(&self.directory, &random, self.id);
         }
     }
 }
@@ -180,7 +189,7 @@ fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     }
     let may = match replace {
         Replace::Nothing => false,
-        Replace::Only(id) => found.id.is(&id),
+        Replace::Only(id, modified) => found.id.is(&id) && found.modified == modified,
         Replace::Written => is_written(&found.open(OFlags::RDONLY | OFlags::NONBLOCK)?, new)?,
         Replace::Forced => true,
     };
@@ -257,7 +266,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
-    fn write(path: &Path, text: &str, replace: Replace) -> io::Result<InodeId> {
+    fn write(path: &Path, text: &str, replace: Replace) -> io::Result<Node> {
         let (draft, mut file) = Draft::at(path)?;
         file.write_all(text.as_bytes())?;
         draft.publish(&file, replace)
@@ -300,11 +309,16 @@ mod tests {
         assert!(write(&path, "other", Replace::Nothing).is_err());
         fs::remove_file(&path).unwrap();
         let first = write(&path, "other", Replace::Nothing).unwrap();
-        let second = write(&path, "another", Replace::Only(first)).unwrap();
+        let only = |node: &Node| Replace::Only(node.id, node.modified);
+        let second = write(&path, "another", only(&first)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "another");
-        assert!(write(&path, "other", Replace::Only(first)).is_err());
-        write(&path, "other", Replace::Only(second)).unwrap();
-        // No digest was stored, but a file with the same contents may be replaced.
+        assert!(write(&path, "other", only(&first)).is_err());
+        // The times of files advance with the ticks of the kernel.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"mine").unwrap();
+        assert!(write(&path, "other", only(&second)).is_err(), "somebody has added to it");
+        write(&path, "other", Replace::Forced).unwrap();
+        // A file with the same contents may be replaced.
         write(&path, "other", Replace::Written).unwrap();
         assert_eq!(names(dir.path()), ["page"]);
     }

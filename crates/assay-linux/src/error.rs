@@ -137,9 +137,8 @@ impl Error {
 
     /// The contents of a drive cannot be kept.
     pub(crate) fn lost(disk: usize, cause: std::io::Error) -> Error {
-        let message = format!("the contents of drive {} could not be kept", disk + 1);
-        let hint =
-            "free space where its `--image` is, or memory; what the guest wrote last is lost";
+        let message = format!("the contents of drive {} could not be kept or read", disk + 1);
+        let hint = "is there room where its `--image` is, and is it whole? Or memory, without one";
         Error::new("linux-lost", message, hint).caused_by(cause)
     }
 

@@ -22,7 +22,8 @@ static WHAT: Mutex<String> = Mutex::new(String::new());
 /// `what` says.
 pub(crate) fn stop_for_another_writer(what: &str) {
     what.clone_into(&mut WHAT.lock().unwrap_or_else(PoisonError::into_inner));
-    STOP.store(ANOTHER_WRITER, Ordering::Release);
+    // A user who has asked for the end gets that answer.
+    let _ = STOP.compare_exchange(GO_ON, ANOTHER_WRITER, Ordering::Release, Ordering::Relaxed);
 }
 
 /// Returns `true` if the running phases were asked to end.
@@ -31,7 +32,7 @@ pub fn is_interrupted() -> bool {
 }
 
 /// Returns the error for a phase that was asked to end.
-pub(crate) fn interrupted() -> Error {
+pub fn interrupted() -> Error {
     if STOP.load(Ordering::Relaxed) == ANOTHER_WRITER {
         let what = WHAT.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let hint =

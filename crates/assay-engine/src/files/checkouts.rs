@@ -35,13 +35,13 @@ impl Stage<'_> {
         let root = made.path();
         let tags = match &work.history {
             History::Made(made) => {
-                git(&root, &["init", "--quiet", "."])?;
+                git(program(&root), &["init", "--quiet", "."])?;
                 let changed = import(&root, made, work.tags, self.seed)?;
                 (1..).zip(changed).map(|(i, bytes)| (format!("v{i}"), bytes)).collect()
             }
             History::Repository(path) => clone::tags(&above, &root, Path::new(path), work.tags)?,
         };
-        git(&root, &["checkout", "--quiet", &tags[0].0])?;
+        git(command(&root), &["checkout", "--quiet", &tags[0].0])?;
         drop((above, made));
         self.forget(Between::Remount, &[])?;
         let over = AtomicBool::new(false);
@@ -80,7 +80,7 @@ fn each_tag(
         if meter.is_over()? {
             break;
         }
-        git(root, &["checkout", "--quiet", tag])?;
+        git(command(root), &["checkout", "--quiet", tag])?;
         std::thread::sleep(Duration::from_nanos(compute.0));
         meter.record(Op::Write, Bytes::ZERO, Bytes(*changed));
     }
@@ -102,8 +102,7 @@ fn background(root: &Directory, over: &AtomicBool) {
     }
 }
 
-fn git(root: &Path, words: &[&str]) -> Result<()> {
-    let mut command = command(root);
+fn git(mut command: Command, words: &[&str]) -> Result<()> {
     command.args(words).stdin(Stdio::null());
     let output = command.output().map_err(|e| no_git(&e))?;
     if output.status.success() {
@@ -114,13 +113,17 @@ fn git(root: &Path, words: &[&str]) -> Result<()> {
     Err(Error::environment("files-git", message, "is there room on the file system?"))
 }
 
-/// `git` without what a user may have set, so that it is the same everywhere. It works on the
-/// repository in `root` or on none: not on one that `root` lies in.
+/// `git` on the repository in `root`, or on none: not on one that `root` lies in.
 fn command(root: &Path) -> Command {
+    let mut command = program(root);
+    command.env("GIT_DIR", ".git").env("GIT_WORK_TREE", ".");
+    command
+}
+
+/// `git` in `root`, without what a user may have set, so that it is the same everywhere.
+fn program(root: &Path) -> Command {
     let mut command = tool("git");
     command.current_dir(root).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
-    let above = root.canonicalize().ok().and_then(|root| Some(root.parent()?.to_owned()));
-    command.env("GIT_CEILING_DIRECTORIES", above.unwrap_or_else(|| "/".into()));
     command.args(["-c", "core.hooksPath=/dev/null", "-c", "init.templateDir="]);
     for (key, value) in
         [("NAME", "assay"), ("EMAIL", "assay@localhost"), ("DATE", "1262304000 +0000")]

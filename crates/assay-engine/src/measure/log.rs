@@ -54,6 +54,11 @@ impl<R: Row> LogWriter<R> {
     /// If it cannot be written there.
     pub fn create(directory: &Directory, name: &str) -> Result<LogWriter<R>> {
         let path = directory.named(name);
+        if directory.has(name) {
+            // It would not be replaced after hours of measuring, either.
+            let taken = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+            return Err(failed(&path).caused_by(taken));
+        }
         let begun = Draft::begin(directory, OsStr::new(name));
         let (draft, file) = begun.map_err(|e| failed(&path).caused_by(e))?;
         let place = directory.try_clone().map_err(|e| failed(&path).caused_by(e))?;

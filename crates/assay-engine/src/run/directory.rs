@@ -4,7 +4,7 @@
 //! into the directory that it locked.
 
 use crate::error::{Error, Result};
-use assay_fs::{Directory, Draft, EntryKind, InodeId, Node, Replace, is_draft};
+use assay_fs::{Directory, Draft, EntryKind, Node, Replace, is_draft};
 use assay_spec::record::CellPlan;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -30,8 +30,9 @@ pub struct RunDirectory {
     series: Option<Directory>,
     /// The path as its user gave it.
     path: PathBuf,
-    /// The files that this process wrote, or found when it resumed the run, by name.
-    own: Mutex<BTreeMap<String, InodeId>>,
+    /// The files that this process wrote, or found when it resumed the run, by name. They are held,
+    /// so that no other file gets their inode numbers.
+    own: Mutex<BTreeMap<String, Node>>,
     /// The directories that were made, each as its parent and its name; the outermost first.
     made: Vec<(Directory, OsString)>,
 }
@@ -44,7 +45,10 @@ impl RunDirectory {
     /// If it cannot be made, holds anything, or another process is at work in it.
     pub fn create(path: &Path, subs: &[&str]) -> Result<RunDirectory> {
         let mut made = Vec::new();
-        let whole = make(path, &mut made).map_err(|e| not_made(path, e))?;
+        let whole = make(path, &mut made).map_err(|e| {
+            unmake(&made);
+            not_made(path, e)
+        })?;
         let mut directory =
             RunDirectory { log: None, series: None, made, ..RunDirectory::at(path, whole) };
         let prepared = directory.take(subs);
@@ -105,7 +109,7 @@ impl RunDirectory {
         for name in ["run.json", "cells.json"] {
             let file = directory.whole.open_file(name, OFlags::RDONLY);
             if let Ok(node) = file.and_then(|file| Node::of_file(&file)) {
-                directory.own().insert(name.to_owned(), node.id);
+                directory.own().insert(name.to_owned(), node);
             }
         }
         Ok(directory)
@@ -130,7 +134,7 @@ impl RunDirectory {
         }
     }
 
-    fn own(&self) -> MutexGuard<'_, BTreeMap<String, InodeId>> {
+    fn own(&self) -> MutexGuard<'_, BTreeMap<String, Node>> {
         self.own.lock().expect("nobody panics who holds it")
     }
 
@@ -138,10 +142,7 @@ impl RunDirectory {
     pub fn abandon(self) {
         let RunDirectory { whole, log, series, made, .. } = self;
         drop((whole, log, series));
-        for (parent, name) in made.iter().rev() {
-            let id = parent.below(name).and_then(|directory| directory.id());
-            let _ = id.and_then(|id| assay_fs::remove(parent, name, id));
-        }
+        unmake(&made);
     }
 
     /// Checks that this user, or root, began the run: another's record could name any target.
@@ -191,7 +192,8 @@ impl RunDirectory {
     /// # Errors
     /// If it cannot be written, or the name belongs to anything else.
     pub fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
-        let replace = self.own().get(name).map_or(Replace::Nothing, |id| Replace::Only(*id));
+        let only = |node: &Node| Replace::Only(node.id, node.modified);
+        let replace = self.own().get(name).map_or(Replace::Nothing, only);
         let draft = Draft::begin(&self.whole, OsStr::new(name));
         let written = write(draft, &json(value), replace).map_err(|e| {
             let error = not_written(&self.path.join(name), e);
@@ -342,6 +344,14 @@ fn make(path: &Path, made: &mut Vec<(Directory, OsString)>) -> io::Result<Direct
     Ok(directory)
 }
 
+/// Removes directories that were made, as far as they are empty.
+fn unmake(made: &[(Directory, OsString)]) {
+    for (parent, name) in made.iter().rev() {
+        let id = parent.below(name).and_then(|directory| directory.id());
+        let _ = id.and_then(|id| assay_fs::remove(parent, name, id));
+    }
+}
+
 fn not_made(path: &Path, cause: io::Error) -> Error {
     let message = format!("the run directory {} cannot be created", path.display());
     Error::environment("out-not-writable", message, "choose another place with `--out DIR`")
@@ -367,7 +377,7 @@ fn write(
     draft: io::Result<(Draft, std::fs::File)>,
     text: &str,
     replace: Replace,
-) -> io::Result<InodeId> {
+) -> io::Result<Node> {
     let (draft, mut file) = draft?;
     file.write_all(text.as_bytes())?;
     draft.publish(&file, replace)

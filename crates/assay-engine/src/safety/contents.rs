@@ -92,6 +92,21 @@ pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Content
     Ok(contents)
 }
 
+/// Returns `true` if assay wrote everything that `file`, of `size` bytes, holds; reads all of it.
+///
+/// # Errors
+/// If a place cannot be read.
+pub(crate) fn are_all_ours(file: &File, size: u64) -> io::Result<bool> {
+    for start in (0..size).step_by(CHUNK) {
+        let place = start..(start + CHUNK as u64).min(size);
+        let window = read(file, place, Bytes(BLOCK))?;
+        if drive::is_interrupted() || is_foreign(&window.data) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Hashes what a device of `size` bytes holds at its start and its end, where formats keep their
 /// identities.
 ///

@@ -50,8 +50,11 @@ impl Machine {
     pub(crate) fn read() -> Machine {
         let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
         let swaps = swaps.iter().filter_map(|path| store_at(path)).collect();
-        let obstacle = view::obstacle();
         let (mounts, writers) = (all_mounts(), writers());
+        // Of any other user it is known that not everything is seen.
+        let hidden = writers.hidden.as_ref().filter(|_| rustix::process::geteuid().is_root());
+        let hidden = hidden.map(|process| format!("root may not look into {process}"));
+        let obstacle = view::obstacle().or(hidden);
         Machine { mounts, swaps, writers, obstacle, ..Machine::devices_alone() }
     }
 
@@ -81,9 +84,12 @@ impl Machine {
             let of = self.loops.iter().find(|l| Store::Device(l.device.number) == extent.store)?;
             of.behind.as_ref()?.store.device()
         };
-        let mut found: Vec<_> = under.iter().filter_map(behind).collect();
-        found.extend(self.other_paths(&under).into_iter().filter_map(|e| e.store.device()));
-        found
+        let mut found: BTreeSet<_> = under.iter().filter_map(behind).collect();
+        // A claim covers all of a disk, and other parts of it may be in use.
+        let whole = |extent: &Extent| extent.bytes == (0..u64::MAX);
+        let others = self.other_paths(&under).into_iter().filter(whole);
+        found.extend(others.filter_map(|extent| extent.store.device()));
+        found.into_iter().collect()
     }
 
     /// Returns the same bytes of the disks among `extents`, by the other paths to these disks.

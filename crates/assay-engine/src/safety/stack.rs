@@ -5,7 +5,6 @@
 
 use super::sysfs::Device;
 use super::writers::{Birth, found_at};
-use crate::drive;
 use assay_fs::DeviceNumber;
 use assay_linux::child::{brief, tool};
 use std::fs::File;
@@ -175,7 +174,7 @@ fn table_of(device: &Device) -> Option<Vec<Extent>> {
     let mut command = tool(super::tool_path("dmsetup")?);
     command.args(["table", "--major", &major.to_string(), "--minor", &minor.to_string()]);
     let most = Duration::from_secs(10);
-    let output = brief(command.stdin(Stdio::null()), most, drive::is_interrupted).ok()?;
+    let output = brief(command.stdin(Stdio::null()), most, || false).ok()?;
     table(std::str::from_utf8(&output.stdout).ok()?)
 }
 

@@ -11,10 +11,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The inode numbers that the kernel gives its first namespaces of processes and of users
-/// (`PROC_PID_INIT_INO`, `PROC_USER_INIT_INO`).
-const FIRST_PROCESSES: u64 = 0xEFFF_FFFC;
-const FIRST_USERS: u64 = 0xEFFF_FFFD;
+/// The inode number that the kernel gives its first pid namespace (`PROC_PID_INIT_INO`).
+const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// The type that statfs(2) reports for the kernel's own `/sys`.
 const SYSFS_MAGIC: FsWord = 0x6265_6572;
@@ -41,17 +39,12 @@ pub(super) fn obstacle() -> Option<String> {
         return Some("/sys is not the kernel's".to_owned());
     }
     let own = fs::read_link("/proc/self").unwrap_or_default();
-    if own.as_os_str() != std::process::id().to_string().as_str()
-        || !is_first("pid", FIRST_PROCESSES)
-    {
+    if own.as_os_str() != std::process::id().to_string().as_str() || !is_first_namespace() {
         return Some("a pid namespace hides other processes".to_owned());
     }
     // Every kernel with devices has it, but not a /proc with `subset=pid`.
     if fs::metadata("/proc/partitions").is_err() {
         return Some("/proc shows processes alone".to_owned());
-    }
-    if may_not_look() {
-        return Some("root may not look into other processes here".to_owned());
     }
     let mounts = tables::mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default(), true);
     let devices = device_folders();
@@ -59,30 +52,13 @@ pub(super) fn obstacle() -> Option<String> {
     Some(format!("a mount covers {}", covered.point.display()))
 }
 
-/// Returns `true` if everything is in this process's namespace of this kind or in one below it.
-fn is_first(kind: &str, first: u64) -> bool {
-    match fs::metadata(format!("/proc/self/ns/{kind}")) {
-        Ok(found) => found.ino() == first,
+/// Returns `true` if all processes are in this process's namespace or in one below it.
+fn is_first_namespace() -> bool {
+    match fs::metadata("/proc/self/ns/pid") {
+        Ok(found) => found.ino() == FIRST_NAMESPACE,
         // The kernel has no namespaces.
         Err(e) => e.kind() == io::ErrorKind::NotFound,
     }
-}
-
-/// Returns `true` if this is root without the right to look into every process, as in a container,
-/// a service or a user namespace. Any other user is known not to see everything.
-fn may_not_look() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    // In a namespace of users, the right does not hold for processes outside of it.
-    let may_look = has_right_to_trace(&status) && is_first("user", FIRST_USERS);
-    rustix::process::geteuid().is_root() && !may_look
-}
-
-/// Returns `true` if `status`, of a process, has `CAP_SYS_PTRACE` among its effective capabilities.
-fn has_right_to_trace(status: &str) -> bool {
-    const CAP_SYS_PTRACE: u32 = 19;
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
-    effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
 }
 
 /// Returns the directories of devices in `/sys`, even if something covers them.
@@ -114,13 +90,6 @@ fn hides(point: &Path, devices: &[PathBuf]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_right_to_look_into_processes_is_one_bit() {
-        assert!(has_right_to_trace("Name:\tx\nCapEff:\t0000000000080000\n"));
-        assert!(!has_right_to_trace("CapPrm:\t000001ffffffffff\nCapEff:\t000001fffff7ffff\n"));
-        assert!(!has_right_to_trace(""));
-    }
 
     #[test]
     fn mounts_hide_what_they_cover_and_nothing_else() {

@@ -12,7 +12,9 @@ use super::stack::Store;
 use super::tables;
 use assay_fs::DeviceNumber;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
+use rustix::io::Errno;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +41,12 @@ pub(crate) struct Writers {
     pub(crate) known: Vec<Writer>,
     /// A process with descriptors waiting in its sockets, if there is one.
     pub(crate) in_flight: Option<String>,
+    /// A process whose descriptors this one may not examine, if there is one.
+    pub(crate) hidden: Option<String>,
 }
+
+/// The first process, which some machines guard even from root. It uses no devices.
+const FIRST: &str = "1";
 
 /// Finds what all other processes can write to.
 pub(crate) fn writers() -> Writers {
@@ -48,17 +55,21 @@ pub(crate) fn writers() -> Writers {
     for process in processes().filter(|number| own.as_os_str() != number.as_str()) {
         let directory = Path::new("/proc").join(&process);
         let mut known = Vec::new();
-        let mut in_flight = false;
+        let mut open = Open::default();
         for thread in threads(&directory) {
-            in_flight |= open_in(&thread, &mut known);
+            open_in(&thread, &mut known, &mut open);
         }
         mapped_in(&directory, &mut known);
-        if known.is_empty() && !in_flight {
+        open.is_hidden &= process != FIRST;
+        if known.is_empty() && !open.in_flight && !open.is_hidden {
             continue;
         }
         let process = name(&directory, &process);
-        if in_flight {
+        if open.in_flight {
             found.in_flight.get_or_insert(process.clone());
+        }
+        if open.is_hidden {
+            found.hidden.get_or_insert(process.clone());
         }
         let writer = |(seen, how): (Seen, _)| Writer {
             store: seen.store,
@@ -102,17 +113,28 @@ fn share_descriptors(one: libc::pid_t, other: libc::pid_t) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0 }
 }
 
-/// Adds files that a thread has open for writing; returns whether descriptors wait in its sockets.
-fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>) -> bool {
-    let mut in_flight = false;
-    for entry in fs::read_dir(thread.join("fd")).into_iter().flatten().flatten() {
+/// Facts about the descriptors of a process.
+#[derive(Default)]
+struct Open {
+    /// Whether descriptors wait in its sockets.
+    in_flight: bool,
+    /// Whether some may not be examined.
+    is_hidden: bool,
+}
+
+/// Adds files that a thread has open for writing.
+fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>, open: &mut Open) {
+    let listed = fs::read_dir(thread.join("fd"));
+    open.is_hidden |= listed.as_ref().is_err_and(|e| e.kind() == ErrorKind::PermissionDenied);
+    for entry in listed.into_iter().flatten().flatten() {
         let about = || {
             let path = thread.join("fdinfo").join(entry.file_name());
             String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
         };
         match look(&entry.path()) {
             Looked::Store(seen) if writes(&about()) => known.push((seen, "is open for writing in")),
-            Looked::Socket => in_flight |= waiting(&about()) > 0,
+            Looked::Socket => open.in_flight |= waiting(&about()) > 0,
+            Looked::Hidden => open.is_hidden = true,
             Looked::Nameless => {
                 let ring = registered(&about());
                 known.extend(ring.into_iter().map(|seen| (seen, "is open in an io_uring of")));
@@ -120,7 +142,6 @@ fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>) -> bool {
             _ => {}
         }
     }
-    in_flight
 }
 
 /// Adds files that a process shares in memory and may write to through it.
@@ -187,13 +208,19 @@ enum Looked {
     Socket,
     /// A kernel object that is in no file system.
     Nameless,
+    /// It may not be examined.
+    Hidden,
     Other,
 }
 
 /// Examines an open descriptor or a path. Asks no file server, which might not answer.
 fn look(link: &Path) -> Looked {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    let Ok(found) = statx(CWD, link, AtFlags::STATX_DONT_SYNC, mask) else { return Looked::Other };
+    let found = match statx(CWD, link, AtFlags::STATX_DONT_SYNC, mask) {
+        Ok(found) => found,
+        Err(Errno::ACCESS | Errno::PERM) => return Looked::Hidden,
+        Err(_) => return Looked::Other,
+    };
     let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
     let born = has_birth.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec));
     let number = |major, minor| DeviceNumber { major, minor };

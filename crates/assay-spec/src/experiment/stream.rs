@@ -158,10 +158,11 @@ fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
             _ => None,
         });
         match weight {
-            Some(w) if w > 0.0 && w.is_finite() => sizes.push((size, w)),
+            // Weights that differ by more than this are those of a mistake, and sums must be finite.
+            Some(w) if (1e-9..=1e9).contains(&w) => sizes.push((size, w)),
             _ => {
-                let message = format!("the weight of {key} is not a positive number");
-                let expected = "a weight above 0, e.g. `\"8KiB\" = 30`";
+                let message = format!("the weight of {key} is not a number from 1e-9 to 1e9");
+                let expected = "a weight, e.g. `\"8KiB\" = 30`";
                 let e = s.error(Kind::OutOfRange, at, message, expected);
                 return Err(with_hint(e, "leave out a size that shall not occur"));
             }

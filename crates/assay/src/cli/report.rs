@@ -63,7 +63,7 @@ pub fn main(options: Options) -> Outcome {
     let left = unmeasured(&run).len();
     if left > 0 && !options.common.quiet {
         let path = directory.path().display();
-        talk(&format!("{left} cells of the plan are not measured: `assay resume {path}` goes on"));
+        talk(&format!("of the plan, cells not measured: {left}; `assay resume {path}` goes on"));
     }
     let replace = if options.force { Replace::Forced } else { Replace::Written };
     show(&directory, &run, &options.common, None, replace)
@@ -121,6 +121,11 @@ fn show(
     if let Some(e) = refused {
         return Err(e.into());
     }
+    Ok(exit_code(run))
+}
+
+/// Says what is wrong with a run; returns the exit code that tells of it.
+fn exit_code(run: &Run) -> u8 {
     let (unmet, open) = (unmet_expectations(run), open_expectations(run));
     unmet.iter().chain(&open).for_each(|text| talk(text));
     let failed: Vec<&CellRecord> = run.cells.iter().filter(|c| c.failed.is_some()).collect();
@@ -131,14 +136,23 @@ fn show(
     if nothing && failed.is_empty() {
         talk("nothing was measured: every cell was skipped, for the reasons above");
     }
-    let rules = run.cells.iter().flat_map(|c| &c.repeats).filter_map(|r| r.steady.as_ref());
-    let is_steady = rules.clone().all(|s| s.reached);
-    Ok(match failed.iter().any(|c| c.failed == Some(true)) {
+    let is_empty = |cell: &&CellRecord| {
+        let mut ops = cell.repeats.iter().flat_map(|repeat| &repeat.ops);
+        !cell.repeats.is_empty() && ops.all(|op| op.requests == 0)
+    };
+    let empty: Vec<&CellRecord> = run.cells.iter().filter(is_empty).collect();
+    for cell in &empty {
+        talk(&format!("{}: no request was completed", cell.id));
+    }
+    let mut rules = run.cells.iter().flat_map(|c| &c.repeats).filter_map(|r| r.steady.as_ref());
+    let is_steady = rules.all(|rule| rule.reached);
+    let is_whole = failed.is_empty() && open.is_empty() && empty.is_empty() && !nothing;
+    match failed.iter().any(|c| c.failed == Some(true)) {
         true => ENVIRONMENT,
         false if !unmet.is_empty() => UNMET,
-        false if !is_steady || !failed.is_empty() || !open.is_empty() || nothing => INCONCLUSIVE,
-        false => DONE,
-    })
+        false if is_steady && is_whole => DONE,
+        false => INCONCLUSIVE,
+    }
 }
 
 /// A value as it stands in a file.
@@ -207,7 +221,6 @@ fn metrics(run: &Run) -> Vec<serde_json::Value> {
     run.cells.iter().map(one).collect()
 }
 
-/// What the author of the experiment expected and the run does not show.
 /// Returns the cells of the plan that have no result.
 fn unmeasured(run: &Run) -> Vec<&CellPlan> {
     let has_result = |plan: &&CellPlan| run.cells.iter().any(|cell| cell.id == plan.id);
@@ -236,6 +249,7 @@ fn open_expectations(run: &Run) -> Vec<String> {
     open
 }
 
+/// What the author of the experiment expected and the run does not show.
 fn unmet_expectations(run: &Run) -> Vec<String> {
     let mut unmet = Vec::new();
     for record in &run.record.experiments {

@@ -59,6 +59,10 @@ pub struct Options {
     common: Common,
 }
 
+/// Cells that a run may have, about: all of them are kept in one file, which is written anew after
+/// each.
+const MOST_CELLS: usize = 100_000;
+
 /// What is to be run, before any target is opened.
 pub struct Subject {
     /// Study or file.
@@ -203,6 +207,12 @@ pub fn prepare(
             "the experiment names no target",
             "add `targets = [\"sim:ssd-m\"]` to it, or say `--on sim:ssd-m` or `--on PATH`",
         ));
+    }
+    let workloads: usize = subject.experiments.iter().map(|(e, _)| e.workloads.len()).sum();
+    if workloads.saturating_mul(targets.len()) > MOST_CELLS {
+        let text = format!("{workloads} workloads on {} targets", targets.len());
+        let hint = format!("a run has at most {MOST_CELLS} cells: split it into several");
+        return Err(Failure::usage(text, hint));
     }
     let intent = IntentRecord {
         write: running.write,

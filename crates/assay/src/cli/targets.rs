@@ -30,6 +30,9 @@ pub(super) fn open_targets(
 ) -> Result<Vec<PlannedTarget>, Failure> {
     let mut targets: Vec<PlannedTarget> = Vec::new();
     for text in written {
+        if assay_engine::drive::is_interrupted() {
+            return Err(assay_engine::drive::interrupted().into());
+        }
         let mut target = match asked_for.is_empty() || asked_for.contains(text) {
             true => open_target(text, intent, plan)?,
             false => open_target_or_skip(text, intent, plan)?,

@@ -1,6 +1,6 @@
 //! A history of the user's: a clone of their repository, and its last tags.
 
-use super::{IDS, SETTINGS, command, no_git};
+use super::{IDS, SETTINGS, command, no_git, program};
 use crate::error::{Error, Result};
 use crate::files::refused;
 use assay_fs::Directory;
@@ -21,7 +21,7 @@ pub(super) fn tags(
     most: u32,
 ) -> Result<Vec<(String, u64)>> {
     let settings = settings(above).map_err(|e| refused("git's settings", &e))?;
-    let mut clone = command(root);
+    let mut clone = program(root);
     clone.env("GIT_CONFIG_GLOBAL", format!("/proc/self/fd/{}", settings.as_raw_fd()));
     clone.args(["clone", "--quiet", "--no-local"]);
     said(clone.arg("--no-checkout").arg(path).arg("."))?;
@@ -107,7 +107,7 @@ mod tests {
         let (from, to) = (directory.path().join("from"), directory.path().join("to"));
         fs::create_dir_all(&from).expect("made");
         fs::create_dir_all(&to).expect("made");
-        git(&from, &["init", "--quiet", "."]).expect("a repository");
+        git(program(&from), &["init", "--quiet", "."]).expect("a repository");
         let above = Directory::open(directory.path()).expect("there");
         let refused = tags(&above, &to, &from, 9).expect_err("no tags");
         assert!(refused.message.contains("has 0 tags"), "{refused}");
@@ -116,7 +116,7 @@ mod tests {
             fs::create_dir_all(&to).expect("made");
             fs::write(from.join(tag), vec![b'x'; length]).expect("written");
             fs::write(from.join("same"), "always").expect("written");
-            git(&from, &["add", "."]).expect("added");
+            git(command(&from), &["add", "."]).expect("added");
             // One of the tags has a word of its own.
             let word: &[&str] = if second == 2 { &["-m", "word"] } else { &[] };
             for words in [&["commit", "--quiet", "-m", tag], &[&["tag", tag], word].concat()[..]] {

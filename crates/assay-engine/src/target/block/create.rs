@@ -209,6 +209,9 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let (Some(id), false) = (self.named, self.is_kept) {
+            let node = Node::find_at(&self.directory, self.name.as_ref(), OFlags::NOFOLLOW);
+            let file = node.and_then(|node| node.open(OFlags::RDONLY));
+            let _ = file.map(|file| mark::remove_beside(&file, &self.directory, &self.name));
             // The error that led here matters more than one from cleaning up.
             let _ = remove(&self.directory, &self.name, id);
         }
@@ -219,7 +222,7 @@ impl Drop for NewFile {
 /// be made anew: it is marked as begun, and holds nothing that assay did not write.
 pub(super) fn is_half_made(node: &Node, size: u64, intent: &Intent) -> bool {
     let Ok(file) = node.open(OFlags::RDONLY) else { return false };
-    let is_ours = || contents::look(&file, Bytes(size), Bytes(UNIT)).is_ok_and(|c| c.is_ours());
+    let is_ours = || contents::are_all_ours(&file, size).unwrap_or(false);
     intent.size.is_some()
         && stage_of(node, &file) == Some(Stage::Begun)
         && super::lock(Path::new(""), &file).is_ok()

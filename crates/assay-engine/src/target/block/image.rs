@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::safety::mark::{self, Stage};
 use crate::safety::{self, Intent};
 use assay_fs::{Directory, Node, NodeKind, remove};
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{Mode, OFlags, SeekFrom, openat, seek};
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// An image that is open. A new one in which nothing was written is removed when the value is
@@ -34,7 +34,7 @@ impl Image {
 impl Drop for Image {
     fn drop(&mut self) {
         let Some((directory, name)) = self.made.take() else { return };
-        let is_empty = self.file.metadata().is_ok_and(|metadata| metadata.blocks() == 0);
+        let is_empty = seek(&self.file, SeekFrom::Data(0)) == Err(Errno::NXIO);
         if let (true, Ok(node)) = (is_empty, Node::of_file(&self.file)) {
             mark::remove_beside(&self.file, &directory, &name);
             // The error that led here matters more than one from cleaning up.
