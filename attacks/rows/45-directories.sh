@@ -66,6 +66,10 @@ mounted_on() { walk; hoard; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml -
   bind v "$(echo d/assay-*/data/tree)"; end "0|3"; }
 row N11 "something is mounted on a tree while it is measured" mounted_on
 
+on_fuse() { need_root; need bindfs; mkdir s m; bindfs "$PWD/s" "$PWD/m" || skip "no FUSE"; undo "umount -l $PWD/m"; mkdir m/d; rewrite
+  sed -i 's/256MiB/1MiB/' f.toml; ends 0 "$assay" run f.toml --quiet --out out --on m/d; [ -z "$(ls -A m/d)" ] || fail "left: $(ls -A m/d)"; }
+row N14 "a file system that keeps open files under another name" on_fuse
+
 # V: what a user has set for other programs is not for those that assay runs.
 history() { need git; work git "tags = ${tags-3}" 'changes = 2' 'files = 9' 'directories = 2' 'length = "4KiB"'
   git -c init.defaultBranch=main init -q v; echo mine >v/thesis; git -C v add .; git -C v -c user.name=a -c user.email=a@a commit -qm mine

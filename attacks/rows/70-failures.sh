@@ -136,3 +136,8 @@ small_group() { need_root; local group=/sys/fs/cgroup/memory/assay-$$ file=memor
 row E4.5 "a control group with too little memory" small_group
 ram_file() { mounted none t -t tmpfs; ends 0 "$assay" run read.toml --out out --only t/f --size 4MiB; says "in memory"; }
 row X18 "a file in memory is told from one on a drive" ram_file
+endless_trace() { yes '8,0 0 1 0.000000001 1 Q R 8 + 8 [x]' | head -1500000 >t; ends 2 "$assay" trace import t --quiet --out out; says trace-too-many-open; [ ! -e out ] || fail "left"; }
+row E15.6 "a trace whose requests do not end" endless_trace
+regular() { sed 's/requests = 256/requests = 4000000/; s/range = "1MiB"/range = "4KiB"/; s/sequential/random/' read.toml >many.toml
+  "$assay" run many.toml --quiet --out out --only sim:ssd-m >/dev/null; ends 0 "$assay" trace show out/log/*.parquet; }
+row E15.7 "a log of very regular requests is read" regular

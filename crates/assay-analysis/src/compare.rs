@@ -8,8 +8,11 @@ use crate::load::Run;
 use crate::metric;
 use crate::stats::ratio::{Mean, of as ratio};
 use crate::stats::{Basis, Estimate, shift, student};
+use assay_spec::decode::Source;
+use assay_spec::experiment::{Experiment, WorkloadSpec};
 use assay_spec::record::{CellRecord, RepeatRecord};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Targets held against references.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -126,6 +129,22 @@ pub fn table(run: &Run, reference: &str) -> Comparison {
     c
 }
 
+/// Returns the experiment and the workload of a cell.
+fn key(cell: &CellRecord) -> (String, String) {
+    (cell.experiment.clone(), cell.workload.clone())
+}
+
+/// Returns the workloads of a run as they were declared, as far as this version can read them.
+fn workloads(run: &Run) -> BTreeMap<(String, String), WorkloadSpec> {
+    let texts = run.record.experiments.iter().map(|e| Source { file: &e.file, text: &e.text });
+    let experiments = texts.filter_map(|source| Experiment::parse(source).ok());
+    let named = |e: Experiment| {
+        let name = e.name;
+        e.workloads.into_iter().map(move |w| ((name.clone(), w.name.clone()), w))
+    };
+    experiments.flat_map(named).collect()
+}
+
 /// Compares two runs, each with a name: every cell of `run` with the one of the same experiment,
 /// workload and target in `base`; or, if the two have one target each, those.
 pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
@@ -143,10 +162,16 @@ pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
         ([_], [one]) => Some((*one).to_owned()),
         _ => None,
     };
+    let declared = [workloads(run.1), workloads(base.1)];
     for cell in &run.1.cells {
         let other = alone.as_ref().unwrap_or(&cell.target);
         match base.1.cell(Some(&cell.experiment), &cell.workload, other) {
             Some(found) => {
+                let [here, there] = declared.each_ref().map(|all| all.get(&key(cell)));
+                if cell.summary == found.summary && here != there {
+                    let what = "is declared otherwise (range, start, phases, …)";
+                    c.notes.push(format!("{}: the workload {what} in {}", cell.workload, base.0));
+                }
                 if cell.summary != found.summary {
                     let text = format!("{}: `{}` here and", cell.workload, cell.summary);
                     c.notes.push(format!("{text} `{}` in {}", found.summary, base.0));

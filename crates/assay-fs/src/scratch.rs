@@ -42,7 +42,7 @@ pub struct Scratch {
     work: Directory,
     path: PathBuf,
     makes: Makes,
-    _lock: File,
+    lock: Option<File>,
 }
 
 impl Scratch {
@@ -73,10 +73,10 @@ impl Scratch {
         match made {
             Ok((work, lock)) => {
                 let path = path.join(&name).join(WORK);
-                Ok(Scratch { below, name, whole, work, path, makes, _lock: lock })
+                Ok(Scratch { below, name, whole, work, path, makes, lock: Some(lock) })
             }
             Err(e) => {
-                remove(&below, &name, &whole, makes);
+                remove(&below, &name, &whole, makes, None);
                 Err(e)
             }
         }
@@ -95,7 +95,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        remove(&self.below, &self.name, &self.whole, self.makes);
+        remove(&self.below, &self.name, &self.whole, self.makes, self.lock.take());
     }
 }
 
@@ -130,7 +130,9 @@ fn mark(directory: &Directory) -> io::Result<File> {
 
 /// Removes a directory of ours, its marker last: if this process is killed meanwhile, another can
 /// go on. Errors are ignored, because there is nobody to tell.
-fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
+///
+/// The marker is closed before: FUSE and NFS keep a file that is open, under another name.
+fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes, lock: Option<File>) {
     let removed = || -> io::Result<()> {
         match whole.below(WORK) {
             Ok(work) => {
@@ -146,6 +148,7 @@ fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes) {
         if whole.entries()?.iter().any(|e| !only.iter().any(|name| e.name == *name)) {
             return Ok(());
         }
+        drop(lock);
         for name in only {
             let _ = whole.remove_file(name);
         }
@@ -194,9 +197,9 @@ fn sweep(below: &Directory, prefix: &str, makes: Makes) {
         }
         // While we hold its lock, no other process takes it for abandoned.
         if let Ok(whole) = below.below(&entry.name)
-            && let Some(_lock) = dead(&whole)
+            && let Some(lock) = dead(&whole)
         {
-            remove(below, &entry.name, &whole, makes);
+            remove(below, &entry.name, &whole, makes, Some(lock));
         }
     }
 }

@@ -107,15 +107,13 @@ pub(crate) fn are_all_ours(file: &File, size: u64) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Hashes what a device of `size` bytes holds at its start and its end, where formats keep their
-/// identities.
+/// Hashes what a device of `size` bytes holds in the places that [`look`] examines.
 ///
 /// # Errors
 /// If a place cannot be read.
 pub(crate) fn digest(file: &File, size: Bytes, block: Bytes) -> io::Result<u64> {
-    let [known, _] = places(size.0);
     let mut digest = 0;
-    for place in known.into_iter().take(2) {
+    for place in places(size.0).into_iter().flatten() {
         for word in read(file, place, block)?.data.chunks(8) {
             let mut bytes = [0; 8];
             bytes[..word.len()].copy_from_slice(word);

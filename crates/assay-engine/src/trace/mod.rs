@@ -29,6 +29,8 @@ use window::Window;
 
 /// Devices that are listed in an error.
 const LISTED: usize = 20;
+/// Requests that may wait for their completion at a time, more than any queue of a device holds.
+const UNFINISHED_MOST: u64 = 1 << 20;
 /// Processors whose sequence numbers are watched.
 const PROCESSORS: usize = 4096;
 
@@ -125,7 +127,14 @@ impl Follower {
     /// What is to be done between two batches of a stream.
     fn between(&mut self, stream: &mut Stream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
         if is_interrupted() {
-            return Err(interrupted());
+            let hint = "the same command begins again";
+            return Err(Error { hint: hint.to_owned(), ..interrupted() });
+        }
+        if self.pairing.as_ref().is_some_and(|(_, pairing)| pairing.unfinished() > UNFINISHED_MOST)
+        {
+            let message = format!("more than {UNFINISHED_MOST} requests of the trace do not end");
+            let hint = "does it have the completions (`C`) of its device?";
+            return Err(Error::usage("trace-too-many-open", message, hint));
         }
         let lost = stream.take_lost();
         if lost > 0 {

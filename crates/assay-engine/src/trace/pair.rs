@@ -46,6 +46,11 @@ impl Pairing {
         Pairing { start, ..Pairing::default() }
     }
 
+    /// Returns the number of requests that have not ended yet.
+    pub fn unfinished(&self) -> u64 {
+        self.waiting.len() + self.flying.len()
+    }
+
     /// Takes the next event; gives `done` the requests that end with it.
     #[inline]
     pub fn take(&mut self, event: &Event, done: &mut impl FnMut(TraceRow)) {

@@ -132,6 +132,10 @@ const TOPICS: &[(&str, &str)] = &[
         "trace-devices",
         "One log is of one device: two devices have the same addresses. `--device` chooses.",
     ),
+    (
+        "trace-too-many-open",
+        "Requests are kept until their completion is read. More than any queue holds have none.",
+    ),
     ("trace-no-requests", "The trace has no event of a request, or none of the device."),
     ("trace-unreadable", "A file of the trace, or the standard input, could not be read."),
     (

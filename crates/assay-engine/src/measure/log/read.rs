@@ -5,6 +5,7 @@ use super::pages::{self, Pages};
 use super::values::{Number, values};
 use crate::error::{Error, Result};
 use crate::read;
+use crate::run::available_memory;
 use assay_spec::trace::TraceRow;
 use assay_spec::{Bytes, Nanos, Op};
 use parquet::basic::Type;
@@ -19,9 +20,13 @@ const REQUIRED: [&str; 7] = ["submit_ns", "complete_ns", "offset", "length", "op
 /// Columns that the log of a trace has in addition.
 const OPTIONAL: [&str; 3] = ["queue_ns", "insert_ns", "dispatch_ns"];
 
-/// Rows that a file may have beyond one for each of its bytes. A byte can encode any number of
-/// equal values, but times are not equal.
+/// Rows that a file may have beyond [`ROWS_PER_BYTE`]. A byte can encode any number of equal values,
+/// but a group of rows has a head.
 const ROWS_FREE: u64 = 1 << 20;
+/// Rows that a file may have for each of its bytes; the most regular requests take 1/38 of a byte.
+const ROWS_PER_BYTE: u64 = 64;
+/// Bytes that a row takes: itself, and its columns while they are decoded.
+const ROW: u64 = size_of::<TraceRow>() as u64 + 10 * 8;
 
 /// A request log.
 #[derive(Debug)]
@@ -68,8 +73,11 @@ fn columns(file: File, length: u64) -> Told<Log> {
     let groups = reader.metadata().row_groups().iter();
     let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
     let claimed = rows.fold(0, u64::saturating_add);
-    if claimed > ROWS_FREE + length {
+    if claimed > ROWS_FREE.saturating_add(length.saturating_mul(ROWS_PER_BYTE)) {
         return Err(format!("it claims {claimed} requests, more than a file of its length holds"));
+    }
+    if claimed > ROWS_FREE && claimed.saturating_mul(ROW) > available_memory().0 / 2 {
+        return Err(format!("it claims {claimed} requests, for which there is too little memory"));
     }
     let schema = reader.metadata().file_metadata().schema_descr();
     let needed = REQUIRED.map(|name| place(schema, name).ok_or(format!("it has no column {name}")));
