@@ -86,7 +86,8 @@ row V7 "a workload of git with settings in the environment" eval 'set_for_git GI
 inside_repository() { tags=40 history; mkdir v/d; busy 'v/d/assay-*/data/history/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; rm -rf v/d/assay-*/data/history/.git; end "0|3"; same_refs; }
 row V8 "a repository of assay's that vanishes inside of the user's" inside_repository
 
-option_tag() { history; git -C v update-ref "refs/tags/--output=$PWD/paper" HEAD; git -C v tag t; echo mine >paper; victim paper
+option_tag() { history; local paper; paper=$(mktemp /var/tmp/paperXXXXXX); undo "rm -f $paper"; echo mine >$paper; victim $paper
+  git -C v update-ref "refs/tags/--output=$paper" HEAD; git -C v tag t
   ends "0|3" "$assay" run f.toml --quiet --out out --on ./d --repo v; }
 row V9 "a repository with a tag that is an option of git" option_tag
 

@@ -138,7 +138,7 @@ fn exit_code(run: &Run) -> u8 {
     }
     let is_empty = |cell: &&CellRecord| {
         let mut ops = cell.repeats.iter().flat_map(|repeat| &repeat.ops);
-        !cell.repeats.is_empty() && ops.all(|op| op.requests == 0)
+        !cell.repeats.is_empty() && ops.all(|op| op.requests == 0 && op.errors == 0)
     };
     let empty: Vec<&CellRecord> = run.cells.iter().filter(is_empty).collect();
     for cell in &empty {
