@@ -9,6 +9,7 @@ mod directory;
 mod needs;
 mod order;
 mod places;
+mod text;
 
 use crate::budget::Budget;
 use crate::cell::{cell_id, cell_target, hosts_of, run_cell, unmeasured};
@@ -22,7 +23,7 @@ use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PricesRecord, RunRecord,
     SCHEMA,
 };
-pub use directory::{RunDirectory, write_text};
+pub use directory::RunDirectory;
 pub use needs::Needs;
 pub(crate) use needs::available_memory;
 use order::Order;
@@ -32,6 +33,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
+pub use text::write_text;
 
 /// Everything a run needs.
 pub struct Run {

@@ -202,6 +202,9 @@ fn a_name_stands_for_the_files_of_all_processors() {
         assert!(table.contains("read              1       8"), "{table}");
         assert!(err.starts_with("trace: "), "all is paired: {err}");
     }
-    let (table, _) = done(dir.path(), &["trace", "import", "n.blktrace.0", "--out", "d"]);
-    assert!(!table.contains("read"), "{table}");
+    // The completion is in another processor's file.
+    let output = assay(dir.path(), &["trace", "import", "n.blktrace.0", "--out", "d"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(said(&output).1.contains("no request that is whole"), "{output:?}");
+    assert!(!dir.path().join("d").exists());
 }

@@ -3,6 +3,7 @@
 //! It is looked up once. Whatever has its name later, or those of its subdirectories, a run writes
 //! into the directory that it locked.
 
+use super::text::{json, not_written, write};
 use crate::error::{Error, Result};
 use assay_fs::{Directory, Draft, EntryKind, Node, Replace, is_draft};
 use assay_spec::record::CellPlan;
@@ -10,7 +11,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -356,57 +357,4 @@ fn not_made(path: &Path, cause: io::Error) -> Error {
     let message = format!("the run directory {} cannot be created", path.display());
     Error::environment("out-not-writable", message, "choose another place with `--out DIR`")
         .caused_by(cause)
-}
-
-/// Converts a value to a line of JSON.
-fn json<T: serde::Serialize>(value: &T) -> String {
-    let mut text = serde_json::to_string(value).expect("records are plain data");
-    text.push('\n');
-    text
-}
-
-/// Replaces the file `path`, which a user named, as a whole.
-///
-/// # Errors
-/// If it cannot be written, or the name belongs to something that may not be replaced.
-pub fn write_text(path: &Path, text: &str, replace: Replace) -> Result<()> {
-    write(Draft::at(path), text, replace).map(drop).map_err(|e| not_written(path, e))
-}
-
-fn write(
-    draft: io::Result<(Draft, std::fs::File)>,
-    text: &str,
-    replace: Replace,
-) -> io::Result<Node> {
-    let (draft, mut file) = draft?;
-    file.write_all(text.as_bytes())?;
-    draft.publish(&file, replace)
-}
-
-/// Returns the error for a file that was not written because of `cause`.
-fn not_written(path: &Path, cause: std::io::Error) -> Error {
-    let name = path.display();
-    let error = match cause.kind() {
-        ErrorKind::AlreadyExists => Error::environment(
-            "not-replaced",
-            format!("{name} was there before, and stays"),
-            "choose another name, or `--force` if a regular file may be replaced",
-        ),
-        ErrorKind::InvalidInput => Error::environment(
-            "not-written",
-            format!("{name} cannot be written"),
-            "name a file on a file system; `/dev` is for devices",
-        ),
-        ErrorKind::NotFound => Error::usage(
-            "not-written",
-            format!("{name} cannot be written"),
-            "name a file in a directory that exists",
-        ),
-        _ => Error::environment(
-            "not-written",
-            format!("{name} cannot be written"),
-            "free space or choose another place with `--out DIR`",
-        ),
-    };
-    error.caused_by(cause)
 }

@@ -184,8 +184,8 @@ impl PlannedTarget {
 }
 
 /// Returns the files that limit the memory of the control groups that `groups`, the text of
-/// `/proc/self/cgroup`, names, and of those above them. In a container the path may be another's, but
-/// the root is its own.
+/// `/proc/self/cgroup`, names, and of those above them. In a container the path may be another's,
+/// but the root is its own.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -1,11 +1,11 @@
 //! Opens the file or block device that an experiment runs on, as safely as possible.
 //!
-//! *Invariants.* Nothing is created under `/dev`; nothing that exists is written to or
-//! truncated before the checks of [`crate::safety`] have passed, some of which need it open for
-//! writing: the claim on a device, the lease on a file. The path is looked up once; the inode found
-//! then is checked, opened and written, whatever becomes of its name. As long as [`Opened`] lives, nobody can mount a device that will be written to, nobody can open a file
-//! for writing without stopping the run, and anybody who reaches the bytes in another way is
-//! noticed.
+//! *Invariants.* Nothing is created under `/dev`; nothing that exists is written to or truncated
+//! before the checks of [`crate::safety`] have passed, some of which need it open for writing: the
+//! claim on a device, the lease on a file. The path is looked up once; the inode found then is
+//! checked, opened and written, whatever becomes of its name. As long as [`Opened`] lives, nobody
+//! can mount a device that will be written to, nobody can open a file for writing without stopping
+//! the run, and anybody who reaches the bytes in another way is noticed.
 //!
 //! Not for modelled drives, which have no file.
 

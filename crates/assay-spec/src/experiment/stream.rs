@@ -158,7 +158,7 @@ fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
             _ => None,
         });
         match weight {
-            // Weights that differ by more than this are those of a mistake, and sums must be finite.
+            // Weights beyond this are those of a mistake, and their sum must be finite.
             Some(w) if (1e-9..=1e9).contains(&w) => sizes.push((size, w)),
             _ => {
                 let message = format!("the weight of {key} is not a number from 1e-9 to 1e9");

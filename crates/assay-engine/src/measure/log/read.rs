@@ -20,8 +20,8 @@ const REQUIRED: [&str; 7] = ["submit_ns", "complete_ns", "offset", "length", "op
 /// Columns that the log of a trace has in addition.
 const OPTIONAL: [&str; 3] = ["queue_ns", "insert_ns", "dispatch_ns"];
 
-/// Rows that a file may have beyond [`ROWS_PER_BYTE`]. A byte can encode any number of equal values,
-/// but a group of rows has a head.
+/// Rows that a file may have beyond [`ROWS_PER_BYTE`]. A byte can encode any number of equal
+/// values, but a group of rows has a head.
 const ROWS_FREE: u64 = 1 << 20;
 /// Rows that a file may have for each of its bytes; the most regular requests take 1/38 of a byte.
 const ROWS_PER_BYTE: u64 = 64;

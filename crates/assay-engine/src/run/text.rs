@@ -1,0 +1,59 @@
+//! Files of text that appear as a whole, and the errors of those that do not.
+
+use crate::error::{Error, Result};
+use assay_fs::{Draft, Node, Replace};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+/// Converts a value to a line of JSON.
+pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string(value).expect("records are plain data");
+    text.push('\n');
+    text
+}
+
+/// Replaces the file `path`, which a user named, as a whole.
+///
+/// # Errors
+/// If it cannot be written, or the name belongs to something that may not be replaced.
+pub fn write_text(path: &Path, text: &str, replace: Replace) -> Result<()> {
+    write(Draft::at(path), text, replace).map(drop).map_err(|e| not_written(path, e))
+}
+
+pub(super) fn write(
+    draft: io::Result<(Draft, std::fs::File)>,
+    text: &str,
+    replace: Replace,
+) -> io::Result<Node> {
+    let (draft, mut file) = draft?;
+    file.write_all(text.as_bytes())?;
+    draft.publish(&file, replace)
+}
+
+/// Returns the error for a file that was not written because of `cause`.
+pub(super) fn not_written(path: &Path, cause: std::io::Error) -> Error {
+    let name = path.display();
+    let error = match cause.kind() {
+        ErrorKind::AlreadyExists => Error::environment(
+            "not-replaced",
+            format!("{name} was there before, and stays"),
+            "choose another name, or `--force` if a regular file may be replaced",
+        ),
+        ErrorKind::InvalidInput => Error::environment(
+            "not-written",
+            format!("{name} cannot be written"),
+            "name a file on a file system; `/dev` is for devices",
+        ),
+        ErrorKind::NotFound => Error::usage(
+            "not-written",
+            format!("{name} cannot be written"),
+            "name a file in a directory that exists",
+        ),
+        _ => Error::environment(
+            "not-written",
+            format!("{name} cannot be written"),
+            "free space or choose another place with `--out DIR`",
+        ),
+    };
+    error.caused_by(cause)
+}
