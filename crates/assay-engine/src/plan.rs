@@ -100,7 +100,8 @@ impl PlannedTarget {
     /// Returns what a reader must know of numbers from it, if there is anything.
     pub(crate) fn caution(&self) -> Option<String> {
         let place = match &self.kind {
-            TargetKind::Real(opened) => opened.identity.resolved.as_path(),
+            // The node of a device lies in memory, too.
+            TargetKind::Real(opened) if opened.kind == Kind::File => &opened.identity.resolved,
             TargetKind::Directory(path) => path,
             _ => return None,
         };
