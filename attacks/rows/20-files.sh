@@ -1,4 +1,4 @@
-# Files: whose they are, what they hold, and what is left of them.
+# Files: their owners, their contents, and their remains.
 
 made() { "$assay" run read.toml --quiet --out "made-${1:-f}" --only "./${1:-f}" --size "${2:-4MiB}"; }
 strange() { noise f 4; victim f; writes ./f; }

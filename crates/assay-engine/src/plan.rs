@@ -286,17 +286,18 @@ fn find_model(name: &str) -> Result<DeviceSpec> {
 
 fn open_real(written: &str, record: &IntentRecord, plan: Use) -> Result<PlannedTarget> {
     let path = Path::new(written);
-    let new = block::is_new(path, record.size);
-    let allowed = record.write.is_some();
-    let may_write = plan.writes && (new || allowed);
+    let may_write = plan.writes && record.write.is_some();
     let intent = Intent {
         write: record.write.as_ref().map(PathBuf::from),
         destroy: record.destroy.clone(),
         size: record.size,
         writes: may_write,
+        writes_if_new: plan.writes,
         only_shown: plan.only_shown,
     };
-    Ok(real_target(written, path, block::open(path, &intent)?, may_write))
+    let opened = block::open(path, &intent)?;
+    let may_write = may_write || plan.writes && opened.created;
+    Ok(real_target(written, path, opened, may_write))
 }
 
 /// The target that was opened at `path`, described for the run directory.

@@ -22,7 +22,7 @@ fn dir() -> tempfile::TempDir {
 }
 
 fn write(path: &Path) -> Intent {
-    Intent { write: Some(path.to_owned()), writes: true, ..Intent::default() }
+    Intent { write: Some(path.to_owned()), writes: true, writes_if_new: true, ..Intent::default() }
 }
 
 fn refused(result: Result<Opened, Error>, id: &str) -> Error {
@@ -166,7 +166,7 @@ fn a_file_of_somebody_else_is_read_but_not_written() {
 fn a_new_file_is_full_of_noise_and_ours_from_then_on() {
     let dir = dir();
     let path = dir.path().join("new");
-    let none = Intent { writes: true, ..Intent::default() };
+    let none = Intent { writes: true, writes_if_new: true, ..Intent::default() };
     let Err(error) = block::open(&path, &none) else { panic!("made without a size") };
     assert_eq!((error.id, path.exists()), ("size-needed", false));
     let sized = Intent { size: Some(Bytes(3 * MIB + 4096)), ..none.clone() };

@@ -201,7 +201,7 @@ fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     }
 }
 
-/// The extended attribute that holds the digest of what assay wrote into a file.
+/// The extended attribute that holds the digest of a file that assay wrote.
 const SIGNATURE: &str = "user.assay.written";
 
 /// Stores the digest of a file in its attributes, where the file system has them.

@@ -22,7 +22,7 @@ pub fn memory(spec: &DeviceSpec) -> Bytes {
             let pages = ssd.nand.pages().saturating_mul(PAGE);
             pages.saturating_add(blocks.saturating_mul(BLOCK))
         }
-        // It has a map of what lies in its log, with 32 bytes per mebibyte.
+        // Its map of the log takes 32 bytes per mebibyte.
         DeviceKind::Hdd(hdd) if hdd.shingled.is_some() => spec.capacity.0 >> 20 << 5,
         DeviceKind::Hdd(_) | DeviceKind::Volume(_) => 0,
     };

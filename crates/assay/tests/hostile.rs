@@ -533,7 +533,7 @@ fn repeat(elapsed: u64, op: Value, length: usize) -> Value {
     })
 }
 
-/// Checks that numbers at the limits of what a measurement may give are shown without an overflow.
+/// Checks that the largest and smallest numbers of a measurement are shown without an overflow.
 #[test]
 fn extreme_numbers_are_only_numbers() {
     let directory = with_run();

@@ -15,7 +15,7 @@ pub fn interrupt() {
     let _ = STOP.compare_exchange(GO_ON, INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// A description of what somebody else does to a target, if that is the reason.
+/// A description of the use by somebody else, if that is the reason.
 static WHAT: Mutex<String> = Mutex::new(String::new());
 
 /// Asks every running phase to end because somebody else wants to write to a target, as the message

@@ -75,6 +75,7 @@ fn reopen_real(
         destroy: again.destroy.clone(),
         size: None,
         writes: must_write,
+        writes_if_new: false,
         only_shown: false,
     };
     let opened = match block::open(path, &intent) {

@@ -56,6 +56,8 @@ pub struct Intent {
     pub size: Option<Bytes>,
     /// Whether the plan contains writes (or trims).
     pub writes: bool,
+    /// Whether it writes to the file if that is made.
+    pub writes_if_new: bool,
     /// Whether the plan is only shown: no file is made.
     pub only_shown: bool,
 }
@@ -167,9 +169,9 @@ pub(crate) fn check_write(
     Err(Error::environment("write-mismatch", message, hint))
 }
 
-/// Returns the word that `--destroy` must repeat: the serial number or, because the kernel's name
-/// may come to be that of another device, this name with a digest of what is known of the device,
-/// open as `file`, and of what it holds.
+/// Returns the word that `--destroy` must repeat: the serial number of the device, which is open as
+/// `file`. A device without one gets its kernel name and a digest of its identity and contents,
+/// because another device may take over the name alone.
 pub(crate) fn destroy_word(device: &Device, file: &fs::File) -> io::Result<String> {
     if let Some(serial) = device.serial() {
         return Ok(serial);
@@ -200,7 +202,7 @@ pub(crate) fn contents_of(device: &Device, file: &fs::File) -> Result<Contents> 
 /// Returns the error for a device whose contents cannot be read.
 fn unreadable(device: &Device, cause: io::Error) -> Error {
     let message = format!("cannot read what is on {}", device.title());
-    let hint = "a device of which a part cannot be read is not written to; check dmesg";
+    let hint = "assay writes to a device only if it can read all of it; check dmesg";
     Error::environment("device-unreadable", message, hint).caused_by(cause)
 }
 

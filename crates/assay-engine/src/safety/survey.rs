@@ -50,7 +50,7 @@ pub enum May {
         path: PathBuf,
         /// The word for `--destroy`.
         word: String,
-        /// Descriptions of what would be lost.
+        /// Descriptions of the contents that would be lost.
         holds: Vec<String>,
     },
     /// Only reading: writing is refused whatever the options.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// The interval between checks for loop devices that were attached or detached.
 const TICK: Duration = Duration::from_millis(250);
-/// The time between full checks, as a multiple of what one takes.
+/// The time between full checks, as a multiple of the time that a check takes.
 const SHARE: u32 = 100;
 
 /// A watch, which ends when the value is dropped.

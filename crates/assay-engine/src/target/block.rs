@@ -115,16 +115,6 @@ impl Opened {
     }
 }
 
-/// Returns `true` if opening `path` with this size makes a file.
-pub(crate) fn is_new(path: &Path, size: Option<Bytes>) -> bool {
-    let intent = Intent { size, ..Intent::default() };
-    let Ok(node) = Node::find(path) else { return true };
-    match node.kind {
-        NodeKind::File(length) => create::is_half_made(&node, length, &intent),
-        _ => false,
-    }
-}
-
 /// Opens `path` for what `intent` allows; begins a new file if there is none.
 ///
 /// # Errors

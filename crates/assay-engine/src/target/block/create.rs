@@ -64,7 +64,7 @@ pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
         path: path.to_owned(),
         named: None,
         is_kept: false,
-        writes: intent.writes,
+        writes: intent.writes_if_new,
     };
     let (node, file) = match intent.only_shown {
         // In place of the file, one of its size in memory, on the directory's device.

@@ -10,10 +10,9 @@ use crate::safety::stack::Store;
 use crate::safety::watch::Watch;
 use crate::safety::{self, Intent, contents};
 use assay_fs::{InodeId, Node, NodeKind};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, SeekFrom, seek};
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Opens the file `node`, found at `path`, for what `intent` allows.
@@ -140,10 +139,8 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
 /// Returns where the first hole of a file of `size` bytes is. Space that is only preallocated counts
 /// as a hole, too.
 pub(super) fn first_hole(file: &File, size: u64) -> Option<u64> {
-    // SAFETY: a seek on a descriptor that `file` keeps open, with plain numbers.
-    let hole = unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_HOLE) };
     // A file system that does not track holes returns the end of the file or an error.
-    u64::try_from(hole).ok().filter(|at| *at < size)
+    seek(file, SeekFrom::Hole(0)).ok().filter(|at| *at < size)
 }
 
 /// Refuses a file that was not written from end to end, because the file system answers reads of
