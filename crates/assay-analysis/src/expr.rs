@@ -7,14 +7,17 @@
 //! expect is checked for units that do not fit. Nesting and size are limited, so no text makes the
 //! parser or the evaluator overflow the stack.
 
+mod decide;
 mod evaluate;
 mod lexer;
 mod parser;
 mod units;
 
+pub use decide::{CLOSEST, Decision, Repeats};
 pub use evaluate::{EvalError, Value};
 pub use lexer::unit;
 
+use crate::stats::Estimate;
 use std::fmt;
 
 /// A metric of a cell, as an expression names it.
@@ -162,6 +165,16 @@ impl Expr {
         Ok(expression)
     }
 
+    /// Parses a measure that comes to a number in `unit`, e.g. `ms`, `MB/s` or `count`.
+    ///
+    /// # Errors
+    /// Where and why the text is not an expression, or comes to something else.
+    pub fn parse_measure(text: &str, unit: &str) -> Result<Expr, ExprError> {
+        let expression = Expr::parse(text)?;
+        units::check_measure(&expression, unit)?;
+        Ok(expression)
+    }
+
     /// The text it was parsed from.
     pub fn text(&self) -> &str {
         &self.text
@@ -197,6 +210,22 @@ impl Expr {
         evaluate::node(&self.root, look_up)
     }
 
+    /// The mean of a measure over repeats, with its 95 % interval.
+    ///
+    /// # Errors
+    /// As [`Expr::evaluate`].
+    pub fn estimate(&self, over: Repeats<'_>) -> Result<Estimate, EvalError> {
+        decide::estimate(&self.root, over)
+    }
+
+    /// Whether a predicate holds over repeats, at both ends of the interval.
+    ///
+    /// # Errors
+    /// As [`Expr::evaluate`].
+    pub fn decide(&self, over: Repeats<'_>) -> Result<Decision, EvalError> {
+        decide::decide(&self.root, over)
+    }
+
     /// The operands of the outermost `and`; the whole expression if there is none.
     pub fn conjuncts(&self) -> Vec<Conjunct<'_>> {
         let of = |node| Conjunct { text: self.slice(node), node };
@@ -218,6 +247,20 @@ impl Conjunct<'_> {
     /// As [`Expr::evaluate`].
     pub fn evaluate(&self, look_up: LookUp<'_>) -> Result<Value, EvalError> {
         evaluate::node(self.node, look_up)
+    }
+
+    /// Whether this operand holds over repeats.
+    ///
+    /// # Errors
+    /// As [`Expr::evaluate`].
+    pub fn decide(&self, over: Repeats<'_>) -> Result<Decision, EvalError> {
+        decide::decide(self.node, over)
+    }
+
+    /// For a comparison, the two sides with their intervals over repeats.
+    pub fn estimates(&self, over: Repeats<'_>) -> Option<(Estimate, Estimate)> {
+        let NodeKind::Compare(_, a, b) = &self.node.kind else { return None };
+        Some((decide::estimate(a, over).ok()?, decide::estimate(b, over).ok()?))
     }
 
     /// For a comparison, the two numbers compared.

@@ -159,8 +159,12 @@ pub fn histogram_of_repeat(repeat: &RepeatRecord, op: Option<Op>) -> Histogram {
 
 /// The latencies of a cell: all repeats, one kind of request or all.
 pub fn histogram(cell: &CellRecord, op: Option<Op>) -> Histogram {
+    merged(&cell.repeats, op)
+}
+
+fn merged(repeats: &[RepeatRecord], op: Option<Op>) -> Histogram {
     let mut all = Histogram::new();
-    cell.repeats.iter().for_each(|r| merge_into(&mut all, r, op));
+    repeats.iter().for_each(|r| merge_into(&mut all, r, op));
     all
 }
 
@@ -175,17 +179,36 @@ fn merge_into(all: &mut Histogram, repeat: &RepeatRecord, op: Option<Op>) {
 /// # Errors
 /// If the cell was not measured, no request of the kind completed, or nobody knows the name.
 pub fn estimate(cell: &CellRecord, name: &str) -> Result<Estimate, MetricError> {
+    of_repeats(measured(cell)?, name)
+}
+
+/// The same metric of one repeat alone, counted from 0.
+///
+/// # Errors
+/// As [`estimate`]; also if there are not so many repeats.
+pub fn in_repeat(cell: &CellRecord, repeat: usize, name: &str) -> Result<f64, MetricError> {
+    let one = measured(cell)?.get(repeat..=repeat);
+    let one = one.ok_or_else(|| MetricError::Skipped(format!("no repeat {}", repeat + 1)))?;
+    of_repeats(one, name).map(|estimate| estimate.value)
+}
+
+/// The repeats of a cell, of which there is at least one.
+fn measured(cell: &CellRecord) -> Result<&[RepeatRecord], MetricError> {
     if let Some(reason) = &cell.skipped {
         return Err(MetricError::Skipped(reason.clone()));
     }
     if cell.repeats.is_empty() {
         return Err(MetricError::Skipped("no repeat was completed".into()));
     }
+    Ok(&cell.repeats)
+}
+
+fn of_repeats(repeats: &[RepeatRecord], name: &str) -> Result<Estimate, MetricError> {
     let (op, rest) = direction(name);
     match measure(rest) {
-        None => told(cell, name),
-        Some(Measure::First(what)) => first::estimate(cell, op, what),
-        Some(measure) => known(cell, op, measure),
+        None => told(repeats, name),
+        Some(Measure::First(what)) => first::estimate(repeats, op, what),
+        Some(measure) => known(repeats, op, measure),
     }
 }
 
@@ -201,18 +224,22 @@ pub fn deviation(cell: &CellRecord, name: &str) -> Option<(f64, u64)> {
 }
 
 /// A number the target tells of itself.
-fn told(cell: &CellRecord, name: &str) -> Result<Estimate, MetricError> {
+fn told(repeats: &[RepeatRecord], name: &str) -> Result<Estimate, MetricError> {
     let of = |r: &RepeatRecord| r.device.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
-    let values: Option<Vec<f64>> = cell.repeats.iter().map(of).collect();
+    let values: Option<Vec<f64>> = repeats.iter().map(of).collect();
     values
         .and_then(|v| student::of_repeats(&v))
         .ok_or_else(|| MetricError::NoSuchMetric(name.to_owned()))
 }
 
-fn known(cell: &CellRecord, op: Option<Op>, measure: Measure) -> Result<Estimate, MetricError> {
-    let merged = histogram(cell, op);
+fn known(
+    repeats: &[RepeatRecord],
+    op: Option<Op>,
+    measure: Measure,
+) -> Result<Estimate, MetricError> {
+    let merged = merged(repeats, op);
     let sum = |f: fn(&assay_spec::record::OpRecord) -> u64| {
-        let ops = cell.repeats.iter().flat_map(|r| &r.ops);
+        let ops = repeats.iter().flat_map(|r| &r.ops);
         ops.filter(|o| op.is_none_or(|op| o.op == op)).map(f).sum::<u64>() as f64
     };
     match measure {
@@ -223,17 +250,19 @@ fn known(cell: &CellRecord, op: Option<Op>, measure: Measure) -> Result<Estimate
         }
         // An extreme has no interval: another run may always go beyond it.
         Measure::Min => return Ok(extreme(merged.min(), &merged, "smallest")),
-        Measure::Max => return Ok(extreme(merged.max().max(late(cell, op)), &merged, "largest")),
+        Measure::Max => {
+            return Ok(extreme(merged.max().max(late(repeats, op)), &merged, "largest"));
+        }
         _ => {}
     }
-    let values: Vec<f64> = cell.repeats.iter().filter_map(|r| one(r, op, measure)).collect();
-    let all = values.len() > 1 && values.len() == cell.repeats.len();
+    let values: Vec<f64> = repeats.iter().filter_map(|r| one(r, op, measure)).collect();
+    let all = values.len() > 1 && values.len() == repeats.len();
     if let Measure::Quantile(q) = measure {
-        let fair = all && cell.repeats.iter().all(|r| quantile_is_fair(r, op, q));
+        let fair = all && repeats.iter().all(|r| quantile_is_fair(r, op, q));
         return Ok(pooled_quantile(&merged, q, if fair { &values } else { &[] }));
     }
-    let repeats = student::of_repeats(&values).filter(|_| all);
-    let estimate = repeats.unwrap_or_else(|| single(cell, op, measure, &merged, &values));
+    let mean = student::of_repeats(&values).filter(|_| all);
+    let estimate = mean.unwrap_or_else(|| single(repeats, op, measure, &merged, &values));
     Ok(at_least(0.0, estimate))
 }
 
@@ -268,8 +297,8 @@ fn quantile_is_fair(repeat: &RepeatRecord, op: Option<Op>, q: f64) -> bool {
 }
 
 /// The longest that a request took which was in flight at the end of a phase.
-fn late(cell: &CellRecord, op: Option<Op>) -> Option<Nanos> {
-    let ops = cell.repeats.iter().flat_map(|r| &r.ops);
+fn late(repeats: &[RepeatRecord], op: Option<Op>) -> Option<Nanos> {
+    let ops = repeats.iter().flat_map(|r| &r.ops);
     ops.filter(|o| op.is_none_or(|op| o.op == op)).filter_map(|o| o.late).max()
 }
 
@@ -312,15 +341,15 @@ fn one(repeat: &RepeatRecord, op: Option<Op>, measure: Measure) -> Option<f64> {
 
 /// The metric where repeats give no interval.
 fn single(
-    cell: &CellRecord,
+    repeats: &[RepeatRecord],
     op: Option<Op>,
     measure: Measure,
     merged: &Histogram,
     values: &[f64],
 ) -> Estimate {
     let value = crate::stats::mean(values).unwrap_or(f64::NAN);
-    let mixed = op.is_some() && cell.repeats.iter().any(|r| r.ops.len() > 1);
-    match (measure, cell.repeats.first()) {
+    let mixed = op.is_some() && repeats.iter().any(|r| r.ops.len() > 1);
+    match (measure, repeats.first()) {
         (Measure::Bandwidth | Measure::Iops | Measure::Mean, Some(repeat)) => match measure {
             _ if mixed => Estimate::bare(value, "one repeat, and its series mixes all requests"),
             Measure::Bandwidth => batch::around(value, &bandwidth_series(repeat)),

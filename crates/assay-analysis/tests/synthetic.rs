@@ -159,7 +159,7 @@ fn synthetic(repeats: usize) -> Run {
 fn verdicts(run: &Run) -> ledger::LedgerVerdicts {
     let bundled = catalog::find(catalog::LEDGERS, "sigmetrics09").unwrap();
     let parsed = Ledger::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
-    ledger::judge(&parsed, Some(run), &|_, _| false)
+    ledger::judge(&parsed, Some(run), ledger::Knowledge::NOTHING)
 }
 
 #[test]

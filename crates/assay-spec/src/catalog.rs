@@ -139,7 +139,6 @@ pub const STUDIES: &[Study] = &[
             bundled!("system-disk", "studies/oslo09/system-disk.toml"),
             bundled!("schedulers", "studies/oslo09/schedulers.toml"),
             bundled!("streaming", "studies/oslo09/streaming.toml"),
-            bundled!("endurance", "studies/oslo09/endurance.toml"),
         ],
         ledgers: &["oslo09"],
     },

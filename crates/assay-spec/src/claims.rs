@@ -3,6 +3,7 @@
 //! `studies/*/claims.toml` holds every claim with its source, its published numbers and a predicate
 //! over measurements. Here they are decoded; judging them is the work of analysis.
 
+use crate::calibration::{self, FromClaim};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::Kind;
 
@@ -42,16 +43,19 @@ pub struct Claim {
     pub found: String,
     /// Its numbers.
     pub values: Vec<ClaimValue>,
-    /// What disproves it, for contradictions.
-    pub disproof: Option<Disproof>,
+    /// What its published numbers alone say, for contradictions and arithmetic.
+    pub reckoning: Option<Reckoning>,
+    /// Claims whose results were in sight when its predicate was set; its own among them.
+    pub from_claim: Vec<FromClaim>,
 }
 
-/// How published numbers disprove each other; the claim's reason has the arithmetic in words.
+/// What follows from published numbers; the claim's reason has the arithmetic in words.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Disproof {
-    /// The places that cannot both be right, with what each says; at least two.
+pub struct Reckoning {
+    /// Of a contradiction, the places that cannot both be right, with what each says; at least two.
     pub places: Vec<String>,
-    /// What would hold of the numbers if they could; none if there is nothing to reckon.
+    /// Of a contradiction, what would hold of the numbers if there were none, if there is something
+    /// to reckon; of arithmetic, what follows from them.
     pub check: Option<String>,
     /// The published numbers that the check names.
     pub numbers: Vec<Number>,
@@ -79,6 +83,28 @@ pub enum ClaimKind {
     NotTestable,
     /// The document disproves itself.
     Contradiction,
+    /// It follows from published numbers, whatever a drive does.
+    Arithmetic,
+}
+
+/// Where the numbers of a ledger were measured, which says how far off they may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On the device itself, without a file system.
+    RawDevice,
+    /// Through the file system and kernel of another machine and time; here are also all drives
+    /// without a data sheet, for which another drive stands in.
+    ThroughLinux,
+}
+
+impl Place {
+    /// The relative tolerance of numbers that were measured there.
+    pub const fn tolerance(self) -> f64 {
+        match self {
+            Place::RawDevice => 0.15,
+            Place::ThroughLinux => 0.25,
+        }
+    }
 }
 
 /// A number of a claim.
@@ -92,26 +118,11 @@ pub struct ClaimValue {
     pub published: Option<f64>,
     /// The unit.
     pub unit: String,
-    /// Relative tolerance, e.g. 0.15.
-    pub tolerance: Option<f64>,
-    /// The factor it may be off by, either way, where there is no tolerance: the ledger's.
-    pub within: Option<f64>,
-    /// What of the set-up was chosen with this number known, so that it proves nothing.
-    pub put_in: Option<String>,
-}
-
-/// Tolerance of a published number whose ledger entry names none.
-const DEFAULT_TOLERANCE: f64 = 0.15;
-
-impl ClaimValue {
-    /// How far above and below a published number of this size still counts as reproduced.
-    pub fn allowed(&self, published: f64) -> (f64, f64) {
-        let (above, below) = match self.within {
-            Some(factor) => (factor - 1.0, 1.0 - 1.0 / factor),
-            None => [self.tolerance.unwrap_or(DEFAULT_TOLERANCE); 2].into(),
-        };
-        (above * published, below * published)
-    }
+    /// Relative tolerance, e.g. 0.15: that of its ledger's [`Place`], a smaller one, or what the
+    /// text implies.
+    pub tolerance: f64,
+    /// The words of the text from which the tolerance follows, if it does.
+    pub implied: String,
 }
 
 impl Ledger {
@@ -121,13 +132,14 @@ impl Ledger {
             let study = top.string("study")?;
             let title = top.string("title")?;
             let citation = top.string("citation")?;
-            let has_within = top.has("within");
-            let within = top.number("within", 1.0, 10.0, Some(1.0))?;
-            let within = has_within.then_some(within);
+            let place = match top.choice("measured", &["raw device", "through Linux"])? {
+                0 => Place::RawDevice,
+                _ => Place::ThroughLinux,
+            };
             let mut claims: Vec<Claim> = Vec::new();
             for mut section in top.sections("claim", "claim")? {
                 let span = section.span_of("id");
-                let claim = decode_claim(&mut section, &claims, within)?;
+                let claim = decode_claim(&mut section, &claims, place)?;
                 if claims.iter().any(|c| c.id == claim.id) {
                     let message = format!("two claims are called `{}`", claim.id);
                     return Err(section.error(Kind::Impossible, span, message, "another id"));
@@ -140,23 +152,28 @@ impl Ledger {
     }
 }
 
-/// `earlier` are those above it in the file, whose numbers it may use; `within` is the ledger's.
-fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], within: Option<f64>) -> Decoded<Claim> {
+const KINDS: [&str; 5] = ["measured", "input", "not-testable", "contradiction", "arithmetic"];
+
+/// `earlier` are those above it in the file, whose numbers it may use.
+fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], place: Place) -> Decoded<Claim> {
     let text = |found: Option<(String, _)>| found.map(|(t, _)| t);
     let id = s.string("id")?;
-    let kind = match s.choice("kind", &["measured", "input", "not-testable", "contradiction"])? {
+    let kind = match s.choice("kind", &KINDS)? {
         0 => ClaimKind::Measured,
         1 => ClaimKind::Input,
         2 => ClaimKind::NotTestable,
-        _ => ClaimKind::Contradiction,
+        3 => ClaimKind::Contradiction,
+        _ => ClaimKind::Arithmetic,
     };
     let mut values = Vec::new();
     for mut section in s.sections("value", "value")? {
-        values.push(decode_value(&mut section, within)?);
+        values.push(decode_value(&mut section, place)?);
         section.finish()?;
     }
-    let disproof = match kind {
-        ClaimKind::Contradiction => Some(decode_disproof(s, earlier)?),
+    let reckoning = match kind {
+        ClaimKind::Contradiction | ClaimKind::Arithmetic => {
+            Some(decode_reckoning(s, earlier, kind)?)
+        }
         _ => None,
     };
     let claim = Claim {
@@ -173,7 +190,8 @@ fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], within: Option<f64>) -> 
             _ => String::new(),
         },
         values,
-        disproof,
+        reckoning,
+        from_claim: calibration::decode(s)?,
     };
     let judged = claim.predicate.is_some() || claim.values.iter().any(|v| v.measure.is_some());
     let complaint = match claim.kind {
@@ -187,21 +205,34 @@ fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], within: Option<f64>) -> 
     Err(s.error(Kind::MissingKey, s.span(), format!("{}: {complaint}", claim.id), ""))
 }
 
-fn decode_disproof(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Disproof> {
-    let places: Vec<String> = s.strings("places")?.into_iter().map(|(text, _)| text).collect();
-    if places.len() < 2 {
-        let message = "a contradiction needs two places";
-        let e =
-            s.error(Kind::MissingKey, s.span_of("places"), message, "`places = [\"…\", \"…\"]`");
-        return Err(with_hint(e, "each with where it is and what it says"));
-    }
+fn decode_reckoning(s: &mut Section<'_>, earlier: &[Claim], kind: ClaimKind) -> Decoded<Reckoning> {
     let check = s.optional_string("check")?.map(|(text, _)| text);
+    let mut places = Vec::new();
+    if kind == ClaimKind::Arithmetic {
+        if check.is_none() {
+            let message = "arithmetic without a `check`";
+            return Err(s.error(
+                Kind::MissingKey,
+                s.span(),
+                message,
+                "what follows: `check = \"…\"`",
+            ));
+        }
+    } else {
+        places = s.strings("places")?.into_iter().map(|(text, _)| text).collect();
+        if places.len() < 2 {
+            let message = "a contradiction needs two places";
+            let span = s.span_of("places");
+            let e = s.error(Kind::MissingKey, span, message, "`places = [\"…\", \"…\"]`");
+            return Err(with_hint(e, "each with where it is and what it says"));
+        }
+    }
     let mut numbers = Vec::new();
     for mut section in s.sections("number", "number")? {
         numbers.push(decode_number(&mut section, earlier)?);
         section.finish()?;
     }
-    Ok(Disproof { places, check, numbers })
+    Ok(Reckoning { places, check, numbers })
 }
 
 /// A number of its own, or that of a claim above.
@@ -222,31 +253,25 @@ fn decode_number(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Number> {
     Ok(Number { name, published, unit })
 }
 
-fn decode_value(s: &mut Section<'_>, within: Option<f64>) -> Decoded<ClaimValue> {
+fn decode_value(s: &mut Section<'_>, place: Place) -> Decoded<ClaimValue> {
     let label = s.string("label")?;
     let measure = s.optional_string("measure")?.map(|(t, _)| t);
     let has_published = s.has("published");
     let published = s.number("published", f64::MIN, f64::MAX, Some(f64::NAN))?;
     let unit = s.string("unit")?;
-    let has_tolerance = s.has("tolerance");
-    let tolerance = s.number("tolerance", 0.0, 10.0, Some(0.0))?;
+    let span = s.span_of("tolerance");
+    let tolerance = s.number("tolerance", 0.0, 10.0, Some(place.tolerance()))?;
+    let implied = s.optional_string("implied")?.map(|(text, _)| text).unwrap_or_default();
+    if tolerance > place.tolerance() && implied.is_empty() {
+        let usual = format!("at most {:.0} %", 100.0 * place.tolerance());
+        let e = s.error(Kind::OutOfRange, span, "a tolerance wider than its ledger's", &usual);
+        return Err(with_hint(e, "unless the text implies it: quote its words in `implied`"));
+    }
     let held_back = s.boolean("held_back", false)?;
     if held_back && has_published {
         let e = s.error(Kind::Impossible, s.span_of("held_back"), "the value is published", "");
         return Err(with_hint(e, "remove `held_back` or `published`"));
     }
-    let put_in = s.optional_string("put_in")?;
-    if let Some((_, span)) = put_in.as_ref().filter(|_| !has_published) {
-        let e = s.error(Kind::Impossible, span.clone(), "no value is published that could be", "");
-        return Err(with_hint(e, "remove `put_in`, or give `published`"));
-    }
-    Ok(ClaimValue {
-        label,
-        measure,
-        published: has_published.then_some(published),
-        unit,
-        tolerance: has_tolerance.then_some(tolerance),
-        within: within.filter(|_| !has_tolerance),
-        put_in: put_in.map(|(text, _)| text),
-    })
+    let published = has_published.then_some(published);
+    Ok(ClaimValue { label, measure, published, unit, tolerance, implied })
 }

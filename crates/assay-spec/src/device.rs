@@ -5,8 +5,10 @@
 //!
 //! ```toml
 //! read = { value = "50us", source = "table1" }
-//! shift = { value = "40MB/s", derived = "25 ns a byte, S-12" }
+//! shift = { value = "40MB/s", derived = "25 ns a byte, S-12", from_claim = ["S-12"] }
 //! ```
+//!
+//! `from_claim` names the published claims that were in sight when the value was chosen.
 
 mod controller;
 mod ecc;
@@ -49,6 +51,7 @@ pub use thermal::ThermalSpec;
 pub use volume::{RateSpec, VolumeSpec};
 pub use wear::WearSpec;
 
+use crate::calibration::FromClaim;
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::Kind;
 use crate::experiment::{bad_name, is_name};
@@ -94,6 +97,8 @@ pub struct Fact {
     pub value: String,
     /// Where it comes from.
     pub origin: Origin,
+    /// Claims that were in sight when it was chosen.
+    pub from_claim: Vec<FromClaim>,
 }
 
 /// Where a value comes from.

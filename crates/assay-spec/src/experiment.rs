@@ -26,6 +26,7 @@ pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Arrival, Expectation, WorkloadSpec};
 
 use crate::array::scale_linux;
+use crate::calibration::{self, FromClaim};
 use crate::catalog::{PRICES, find};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Diagnostic, Kind, closest};
@@ -63,6 +64,8 @@ pub struct Experiment {
     pub wall_clock: Option<Nanos>,
     /// The workloads.
     pub workloads: Vec<WorkloadSpec>,
+    /// Words of the file that were chosen with published claims in sight, and those claims.
+    pub from_claims: Vec<(String, Vec<FromClaim>)>,
     /// The text it was decoded from: a guest decodes it again.
     pub text: String,
 }
@@ -180,6 +183,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         let e = top.error(Kind::MissingKey, 0..0, "the experiment has no workload", "");
         return Err(with_hint(e, "add a `[[workload]]` section; see `examples/`"));
     }
+    let from_claims = calibration::decode_words(top)?;
     let text = top.source().text.to_owned();
     Ok(Experiment {
         name,
@@ -196,6 +200,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         hosts,
         wall_clock,
         workloads,
+        from_claims,
         text,
     })
 }

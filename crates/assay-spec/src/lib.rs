@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod array;
+pub mod calibration;
 pub mod catalog;
 pub mod claims;
 pub mod decode;

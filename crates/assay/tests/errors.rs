@@ -1441,14 +1441,17 @@ fn every_word_that_is_shown_is_explained_however_it_is_written() {
             assert_eq!(explain(name).0, Some(0), "{name}");
         }
     }
-    // A contradiction names its places, and a number that was put in what it gave.
+    // A contradiction names its places, and a number that was in sight what was chosen with it.
     let (_, contradiction) = explain("I-03");
     for part in
         ["- §5.7, Fig. 8(a)", "Would have to hold: spike / every <= mean, with spike = 680 ms"]
     {
         assert!(contradiction.contains(part), "{contradiction}");
     }
-    assert!(explain("T-04").1.contains("; was known before, and gave the length of the records"));
+    let given =
+        "Raptor, mean of five file systems: in sight when this was chosen: `size = \"64KiB\"` in";
+    assert!(explain("T-04").1.contains(given));
+    assert!(explain("T-17").1.contains("Follows: capacity * erasures"));
     let list = assay(Path::new("."), &["explain"]);
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
     for word in ["p99", "drift", "cfq", "exit-codes", "S-03", "device-mounted", "unknown-key"] {

@@ -231,7 +231,7 @@ fn names_exchanged_at_some_stops() {
 fn names_exchanged_at_every_stop() {
     if can_trace() {
         for case in &[TARGET, RUN, WORK] {
-            // Two runs at a time, each in a place of its own: the tracer takes nearly all of the time.
+            // Two runs at a time, each in a place of its own: nearly all of it is the tracer.
             let stops: usize = std::thread::scope(|scope| {
                 let halves = [1, 2].map(|first| scope.spawn(move || at_stops(case, first, 2)));
                 halves.map(|half| half.join().unwrap()).iter().sum()

@@ -32,14 +32,14 @@ read_share = 1.0
 size = "4KiB"
 pattern = "random"
 jobs = 4
-measure = { time = "100ms" }
+measure = { time = "500ms" }
 
 [[workload]]
 name = "seq-rd"
 read_share = 1.0
 size = "256KiB"
 pattern = "sequential"
-measure = { time = "100ms" }
+measure = { time = "500ms" }
 
 [[workload]]
 name = "rnd-wr"
@@ -47,14 +47,14 @@ read_share = 0.0
 size = "4KiB"
 pattern = "random"
 jobs = 4
-measure = { time = "100ms" }
+measure = { time = "500ms" }
 
 [[workload]]
 name = "half"
 read_share = 0.5
 size = "4KiB"
 pattern = "random"
-measure = { time = "100ms" }
+measure = { time = "500ms" }
 "#;
 
 fn temporary() -> tempfile::TempDir {

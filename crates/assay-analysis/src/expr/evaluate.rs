@@ -43,6 +43,11 @@ pub(super) fn node(n: &Node, look_up: LookUp<'_>) -> Result<Value, EvalError> {
     })
 }
 
+/// The value of a node that is a number, in base units.
+pub(super) fn base(n: &Node, look_up: LookUp<'_>) -> Result<f64, EvalError> {
+    Ok(number(n, look_up)?.base)
+}
+
 /// A number in base units, and what its unit is, if that is known.
 #[derive(Clone, Copy)]
 struct Quantity {
@@ -102,7 +107,7 @@ fn common(all: &[Quantity]) -> Option<Dimension> {
 }
 
 /// Every comparison with a value that is not a number is false, `!=` included.
-fn compare(op: Comparison, a: f64, b: f64) -> bool {
+pub(super) fn compare(op: Comparison, a: f64, b: f64) -> bool {
     match op {
         Comparison::Less => a < b,
         Comparison::LessEqual => a <= b,

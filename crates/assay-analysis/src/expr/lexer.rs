@@ -69,6 +69,11 @@ pub fn unit(name: &str) -> Option<f64> {
     UNITS.iter().find(|(n, ..)| *n == name).map(|(_, factor, _)| *factor)
 }
 
+/// What a unit measures; what is no unit counts things.
+pub fn dimension(name: &str) -> Dimension {
+    UNITS.iter().find(|(n, ..)| *n == name).map_or(Dimension::PLAIN, |(.., dimension)| *dimension)
+}
+
 /// Cuts a text into tokens; with `bare`, words that are no operators or functions are metrics.
 pub fn tokens(text: &str, bare: bool) -> Result<Vec<Placed>, ExprError> {
     let mut found = Vec::new();

@@ -4,6 +4,7 @@
 //! anything, and would be found out only after hours. What a target tells of itself (`wa`) has a
 //! unit that nobody knows beforehand; whatever it stands in is let pass.
 
+use super::lexer::dimension;
 use super::{Arithmetic, Expr, ExprError, Function, Node, NodeKind};
 use crate::metric;
 
@@ -79,6 +80,20 @@ pub(super) fn check(e: &Expr) -> Result<(), ExprError> {
             let message = format!("`{text}` is a number, not a comparison");
             Err(error(&e.root, message, format!("write what it must be, e.g. `{text} < 1{unit}`")))
         }
+    }
+}
+
+/// Refuses a measure that does not come to a number in `unit`.
+pub(super) fn check_measure(e: &Expr, unit: &str) -> Result<(), ExprError> {
+    let wanted = dimension(unit);
+    match number(e, &e.root)? {
+        Some(found)
+            if found != wanted && (found, wanted) != (Dimension::IOPS, Dimension::PLAIN) =>
+        {
+            let message = format!("`{}` is {}, not in {unit}", e.slice(&e.root), found.words());
+            Err(error(&e.root, message, format!("make it {}", wanted.words())))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,46 +1,70 @@
-//! Documents that disprove themselves: reckoned from the published numbers alone, without a run.
+//! What published numbers alone say, without a run: documents that disprove themselves, and what
+//! arithmetic decides.
 
-use super::{PredicateVerdict, Verdict, plain, unit_size};
-use crate::expr::{Expr, Reference, Value};
+use super::{Find, PredicateVerdict, Verdict, plain, unit_size};
+use crate::expr::{Conjunct, Expr, Reference, Value};
 use crate::metric::MetricError;
-use assay_spec::claims::{Claim, Disproof};
+use assay_spec::claims::{Claim, Number, Reckoning};
 
-/// What would hold if the places did not contradict each other; none if it cannot be reckoned.
-pub(super) fn check(disproof: &Disproof) -> Option<PredicateVerdict> {
-    let text = disproof.check.clone()?;
+/// What follows, or would if the places did not contradict each other; none if there is nothing to
+/// reckon.
+pub(super) fn check(reckoning: &Reckoning) -> Option<PredicateVerdict> {
+    let text = reckoning.check.clone()?;
     let find = |r: &Reference| {
-        let number = disproof.numbers.iter().find(|n| n.name == r.metric);
+        let number = reckoning.numbers.iter().find(|n| n.name == r.metric);
         let missing = || MetricError::NoSuchMetric(r.metric.clone());
         number.map(|n| n.published * unit_size(&n.unit)).ok_or_else(missing)
     };
-    let (holds, why) = match Expr::parse_expectation(&text) {
-        Err(e) => (None, format!("the check does not parse: {e}")),
+    let (verdict, why) = match Expr::parse_expectation(&text) {
+        Err(e) => (Verdict::NotBuilt, format!("the check does not parse: {e}")),
         Ok(expr) => match expr.evaluate(&find) {
-            Ok(Value::Truth(true)) => (Some(true), String::new()),
-            Ok(_) => (Some(false), numbers(disproof, &super::failures(&expr, &find))),
-            Err(e) => (None, e.to_string()),
+            Ok(Value::Truth(true)) => (Verdict::Reproduced, String::new()),
+            Ok(_) => (Verdict::Deviates, numbers(reckoning, &failures(&expr, &find))),
+            Err(e) => (Verdict::NotBuilt, e.to_string()),
         },
     };
-    Some(PredicateVerdict { text, holds, why })
+    Some(PredicateVerdict { text, verdict, why })
+}
+
+/// The operands of the outermost `and` that fail, with the numbers they compare.
+fn failures(expr: &Expr, find: Find<'_>) -> String {
+    let failed = expr.conjuncts().into_iter();
+    let failed = failed.filter(|c| c.evaluate(find) == Ok(Value::Truth(false)));
+    let line = |c: Conjunct<'_>| match c.sides(find) {
+        Some((a, b)) => format!("{} (is {} against {})", c.text, plain(a), plain(b)),
+        None => c.text.to_owned(),
+    };
+    failed.map(line).collect::<Vec<_>>().join("; ")
 }
 
 /// What fails, with the numbers it is reckoned from.
-fn numbers(disproof: &Disproof, failed: &str) -> String {
-    let number = |n: &assay_spec::claims::Number| match n.unit.as_str() {
+fn numbers(reckoning: &Reckoning, failed: &str) -> String {
+    let number = |n: &Number| match n.unit.as_str() {
         "count" => format!("{} = {}", n.name, plain(n.published)),
         unit => format!("{} = {} {unit}", n.name, plain(n.published)),
     };
-    let all: Vec<String> = disproof.numbers.iter().map(number).collect();
+    let all: Vec<String> = reckoning.numbers.iter().map(number).collect();
     format!("{failed}; {}", all.join(", "))
 }
 
 /// Contradicted, unless the check holds or says nothing.
 pub(super) fn verdict(claim: &Claim, check: Option<&PredicateVerdict>) -> (Verdict, String) {
-    match check.map(|c| (c.holds, &c.why)) {
-        None | Some((Some(false), _)) => (Verdict::Contradicted, claim.reason.clone()),
-        Some((Some(true), _)) => {
+    match check.map(|c| (c.verdict, &c.why)) {
+        None | Some((Verdict::Deviates, _)) => (Verdict::Contradicted, claim.reason.clone()),
+        Some((Verdict::Reproduced, _)) => {
             (Verdict::Deviates, "the published numbers do not contradict each other".into())
         }
-        Some((None, why)) => (Verdict::NotBuilt, why.clone()),
+        Some((_, why)) => (Verdict::NotBuilt, why.clone()),
+    }
+}
+
+/// Arithmetic, unless what is said to follow does not.
+pub(super) fn arithmetic(claim: &Claim, check: Option<&PredicateVerdict>) -> (Verdict, String) {
+    match check.map(|c| (c.verdict, &c.why)) {
+        Some((Verdict::Reproduced, _)) => (Verdict::Arithmetic, claim.reason.clone()),
+        Some((Verdict::Deviates, _)) => {
+            (Verdict::Deviates, "it does not follow from the published numbers".into())
+        }
+        other => (Verdict::NotBuilt, other.map_or_else(String::new, |(_, why)| why.clone())),
     }
 }

@@ -1,7 +1,8 @@
 //! Numbers in a text, reckoned from the cells it is about: `[EXPRESSION; UNIT]`, so that prose does
 //! not go on saying what was measured once.
 
-use super::{Find, measured, plain, unit_size};
+use super::{Find, plain, unit_size};
+use crate::expr::{Expr, Value};
 
 /// The text with its numbers; one that cannot be measured is a dash.
 pub(super) fn fill(text: &str, find: Find<'_>) -> String {
@@ -10,7 +11,7 @@ pub(super) fn fill(text: &str, find: Find<'_>) -> String {
         match piece {
             Piece::Words(words) => out += words,
             Piece::Number { expression, unit } => {
-                let number = measured(expression, find).map(|base| base / unit_size(unit));
+                let number = reckoned(expression, find).map(|base| base / unit_size(unit));
                 out += &number.map_or_else(|_| "–".into(), short);
                 if !unit.is_empty() {
                     out += " ";
@@ -20,6 +21,16 @@ pub(super) fn fill(text: &str, find: Find<'_>) -> String {
         }
     }
     out
+}
+
+/// The number that an expression comes to.
+pub(super) fn reckoned(text: &str, find: Find<'_>) -> Result<f64, String> {
+    let expr = Expr::parse(text).map_err(|e| format!("it does not parse: {e}"))?;
+    match expr.evaluate(find) {
+        Ok(Value::Number(n)) => Ok(n),
+        Ok(Value::Truth(_)) => Err("it is a truth value, not a number".into()),
+        Err(e) => Err(e.to_string()),
+    }
 }
 
 /// A piece of a text.

@@ -1,6 +1,7 @@
 //! Tests of the judge: verdicts, flips, and that every bundled ledger is understood.
 
 use super::*;
+use crate::expr::{Expr, Value};
 use crate::load::sample;
 use assay_spec::catalog;
 use assay_spec::decode::Source;
@@ -10,6 +11,7 @@ fn ledger(predicate: &str, published: &str) -> Ledger {
         r#"
 format = 1
 study = "s"
+measured = "raw device"
 title = "T"
 citation = "C"
 [[claim]]
@@ -31,8 +33,15 @@ tolerance = "10%"
 }
 
 fn verdict(l: &Ledger, latency: u64) -> ClaimVerdict {
-    let run = sample::run(vec![sample::cell(&[&[latency]])]);
-    judge(l, Some(&run), &|_, _| false).rows.remove(0)
+    repeated(l, &[latency; 3])
+}
+
+/// The verdict on a cell whose repeats have one latency each.
+fn repeated(l: &Ledger, latencies: &[u64]) -> ClaimVerdict {
+    let repeats: Vec<[u64; 1]> = latencies.iter().map(|l| [*l]).collect();
+    let repeats: Vec<&[u64]> = repeats.iter().map(|r| r.as_slice()).collect();
+    let run = sample::run(vec![sample::cell(&repeats)]);
+    judge(l, Some(&run), Knowledge::NOTHING).rows.remove(0)
 }
 
 #[test]
@@ -45,34 +54,80 @@ fn changing_a_cell_flips_the_verdict() {
     assert_eq!(at(89_999), Verdict::Deviates);
     let far = verdict(&l, 200_000);
     assert_eq!(far.values[0].deviation, Some(1.0));
-    assert_eq!(far.predicate.unwrap().holds, Some(false));
+    assert_eq!(far.predicate.unwrap().verdict, Verdict::Deviates);
     assert_eq!(far.reason, "1 of 1 values outside the tolerance; the predicate does not hold");
 }
 
 #[test]
-fn a_ledger_allows_a_factor_where_there_is_no_tolerance() {
-    let text = |within: &str, tolerance: &str| {
+fn a_ledger_says_how_far_off_its_numbers_may_be() {
+    let text = |measured: &str, tolerance: &str| {
         format!(
-            "format = 1\nstudy = \"s\"\ntitle = \"T\"\ncitation = \"C\"\n{within}\n\
+            "format = 1\nstudy = \"s\"\ntitle = \"T\"\ncitation = \"C\"\n\
+             measured = \"{measured}\"\n\
              [[claim]]\nid = \"X-1\"\nsource = \"here\"\nstatement = \"It reads.\"\n\
              experiment = \"e\"\nkind = \"measured\"\n\
              [[claim.value]]\nlabel = \"mean\"\nmeasure = \"{{w@t:mean}}\"\n\
-             published = 90.0\nunit = \"us\"\n{tolerance}\n"
+             published = 100.0\nunit = \"us\"\n{tolerance}\n"
         )
     };
-    let at = |within, tolerance, latency| {
-        let text = text(within, tolerance);
+    let at = |measured, tolerance, latency| {
+        let text = text(measured, tolerance);
         let l = Ledger::parse(Source { file: "x.toml", text: &text }).unwrap();
         verdict(&l, latency).verdict
     };
-    // 90 us by 1.5 either way.
-    assert_eq!(at("within = 1.5", "", 135_000), Verdict::Reproduced);
-    assert_eq!(at("within = 1.5", "", 135_001), Verdict::Deviates);
-    assert_eq!(at("within = 1.5", "", 60_000), Verdict::Reproduced);
-    assert_eq!(at("within = 1.5", "", 59_999), Verdict::Deviates);
-    // A value's own tolerance goes before it, and without either it is 15 %.
-    assert_eq!(at("within = 1.5", "tolerance = \"10%\"", 100_000), Verdict::Deviates);
-    assert_eq!(at("", "", 104_000), Verdict::Deviates);
+    assert_eq!(at("raw device", "", 115_000), Verdict::Reproduced);
+    assert_eq!(at("raw device", "", 115_001), Verdict::Deviates);
+    assert_eq!(at("through Linux", "", 75_000), Verdict::Reproduced);
+    assert_eq!(at("through Linux", "", 74_999), Verdict::Deviates);
+    // A value may be held to less, and to more only if the text says so.
+    assert_eq!(at("through Linux", "tolerance = \"10%\"", 111_000), Verdict::Deviates);
+    let implied = "tolerance = \"50%\"\nimplied = \"50 to 150 us\"";
+    assert_eq!(at("raw device", implied, 149_000), Verdict::Reproduced);
+    let wide = text("raw device", "tolerance = \"16%\"");
+    let e = Ledger::parse(Source { file: "x.toml", text: &wide }).unwrap_err().to_string();
+    assert!(e.contains("wider than its ledger's") && e.contains("at most 15 %"), "{e}");
+}
+
+#[test]
+fn a_verdict_holds_at_both_ends_of_the_interval() {
+    let l = ledger("", "published = 100.0");
+    let at = |latencies: [u64; 3]| repeated(&l, &latencies);
+    let near = at([104_000, 105_000, 106_000]);
+    assert_eq!(near.verdict, Verdict::Reproduced, "105 ± 2.5 of 100 ± 10");
+    let wide = at([102_000, 105_000, 108_000]);
+    assert_eq!(wide.verdict, Verdict::Undecided, "105 ± 7.5 reaches beyond 110");
+    assert_eq!(wide.reason, "1 of 1 values too close to the end of the tolerance");
+    let (low, high) = wide.values[0].interval.unwrap();
+    assert!((high - 112.452).abs() < 0.01 && (low - 97.548).abs() < 0.01, "{low} to {high}");
+    assert_eq!(at([118_000, 120_000, 122_000]).verdict, Verdict::Deviates);
+    // A failure that is certain outweighs a doubt.
+    let with = ledger(r#"predicate = "{w@t:max} < 50us""#, "published = 100.0");
+    assert_eq!(repeated(&with, &[102_000, 105_000, 108_000]).verdict, Verdict::Deviates);
+}
+
+#[test]
+fn a_predicate_by_a_hair_is_undecided() {
+    let l = ledger(r#"predicate = "{w@t:max} < 100us""#, "held_back = true");
+    let at = |latencies: &[u64]| repeated(&l, latencies);
+    assert_eq!(at(&[99_000; 3]).verdict, Verdict::Reproduced);
+    let close = at(&[99_999; 3]);
+    assert_eq!(close.verdict, Verdict::Undecided);
+    assert_eq!(close.reason, "the predicate is too close to tell");
+    let why = close.predicate.unwrap().complaint().unwrap();
+    assert_eq!(why, "too close: {w@t:max} < 100us (is 99999 against 100000)");
+    assert_eq!(at(&[100_000; 3]).verdict, Verdict::Deviates, "exactly as much is not less");
+    assert_eq!(at(&[90_000, 99_000, 99_000]).verdict, Verdict::Undecided, "96 ± 13");
+}
+
+#[test]
+fn fewer_than_three_repeats_decide_nothing() {
+    let l = ledger(r#"predicate = "{w@t:max} < 150us""#, "published = 100.0");
+    for latencies in [&[100_000][..], &[100_000, 100_000]] {
+        let row = repeated(&l, latencies);
+        assert_eq!(row.verdict, Verdict::Undecided);
+        assert!(row.reason.contains("a verdict takes 3: `--repeats 3`"), "{}", row.reason);
+        assert_eq!(row.values[0].reproduced, Some(100.0), "what was measured is shown");
+    }
 }
 
 #[test]
@@ -82,12 +137,13 @@ fn missing_cells_are_not_built_and_their_neighbours_still_show() {
     assert_eq!(row.verdict, Verdict::NotBuilt);
     assert!(row.reason.starts_with("1 of 2 cells measured"), "{}", row.reason);
     assert_eq!(row.values[0].verdict, Verdict::Reproduced);
-    let nothing = judge(&l, None, &|_, _| false);
+    let with = |offered| Knowledge { offered, ..Knowledge::NOTHING };
+    let nothing = judge(&l, None, Knowledge::NOTHING);
     assert_eq!(nothing.rows[0].verdict, Verdict::NotBuilt);
     assert_eq!(nothing.summary(), "1 not built");
-    let offered = judge(&l, None, &|workload, _| workload == "other");
+    let offered = judge(&l, None, with(&|workload, _| workload == "other"));
     assert_eq!(offered.rows[0].verdict, Verdict::NotBuilt, "w is offered nowhere");
-    let offered = judge(&l, None, &|_, target| target == "t");
+    let offered = judge(&l, None, with(&|_, target| target == "t"));
     assert_eq!(offered.rows[0].verdict, Verdict::NotRun);
 }
 
@@ -102,17 +158,40 @@ fn without_published_values_it_is_predicted() {
 }
 
 #[test]
-fn a_number_that_was_put_in_proves_nothing() {
-    let published = |value: f64| format!("published = {value:?}\nput_in = \"the length\"");
-    let row = verdict(&ledger("", &published(100.0)), 100_000);
+fn what_the_set_up_was_made_from_proves_nothing() {
+    let calibration = |label: Option<&str>| Calibration {
+        claim: "X-1".into(),
+        label: label.map(Into::into),
+        place: "`nand.read` in devices/d.toml".into(),
+    };
+    let run = sample::run(vec![sample::cell(&[&[100_000], &[100_000], &[100_000]])]);
+    let judged = |l: &Ledger, calibrations: &[Calibration]| {
+        judge(l, Some(&run), Knowledge { calibrations, ..Knowledge::NOTHING })
+    };
+    // The number that was put in is shown and does not count, neither for the claim nor against it.
+    let one = [calibration(Some("mean"))];
+    let l = ledger("", "published = 100.0");
+    let row = judged(&l, &one).rows.remove(0);
     assert_eq!((row.verdict, row.values[0].verdict), (Verdict::Input, Verdict::Input));
-    assert_eq!(row.values[0].why, "it gave the length");
+    assert_eq!(row.values[0].why, "it gave `nand.read` in devices/d.toml");
     assert_eq!((row.values[0].reproduced, row.values[0].deviation), (Some(100.0), None));
-    // Nor does it speak against the claim; the predicate is judged alone.
-    let holds = ledger(r#"predicate = "{w@t:max} < 1s""#, &published(5.0));
-    assert_eq!(verdict(&holds, 100_000).verdict, Verdict::Reproduced);
-    let fails = ledger(r#"predicate = "{w@t:max} > 1s""#, &published(100.0));
-    assert_eq!(verdict(&fails, 100_000).verdict, Verdict::Deviates);
+    let holds = ledger(r#"predicate = "{w@t:max} < 1s""#, "published = 5.0");
+    assert_eq!(judged(&holds, &one).rows[0].verdict, Verdict::Reproduced);
+    let fails = ledger(r#"predicate = "{w@t:max} > 1s""#, "published = 100.0");
+    assert_eq!(judged(&fails, &one).rows[0].verdict, Verdict::Deviates);
+    // A claim that was in sight is judged, and counted apart.
+    let all = [calibration(None), calibration(Some("mean"))];
+    let l = ledger(r#"predicate = "{w@t:max} < 1s""#, "published = 99.0");
+    let independent = judged(&l, &[]);
+    let summary = "independent: 1 reproduced, median |deviation| 1.0 % of 1 values";
+    assert_eq!(independent.summary(), summary);
+    let calibrated = judged(&l, &all[..1]);
+    assert!(!calibrated.rows[0].is_independent());
+    assert_eq!(calibrated.summary(), "calibrated: 1 reproduced");
+    assert_eq!(calibrated.rows[0].values[0].verdict, Verdict::Reproduced);
+    let sentence = calibrated.rows[0].calibration().unwrap();
+    assert!(sentence.ends_with("were chosen `nand.read` in devices/d.toml"), "{sentence}");
+    assert_eq!(judged(&l, &all).rows[0].calibrates.len(), 1, "each place once");
 }
 
 #[test]
@@ -179,7 +258,7 @@ fn every_bundled_contradiction_is_shown() {
     let mut shown = Vec::new();
     for bundled in catalog::LEDGERS {
         let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
-        for row in judge(&ledger, None, &|_, _| false).rows {
+        for row in judge(&ledger, None, Knowledge::NOTHING).rows {
             let named = row.id.starts_with("I-");
             if row.places.is_empty() {
                 assert!(!named && row.verdict != Verdict::Contradicted, "{}", row.id);
@@ -196,24 +275,29 @@ fn every_bundled_contradiction_is_shown() {
     assert!(shown.len() >= 16, "{shown:?}");
 }
 
-/// Numbers in prose are reckoned, and none of them is a slip of the pen.
+/// Numbers in prose are reckoned: each comes to what its unit says, as do the measures of values.
 #[test]
-fn every_number_of_a_bundled_text_is_understood() {
-    let mut numbers = 0;
+fn every_number_of_a_bundled_text_has_its_unit() {
+    let (mut numbers, mut wrong) = (0, Vec::new());
     for claim in catalog::LEDGERS.iter().flat_map(|bundled| {
         Ledger::parse(Source { file: bundled.file, text: bundled.text }).unwrap().claims
     }) {
-        for piece in inset::pieces(&claim.found) {
-            let inset::Piece::Number { expression, unit } = piece else { continue };
-            let all_there: Find<'_> = &|_| Ok(1.0);
-            let number = measured(expression, all_there);
-            assert!(number.is_ok(), "{}: {expression}: {number:?}", claim.id);
-            let known = unit.is_empty() || crate::expr::unit(unit).is_some();
-            assert!(known, "{}: {unit}", claim.id);
+        let pieces = inset::pieces(&claim.found).into_iter();
+        let in_prose = pieces.filter_map(|piece| match piece {
+            inset::Piece::Number { expression, unit } => Some((expression, unit)),
+            inset::Piece::Words(_) => None,
+        });
+        let measured = claim.values.iter().filter_map(|v| Some((v.measure.as_deref()?, &*v.unit)));
+        for (expression, unit) in in_prose.chain(measured) {
             numbers += 1;
+            // Minutes and hours are units of ledgers alone.
+            let unit = if ["min", "h"].contains(&unit) { "s" } else { unit };
+            let complaint = Expr::parse_measure(expression, unit).err();
+            wrong.extend(complaint.map(|e| format!("{}: {e}", claim.id)));
         }
     }
-    assert!(numbers >= 10, "{numbers}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(numbers >= 400, "{numbers}");
 }
 
 #[test]
@@ -223,6 +307,7 @@ fn a_contradiction_that_is_none_is_said() {
             r#"
 format = 1
 study = "s"
+measured = "raw device"
 title = "T"
 citation = "C"
 [[claim]]
@@ -244,7 +329,7 @@ unit = "us"
 "#
         );
         let l = Ledger::parse(Source { file: "x.toml", text: &text }).unwrap();
-        judge(&l, None, &|_, _| false).rows.remove(0)
+        judge(&l, None, Knowledge::NOTHING).rows.remove(0)
     };
     let row = with("2001.0", "here >= there");
     assert_eq!((row.verdict, row.reason.as_str()), (Verdict::Contradicted, "They do not."));
@@ -262,6 +347,7 @@ fn a_contradiction_needs_two_places_and_numbers_that_are_there() {
             r#"
 format = 1
 study = "s"
+measured = "raw device"
 title = "T"
 citation = "C"
 [[claim]]

@@ -3,7 +3,7 @@
 use super::MetricError;
 use crate::stats::{Estimate, batch, mean, period, student};
 use assay_spec::Op;
-use assay_spec::record::{CellRecord, RepeatRecord};
+use assay_spec::record::RepeatRecord;
 
 /// What can be asked of the first requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +42,14 @@ pub(super) fn named(name: &str) -> Option<First> {
 
 /// The metric over all repeats, which each give it by themselves.
 pub(super) fn estimate(
-    cell: &CellRecord,
+    repeats: &[RepeatRecord],
     op: Option<Op>,
     what: First,
 ) -> Result<Estimate, MetricError> {
     let values: Result<Vec<f64>, MetricError> =
-        cell.repeats.iter().map(|repeat| of_repeat(&kept(repeat, op), what)).collect();
+        repeats.iter().map(|repeat| of_repeat(&kept(repeat, op), what)).collect();
     let values = values?;
-    match (cell.repeats.as_slice(), values.as_slice()) {
+    match (repeats, values.as_slice()) {
         ([repeat], [value]) => Ok(single(*value, &kept(repeat, op), what)),
         _ => student::of_repeats(&values)
             .ok_or_else(|| MetricError::Skipped("no repeat was completed".into())),
@@ -93,7 +93,7 @@ mod tests {
     use crate::metric;
     use crate::stats::Basis;
     use assay_spec::Nanos;
-    use assay_spec::record::FirstRecord;
+    use assay_spec::record::{CellRecord, FirstRecord};
 
     /// A cell whose repeats kept these requests.
     fn cell(repeats: &[Vec<(Op, u64)>]) -> CellRecord {

@@ -2,7 +2,7 @@
 
 use super::escape;
 use super::tables::table;
-use crate::ledger::{ClaimVerdict, LedgerVerdicts, ValueVerdict, Verdict, plain};
+use crate::ledger::{ClaimVerdict, LedgerVerdicts, PredicateVerdict, ValueVerdict, Verdict, plain};
 
 /// All ledgers.
 pub fn ledgers(ledgers: &[LedgerVerdicts]) -> String {
@@ -54,8 +54,8 @@ fn claim(c: &ClaimVerdict) -> String {
     if !c.reason.is_empty() {
         out += &format!("<p class=\"dim\">Because: {}</p>", escape(&c.reason));
     }
-    for p in c.check.iter().chain(&c.predicate).filter(|p| p.holds == Some(false)) {
-        out += &format!("<p class=\"dim\">Fails: <code>{}</code></p>", escape(&p.why));
+    for complaint in c.check.iter().chain(&c.predicate).filter_map(PredicateVerdict::complaint) {
+        out += &format!("<p class=\"dim\"><code>{}</code></p>", escape(&complaint));
     }
     if !c.found.is_empty() {
         out += &format!("<p class=\"dim\">Found: {}</p>", escape(&c.found));
@@ -65,7 +65,7 @@ fn claim(c: &ClaimVerdict) -> String {
         let heading = ["value", "published", "reproduced", "deviation", "tolerance", "verdict"];
         out += &table(&format!("{}: published and reproduced", c.id), &heading, &rows);
     }
-    for text in c.put_in() {
+    for text in c.calibration().into_iter().chain(c.put_in()) {
         out += &format!("<p class=\"dim\">{}</p>", escape(&text));
     }
     if !c.notes.is_empty() {
@@ -77,17 +77,21 @@ fn claim(c: &ClaimVerdict) -> String {
 fn value(v: &ValueVerdict) -> Vec<String> {
     let number =
         |n: Option<f64>| n.map_or("–".into(), |n| escape(&format!("{} {}", plain(n), v.unit)));
-    let allowed = match (v.tolerance, v.within) {
-        (Some(tolerance), _) => format!("{:.0} %", 100.0 * tolerance),
-        (None, Some(factor)) => format!("{factor} ×"),
-        (None, None) => "–".into(),
-    };
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     vec![
         escape(&v.label),
         number(v.published),
-        number(v.reproduced),
+        measured(v),
         v.deviation.map_or("–".into(), |d| format!("{:+.1} %", 100.0 * d)),
-        allowed,
+        v.tolerance.map_or("–".into(), percent),
         badge(v.verdict),
     ]
+}
+
+/// The mean of the repeats with half the width of its interval.
+fn measured(v: &ValueVerdict) -> String {
+    let Some(value) = v.reproduced else { return "–".into() };
+    let half = v.interval.map(|(low, high)| (high - low) / 2.0).filter(|half| *half > 0.0);
+    let half = half.map_or_else(String::new, |half| format!(" ± {}", plain(half)));
+    escape(&format!("{}{half} {}", plain(value), v.unit))
 }

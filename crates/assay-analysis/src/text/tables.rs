@@ -5,7 +5,7 @@ use super::table::{Table, wrap};
 use super::{count, plus_minus, time_unit};
 use crate::compare::{Comparison, Row};
 use crate::cost::Costs;
-use crate::ledger::{LedgerVerdicts, ValueVerdict, plain};
+use crate::ledger::{LedgerVerdicts, PredicateVerdict, ValueVerdict, plain};
 use crate::load::Run;
 use crate::metric;
 use crate::soundness;
@@ -231,15 +231,17 @@ pub fn ledger_table(verdicts: &LedgerVerdicts, width: usize) -> String {
         if !row.reason.is_empty() {
             indented(&format!("because: {}", row.reason), 7);
         }
-        for p in row.check.iter().chain(&row.predicate).filter(|p| p.holds == Some(false)) {
-            indented(&format!("fails: {}", p.why), 7);
-        }
+        let judged = row.check.iter().chain(&row.predicate);
+        judged.filter_map(PredicateVerdict::complaint).for_each(|line| indented(&line, 7));
+        row.calibration().iter().for_each(|line| indented(line, 7));
         if !row.found.is_empty() {
             indented(&format!("found: {}", row.found), 7);
         }
         let shown = row.values.iter().filter(|v| v.reproduced.is_some() || v.published.is_some());
-        let mut table =
-            Table::new(&["", "published", "reproduced", "", "deviation", "verdict"], &[0, 3, 5]);
+        let mut table = Table::new(
+            &["", "published", "reproduced", "", "", "deviation", "verdict"],
+            &[0, 3, 4, 6],
+        );
         shown.for_each(|v| table.row(value_row(v)));
         if table.lines().len() > 1 {
             for line in table.lines() {
@@ -251,16 +253,20 @@ pub fn ledger_table(verdicts: &LedgerVerdicts, width: usize) -> String {
         }
         out.push('\n');
     }
-    out += &format!("{}\n", verdicts.summary());
+    for line in wrap(&verdicts.summary(), width) {
+        out += &format!("{line}\n");
+    }
     out
 }
 
 fn value_row(v: &ValueVerdict) -> Vec<String> {
     let number = |n: Option<f64>| n.map_or_else(|| "-".into(), plain);
+    let half = v.interval.map(|(low, high)| (high - low) / 2.0).filter(|half| *half > 0.0);
     vec![
         clip(&v.label, 34),
         number(v.published),
         number(v.reproduced),
+        half.map_or_else(String::new, |half| format!("± {}", plain(half))),
         v.unit.clone(),
         v.deviation.map_or_else(String::new, |d| format!("{:+.1} %", 100.0 * d)),
         v.verdict.name().to_owned(),

@@ -1,6 +1,7 @@
 //! Values of a drive's declaration, each with where it comes from.
 
 use super::{Fact, Origin};
+use crate::calibration;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest};
 use crate::units::{self, Bytes, Nanos};
@@ -119,9 +120,10 @@ impl Values {
             );
             return Err(with_hint(e, "a value without a source cannot be checked by anyone"));
         }
+        let from_claim = calibration::decode(&mut inner)?;
         let span = inner.span_of("value");
         let value = inner.source().text.get(span).unwrap_or("").trim_matches('"').to_owned();
-        self.facts.push(Fact { path, value, origin: origins.remove(0) });
+        self.facts.push(Fact { path, value, origin: origins.remove(0), from_claim });
         Ok(inner)
     }
 

@@ -1,11 +1,12 @@
 //! Runs of a study's cells in which the drives may be changed, and what a ledger makes of them.
 
 use assay_analysis::expr::{Expr, Reference};
-use assay_analysis::ledger::{self, LedgerVerdicts};
+use assay_analysis::ledger::{self, Knowledge, LedgerVerdicts};
 use assay_analysis::load;
 use assay_analysis::metric;
 use assay_engine::plan::{PlanError, Use, open_target, reopen_target};
 use assay_engine::run::{Asked, Observer, Run};
+use assay_spec::calibration::{self, Calibration};
 use assay_spec::catalog::{Bundled, LEDGERS, PRICES, Study, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
@@ -24,6 +25,7 @@ pub type Result<T> = std::result::Result<T, String>;
 pub struct Baseline {
     study: &'static Study,
     ledgers: Vec<Ledger>,
+    calibrations: Vec<Calibration>,
     named: BTreeSet<(String, String)>,
     experiments: Vec<(Experiment, ExperimentRecord)>,
     targets: Vec<TargetRecord>,
@@ -89,6 +91,7 @@ impl Baseline {
         let mut base = Baseline {
             study,
             ledgers,
+            calibrations: calibration::bundled().map_err(say)?,
             named,
             experiments,
             targets: Vec::new(),
@@ -146,7 +149,8 @@ impl Baseline {
     }
 
     fn judged(&self, run: &load::Run) -> Vec<LedgerVerdicts> {
-        self.ledgers.iter().map(|l| ledger::judge(l, Some(run), &|_, _| true)).collect()
+        let known = Knowledge { offered: &|_, _| true, calibrations: &self.calibrations };
+        self.ledgers.iter().map(|l| ledger::judge(l, Some(run), known)).collect()
     }
 
     /// Runs the named cells that `wanted` lets pass, on these targets or on the study's own.

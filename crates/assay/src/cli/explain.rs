@@ -6,8 +6,9 @@ use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::metric;
 use assay_engine::safety;
 use assay_spec::Kind;
+use assay_spec::calibration::{self, Calibration};
 use assay_spec::catalog::LEDGERS;
-use assay_spec::claims::{Claim, Ledger, Number};
+use assay_spec::claims::{Claim, ClaimKind, Ledger, Number};
 use assay_spec::decode::Source;
 use assay_spec::diagnostic::closest;
 use std::path::PathBuf;
@@ -289,11 +290,12 @@ fn topics() -> Result<Vec<Topic>, Failure> {
     topics.extend(TOPICS.iter().map(of("Errors")));
     topics.extend(safety::EXPLANATIONS.iter().map(of("Errors")));
     topics.extend(assay_linux::error::EXPLANATIONS.iter().map(of("Errors")));
+    let chosen = calibration::bundled()?;
     for bundled in LEDGERS {
         let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text })?;
         let group = format!("Claims of {}", ledger.study);
         for claim in &ledger.claims {
-            topics.push(Topic::new(&group, &claim.id, of_claim(&ledger, claim)));
+            topics.push(Topic::new(&group, &claim.id, of_claim(&ledger, claim, &chosen)));
         }
     }
     Ok(topics)
@@ -317,7 +319,7 @@ fn words(page: &str) -> Vec<Topic> {
 }
 
 /// A claim with its source, its numbers and how they are judged.
-fn of_claim(ledger: &Ledger, claim: &Claim) -> String {
+fn of_claim(ledger: &Ledger, claim: &Claim, chosen: &[Calibration]) -> String {
     let mut text = format!("{}\n\nSource: {}, {}", claim.statement, ledger.citation, claim.source);
     if let Some(predicate) = &claim.predicate {
         text += &format!("\nHolds if: {predicate}");
@@ -331,23 +333,28 @@ fn of_claim(ledger: &Ledger, claim: &Claim) -> String {
         if let Some(measure) = &value.measure {
             text += &format!("; measured as {measure}");
         }
-        if let Some(tolerance) = value.tolerance {
-            text += &format!("; tolerance {:.0} %", tolerance * 100.0);
+        if value.measure.is_some() {
+            text += &format!("; tolerance {:.0} %", value.tolerance * 100.0);
         }
-        if let Some(factor) = value.within.filter(|_| value.measure.is_some()) {
-            text += &format!("; within a factor of {factor}");
-        }
-        if let Some(what) = &value.put_in {
-            text += &format!("; was known before, and gave {what}");
+        if !value.implied.is_empty() {
+            text += &format!(" (\u{201c}{}\u{201d})", value.implied);
         }
     }
-    if let Some(disproof) = &claim.disproof {
-        disproof.places.iter().for_each(|place| text += &format!("\n- {place}"));
-        if let Some(check) = &disproof.check {
+    if let Some(reckoning) = &claim.reckoning {
+        reckoning.places.iter().for_each(|place| text += &format!("\n- {place}"));
+        if let Some(check) = &reckoning.check {
             let number = |n: &Number| format!("{} = {} {}", n.name, n.published, n.unit);
-            let numbers: Vec<String> = disproof.numbers.iter().map(number).collect();
-            text += &format!("\nWould have to hold: {check}, with {}", numbers.join(", "));
+            let numbers: Vec<String> = reckoning.numbers.iter().map(number).collect();
+            let what = match claim.kind {
+                ClaimKind::Arithmetic => "Follows",
+                _ => "Would have to hold",
+            };
+            text += &format!("\n{what}: {check}, with {}", numbers.join(", "));
         }
+    }
+    for c in chosen.iter().filter(|c| c.claim == claim.id) {
+        let number = c.label.as_ref().map_or_else(String::new, |label| format!("{label}: "));
+        text += &format!("\n{number}in sight when this was chosen: {}", c.place);
     }
     for extra in [&claim.reason, &claim.notes].into_iter().filter(|t| !t.is_empty()) {
         text += &format!("\n{extra}");

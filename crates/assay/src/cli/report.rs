@@ -6,12 +6,13 @@ use crate::output::plan::Plan;
 use crate::output::{DONE, ENVIRONMENT, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
 use assay_analysis::cost::Costs;
 use assay_analysis::expr::{Expr, Value};
-use assay_analysis::ledger::{LedgerVerdicts, judge};
+use assay_analysis::ledger::{Knowledge, LedgerVerdicts, judge};
 use assay_analysis::load::Run;
 use assay_analysis::{finding, metric, report, text};
 use assay_engine::measure::log;
 use assay_engine::plan::name_in_cells;
 use assay_engine::run::{Replace, RunDirectory};
+use assay_spec::calibration;
 use assay_spec::catalog::{Bundled, LEDGERS, STUDIES, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
@@ -197,7 +198,9 @@ pub fn judged(bundled: &Bundled, run: Option<&Run>) -> Result<LedgerVerdicts, Fa
             names.iter().any(|n| n == plain) && e.workloads.iter().any(|w| w.name == workload)
         })
     };
-    Ok(judge(&ledger, run, &offered))
+    let calibrations = calibration::bundled()?;
+    let known = Knowledge { offered: &offered, calibrations: &calibrations };
+    Ok(judge(&ledger, run, known))
 }
 
 /// The usual metrics of every cell, with their intervals.

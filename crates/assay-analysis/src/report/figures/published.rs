@@ -83,9 +83,8 @@ mod tests {
             measure: Some(measure.into()),
             published: Some(2.17),
             unit: "ms".into(),
-            tolerance: None,
-            within: None,
-            put_in: None,
+            tolerance: 0.15,
+            implied: String::new(),
         };
         // The same workload on the same target, in two experiments.
         let mut other = sample::cell(&[&[100]]);

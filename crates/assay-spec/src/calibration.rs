@@ -1,0 +1,151 @@
+//! What of the set-up was chosen with a published claim in sight.
+//!
+//! `from_claim = ["S-30"]` stands beside a value of a device or card, and in a claim whose own
+//! predicate was set with a result known; a section `[[from_claim]]` of an experiment names the
+//! words it is about. `"M-02: read"` names one number of a claim. A claim that is named anywhere
+//! could not fail freely any more: its verdict is told apart from those of independent claims.
+
+use crate::catalog::{Bundled, CONTROLLERS, DEVICES, LEDGERS, STUDIES};
+use crate::claims::Ledger;
+use crate::decode::{Decoded, Section, Source, with_hint};
+use crate::device::{ControllerSpec, DeviceSpec, Fact};
+use crate::diagnostic::Kind;
+use crate::experiment::Experiment;
+
+/// One value, and a claim that was in sight when it was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calibration {
+    /// Id of the claim.
+    pub claim: String,
+    /// Which number of the claim, if it was only that one.
+    pub label: Option<String>,
+    /// The value: the file and the key or the words in it.
+    pub place: String,
+}
+
+/// A claim that was in sight, as written: `S-30` or `S-30: label`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FromClaim {
+    /// Id of the claim.
+    pub claim: String,
+    /// Which number of it, if only that one.
+    pub label: Option<String>,
+}
+
+impl FromClaim {
+    /// The calibration of a value at `place`.
+    pub fn at(&self, place: &str) -> Calibration {
+        Calibration { claim: self.claim.clone(), label: self.label.clone(), place: place.into() }
+    }
+}
+
+/// Takes `from_claim = ["S-30", "M-02: read"]`, if it is there.
+pub(crate) fn decode(section: &mut Section<'_>) -> Decoded<Vec<FromClaim>> {
+    match section.has("from_claim") {
+        true => named(section, "from_claim"),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// A list of claims under `key`.
+pub(crate) fn named(section: &mut Section<'_>, key: &'static str) -> Decoded<Vec<FromClaim>> {
+    let mut claims = Vec::new();
+    for (text, span) in section.strings(key)? {
+        let Some(claim) = parse(&text) else {
+            let message = format!("`{text}` names no claim");
+            let e = section.error(Kind::UnknownValue, span, message, "an id of a ledger");
+            return Err(with_hint(e, "e.g. \"S-30\", or \"S-30: label\" for one number of it"));
+        };
+        claims.push(claim);
+    }
+    Ok(claims)
+}
+
+/// `[[from_claim]]` of an experiment: words that stand in the file, and claims.
+pub(crate) fn decode_words(top: &mut Section<'_>) -> Decoded<Vec<(String, Vec<FromClaim>)>> {
+    let mut all = Vec::new();
+    for mut section in top.sections("from_claim", "from_claim")? {
+        let (words, span) = section.string_at("words")?;
+        let claims = named(&mut section, "claims")?;
+        // They stand in `words` itself, too.
+        if words.is_empty() || section.source().text.matches(&words).count() < 2 {
+            let message = format!("`{words}` stands nowhere else in this file");
+            return Err(section.error(Kind::UnknownValue, span, message, "words of this file"));
+        }
+        section.finish()?;
+        all.push((words, claims));
+    }
+    Ok(all)
+}
+
+/// Everything that comes with the program and was chosen with a claim in sight, file by file.
+///
+/// # Errors
+/// If a bundled file does not decode, which its own test tells before.
+pub fn bundled() -> Decoded<Vec<Calibration>> {
+    fn source(b: &Bundled) -> Source<'static> {
+        Source { file: b.file, text: b.text }
+    }
+    let mut all = Vec::new();
+    let mut add = |file: &str, key: &str, claims: &[FromClaim]| {
+        all.extend(claims.iter().map(|c| c.at(&format!("`{key}` in {file}"))));
+    };
+    let mut add_facts = |file: &str, facts: &[Fact]| {
+        facts.iter().for_each(|fact| add(file, &fact.path, &fact.from_claim));
+    };
+    for b in DEVICES {
+        add_facts(b.file, &DeviceSpec::parse(source(b))?.facts);
+    }
+    for b in CONTROLLERS {
+        add_facts(b.file, &ControllerSpec::parse(source(b))?.facts);
+    }
+    for b in STUDIES.iter().flat_map(|study| study.experiments) {
+        let words = Experiment::parse(source(b))?.from_claims;
+        words.iter().for_each(|(words, claims)| add(b.file, words, claims));
+    }
+    for b in LEDGERS {
+        for claim in Ledger::parse(source(b))?.claims {
+            add(b.file, &format!("{} predicate", claim.id), &claim.from_claim);
+        }
+    }
+    // An experiment may belong to several studies.
+    let mut seen = Vec::new();
+    all.retain(|c| {
+        !seen.contains(c) && {
+            seen.push(c.clone());
+            true
+        }
+    });
+    Ok(all)
+}
+
+fn parse(text: &str) -> Option<FromClaim> {
+    let (claim, label) = match text.split_once(": ") {
+        Some((claim, label)) => (claim, Some(label.to_owned())),
+        None => (text, None),
+    };
+    let (letters, digits) = claim.split_once('-')?;
+    let is_id = !letters.is_empty()
+        && letters.bytes().all(|b| b.is_ascii_uppercase())
+        && !digits.is_empty()
+        && digits.bytes().all(|b| b.is_ascii_digit());
+    let has_label = label.as_ref().is_none_or(|l| !l.is_empty());
+    (is_id && has_label).then(|| FromClaim { claim: claim.to_owned(), label })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_named_by_id_and_label() {
+        let of = |claim: &str, label: Option<&str>| {
+            Some(FromClaim { claim: claim.into(), label: label.map(Into::into) })
+        };
+        assert_eq!(parse("S-30"), of("S-30", None));
+        assert_eq!(parse("M-02: read, measured"), of("M-02", Some("read, measured")));
+        for bad in ["", "S30", "s-30", "S-", "-30", "S-3x", "S-30: "] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+}
