@@ -95,6 +95,8 @@ image_ours() { image_of 0 f; image_of 0 f; }
 row I4 "an image that assay made is used again" image_ours
 image_named() { truncate -s 320M f; image_of 0 f --write f; }
 row I5 "an image of somebody else that --write names" image_named
+image_saved() { need filefrag; image_of 0 f; filefrag -v f | grep -q delalloc && fail "what the guest wrote is in memory alone"; true; }
+row I9 "what a guest wrote to an image is on the disk when it has ended" image_saved
 image_busy() { image_of 0 f; attach f; victim f; image_of 3 f; }
 row I6 "an image that is behind a loop device" image_busy
 images_of() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; echo mine >v; victim v

@@ -136,6 +136,11 @@ small_group() { need_root; local group=/sys/fs/cgroup/memory/assay-$$ file=memor
 row E4.5 "a control group with too little memory" small_group
 ram_file() { mounted none t -t tmpfs; ends 0 "$assay" run read.toml --out out --only t/f --size 4MiB; says "in memory"; }
 row X18 "a file in memory is told from one on a drive" ram_file
+indirect() { need "mkfs.$1"; image j 300; attach j; "mkfs.$1" -q "$device" >/dev/null; mounted "$device" m -o "$2"; yes hello | head -c 8M >m/f; sync
+  refused "$assay" run read.toml --quiet --out out --only m/f; says no-direct-io
+  [ "$1" = btrfs ] || { refused "$assay" run read.toml --quiet --out out --only m/new --size 4MiB; says no-direct-io; [ ! -e m/new ] || fail "left"; }; }
+row X19.1 "a file system that takes O_DIRECT and ignores it: ext4 with data=journal" indirect ext4 data=journal
+row X19.2 "the same: btrfs, compressed" indirect btrfs compress-force=zstd
 endless_trace() { yes '8,0 0 1 0.000000001 1 Q R 8 + 8 [x]' | head -1500000 >t; ends 2 "$assay" trace import t --quiet --out out; says trace-too-many-open; [ ! -e out ] || fail "left"; }
 row E15.6 "a trace whose requests do not end" endless_trace
 regular() { sed 's/requests = 256/requests = 4000000/; s/range = "1MiB"/range = "4KiB"/; s/sequential/random/' read.toml >many.toml

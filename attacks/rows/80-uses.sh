@@ -43,6 +43,23 @@ row L1.3 "a program opens the target for writing while it is measured" opened
 beside_during() { image i 16; attach i --sizelimit 4194304; timed 3s; during timed.toml "$device" --write "$device"
   attach i --offset 8388608; image j 8; attach j; run_ends 0; }
 row L1.4 "a loop device on another part of the file lets the run go on" beside_during
+# What is written in a moment, while assay does not write, is seen by no look at descriptors.
+read_first() { { sed 's/^name = "read"/name = "first"/; s/^name = "w"/name = "r"/; s/^measure.*/measure = { time = "4s" }/' read.toml
+  sed -n '/^\[\[workload/,$p' write.toml; } >first.toml; }
+written_between() { read_first; zeros; noise n 1; during first.toml "$device" --write "$device"
+  dd if=n of="$device" bs=1M oflag=direct conv=fsync status=none; victim i; stopped; }
+row L1.5 "a program writes to the target and goes, while a cell reads" written_between
+not_between() { read_first; zeros; during first.toml "$device" --write "$device"; run_ends 0; }
+row L1.6 "reading first and writing then, with nobody else" not_between
+written_looked() { zeros; noise n 1; mkdir b; local real; real=$(command -v blkid) || skip "no blkid"
+  printf '#!/bin/sh\ndd if=%s of=%s bs=1M oflag=direct conv=fsync status=none; exec %s "$@"\n' "$PWD/n" "$device" "$real" >b/blkid; chmod +x b/blkid
+  refused env PATH="$PWD/b:$PATH" "$assay" run write.toml --quiet --out out --only "$device" --write "$device"
+  cmp -n "$MIB" n "$device" || fail "what was written is lost"; }
+row L1.7 "a program writes to the target and goes, while assay looks at it" written_looked
+suspended() { timed 20s; during timed.toml new --size 8MiB; kill -TSTP $run; sleep 0.5
+  case $(sed 's/.*) //; s/ .*//' /proc/$run/stat) in T) kill -CONT $run; fail "it is stopped, and its lease will be over" ;; esac
+  kill -INT $run; run_ends 130; }
+row L1.8 "Ctrl-Z does not suspend a run that holds a lease" suspended
 
 # U4: memory that is shared with the target.
 # (Python's own mmap keeps a descriptor.)

@@ -220,7 +220,16 @@ impl Repeat<'_> {
                     seed: self.seed,
                     clock: crate::clock::Clock::start(),
                 };
-                self.run(&mut UringTarget::new(file, opened.capacity, options)?, |_| {})
+                opened.check_untouched()?;
+                let mut target = UringTarget::new(file, opened.capacity, options)?;
+                let measured = self.run(&mut target, |_| {});
+                if self.workload.writes() {
+                    opened.note_written();
+                    return measured;
+                }
+                let measured = measured?;
+                opened.check_untouched()?;
+                Ok(measured)
             }
         }
     }

@@ -135,6 +135,9 @@ pub fn run_guest(
         drives.extend(counters.map(|(name, value)| (prefix.clone() + &name, value)));
     }
     drop(machine);
+    for (image, path) in images.iter().zip(&start.images) {
+        image.save(path)?;
+    }
     let seen = Rc::into_inner(seen).expect("the machine is gone").into_inner();
     drives.extend(seen.finish()?);
     Ok(Guest { outcome, drives })

@@ -58,6 +58,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          is no plain file, or another guest is using it. Nothing was written.",
     ),
     (
+        "linux-image-lost",
+        "When the guest had ended, what it wrote could not all be put on the disk under its image: \
+         that disk failed, or its file system is full. What is in the image now is not known.",
+    ),
+    (
         "linux-in-the-way",
         "Where the kernel belongs is something that assay has not put there: its directory holds \
          the files `linux` and `identity` and nothing else. Nothing was removed.",

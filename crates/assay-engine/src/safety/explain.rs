@@ -74,9 +74,10 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "no-direct-io",
-        "The file system offers no O_DIRECT, so reads and writes would go to the page cache \
-         and measure memory. ext4, XFS, btrfs, f2fs and NFS offer it; most FUSE and pseudo \
-         file systems do not.",
+        "The file system offers no O_DIRECT, or takes it and ignores it, so reads and writes would \
+         go to the page cache and measure memory. ext4, XFS, btrfs, f2fs and NFS offer it; most \
+         FUSE and pseudo file systems do not, nor does ext4 with data=journal, nor btrfs for \
+         compressed data: a few blocks are read twice, and the kernel's count of reads says so.",
     ),
     (
         "no-io-uring",
@@ -148,7 +149,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          opens a file for writing, attaches a loop device to it or cuts it short waits until the \
          last request is done: assay holds a lease on the file. Who attaches a loop device to a \
          device, or to what it lies on, or opens a device without a claim, is noticed within a \
-         second or two. Nothing was written after that.",
+         second or two; who writes to a device while assay does not, before the next cell begins. \
+         Nothing was written after that.",
     ),
     (
         "uring-options",

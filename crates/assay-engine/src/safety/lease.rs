@@ -6,7 +6,8 @@
 //! until the run has stopped; opening it for reading waits a moment, and the run goes on.
 //!
 //! *Invariant.* While a [`Lease`] lives, `SIGIO` is ignored, because its default action would end
-//! the process.
+//! the process, and so are the signals of a terminal that would stop it (Ctrl-Z): a stopped process
+//! loses its lease after 45 seconds, and would go on with what it had in flight.
 
 use crate::drive;
 use std::fs::File;
@@ -45,8 +46,10 @@ pub(crate) struct Lease {
 
 /// Requests a lease on `file`, which must be this process's only open file description of it.
 pub(crate) fn take(file: &File) -> Answer {
-    // SAFETY: ignoring a signal takes no pointer, and nothing in this program waits for this one.
-    unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+    for signal in [libc::SIGIO, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU] {
+        // SAFETY: ignoring a signal takes no pointer, and nothing in this program waits for these.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
     let file = match file.try_clone() {
         Ok(file) => file,
         Err(e) => return Answer::Failed(e),

@@ -16,6 +16,13 @@ pub(crate) struct Device {
     dir: PathBuf,
 }
 
+/// How much was written to a device since the machine has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    sectors: u64,
+    discarded: u64,
+}
+
 impl Device {
     /// Returns the device with `number`, if the machine has it.
     pub(crate) fn find(number: DeviceNumber) -> Option<Device> {
@@ -157,6 +164,16 @@ impl Device {
         };
         let of_kernel = self.text("uevent").and_then(|text| line(text, "PARTUUID="));
         of_kernel.or_else(|| line(fs::read_to_string(record).ok()?, "E:ID_PART_ENTRY_UUID="))
+    }
+
+    /// Returns what has been written to it and discarded, in sectors, by whomever: the kernel counts
+    /// a request before the one who asked learns that it is done.
+    pub(crate) fn written(&self) -> Option<Written> {
+        let stat = self.text("stat")?;
+        let mut fields = stat.split_whitespace().map(|field| field.parse().unwrap_or(0));
+        let sectors = fields.nth(6)?;
+        // Behind it are three of the queue, and requests and merges of discards.
+        Some(Written { sectors, discarded: fields.nth(6).unwrap_or(0) })
     }
 
     /// Reads an attribute that is a number.

@@ -12,7 +12,7 @@
 use crate::error::{Error, Result};
 use crate::safety::lease::Lease;
 use crate::safety::machine::Machine;
-use crate::safety::sysfs::Device;
+use crate::safety::sysfs::{Device, Written};
 use crate::safety::watch::{self, Watch};
 use crate::safety::{self, Intent, identity};
 use assay_fs::{DeviceNumber, Node, NodeKind};
@@ -22,11 +22,14 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 mod create;
+mod direct;
 mod file;
 mod image;
+mod untouched;
 
 use file::open_file;
 pub(crate) use image::{Image, open_image};
@@ -90,6 +93,8 @@ pub struct Opened {
     watch: Option<Watch>,
     /// The state of a new file that is not complete yet.
     new: Option<create::NewFile>,
+    /// What had been written to a device that will be written to, when assay last looked.
+    written: Mutex<Option<(Device, Written)>>,
 }
 
 impl Opened {
@@ -195,9 +200,13 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     if let Some(error) = safety::refusal(&device) {
         return Err(error);
     }
+    let before = device.written();
     safety::check_contents(&device, &opened.file, intent)?;
+    let written = Mutex::new(before.map(|before| (device.clone(), before)));
     let watch = watched(path, move || safety::new_refusal(&device))?;
-    Ok(Opened { _claims: claims, watch, ..opened })
+    let opened = Opened { _claims: claims, watch, written, ..opened };
+    opened.check_untouched()?;
+    Ok(opened)
 }
 
 /// Watches the open target; `refusal` returns why it must not be written to any more, if so.
@@ -303,6 +312,7 @@ fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opened> {
         _claims: Vec::new(),
         watch: None,
         new: None,
+        written: Mutex::new(None),
     })
 }
 

@@ -93,6 +93,8 @@ impl Opened {
         let Some(new) = self.new.as_mut().filter(|new| !new.is_kept) else { return Ok(()) };
         let filled = fill(&self.file, self.capacity);
         filled.map_err(|cause| new.failed(self.capacity, cause))?;
+        self.check_direct()?;
+        let Some(new) = self.new.as_mut() else { return Ok(()) };
         super::lock(&new.path, &self.file)?;
         if new.writes {
             // It is taken before anybody can find the file.

@@ -23,8 +23,9 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
         refuse_holes(path, size, &file)?;
         set_direct(&file, path)?;
         lock(path, &file)?;
-        let opened = describe(path, node, file)?;
-        return Ok(Opened { is_stranger: !is_ours, ..opened });
+        let opened = Opened { is_stranger: !is_ours, ..describe(path, node, file)? };
+        opened.check_direct()?;
+        return Ok(opened);
     }
     let fatal = file_refusal(path, node, is_ours);
     safety::check_write(path, node, intent, fatal.as_ref().map(|e| e.message.as_str()))?;
@@ -41,6 +42,7 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
     let lease = take_lease(path, &file)?;
     let opened = Opened { lease, ..describe(path, node, file)? };
     check_file_contents(path, &opened, named)?;
+    opened.check_direct()?;
     let watch = watch_file(path, node)?;
     Ok(Opened { watch, ..opened })
 }

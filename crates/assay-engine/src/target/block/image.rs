@@ -25,6 +25,18 @@ pub(crate) struct Image {
 }
 
 impl Image {
+    /// Has what the guest wrote reach the disk that the image at `path` lies on.
+    ///
+    /// # Errors
+    /// If it cannot: then what is in the image is not known.
+    pub(crate) fn save(&self, path: &Path) -> Result<()> {
+        self.file.sync_all().map_err(|cause| {
+            let message = format!("what the guest wrote did not all reach {}", path.display());
+            let hint = "the disk under it failed (`dmesg`), or its file system is full: the image may be broken";
+            Error::environment("linux-image-lost", message, hint).caused_by(cause)
+        })
+    }
+
     /// Has a new image stay, whatever is in it.
     pub(crate) fn keep(&mut self) {
         self.made = None;

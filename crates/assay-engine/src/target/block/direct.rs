@@ -1,0 +1,66 @@
+//! Whether reads of a file go past the page cache, as `O_DIRECT` asks for. Some file systems take the
+//! flag and ignore it: ext4 with `data=journal`, btrfs for compressed data.
+
+use super::Opened;
+use crate::error::{Error, Result};
+use assay_spec::Bytes;
+use rustix::fs::fstatfs;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// File systems on block devices, of whose reads the kernel counts in `/proc/self/io` what went to a
+/// device: ext2 to ext4, XFS, btrfs, F2FS.
+const COUNTED: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
+/// Places in the file that are read.
+const PLACES: u64 = 16;
+
+impl Opened {
+    /// Checks that a file is read from its drive, and not from memory.
+    pub(crate) fn check_direct(&self) -> Result<()> {
+        let kind = fstatfs(&self.file).map_or(0, |stat| stat.f_type as u64);
+        let is_file = self.kind == super::Kind::File;
+        if !is_file || !COUNTED.contains(&kind) {
+            return Ok(());
+        }
+        let unit = self.granularity.0.max(4096);
+        let last = (self.capacity.0 / unit).saturating_sub(1);
+        for place in 0..PLACES {
+            let offset = last * place / (PLACES - 1) * unit;
+            match is_answered_from_memory(&self.file, offset, Bytes(unit)) {
+                Ok(true) => return Err(self.not_direct()),
+                Ok(false) => {}
+                // Who cannot read or count here fails elsewhere, or knows nothing.
+                Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn not_direct(&self) -> Error {
+        let path = self.identity.path.display();
+        let message = format!("reads of {path} are answered from memory, in spite of O_DIRECT");
+        let hint = "ext4 with data=journal and btrfs for compressed data ignore it: name a file \
+                    elsewhere, or the device";
+        Error::environment("no-direct-io", message, hint)
+    }
+}
+
+/// Reads a block twice and returns whether the second read went to no device.
+fn is_answered_from_memory(file: &File, offset: u64, unit: Bytes) -> io::Result<bool> {
+    let unit = unit.0 as usize;
+    let mut bytes = vec![0; 2 * unit];
+    let start = bytes.as_ptr().align_offset(unit);
+    let block = &mut bytes[start..start + unit];
+    file.read_exact_at(block, offset)?;
+    let before = read_from_devices()?;
+    file.read_exact_at(block, offset)?;
+    Ok(read_from_devices()? - before < unit as u64)
+}
+
+/// Bytes that this process has had read from devices.
+fn read_from_devices() -> io::Result<u64> {
+    let counts = fs::read_to_string("/proc/thread-self/io")?;
+    let line = counts.lines().find_map(|line| line.strip_prefix("read_bytes: "));
+    line.and_then(|count| count.trim().parse().ok()).ok_or(io::ErrorKind::Unsupported.into())
+}

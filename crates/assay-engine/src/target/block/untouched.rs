@@ -1,0 +1,34 @@
+//! Notices that somebody else has written to a device while assay did not.
+//!
+//! Contents are looked at before a run begins; the first write of it may come hours later, behind
+//! cells that read. A program that writes and closes within a moment is seen by no look at
+//! descriptors, but the kernel counts what it wrote.
+
+use super::Opened;
+use crate::error::{Error, Result};
+use std::sync::PoisonError;
+
+impl Opened {
+    /// Checks that nobody has written to the device since assay last looked.
+    pub(crate) fn check_untouched(&self) -> Result<()> {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((device, before)) = &*written else { return Ok(()) };
+        if device.written().is_none_or(|now| now == *before) {
+            return Ok(());
+        }
+        let message = format!(
+            "somebody else wrote to {} when assay had looked at it and did not write itself",
+            self.identity.path.display()
+        );
+        let hint = "whatever that was is still there; end that use, and begin anew";
+        Err(Error::environment("target-taken", message, hint))
+    }
+
+    /// Takes what has been written to the device until now for assay's own.
+    pub(crate) fn note_written(&self) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((device, before)) = &mut *written {
+            *before = device.written().unwrap_or(*before);
+        }
+    }
+}
