@@ -119,8 +119,12 @@ pub fn main(options: Options) -> Outcome {
         }
     };
     let code = status(&guest.outcome.result)?;
-    let shown = copy(&guest, "stdout", &mut std::io::stdout().lock())
-        .and_then(|()| copy(&guest, "stderr", &mut std::io::stderr().lock()));
+    // A shell has said what it had to say.
+    let shown = match options.shell {
+        true => Ok(()),
+        false => copy(&guest, "stdout", &mut std::io::stdout().lock())
+            .and_then(|()| copy(&guest, "stderr", &mut std::io::stderr().lock())),
+    };
     let (age, wall) = (guest.outcome.virtual_time, guest.outcome.wall);
     let record = serde_json::json!({
         "schema": 1,
@@ -224,7 +228,8 @@ fn status(result: &str) -> Outcome {
 
 /// Hands on the output of the command. A reader that has gone away is no error.
 fn copy(guest: &Guest, name: &str, to: &mut impl Write) -> std::io::Result<()> {
-    let Ok(mut left) = guest.outcome.directory.open(name) else { return Ok(()) };
+    let gone = |_| std::io::Error::other(format!("the guest has removed its own {name}"));
+    let mut left = guest.outcome.directory.open(name).map_err(gone)?;
     match std::io::copy(&mut left, to).and_then(|_| to.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
         _ => Ok(()),
