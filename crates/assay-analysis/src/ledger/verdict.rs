@@ -210,7 +210,8 @@ impl LedgerVerdicts {
 
     /// Every |deviation| of the independent claims, and their median; `None` without any.
     pub fn median_deviation(&self) -> Option<(f64, usize)> {
-        let values = self.rows.iter().filter(|r| r.is_independent()).flat_map(|r| &r.values);
+        let of = |r: &&ClaimVerdict| r.is_independent() && r.verdict.is_judged();
+        let values = self.rows.iter().filter(of).flat_map(|r| &r.values);
         let all: Vec<f64> = values.filter_map(|v| v.deviation).map(f64::abs).collect();
         crate::stats::median(&all).map(|m| (m, all.len()))
     }
