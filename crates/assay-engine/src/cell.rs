@@ -67,6 +67,7 @@ pub fn run_cell(
             // A guest that breaks off is no reason to give up the other cells.
             Err(e) if GUESTS_END.contains(&e.id) => {
                 cell.skipped = Some(e.message);
+                cell.failed = Some(false);
                 cell.repeats.clear();
                 break;
             }

@@ -19,6 +19,9 @@ pub enum EvalError {
     /// A reference without a value.
     #[error("{0}: {1}")]
     Missing(Reference, MetricError),
+    /// A side of a comparison that is no number, as 0 / 0.
+    #[error("a side of a comparison has no value, as 0 / 0 has none")]
+    NoNumber,
     /// A truth value where a number must stand, or the other way round.
     #[error("expected a {expected}, `{found}` is none")]
     Type {
@@ -34,8 +37,12 @@ pub(super) fn node(n: &Node, look_up: LookUp<'_>) -> Result<Value, EvalError> {
     Ok(match &n.kind {
         NodeKind::Not(a) => Value::Truth(!truth(a, look_up)?),
         NodeKind::Compare(op, a, b) => {
-            let (a, b) = (number(a, look_up)?, number(b, look_up)?);
-            Value::Truth(compare(*op, a.base, b.base))
+            let (a, b) = (number(a, look_up)?.base, number(b, look_up)?.base);
+            // Neither true nor false: `not` would make the one of the other.
+            if a.is_nan() || b.is_nan() {
+                return Err(EvalError::NoNumber);
+            }
+            Value::Truth(compare(*op, a, b))
         }
         NodeKind::And(nodes) => Value::Truth(truths(nodes, look_up)?.iter().all(|t| *t)),
         NodeKind::Or(nodes) => Value::Truth(truths(nodes, look_up)?.iter().any(|t| *t)),
@@ -106,7 +113,6 @@ fn common(all: &[Quantity]) -> Option<Dimension> {
     known().find(|d| *d != Dimension::PLAIN).or_else(|| known().next())
 }
 
-/// Every comparison with a value that is not a number is false, `!=` included.
 pub(super) fn compare(op: Comparison, a: f64, b: f64) -> bool {
     match op {
         Comparison::Less => a < b,
@@ -114,7 +120,7 @@ pub(super) fn compare(op: Comparison, a: f64, b: f64) -> bool {
         Comparison::Greater => a > b,
         Comparison::GreaterEqual => a >= b,
         Comparison::Equal => a == b,
-        Comparison::NotEqual => a != b && !a.is_nan() && !b.is_nan(),
+        Comparison::NotEqual => a != b,
     }
 }
 
