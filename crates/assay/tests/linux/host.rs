@@ -1,7 +1,7 @@
 //! Checks that a guest changes nothing on its host.
 
 use super::{drive, guest, no_guests};
-use crate::command::temporary;
+use crate::command::{assay, temporary};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -95,9 +95,13 @@ fn what_a_guest_leaves_is_read_only_if_it_is_a_file() {
     // The host prints this file; it must not print the link's target, nor wait for ever on the
     // pipe.
     for left in ["ln -s /etc/passwd", "mkfifo"] {
-        let script = format!("rm /run/shared/stdout\n{left} /run/shared/stdout\n");
-        let (said, _) = guest(directory.path(), 1, &[], &script, &[]);
-        assert_eq!(said, "");
+        let script = format!("rm /run/shared/stdout; {left} /run/shared/stdout");
+        let line = ["linux", "run", "--quiet", "--out", "out", "--drive", &drive()];
+        let output = assay(directory.path(), &[&line[..], &["--", "sh", "-c", &script]].concat());
+        let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout), (Some(3), Vec::new()), "{talk}");
+        assert!(talk.contains("the guest has not left its stdout there"), "{talk}");
+        std::fs::remove_dir_all(directory.path().join("out")).unwrap();
     }
 }
 

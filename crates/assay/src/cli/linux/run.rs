@@ -228,7 +228,7 @@ fn status(result: &str) -> Outcome {
 
 /// Hands on the output of the command. A reader that has gone away is no error.
 fn copy(guest: &Guest, name: &str, to: &mut impl Write) -> std::io::Result<()> {
-    let gone = |_| std::io::Error::other(format!("the guest has removed its own {name}"));
+    let gone = |_| std::io::Error::other(format!("the guest has not left its {name} there"));
     let mut left = guest.outcome.directory.open(name).map_err(gone)?;
     match std::io::copy(&mut left, to).and_then(|_| to.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
