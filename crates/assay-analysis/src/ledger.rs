@@ -14,13 +14,13 @@ mod verdict;
 pub use measured::FEWEST;
 pub use verdict::{ClaimVerdict, LedgerVerdicts, PredicateVerdict, ValueVerdict, Verdict};
 
-use crate::expr::Reference;
+use crate::expr::{Conjunct, Expr, Reference};
 use crate::load::Run;
 use crate::metric::MetricError;
 use assay_spec::calibration::Calibration;
 use assay_spec::claims::{Claim, ClaimKind, ClaimValue, Ledger};
 use measured::Cells;
-use missing::{wanted, what_is_missing};
+use missing::wanted;
 use verdict::chosen_with;
 
 /// What a ledger is judged by beside the run.
@@ -61,7 +61,10 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, known: Knowledge<'_>) -> ClaimV
         ClaimKind::NotTestable => (Verdict::NotTestable, claim.reason.clone()),
         ClaimKind::Contradiction => contradiction::verdict(claim, check.as_ref()),
         ClaimKind::Arithmetic => contradiction::arithmetic(claim, check.as_ref()),
-        ClaimKind::Measured => overall(claim, &values, predicate.as_ref(), cells, known),
+        ClaimKind::Measured => {
+            let missing = missing::verdict(claim, &values, predicate.as_ref(), cells, known);
+            missing.unwrap_or_else(|| overall(claim, &values, predicate.as_ref(), cells))
+        }
     };
     if verdict != Verdict::NotBuilt {
         let missing = values.iter_mut().filter(|v| v.verdict == Verdict::NotBuilt);
@@ -113,17 +116,28 @@ pub(crate) fn plain(v: f64) -> String {
     format!("{v:.decimals$}")
 }
 
+/// The operands of the outermost `and` that are meant, with the sides of a comparison as `sides` has
+/// them.
+fn conjuncts(
+    expr: &Expr,
+    is_meant: impl Fn(&Conjunct<'_>) -> bool,
+    sides: impl Fn(&Conjunct<'_>) -> Option<(String, String)>,
+) -> String {
+    let line = |c: Conjunct<'_>| match sides(&c) {
+        Some((a, b)) => format!("{} (is {a} against {b})", c.text),
+        None => c.text.to_owned(),
+    };
+    expr.conjuncts().into_iter().filter(|c| is_meant(c)).map(line).collect::<Vec<_>>().join("; ")
+}
+
+/// The verdict of a measured claim, by those of its numbers and its predicate.
 fn overall(
     claim: &Claim,
     values: &[ValueVerdict],
     predicate: Option<&PredicateVerdict>,
     cells: Cells<'_>,
-    known: Knowledge<'_>,
 ) -> (Verdict, String) {
     let all = || values.iter().map(|v| v.verdict).chain(predicate.map(|p| p.verdict));
-    if all().any(|v| v == Verdict::NotBuilt) {
-        return not_measured(claim, values, predicate, cells, known);
-    }
     let numbers = || values.iter().map(|v| v.verdict).filter(|v| v.is_judged());
     let of = |verdict: Verdict, how: &str, predicate_how: &str| {
         let n = numbers().filter(|v| *v == verdict).count();
@@ -158,28 +172,6 @@ fn overall(
 fn too_few_repeats(claim: &Claim, cells: Cells<'_>) -> Option<String> {
     let repeats = cells.repeats(&wanted(claim));
     (repeats < FEWEST).then(|| measured::too_few(repeats))
-}
-
-/// The verdict of a claim that names what the run does not have.
-fn not_measured(
-    claim: &Claim,
-    values: &[ValueVerdict],
-    predicate: Option<&PredicateVerdict>,
-    cells: Cells<'_>,
-    known: Knowledge<'_>,
-) -> (Verdict, String) {
-    let wanted = wanted(claim);
-    let reason = what_is_missing(&wanted, values, predicate, &|r| cells.find(r));
-    let elsewhere = |r: &Reference| match cells.find(r) {
-        Ok(_) => true,
-        Err(MetricError::Skipped(_)) => (known.offered)(&r.workload, &r.target),
-        Err(_) => false,
-    };
-    let texts_are_right = wanted.iter().any(|r| cells.find(r).is_err());
-    match texts_are_right && wanted.iter().all(elsewhere) {
-        true => (Verdict::NotRun, reason),
-        false => (Verdict::NotBuilt, reason),
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! RUN: generates the stream, drives a target, records. The only crate that measures time.
 
+mod aligned;
 mod budget;
 mod cell;
 pub mod clock;

@@ -15,10 +15,8 @@ use crate::experiment::Experiment;
 /// One value, and a claim that was in sight when it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calibration {
-    /// Id of the claim.
-    pub claim: String,
-    /// Which number of the claim, if it was only that one.
-    pub label: Option<String>,
+    /// The claim.
+    pub from: FromClaim,
     /// The value: the file and the key or the words in it.
     pub place: String,
 }
@@ -32,23 +30,8 @@ pub struct FromClaim {
     pub label: Option<String>,
 }
 
-impl FromClaim {
-    /// The calibration of a value at `place`.
-    pub fn at(&self, place: &str) -> Calibration {
-        Calibration { claim: self.claim.clone(), label: self.label.clone(), place: place.into() }
-    }
-}
-
-/// Takes `from_claim = ["S-30", "M-02: read"]`, if it is there.
-pub(crate) fn decode(section: &mut Section<'_>) -> Decoded<Vec<FromClaim>> {
-    match section.has("from_claim") {
-        true => named(section, "from_claim"),
-        false => Ok(Vec::new()),
-    }
-}
-
-/// A list of claims under `key`.
-pub(crate) fn named(section: &mut Section<'_>, key: &'static str) -> Decoded<Vec<FromClaim>> {
+/// A list of claims under `key`, e.g. `from_claim = ["S-30", "M-02: read"]`; none if it is not there.
+pub(crate) fn decode(section: &mut Section<'_>, key: &'static str) -> Decoded<Vec<FromClaim>> {
     let mut claims = Vec::new();
     for (text, span) in section.strings(key)? {
         let Some(claim) = parse(&text) else {
@@ -66,7 +49,7 @@ pub(crate) fn decode_words(top: &mut Section<'_>) -> Decoded<Vec<(String, Vec<Fr
     let mut all = Vec::new();
     for mut section in top.sections("from_claim", "from_claim")? {
         let (words, span) = section.string_at("words")?;
-        let claims = named(&mut section, "claims")?;
+        let claims = decode(&mut section, "claims")?;
         // They stand in `words` itself, too.
         if words.is_empty() || section.source().text.matches(&words).count() < 2 {
             let message = format!("`{words}` stands nowhere else in this file");
@@ -88,7 +71,9 @@ pub fn bundled() -> Decoded<Vec<Calibration>> {
     }
     let mut all = Vec::new();
     let mut add = |file: &str, key: &str, claims: &[FromClaim]| {
-        all.extend(claims.iter().map(|c| c.at(&format!("`{key}` in {file}"))));
+        let at_place =
+            |c: &FromClaim| Calibration { from: c.clone(), place: format!("`{key}` in {file}") };
+        all.extend(claims.iter().map(at_place));
     };
     let mut add_facts = |file: &str, facts: &[Fact]| {
         facts.iter().for_each(|fact| add(file, &fact.path, &fact.from_claim));
@@ -99,23 +84,19 @@ pub fn bundled() -> Decoded<Vec<Calibration>> {
     for b in CONTROLLERS {
         add_facts(b.file, &ControllerSpec::parse(source(b))?.facts);
     }
-    for b in STUDIES.iter().flat_map(|study| study.experiments) {
+    // An experiment may belong to several studies.
+    let mut experiments: Vec<&Bundled> = STUDIES.iter().flat_map(|s| s.experiments).collect();
+    experiments.sort_by_key(|b| b.file);
+    experiments.dedup_by_key(|b| b.file);
+    for b in experiments {
         let words = Experiment::parse(source(b))?.from_claims;
         words.iter().for_each(|(words, claims)| add(b.file, words, claims));
     }
     for b in LEDGERS {
         for claim in Ledger::parse(source(b))?.claims {
-            add(b.file, &format!("{} predicate", claim.id), &claim.from_claim);
+            add(b.file, &claim.id, &claim.from_claim);
         }
     }
-    // An experiment may belong to several studies.
-    let mut seen = Vec::new();
-    all.retain(|c| {
-        !seen.contains(c) && {
-            seen.push(c.clone());
-            true
-        }
-    });
     Ok(all)
 }
 

@@ -191,7 +191,7 @@ fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], place: Place) -> Decoded
         },
         values,
         reckoning,
-        from_claim: calibration::decode(s)?,
+        from_claim: calibration::decode(s, "from_claim")?,
     };
     let judged = claim.predicate.is_some() || claim.values.iter().any(|v| v.measure.is_some());
     let complaint = match claim.kind {

@@ -176,6 +176,49 @@ fn studies_on_linux() {
     }
 }
 
+/// What docs/ledger.md says the rules came to is what is recorded.
+#[test]
+fn the_page_counts_what_is_recorded() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ledger.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (mut independent, mut reproduced) = (0, 0);
+    for study in STUDIES.iter().map(|s| s.name) {
+        let verdicts = fs::read_to_string(recorded(study)).unwrap();
+        let count = |verdict: &str, is_calibrated: bool| {
+            let such = |line: &&str| {
+                let claim = line.split(';').next().unwrap();
+                claim.split(' ').nth(1) == Some(verdict)
+                    && claim.ends_with("(calibrated)") == is_calibrated
+            };
+            verdicts.lines().filter(such).count()
+        };
+        let cell = |is_calibrated| {
+            let words = [("reproduced", "R"), ("deviates", "D"), ("undecided", "U")];
+            let counts = words.map(|(verdict, letter)| (count(verdict, is_calibrated), letter));
+            let some = counts.into_iter().filter(|(n, _)| *n > 0);
+            some.map(|(n, letter)| format!("{n} {letter}")).collect::<Vec<_>>().join(", ")
+        };
+        let row = page.lines().find(|line| line.starts_with(&format!("| Run `{study}` |")));
+        let cells: Vec<&str> = row.unwrap_or_else(|| panic!("{study}")).split(" | ").collect();
+        assert_eq!(cells[2].split("; ").next(), Some(cell(false).as_str()), "{study}: independent");
+        assert_eq!(cells[3], cell(true), "{study}: calibrated");
+        for verdict in ["contradicted", "input", "arithmetic"] {
+            let n = count(verdict, false);
+            let told = cells[4].contains(&format!("{n} {verdict}"));
+            assert!(told || n == 0, "{study}: {n} {verdict}");
+        }
+        if study != "quick" {
+            independent += ["reproduced", "deviates", "undecided"]
+                .map(|v| count(v, false))
+                .iter()
+                .sum::<usize>();
+            reproduced += count("reproduced", false);
+        }
+    }
+    let total = format!("Of {independent} independent claims {reproduced} are reproduced.");
+    assert!(page.contains(&total), "{total}");
+}
+
 #[test]
 fn a_changed_verdict_is_told_by_its_line() {
     let before = "S-02 deviates; disk: reproduced\nS-03 reproduced\nS-04 deviates\n";

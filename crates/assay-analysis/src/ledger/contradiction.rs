@@ -1,7 +1,7 @@
 //! What published numbers alone say, without a run: documents that disprove themselves, and what
 //! arithmetic decides.
 
-use super::{Find, PredicateVerdict, Verdict, plain, unit_size};
+use super::{Find, PredicateVerdict, Verdict, conjuncts, plain, unit_size};
 use crate::expr::{Conjunct, Expr, Reference, Value};
 use crate::metric::MetricError;
 use assay_spec::claims::{Claim, Number, Reckoning};
@@ -28,13 +28,8 @@ pub(super) fn check(reckoning: &Reckoning) -> Option<PredicateVerdict> {
 
 /// The operands of the outermost `and` that fail, with the numbers they compare.
 fn failures(expr: &Expr, find: Find<'_>) -> String {
-    let failed = expr.conjuncts().into_iter();
-    let failed = failed.filter(|c| c.evaluate(find) == Ok(Value::Truth(false)));
-    let line = |c: Conjunct<'_>| match c.sides(find) {
-        Some((a, b)) => format!("{} (is {} against {})", c.text, plain(a), plain(b)),
-        None => c.text.to_owned(),
-    };
-    failed.map(line).collect::<Vec<_>>().join("; ")
+    let fails = |c: &Conjunct<'_>| c.evaluate(find) == Ok(Value::Truth(false));
+    conjuncts(expr, fails, |c| c.sides(find).map(|(a, b)| (plain(a), plain(b))))
 }
 
 /// What fails, with the numbers it is reckoned from.

@@ -1,7 +1,7 @@
 //! The numbers and predicates of a claim, measured over the repeats of a run.
 
 use super::verdict::{PredicateVerdict, ValueVerdict, Verdict};
-use super::{plain, unit_size};
+use super::{conjuncts, plain, unit_size};
 use crate::expr::{Conjunct, Decision, EvalError, Expr, Reference, Repeats};
 use crate::load::Run;
 use crate::metric::{self, MetricError};
@@ -160,14 +160,10 @@ pub(super) fn predicate(text: &str, cells: Cells<'_>) -> PredicateVerdict {
 
 /// The operands of the outermost `and` that come out so, with the numbers they compare.
 fn which(expr: &Expr, decision: Decision, over: Repeats<'_>) -> String {
-    let such = |c: &Conjunct<'_>| c.decide(over) == Ok(decision);
     let side = |e: Estimate| match e.half_width().filter(|half| *half > 0.0) {
         Some(half) => format!("{} ± {}", plain(e.value), plain(half)),
         None => plain(e.value),
     };
-    let line = |c: Conjunct<'_>| match c.estimates(over) {
-        Some((a, b)) => format!("{} (is {} against {})", c.text, side(a), side(b)),
-        None => c.text.to_owned(),
-    };
-    expr.conjuncts().into_iter().filter(such).map(line).collect::<Vec<_>>().join("; ")
+    let such = |c: &Conjunct<'_>| c.decide(over) == Ok(decision);
+    conjuncts(expr, such, |c| c.estimates(over).map(|(a, b)| (side(a), side(b))))
 }

@@ -1,8 +1,36 @@
 //! What a claim names that the run does not have.
 
-use super::{Find, PredicateVerdict, ValueVerdict};
+use super::measured::Cells;
+use super::{Find, Knowledge, PredicateVerdict, ValueVerdict, Verdict};
 use crate::expr::{EvalError, Expr, Reference};
+use crate::metric::MetricError;
 use assay_spec::claims::Claim;
+
+/// The verdict of a claim that names what the run does not have; none if everything is there.
+pub(super) fn verdict(
+    claim: &Claim,
+    values: &[ValueVerdict],
+    predicate: Option<&PredicateVerdict>,
+    cells: Cells<'_>,
+    known: Knowledge<'_>,
+) -> Option<(Verdict, String)> {
+    let mut verdicts = values.iter().map(|v| v.verdict).chain(predicate.map(|p| p.verdict));
+    if !verdicts.any(|v| v == Verdict::NotBuilt) {
+        return None;
+    }
+    let wanted = wanted(claim);
+    let elsewhere = |r: &Reference| match cells.find(r) {
+        Ok(_) => true,
+        Err(MetricError::Skipped(_)) => (known.offered)(&r.workload, &r.target),
+        Err(_) => false,
+    };
+    let texts_are_right = wanted.iter().any(|r| cells.find(r).is_err());
+    let verdict = match texts_are_right && wanted.iter().all(elsewhere) {
+        true => Verdict::NotRun,
+        false => Verdict::NotBuilt,
+    };
+    Some((verdict, what_is_missing(&wanted, values, predicate, &|r| cells.find(r))))
+}
 
 /// Every number that a claim's texts name, each once.
 pub(super) fn wanted(claim: &Claim) -> Vec<Reference> {
@@ -18,7 +46,7 @@ pub(super) fn wanted(claim: &Claim) -> Vec<Reference> {
     wanted
 }
 
-pub(super) fn what_is_missing(
+fn what_is_missing(
     wanted: &[Reference],
     values: &[ValueVerdict],
     predicate: Option<&PredicateVerdict>,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::expr::{Expr, Value};
 use crate::load::sample;
+use assay_spec::calibration::FromClaim;
 use assay_spec::catalog;
 use assay_spec::decode::Source;
 
@@ -160,8 +161,7 @@ fn without_published_values_it_is_predicted() {
 #[test]
 fn what_the_set_up_was_made_from_proves_nothing() {
     let calibration = |label: Option<&str>| Calibration {
-        claim: "X-1".into(),
-        label: label.map(Into::into),
+        from: FromClaim { claim: "X-1".into(), label: label.map(Into::into) },
         place: "`nand.read` in devices/d.toml".into(),
     };
     let run = sample::run(vec![sample::cell(&[&[100_000], &[100_000], &[100_000]])]);

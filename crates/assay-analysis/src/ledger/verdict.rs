@@ -176,6 +176,13 @@ impl ClaimVerdict {
     }
 }
 
+impl ValueVerdict {
+    /// Half the width of its interval, if the repeats were not all alike.
+    pub fn half_width(&self) -> Option<f64> {
+        self.interval.map(|(low, high)| (high - low) / 2.0).filter(|half| *half > 0.0)
+    }
+}
+
 impl PredicateVerdict {
     /// In a line, why it does not hold; none if it does, or was not judged.
     pub fn complaint(&self) -> Option<String> {
@@ -194,8 +201,8 @@ pub(super) fn chosen_with<'a>(
     id: &str,
     label: Option<&str>,
 ) -> Vec<&'a Calibration> {
-    let of_claim = all.iter().filter(|c| c.claim == id);
-    of_claim.filter(|c| label.is_none() || c.label.as_deref() == label).collect()
+    let of_claim = all.iter().filter(|c| c.from.claim == id);
+    of_claim.filter(|c| label.is_none() || c.from.label.as_deref() == label).collect()
 }
 
 impl LedgerVerdicts {

@@ -91,7 +91,6 @@ fn value(v: &ValueVerdict) -> Vec<String> {
 /// The mean of the repeats with half the width of its interval.
 fn measured(v: &ValueVerdict) -> String {
     let Some(value) = v.reproduced else { return "–".into() };
-    let half = v.interval.map(|(low, high)| (high - low) / 2.0).filter(|half| *half > 0.0);
-    let half = half.map_or_else(String::new, |half| format!(" ± {}", plain(half)));
+    let half = v.half_width().map_or_else(String::new, |half| format!(" ± {}", plain(half)));
     escape(&format!("{}{half} {}", plain(value), v.unit))
 }

@@ -261,12 +261,11 @@ pub fn ledger_table(verdicts: &LedgerVerdicts, width: usize) -> String {
 
 fn value_row(v: &ValueVerdict) -> Vec<String> {
     let number = |n: Option<f64>| n.map_or_else(|| "-".into(), plain);
-    let half = v.interval.map(|(low, high)| (high - low) / 2.0).filter(|half| *half > 0.0);
     vec![
         clip(&v.label, 34),
         number(v.published),
         number(v.reproduced),
-        half.map_or_else(String::new, |half| format!("± {}", plain(half))),
+        v.half_width().map_or_else(String::new, |half| format!("± {}", plain(half))),
         v.unit.clone(),
         v.deviation.map_or_else(String::new, |d| format!("{:+.1} %", 100.0 * d)),
         v.verdict.name().to_owned(),

@@ -5,6 +5,7 @@
 //! order that is shuffled before.
 
 use super::{Content, Done, Stage, forget, refused};
+use crate::aligned::Aligned;
 use crate::error::Result;
 use crate::generate::Shuffled;
 use assay_fs::{Directory, Node, NodeKind};
@@ -18,9 +19,6 @@ use std::os::unix::fs::FileExt;
 
 /// Name of the file.
 pub(super) const FILE: &str = "file";
-
-/// Blocks that a direct request must begin and end on.
-const ALIGNMENT: usize = 4096;
 
 impl Stage<'_> {
     pub(super) fn records(&mut self, work: &Records) -> Result<Done> {
@@ -173,25 +171,6 @@ fn read_all(file: &File) -> io::Result<()> {
             0 => return Ok(()),
             n => at += n as u64,
         }
-    }
-}
-
-/// Memory that direct requests may use.
-struct Aligned {
-    bytes: Vec<u8>,
-    start: usize,
-    length: usize,
-}
-
-impl Aligned {
-    fn new(length: usize) -> Aligned {
-        let bytes = vec![0; length + ALIGNMENT];
-        let start = bytes.as_ptr().align_offset(ALIGNMENT);
-        Aligned { bytes, start, length }
-    }
-
-    fn slice(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.length]
     }
 }
 

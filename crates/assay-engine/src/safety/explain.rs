@@ -150,7 +150,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          last request is done: assay holds a lease on the file. Who attaches a loop device to a \
          device, or to what it lies on, or opens a device without a claim, is noticed within a \
          second or two; who writes to a device while assay does not, before the next cell begins. \
-         Nothing was written after that.",
+         Nothing was written after that, but for what was in flight if assay had been stopped from \
+         outside (SIGSTOP) and so lost its lease.",
     ),
     (
         "uring-options",

@@ -120,7 +120,7 @@ impl Values {
             );
             return Err(with_hint(e, "a value without a source cannot be checked by anyone"));
         }
-        let from_claim = calibration::decode(&mut inner)?;
+        let from_claim = calibration::decode(&mut inner, "from_claim")?;
         let span = inner.span_of("value");
         let value = inner.source().text.get(span).unwrap_or("").trim_matches('"').to_owned();
         self.facts.push(Fact { path, value, origin: origins.remove(0), from_claim });

@@ -352,8 +352,8 @@ fn of_claim(ledger: &Ledger, claim: &Claim, chosen: &[Calibration]) -> String {
             text += &format!("\n{what}: {check}, with {}", numbers.join(", "));
         }
     }
-    for c in chosen.iter().filter(|c| c.claim == claim.id) {
-        let number = c.label.as_ref().map_or_else(String::new, |label| format!("{label}: "));
+    for c in chosen.iter().filter(|c| c.from.claim == claim.id) {
+        let number = c.from.label.as_ref().map_or_else(String::new, |label| format!("{label}: "));
         text += &format!("\n{number}in sight when this was chosen: {}", c.place);
     }
     for extra in [&claim.reason, &claim.notes].into_iter().filter(|t| !t.is_empty()) {

@@ -2,6 +2,7 @@
 //! flag and ignore it: ext4 with `data=journal`, btrfs for compressed data.
 
 use super::Opened;
+use crate::aligned::Aligned;
 use crate::error::{Error, Result};
 use assay_spec::Bytes;
 use rustix::fs::fstatfs;
@@ -48,17 +49,14 @@ impl Opened {
 
 /// Reads a block twice and returns whether the second read went to no device.
 fn is_answered_from_memory(file: &File, offset: u64, unit: Bytes) -> io::Result<bool> {
-    let unit = unit.0 as usize;
-    let mut bytes = vec![0; 2 * unit];
-    let start = bytes.as_ptr().align_offset(unit);
-    let block = &mut bytes[start..start + unit];
-    file.read_exact_at(block, offset)?;
+    let mut memory = Aligned::new(unit.0 as usize);
+    file.read_exact_at(memory.slice(), offset)?;
     let before = read_from_devices()?;
-    file.read_exact_at(block, offset)?;
-    Ok(read_from_devices()? - before < unit as u64)
+    file.read_exact_at(memory.slice(), offset)?;
+    Ok(read_from_devices()? - before < unit.0)
 }
 
-/// Bytes that this process has had read from devices.
+/// Bytes that this thread has had read from devices.
 fn read_from_devices() -> io::Result<u64> {
     let counts = fs::read_to_string("/proc/thread-self/io")?;
     let line = counts.lines().find_map(|line| line.strip_prefix("read_bytes: "));
