@@ -1032,7 +1032,7 @@ error: unknown key `note` in `nand.read`
   --> drive.toml:23:26
    |
 23 | read = { value = "50us", note = "hm", source = "sheet" }
-   |                          ^^^^ expected one of `source`, `derived`, `assumed`, `value`
+   |                          ^^^^ expected one of `source`, `derived`, `assumed`, `from_claim`, `value`
 hint: remove it: a key that nobody reads would change nothing"#,
     );
 }
