@@ -116,8 +116,8 @@ pub(crate) fn plain(v: f64) -> String {
     format!("{v:.decimals$}")
 }
 
-/// The operands of the outermost `and` that are meant, with the sides of a comparison as `sides` has
-/// them.
+/// The operands of the outermost `and` that are meant, with the sides of a comparison as `sides`
+/// has them.
 fn conjuncts(
     expr: &Expr,
     is_meant: impl Fn(&Conjunct<'_>) -> bool,

@@ -166,8 +166,8 @@ impl Device {
         of_kernel.or_else(|| line(fs::read_to_string(record).ok()?, "E:ID_PART_ENTRY_UUID="))
     }
 
-    /// Returns what has been written to it and discarded, in sectors, by whomever: the kernel counts
-    /// a request before the one who asked learns that it is done.
+    /// Returns what has been written to it and discarded, in sectors, by whomever: the kernel
+    /// counts a request before the one who asked learns that it is done.
     pub(crate) fn written(&self) -> Option<Written> {
         let stat = self.text("stat")?;
         let mut fields = stat.split_whitespace().map(|field| field.parse().unwrap_or(0));
