@@ -30,7 +30,8 @@ pub struct FromClaim {
     pub label: Option<String>,
 }
 
-/// A list of claims under `key`, e.g. `from_claim = ["S-30", "M-02: read"]`; none if it is not there.
+/// A list of claims under `key`, e.g. `from_claim = ["S-30", "M-02: read"]`; none if it is not
+/// there.
 pub(crate) fn decode(section: &mut Section<'_>, key: &'static str) -> Decoded<Vec<FromClaim>> {
     let mut claims = Vec::new();
     for (text, span) in section.strings(key)? {
