@@ -7,12 +7,16 @@
 //! A drive may also pack its writes: then they wait beside the segments, each in as much of the
 //! cache as it has.
 //!
-//! *Invariants.* A dirty segment is never taken for something else. No clean segment holds sectors
-//! that were written after it was filled.
+//! *Invariants.* A dirty segment is never taken for something else. No two of them have a sector in
+//! common. No clean segment holds sectors that were written after it was filled.
+//!
+//! *Hot path.* Tens of thousands of packed writes may wait: what of them is asked for by sector is
+//! found in an ordered map, and their sectors are counted as they come and go.
 
+use super::geometry::Place;
 use assay_spec::Nanos;
 use assay_spec::device::CacheSpec;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A run of sectors waiting to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,9 @@ pub(crate) struct Dirty {
     pub in_order: bool,
     /// The use of the cache that began it.
     pub came: u64,
+    /// Where it began when it came, if tracks do not overlap: looked up once, asked for each time
+    /// the arm chooses.
+    pub place: Place,
 }
 
 /// The segments.
@@ -39,6 +46,11 @@ pub(crate) struct Cache {
     size: u64,
     /// Segments waiting to be written, the oldest in front.
     pub dirty: VecDeque<Dirty>,
+    /// The same by their first sectors.
+    dirty_from: BTreeMap<u64, usize>,
+    /// The use of the cache that began what waits in segment i.
+    came: Vec<u64>,
+    dirty_sectors: u64,
     most_dirty: usize,
     /// Segments that may be filled by reading; those behind hold packed writes.
     segments: usize,
@@ -72,6 +84,9 @@ impl Cache {
             uses: 0,
             size: (spec.size.0 / 512 / u64::from(spec.segments)).max(1),
             dirty: VecDeque::new(),
+            dirty_from: BTreeMap::new(),
+            came: vec![0; n],
+            dirty_sectors: 0,
             most_dirty: spec.write_segments as usize,
             writing: None,
             writing_sectors: 0,
@@ -131,22 +146,54 @@ impl Cache {
         best
     }
 
+    /// The place in `dirty` of what waits in segment `slot`.
+    pub(crate) fn place_of(&self, slot: usize) -> usize {
+        self.dirty.binary_search_by_key(&self.came[slot], |d| d.came).expect("it waits")
+    }
+
+    /// The dirty segments that begin before `end`, the last of them first.
+    fn dirty_until(&self, end: u64) -> impl Iterator<Item = usize> {
+        self.dirty_from.range(..end).rev().map(|(_, slot)| *slot)
+    }
+
+    /// The dirty segments that have a sector of `first..end`, the last of them first.
+    fn dirty_slots(&self, first: u64, end: u64) -> impl Iterator<Item = usize> {
+        self.dirty_until(end).take_while(move |slot| self.end[*slot] > first)
+    }
+
     /// The first dirty segment in time that has a sector of `first..end`, as its place in `dirty`.
     pub(crate) fn dirty_in(&self, first: u64, end: u64) -> Option<usize> {
-        let overlaps = |d: &Dirty| self.first[d.slot] < end && first < self.end[d.slot];
-        self.dirty.iter().position(overlaps)
+        self.dirty_slots(first, end).map(|slot| self.place_of(slot)).min()
+    }
+
+    /// The first dirty segment in time that begins in `first..end`, as its place in `dirty`.
+    pub(crate) fn dirty_within(&self, first: u64, end: u64) -> Option<usize> {
+        self.dirty_from.range(first..end).map(|(_, slot)| self.place_of(*slot)).min()
+    }
+
+    /// When all data of what waits and begins in `first..end` has come.
+    pub(crate) fn arrived(&self, first: u64, end: u64) -> Option<Nanos> {
+        let waiting = self.dirty_from.range(first..end);
+        waiting.map(|(_, slot)| self.dirty[self.place_of(*slot)].arrived).max()
+    }
+
+    /// The dirty segment that begins before `sector` and goes on behind it, as its place in `dirty`.
+    pub(crate) fn dirty_across(&self, sector: u64) -> Option<usize> {
+        let slot = self.dirty_until(sector).next().filter(|slot| self.end[*slot] > sector);
+        slot.map(|slot| self.place_of(slot))
     }
 
     /// The first sector at or after `sector` that waits to be written.
     pub(crate) fn dirty_after(&self, sector: u64) -> u64 {
-        let starts = self.dirty.iter().filter(|d| self.end[d.slot] > sector);
-        starts.map(|d| self.first[d.slot].max(sector)).min().unwrap_or(u64::MAX)
+        match self.dirty_until(sector).next().is_some_and(|slot| self.end[slot] > sector) {
+            true => sector,
+            false => self.dirty_from.range(sector..).next().map_or(u64::MAX, |(first, _)| *first),
+        }
     }
 
     /// The end of the last sectors in `from..to` that wait to be written, else `from`.
     pub(crate) fn dirty_before(&self, from: u64, to: u64) -> u64 {
-        let ends = self.dirty.iter().filter(|d| self.first[d.slot] < to).map(|d| self.end[d.slot]);
-        ends.filter(|end| *end > from).max().unwrap_or(from).min(to)
+        self.dirty_until(to).next().map_or(from, |slot| self.end[slot].max(from).min(to))
     }
 
     /// An empty segment or the one used longest ago, none while all are dirty.
@@ -180,8 +227,7 @@ impl Cache {
     pub(crate) fn has_room(&self, now: Nanos, first: u64, end: u64) -> bool {
         let writing = self.writing.filter(|(_, until)| *until > now);
         if let Some((free, size)) = &self.packed {
-            let waiting = self.dirty.iter().map(|d| self.end[d.slot] - self.first[d.slot]);
-            let held = waiting.sum::<u64>() + writing.map_or(0, |_| self.writing_sectors);
+            let held = self.dirty_sectors + writing.map_or(0, |_| self.writing_sectors);
             // One that is larger than the cache goes through it, if it is alone.
             return !free.is_empty() && (held == 0 || held + (end - first) <= *size);
         }
@@ -193,17 +239,18 @@ impl Cache {
     /// The waiting segment that a write of `first..end` can join: it holds all of it, or ends
     /// where the write begins and has room.
     pub(crate) fn joinable(&self, first: u64, end: u64) -> Option<usize> {
-        let holds = |d: &Dirty| self.first[d.slot] <= first && end <= self.end[d.slot];
-        let goes_on = |d: &Dirty| {
+        let holds = |slot: usize| end <= self.end[slot];
+        let goes_on = |slot: usize| {
             let grows =
-                || end - self.first[d.slot] <= self.most() && !first.is_multiple_of(self.band);
-            self.combine && self.end[d.slot] == first && grows()
+                || end - self.first[slot] <= self.most() && !first.is_multiple_of(self.band);
+            self.combine && self.end[slot] == first && grows()
         };
-        let index = self.dirty.iter().position(|d| holds(d) || goes_on(d))?;
+        // The one before the last ends where the last begins, if it goes as far.
+        let near = self.dirty_until(first + 1).take(2).filter(|s| holds(*s) || goes_on(*s));
+        let index = near.map(|slot| self.place_of(slot)).min()?;
         // Whatever else of the range waits must not be written over it later.
-        let others = self.dirty.iter().enumerate().filter(|(i, _)| *i != index);
-        let clash = others.map(|(_, d)| d.slot).any(|s| self.first[s] < end && first < self.end[s]);
-        (!clash).then_some(index)
+        let slot = self.dirty[index].slot;
+        (!self.dirty_slots(first, end).any(|other| other != slot)).then_some(index)
     }
 
     /// Most sectors that wait together.
@@ -216,13 +263,16 @@ impl Cache {
         let slot = self.dirty[index].slot;
         self.forget(first, end);
         self.dirty[index].in_order &= first == self.end[slot];
+        self.dirty_sectors += end.saturating_sub(self.end[slot]);
         self.end[slot] = self.end[slot].max(end);
         self.dirty[index].arrived = self.dirty[index].arrived.max(arrived);
         self.uses += 1;
     }
 
-    /// Puts a write of `first..end` into a segment of its own.
-    pub(crate) fn write(&mut self, first: u64, end: u64, ready: Nanos, arrived: Nanos) {
+    /// Puts a write of `first..end`, which begins at `place`, into a segment of its own; its data
+    /// comes in these times.
+    pub(crate) fn write(&mut self, (first, end): (u64, u64), place: Place, times: (Nanos, Nanos)) {
+        let (ready, arrived) = times;
         let stale = |slot: &usize| {
             self.used[*slot] != HELD && self.first[*slot] < end && first < self.end[*slot]
         };
@@ -234,13 +284,18 @@ impl Cache {
         self.forget(first, end);
         (self.first[slot], self.end[slot], self.used[slot]) = (first, end, HELD);
         self.uses += 1;
-        self.dirty.push_back(Dirty { slot, ready, arrived, in_order: true, came: self.uses });
+        self.came[slot] = self.uses;
+        self.dirty_sectors += end - first;
+        self.dirty_from.insert(first, slot);
+        let (in_order, came) = (true, self.uses);
+        self.dirty.push_back(Dirty { slot, ready, arrived, in_order, came, place });
     }
 
     /// Clean data of `first..end` is no longer true. A segment loses all it has, as firmware that
     /// keeps no lists inside a segment does.
     pub(crate) fn forget(&mut self, first: u64, end: u64) {
-        for slot in 0..self.used.len() {
+        // Of packed writes nothing is left that is clean.
+        for slot in 0..self.segments {
             if !self.is_dirty(slot) && self.first[slot] < end && first < self.end[slot] {
                 (self.first[slot], self.end[slot], self.used[slot]) = (0, 0, 0);
             }
@@ -255,6 +310,8 @@ impl Cache {
         // What is written in one go is there until its end.
         let others = self.writing.is_some_and(|(_, at)| at == until);
         let sectors = self.end[slot] - self.first[slot];
+        self.dirty_sectors -= sectors;
+        self.dirty_from.remove(&self.first[slot]);
         self.writing_sectors = if others { self.writing_sectors + sectors } else { sectors };
         self.writing = Some((slot, until));
         if let Some((free, _)) = &mut self.packed {
@@ -269,6 +326,9 @@ impl Cache {
     pub(crate) fn written_to(&mut self, index: usize, sector: u64) {
         let slot = self.dirty[index].slot;
         debug_assert!(self.first[slot] < sector && sector < self.end[slot]);
+        self.dirty_sectors -= sector - self.first[slot];
+        self.dirty_from.remove(&self.first[slot]);
+        self.dirty_from.insert(sector, slot);
         self.first[slot] = sector;
         self.uses += 1;
     }
@@ -277,6 +337,14 @@ impl Cache {
     /// larger than it can be.
     #[cfg(test)]
     pub(crate) fn check(&self) {
+        let (mut before, mut sectors) = (0, 0);
+        for (from, slot) in &self.dirty_from {
+            let (first, end) = self.range(*slot);
+            assert!(*from == first && before <= first && self.is_dirty(*slot), "{slot} is lost");
+            assert_eq!(self.dirty[self.place_of(*slot)].slot, *slot);
+            (before, sectors) = (end, sectors + end - first);
+        }
+        assert_eq!((self.dirty_from.len(), self.dirty_sectors), (self.dirty.len(), sectors));
         for slot in 0..self.used.len() {
             let (first, end) = self.range(slot);
             assert!(first <= end, "segment {slot} ends before it begins");

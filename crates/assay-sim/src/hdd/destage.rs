@@ -21,8 +21,7 @@ impl Hdd {
         let window = self.policy.spec.destage_window as usize;
         let due = self.cache.dirty.iter().enumerate().filter(|(_, dirty)| dirty.came <= until);
         for (index, dirty) in due.take(window) {
-            let place = self.arm.geometry.place(self.cache.range(dirty.slot).0);
-            if let Some(time) = self.arm.positioning(phase, &place, true, bound) {
+            if let Some(time) = self.arm.positioning(phase, &dirty.place, true, bound) {
                 (best, bound) = (Some(index), time);
             }
         }

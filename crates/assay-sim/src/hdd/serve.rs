@@ -152,7 +152,10 @@ impl Hdd {
         self.keep_out(now, first, end);
         match joinable {
             Some(index) => self.cache.join(index, first, end, arrived),
-            None => self.cache.write(first, end, start, arrived),
+            None => {
+                let place = self.arm.geometry.place(first);
+                self.cache.write((first, end), place, (start, arrived));
+            }
         }
         if let Some(shingled) = &mut self.shingled {
             shingled.came(now, first, end, arrived);

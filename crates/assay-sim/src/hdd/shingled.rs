@@ -196,7 +196,7 @@ impl Hdd {
         let shingled = self.shingled.as_ref().expect("it is shingled");
         let (first, _) = self.cache.range(self.cache.dirty[index].slot);
         match shingled.whole_band(first) {
-            Some((first, end)) => match self.reaching_into(first) {
+            Some((first, end)) => match self.cache.dirty_across(first) {
                 Some(before) => self.append(at, before),
                 None => self.write_band(at, first, end),
             },
@@ -204,20 +204,11 @@ impl Hdd {
         }
     }
 
-    /// A waiting segment that begins before `sector` and goes on behind it.
-    fn reaching_into(&self, sector: u64) -> Option<usize> {
-        let ranges = self.cache.dirty.iter().map(|d| self.cache.range(d.slot));
-        ranges.into_iter().position(|(first, end)| first < sector && sector < end)
-    }
-
     /// A band of which every sector waits is written where it belongs.
     fn write_band(&mut self, at: Nanos, first: u64, end: u64) {
-        let within = |range: (u64, u64)| first <= range.0 && range.0 < end;
-        let waiting = self.cache.dirty.iter().filter(|d| within(self.cache.range(d.slot)));
-        let arrived = waiting.map(|d| d.arrived).max().expect("the band waits");
+        let arrived = self.cache.arrived(first, end).expect("the band waits");
         let passed = self.write_run(at, first, end - first, arrived);
-        let has = |hdd: &Hdd| hdd.cache.dirty.iter().position(|d| within(hdd.cache.range(d.slot)));
-        while let Some(index) = has(self) {
+        while let Some(index) = self.cache.dirty_within(first, end) {
             self.take_away(index, end, passed);
         }
         self.shingled.as_mut().expect("it is shingled").band_written(first, end);
@@ -247,8 +238,7 @@ impl Hdd {
         let from = self.may_write(index, number, end - first);
         let passed = self.write_run(at, number, sectors, from);
         for (slot, (first, end)) in batch {
-            let index = self.cache.dirty.iter().position(|d| d.slot == slot);
-            self.take_away(index.expect("it waits"), end, passed);
+            self.take_away(self.cache.place_of(slot), end, passed);
             self.shingled.as_mut().expect("it is shingled").appended(first, end);
         }
     }
