@@ -177,7 +177,7 @@ impl Cache {
         waiting.map(|(_, slot)| self.dirty[self.place_of(*slot)].arrived).max()
     }
 
-    /// The dirty segment that begins before `sector` and goes on behind it, as its place in `dirty`.
+    /// The place in `dirty` of what begins before `sector` and goes on behind it.
     pub(crate) fn dirty_across(&self, sector: u64) -> Option<usize> {
         let slot = self.dirty_until(sector).next().filter(|slot| self.end[*slot] > sector);
         slot.map(|slot| self.place_of(slot))
