@@ -10,8 +10,8 @@
 //! *Invariants.* A dirty segment is never taken for something else. No two of them have a sector in
 //! common. No clean segment holds sectors that were written after it was filled.
 //!
-//! *Hot path.* Tens of thousands of packed writes may wait: what of them is asked for by sector is
-//! found in an ordered map, and their sectors are counted as they come and go.
+//! *Hot path.* Tens of thousands of packed writes may wait. An ordered map finds them by sector, and
+//! a counter keeps the sum of their sectors.
 
 use super::geometry::Place;
 use assay_spec::Nanos;
@@ -29,8 +29,8 @@ pub(crate) struct Dirty {
     pub in_order: bool,
     /// The use of the cache that began it.
     pub came: u64,
-    /// Where it began when it came, if tracks do not overlap: looked up once, asked for each time
-    /// the arm chooses.
+    /// The place of its first sector when it came. The arm compares places at each choice; shingled
+    /// disks do not use it.
     pub place: Place,
 }
 
@@ -46,10 +46,11 @@ pub(crate) struct Cache {
     size: u64,
     /// Segments waiting to be written, the oldest in front.
     pub dirty: VecDeque<Dirty>,
-    /// The same by their first sectors.
+    /// The dirty segment that begins at each sector.
     dirty_from: BTreeMap<u64, usize>,
-    /// The use of the cache that began what waits in segment i.
+    /// The use of the cache that began dirty segment i.
     came: Vec<u64>,
+    /// The sectors of all dirty segments.
     dirty_sectors: u64,
     most_dirty: usize,
     /// Segments that may be filled by reading; those behind hold packed writes.
@@ -146,7 +147,7 @@ impl Cache {
         best
     }
 
-    /// The place in `dirty` of what waits in segment `slot`.
+    /// Returns the index in `dirty` of segment `slot`.
     pub(crate) fn place_of(&self, slot: usize) -> usize {
         self.dirty.binary_search_by_key(&self.came[slot], |d| d.came).expect("it waits")
     }
@@ -171,13 +172,13 @@ impl Cache {
         self.dirty_from.range(first..end).map(|(_, slot)| self.place_of(*slot)).min()
     }
 
-    /// When all data of what waits and begins in `first..end` has come.
+    /// Returns when the last data of the dirty segments that begin in `first..end` arrives.
     pub(crate) fn arrived(&self, first: u64, end: u64) -> Option<Nanos> {
         let waiting = self.dirty_from.range(first..end);
         waiting.map(|(_, slot)| self.dirty[self.place_of(*slot)].arrived).max()
     }
 
-    /// The place in `dirty` of what begins before `sector` and goes on behind it.
+    /// Returns the index in `dirty` of the segment that begins before `sector` and ends behind it.
     pub(crate) fn dirty_across(&self, sector: u64) -> Option<usize> {
         let slot = self.dirty_until(sector).next().filter(|slot| self.end[*slot] > sector);
         slot.map(|slot| self.place_of(slot))
@@ -294,7 +295,7 @@ impl Cache {
     /// Clean data of `first..end` is no longer true. A segment loses all it has, as firmware that
     /// keeps no lists inside a segment does.
     pub(crate) fn forget(&mut self, first: u64, end: u64) {
-        // Of packed writes nothing is left that is clean.
+        // A packed write leaves no clean data.
         for slot in 0..self.segments {
             if !self.is_dirty(slot) && self.first[slot] < end && first < self.end[slot] {
                 (self.first[slot], self.end[slot], self.used[slot]) = (0, 0, 0);
