@@ -10,8 +10,8 @@
 //! *Invariants.* A dirty segment is never taken for something else. No two of them have a sector in
 //! common. No clean segment holds sectors that were written after it was filled.
 //!
-//! *Hot path.* Tens of thousands of packed writes may wait. An ordered map finds them by sector, and
-//! a counter keeps the sum of their sectors.
+//! *Hot path.* Tens of thousands of packed writes may wait. An ordered map finds them by sector,
+//! and a counter keeps the sum of their sectors.
 
 use super::geometry::Place;
 use assay_spec::Nanos;
