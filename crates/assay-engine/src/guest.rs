@@ -5,6 +5,8 @@
 //! runs the same code as on any real target, by the guest's clock; what comes of it goes back as
 //! text, and log and series lie in the directory that the guest shares with its host.
 
+pub(crate) mod memory;
+
 use crate::cell::in_guest;
 use crate::error::{Error, Result};
 use crate::measure::Sample;
@@ -43,11 +45,16 @@ pub struct Task {
     pub stem: String,
 }
 
+/// What assay does as the program of a guest.
+pub fn main() {
+    assay_linux::guest::main(memory::move_heap, work);
+}
+
 /// Does `task` inside a guest; returns the repeat as JSON.
 ///
 /// # Errors
 /// If it cannot be done.
-pub fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
+fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
     let failed = |e: Error| {
         let message = e.to_string();
         assay_linux::Error { id: e.id, message, hint: e.hint, source: None }
@@ -95,17 +102,12 @@ pub fn run_guest(
     start: Start,
     log: Option<LogWriter>,
 ) -> Result<Guest> {
-    let program = std::env::current_exe().map_err(|e| {
-        let message = "this program cannot find itself";
-        Error::environment("linux-system", message, "start it by its full path").caused_by(e)
-    })?;
     let settings = &setup.spec.settings;
     // The kernel has one depth for all its drives, and a terminal's read is always on its way.
     let least = if start.console.is_some() { 2 } else { 1 };
     let guest = Boot {
         kernel: setup.kernel.as_ref().expect("what has no kernel is skipped"),
-        program: &program,
-        job: job.text(&program),
+        job: job.text(),
         memory: settings.memory,
         queue_depth: match settings.historical() {
             // The kernel's `nr_requests` of the time, 128 of each direction, for the elevator to

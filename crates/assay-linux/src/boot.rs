@@ -15,6 +15,7 @@ use crate::disks::Disks;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, tool_path};
 use crate::machine::{Limits, Machine, Sockets};
+use crate::program::{Program, REGION};
 use crate::wire;
 use assay_fs::Scratch;
 use assay_spec::{Bytes, Nanos};
@@ -22,7 +23,8 @@ use rustix::fs::{Mode, OFlags, openat, statfs, statvfs};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,9 +46,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 pub struct Boot<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The program that does the job, as `PROGRAM linux init`.
-    pub program: &'a Path,
-    /// The job, in words of the program's own.
+    /// The job, in words of this program's own: it does it as `assay linux init`.
     pub job: String,
     /// The guest's memory.
     pub memory: Bytes,
@@ -168,7 +168,8 @@ pub fn boot<'w>(
         clock: listen("tt")?,
         disks: (0..count).map(|i| listen(&format!("blk{i}"))).collect::<Result<_>>()?,
     };
-    prepare(boot, path).map_err(|e| Error::system("the guest's directory", e))?;
+    let program = Program::this()?;
+    prepare(boot, &program, path).map_err(|e| Error::system("the guest's directory", e))?;
     let mut machine =
         Machine::new(disks, console, sockets, boot.sector, boot.schedule, boot.limits)?;
     let said = File::create(path.join("console"));
@@ -255,11 +256,14 @@ fn free_room(memory: Bytes) -> Result<u64> {
 }
 
 /// What the guest finds.
-fn prepare(boot: &Boot<'_>, path: &Path) -> std::io::Result<()> {
+fn prepare(boot: &Boot<'_>, program: &Program, path: &Path) -> std::io::Result<()> {
     let shared = path.join(SHARED);
     fs::create_dir(&shared)?;
     fs::write(shared.join(JOB), &boot.job)?;
-    std::os::unix::fs::symlink(boot.program, path.join("init"))
+    symlink(&boot.kernel.init, path.join("init"))?;
+    // The kernel opens it by itself, by a name that is the same for every guest.
+    let memory = format!("/proc/{}/fd/{}", std::process::id(), program.memory().as_raw_fd());
+    symlink(memory, path.join("program"))
 }
 
 /// The command that runs the kernel. Sockets and the guest's first program are named from the
@@ -276,7 +280,7 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     command.args(["init=/proc/self/cwd/init", "con=null", "con0=null,fd:1", "ssl=null"]);
     command.args(["quiet", "norandmaps", "panic=-1", "umid=guest", "uml_dir=./uml/"]);
     command.arg(format!("virtio_blk.queue_depth={}", boot.queue_depth));
-    command.arg("time-travel=ext:tt");
+    command.arg("time-travel=ext:tt").arg(format!("iomem={REGION},program"));
     command.args((0..disks).map(|i| format!("virtio_uml.device=blk{i}:2")));
     // What the kernel does not know goes to the first program's environment.
     command.arg(format!("PATH={PATH}"));

@@ -2,7 +2,7 @@
 //! environment, because `GIT_DIR`, `TAR_OPTIONS`, `KBUILD_OUTPUT` and the like name files to write.
 
 use crate::error::{Error, Result};
-use crate::kernel::missing;
+use crate::kernel::{missing, tool_path};
 use crate::wire;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -17,8 +17,12 @@ use std::time::{Duration, Instant};
 
 /// Returns a command for a program of this machine, with no variables of the environment but those
 /// that say where programs, the user's own files and temporary files are.
+///
+/// The program is named by its path: for a bare name in another environment the standard library
+/// forks, and in a guest assay must not (`guest/memory.rs` of `assay-engine`).
 pub fn tool(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(program);
+    let name = program.as_ref();
+    let mut command = Command::new(tool_path(name).as_deref().map_or(name, Path::as_os_str));
     command.env_clear().env("LC_ALL", "C");
     for key in ["PATH", "HOME", "TMPDIR"] {
         if let Some(value) = std::env::var_os(key) {

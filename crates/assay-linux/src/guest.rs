@@ -1,8 +1,8 @@
-//! The first program of a guest: mounts what a job needs, makes the array and the file system, has
-//! the job done, and switches the guest off.
+//! What assay does in a guest: it mounts what a job needs, makes the array and the file system, and
+//! does the job.
 //!
-//! Runs inside the guest, as process 1. The machine's own tools are there, read-only, under the
-//! same names.
+//! Runs inside the guest, started by its first program (`init.c`). The machine's own tools are
+//! there, read-only, under the same names.
 
 mod ground;
 mod shell;
@@ -12,8 +12,6 @@ use crate::boot::{JOB, RESULT, SHARED_BY_HOST};
 use crate::error::{Error, Result};
 use assay_spec::Nanos;
 use rustix::mount::{MountFlags, mount};
-use rustix::process::{WaitOptions, wait};
-use rustix::system::{RebootCommand, reboot};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,9 +79,9 @@ impl Job {
         Job { ground, task, shows_tmp: false }
     }
 
-    /// The job as the guest reads it, to be done by `program`.
-    pub fn text(&self, program: &Path) -> String {
-        let shows_tmp = tmp::is_wanted(self, program);
+    /// The job as the guest reads it.
+    pub fn text(&self) -> String {
+        let shows_tmp = tmp::is_wanted(self);
         serde_json::to_string(&Job { shows_tmp, ..self.clone() }).expect("plain data")
     }
 }
@@ -193,33 +191,13 @@ pub fn drop_caches() -> Result<()> {
     write("/proc/sys/vm/drop_caches", "3\n")
 }
 
-/// Does the job and switches the guest off. Process 1 has another one do it: whoever ends becomes
-/// its child, and only process 1 can bury it. What waits for a daemon's end would wait for ever.
-pub fn main(work: impl FnOnce(&str, &Place) -> Result<String>) -> ! {
-    if std::process::id() != 1 {
-        do_job(work);
-        std::process::exit(0);
-    }
-    let program = std::env::args_os().next().unwrap_or_default();
-    let worker = Command::new(program).args(["linux", "init"]).spawn();
-    if let Ok(worker) = worker {
-        while let Ok(Some((pid, _))) = wait(WaitOptions::empty()) {
-            if pid.as_raw_nonzero().get() as u32 == worker.id() {
-                break;
-            }
-        }
-    }
-    // What a job has left running would hold the kernel up: a file system that is a process does.
-    let _ = Command::new("sh").args(["-c", "kill -9 -1"]).status();
-    rustix::fs::sync();
-    let _ = reboot(RebootCommand::PowerOff);
-    loop {
-        std::thread::sleep(Duration::from_secs(3600));
-    }
-}
-
-fn do_job(work: impl FnOnce(&str, &Place) -> Result<String>) {
-    let left = match mounts().and_then(|()| job(work)) {
+/// Does the job and leaves its result; `settle` comes before everything else.
+pub fn main(
+    settle: fn() -> std::io::Result<()>,
+    work: impl FnOnce(&str, &Place) -> Result<String>,
+) {
+    let settled = settle().map_err(|e| Error::system("the program's memory", e));
+    let left = match settled.and_then(|()| mounts()).and_then(|()| job(work)) {
         Ok(done) => Left::Done(done),
         Err(e) => Left::Failed(e.to_string(), e.hint),
     };

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 /// for, in bytes.
 const REGISTERS_MAX: u64 = 11_264;
 
-/// What lies in the directory of a kernel: the binary, and which it is.
+/// What lies in the directory of a kernel: the binary, its guests' first program, and which it is.
 pub(crate) const KERNEL: &str = "linux";
+pub(crate) const INIT: &str = "init";
 pub(crate) const IDENTITY: &str = "identity";
 
 /// A kernel, ready to run.
@@ -17,6 +18,8 @@ pub(crate) const IDENTITY: &str = "identity";
 pub struct Kernel {
     /// The binary.
     pub path: PathBuf,
+    /// The first program of its guests.
+    pub init: PathBuf,
     /// Which it is: version and what it was built from, in words.
     pub identity: String,
 }
@@ -44,7 +47,7 @@ pub fn cache() -> Result<PathBuf> {
 /// If there is none, or the machine cannot run it.
 pub fn find() -> Result<Kernel> {
     let directory = cache()?.join("linux");
-    let path = directory.join(KERNEL);
+    let (path, init) = (directory.join(KERNEL), directory.join(INIT));
     let identity = std::fs::read_to_string(directory.join(IDENTITY)).unwrap_or_default();
     if !path.exists() || identity.is_empty() {
         return Err(Error::new(
@@ -53,9 +56,14 @@ pub fn find() -> Result<Kernel> {
             "`assay linux build` builds it once, in about ten minutes",
         ));
     }
+    if !init.exists() {
+        let message = "the kernel for virtual time was built by an older assay";
+        let hint = "`assay linux build` builds it anew, in about ten minutes";
+        return Err(Error::new("linux-not-built", message, hint));
+    }
     check_owner(&directory, &path)?;
     can_run()?;
-    Ok(Kernel { path, identity: identity.trim().to_owned() })
+    Ok(Kernel { path, init, identity: identity.trim().to_owned() })
 }
 
 /// Checks that root does not run what another user put into their cache.
@@ -113,10 +121,10 @@ fn check_registers() -> Result<()> {
 }
 
 /// Where a program is, if it is anywhere.
-pub fn tool_path(name: &str) -> Option<PathBuf> {
+pub fn tool_path(name: impl AsRef<Path>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
-    places.map(|place| place.join(name)).find(|path| path.is_file())
+    places.map(|place| place.join(&name)).find(|path| path.is_file())
 }
 
 /// A program is not there.

@@ -11,6 +11,7 @@ pub mod error;
 pub mod guest;
 pub mod kernel;
 pub mod machine;
+pub mod program;
 pub mod recipe;
 pub mod store;
 pub mod vhost;

@@ -10,7 +10,7 @@ mod work;
 
 use crate::child::tool;
 use crate::error::{Error, Result};
-use crate::kernel::{IDENTITY, KERNEL, cache, missing, tool_path};
+use crate::kernel::{IDENTITY, INIT, KERNEL, cache, missing, tool_path};
 use assay_fs::Scratch;
 use place::Place;
 use std::fs;
@@ -23,7 +23,7 @@ const PACKAGE: &str = "linux-source-6.12";
 const VERSION: &str = "6.12.117-1~deb12u1";
 const CHECKSUM: &str = "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
 /// Counts changes of what is below: results belong to one recipe.
-const RECIPE: u32 = 4;
+const RECIPE: u32 = 5;
 /// Options that differ from the kernel's own for this architecture.
 const CONFIG: &str = include_str!("kernel.config");
 /// Files that are compiled, about: for progress.
@@ -51,8 +51,12 @@ const FILES: u64 = 1660;
 /// drawn at boot, one for each device's name, and on addresses in the kernel's code. So drivers
 /// that nobody needs stay (`/dev/mem`, `ubd`), and the host's side calls what it called before.
 ///
-/// And `/dev/virtual-time`, a page with the time in it, for our program to read it without a call.
+/// And `/dev/virtual-time`, a page with the time in it, for our program to read it without a call;
+/// and `/dev/mmapper`, where that program lies, can be mapped in parts and needs no page fault.
 const PATCH: &str = include_str!("kernel.patch");
+
+/// The first program of a guest.
+const FIRST_PROGRAM: &str = include_str!("init.c");
 
 /// Where the source comes from.
 #[derive(Clone, Debug)]
@@ -112,6 +116,7 @@ pub fn build(
     progress.step("put it in place", None);
     let out = work.directory("out")?;
     work.run(tool("strip").arg("-o").arg(out.join(KERNEL)).arg(build.join("linux")))?;
+    work.first_program(&out.join(INIT))?;
     fs::write(out.join(IDENTITY), format!("{identity}\n")).map_err(|e| work.failed(e))?;
     let old = work.path.join("old");
     place.fill(&out, &old)?;

@@ -26,6 +26,7 @@ const ALLOWED: &[&str] = &[
     "io-uring",
     "libc",
     "libm",
+    "object",
     "parquet",
     "proptest",
     "rand_core",

@@ -9,6 +9,7 @@ mod clone;
 use super::{Done, Meter, Stage, refused, tree};
 use crate::error::{Error, Result};
 use crate::generate::Random;
+use crate::guest::memory::touch_stack;
 use assay_fs::Directory;
 use assay_linux::child::tool;
 use assay_spec::experiment::{Between, Checkouts, History, Made};
@@ -90,6 +91,7 @@ fn each_tag(
 /// What a system's own disk has to do besides: a line in a log every second, made safe.
 fn background(root: &Directory, over: &AtomicBool) {
     const EVERY: Nanos = Nanos::from_secs(1);
+    touch_stack();
     let clock = crate::clock::Clock::start();
     let Ok(mut file) = root.create(LOG) else { return };
     for second in 1.. {

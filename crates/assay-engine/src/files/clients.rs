@@ -8,6 +8,7 @@ use super::{Done, Stage, refused};
 use crate::clock::Clock;
 use crate::drive::is_interrupted;
 use crate::error::{Error, Result};
+use crate::guest::memory::touch_stack;
 use crate::measure::Sample;
 use assay_fs::Directory;
 use assay_spec::experiment::{Between, Clients};
@@ -80,6 +81,7 @@ fn client(
     time: Nanos,
 ) -> Result<Vec<Sample>> {
     let refuse = |e: io::Error| -> Error { refused("reading a stream", &e) };
+    touch_stack();
     distinguish(job);
     let file = root.open_file(name, OFlags::RDONLY).map_err(refuse)?;
     let mut buffer = vec![0; work.record.0.min(BUFFER) as usize];

@@ -44,7 +44,7 @@ impl Stage<'_> {
             advise(&file, work.operation.is_random())?;
         }
         let record = work.record.0 as usize;
-        let mut buffer = Aligned::new(record);
+        let mut buffer = Aligned::new(record).map_err(|e| refused("memory", &e))?;
         buffer
             .slice()
             .iter_mut()

@@ -17,6 +17,7 @@ pub use row::{Columns, Row};
 
 use super::Sample;
 use crate::error::{Error, Result};
+use crate::guest::memory::touch_stack;
 use assay_fs::{Directory, Draft, Replace};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
@@ -68,6 +69,7 @@ impl<R: Row> LogWriter<R> {
             give_back.send(Vec::with_capacity(CHUNK_ROWS)).expect("the receiver is here");
         }
         let writer = std::thread::Builder::new().name("log".into()).spawn(move || {
+            touch_stack();
             let mut encoder = Encoder::new(file, R::SCHEMA)?;
             for mut chunk in to_write {
                 place.check()?;

@@ -160,35 +160,28 @@ impl Line {
     }
 
     fn read(&self) -> std::io::Result<Vec<u8>> {
-        let mut buffer = Sector::default();
-        self.device.read_exact_at(buffer.bytes(), INPUT.0)?;
-        let bytes = buffer.bytes();
-        let length = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]));
-        Ok(bytes[2..2 + length.min(LOAD)].to_vec())
+        let mut sector = Sector::new();
+        self.device.read_exact_at(&mut sector.0, INPUT.0)?;
+        let length = usize::from(u16::from_le_bytes([sector.0[0], sector.0[1]]));
+        Ok(sector.0[2..2 + length.min(LOAD)].to_vec())
     }
 
     fn write(&self, at: Bytes, text: &[u8]) -> Result<()> {
-        let mut buffer = Sector::default();
-        let bytes = buffer.bytes();
-        bytes[..2].copy_from_slice(&(text.len() as u16).to_le_bytes());
-        bytes[2..2 + text.len()].copy_from_slice(text);
-        let written = self.device.write_all_at(bytes, at.0);
+        let mut sector = Sector::new();
+        sector.0[..2].copy_from_slice(&(text.len() as u16).to_le_bytes());
+        sector.0[2..2 + text.len()].copy_from_slice(text);
+        let written = self.device.write_all_at(&sector.0, at.0);
         written.map_err(|e| Error::system("the terminal", e))
     }
 }
 
-/// A sector where drives can get at it directly: at a multiple of its size.
-struct Sector(Vec<u8>);
-
-impl Default for Sector {
-    fn default() -> Sector {
-        Sector(vec![0; 2 * SECTOR as usize])
-    }
-}
+/// A sector that a drive can read and write directly. It has to be on a stack: the heap is memory
+/// beside the guest's (`program.rs`), which drives cannot reach.
+#[repr(align(512))]
+struct Sector([u8; SECTOR as usize]);
 
 impl Sector {
-    fn bytes(&mut self) -> &mut [u8] {
-        let start = self.0.as_ptr().align_offset(SECTOR as usize);
-        &mut self.0[start..start + SECTOR as usize]
+    fn new() -> Sector {
+        Sector([0; SECTOR as usize])
     }
 }

@@ -1,8 +1,8 @@
 //! The host's `/tmp` in a guest.
 //!
 //! A guest has an empty `/tmp` of its own, so that no file that happens to lie in the host's can
-//! change a run: no name is taken, and a search finds nothing. But if the program or a file that
-//! the job names lies there, or a user sits at a shell, the host's must be visible. Then the
+//! change a run: no name is taken, and a search finds nothing. But if a file that the job names
+//! lies there, or a user sits at a shell, the host's must be visible. Then the
 //! guest's `/tmp` is laid over the host's: what is written goes to memory, as everywhere, and is
 //! forgotten. This is not always done, because an overlay is more work for the guest's memory than
 //! none; nor is the whole root overlaid, because then each access to a file would pass through it.
@@ -12,15 +12,14 @@ use crate::error::{Error, Result};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 /// The directory in question.
 const TMP: &str = "/tmp";
 
-/// Returns `true` if a job that `program` does needs the host's `/tmp`.
-pub(super) fn is_wanted(job: &Job, program: &Path) -> bool {
+/// Returns `true` if a job needs the host's `/tmp`.
+pub(super) fn is_wanted(job: &Job) -> bool {
     let text = serde_json::to_string(job).expect("plain data");
-    matches!(job.task, Task::Shell(_)) || program.starts_with(TMP) || names_it(&text)
+    matches!(job.task, Task::Shell(_)) || names_it(&text)
 }
 
 /// Returns `true` if a text names `/tmp` or something in it, and not in the middle of another path.

@@ -1,10 +1,11 @@
 //! The place for a built kernel: one build at a time uses it, and only a kernel is replaced.
 
 use crate::error::{Error, Result};
-use crate::kernel::{IDENTITY, KERNEL};
+use crate::kernel::{IDENTITY, INIT, KERNEL};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Returns `true` if a kernel that assay built is there (a directory with its two files and
+    /// Returns `true` if a kernel that assay built is there (a directory with its files and
     /// nothing else), and `false` if nothing is.
     fn check(&self) -> Result<bool> {
         match fs::symlink_metadata(&self.path) {
@@ -51,11 +52,13 @@ impl Place {
     fn holds_kernel(&self) -> bool {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let names: BTreeSet<_> = entries.map(|e| e.file_name()).collect();
-        let is_file = |name| fs::symlink_metadata(self.path.join(name)).is_ok_and(|m| m.is_file());
+        let is_file =
+            |name: &OsString| fs::symlink_metadata(self.path.join(name)).is_ok_and(|m| m.is_file());
         let identity = fs::read_to_string(self.path.join(IDENTITY)).unwrap_or_default();
-        names == BTreeSet::from([IDENTITY.into(), KERNEL.into()])
-            && is_file(KERNEL)
-            && is_file(IDENTITY)
+        // Those of older recipes have no first program of their own.
+        names.iter().all(|name| [IDENTITY, INIT, KERNEL].iter().any(|known| name == known))
+            && names.iter().all(is_file)
+            && names.contains(OsStr::new(KERNEL))
             && identity.contains(", recipe ")
     }
 

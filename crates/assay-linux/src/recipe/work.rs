@@ -1,6 +1,6 @@
 //! The steps of a build, in a directory of its own.
 
-use super::{CHECKSUM, CONFIG, PACKAGE, PATCH, Progress, RECIPE, VERSION};
+use super::{CHECKSUM, CONFIG, FIRST_PROGRAM, PACKAGE, PATCH, Progress, RECIPE, VERSION};
 use crate::child::{self, tool};
 use crate::error::{Error, Result};
 use crate::kernel::tool_path;
@@ -161,6 +161,15 @@ impl Work<'_> {
         let message = format!("the kernel could not be compiled: {errors}");
         let hint = "is there memory for as many processes (`--jobs`), and room for 3 GB?";
         Err(Error::new("linux-build", message, hint))
+    }
+
+    /// Compiles the first program of a guest.
+    pub(super) fn first_program(&self, to: &Path) -> Result<()> {
+        let source = self.path.join("init.c");
+        fs::write(&source, FIRST_PROGRAM).map_err(|e| self.failed(e))?;
+        let mut gcc = tool("gcc");
+        gcc.args(["-O2", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector"]);
+        self.run(gcc.arg("-s").arg("-o").arg(to).arg(&source)).map(drop)
     }
 }
 

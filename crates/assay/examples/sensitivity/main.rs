@@ -64,7 +64,8 @@ fn options() -> Result<Options> {
 fn main() -> std::process::ExitCode {
     // Guests have the program that booted them do their job.
     if std::env::args().skip(1).take(2).eq(["linux", "init"]) {
-        assay_linux::guest::main(assay_engine::guest::work);
+        assay_engine::guest::main();
+        return std::process::ExitCode::SUCCESS;
     }
     match run() {
         Ok(()) => std::process::ExitCode::SUCCESS,

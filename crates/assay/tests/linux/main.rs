@@ -8,6 +8,7 @@
 
 mod agreement;
 mod build;
+mod builds;
 #[path = "../command/mod.rs"]
 mod command;
 mod host;

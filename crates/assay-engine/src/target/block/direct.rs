@@ -49,7 +49,7 @@ impl Opened {
 
 /// Reads a block twice and returns whether the second read went to no device.
 fn is_answered_from_memory(file: &File, offset: u64, unit: Bytes) -> io::Result<bool> {
-    let mut memory = Aligned::new(unit.0 as usize);
+    let mut memory = Aligned::new(unit.0 as usize)?;
     file.read_exact_at(memory.slice(), offset)?;
     let before = read_from_devices()?;
     file.read_exact_at(memory.slice(), offset)?;

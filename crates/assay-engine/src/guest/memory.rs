@@ -1,0 +1,88 @@
+//! The memory that assay itself takes in a guest: as much in every build.
+//!
+//! How much heap and stack assay needs changes with its code. If the guest gave it, the file system
+//! under test would have the rest, and another build would give other results. So the C library's
+//! heap moves, before there is much in it, to where the program lies (`assay_linux::program`), and
+//! grows there; and a thread touches at its start as much of its stack as it may need.
+//!
+//! Whoever has program and heap mapped shares them, so assay must not fork in a guest: the child
+//! would change the memory of its parent. To start another program is no fork, as long as it is
+//! named by its path (`assay_linux::child::tool`).
+//!
+//! Memory that requests go to directly must be the guest's own: [`crate::aligned::Aligned`] and the
+//! buffers of a ring are mapped, not taken from the heap.
+
+use assay_linux::program::{DEVICE, HEAP, HEAP_SIZE, HEAP_START, WINDOW};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// So much of a thread's stack is there from its start.
+const STACK: usize = 32 << 10;
+
+/// Moves the heap. Only in a guest, and before any other thread runs.
+///
+/// # Errors
+/// If the kernel refuses.
+#[cfg(target_env = "gnu")]
+pub(super) fn move_heap() -> io::Result<()> {
+    const MUCH: libc::c_int = libc::c_int::MAX;
+    // The kernel refuses to add more at once than it has memory.
+    const STEP: usize = 8 << 20;
+    let device = File::options().read(true).write(true).open(DEVICE)?;
+    let map = |at: *mut libc::c_void, flags: libc::c_int| {
+        let (length, protection) = (HEAP_SIZE as usize, libc::PROT_READ | libc::PROT_WRITE);
+        let flags = flags | libc::MAP_SHARED;
+        // SAFETY: what is mapped there already stays, or the caller answers for it.
+        let got = unsafe {
+            libc::mmap(at, length, protection, flags, device.as_raw_fd(), HEAP as libc::off_t)
+        };
+        if got == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(got) }
+    };
+    // Behind the program, so that the page tables for it are as many in each build.
+    let copy = map((WINDOW + HEAP) as *mut libc::c_void, libc::MAP_FIXED_NOREPLACE)?;
+    // SAFETY: the first program of the guest has mapped a header there and written this word.
+    let start = unsafe { std::ptr::read((WINDOW + HEAP_START) as *const usize) };
+    // SAFETY: the options only say where memory comes from. The allocations, freed at once, let the
+    // heap grow to its full length. No thread but this one uses the heap, and this one allocates
+    // nothing between copying what is in it and mapping the copy in its place.
+    unsafe {
+        // The first program has had everything locked so far.
+        libc::munlockall();
+        let used = libc::sbrk(0) as usize - start;
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_MMAP_MAX, 0);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, MUCH);
+        let parts = [(); HEAP_SIZE as usize / STEP].map(|()| libc::malloc(STEP));
+        for part in parts {
+            libc::free(part);
+        }
+        if (libc::sbrk(0) as usize) < start + HEAP_SIZE as usize {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        std::ptr::copy_nonoverlapping(start as *const u8, copy.cast(), used);
+        map(start as *mut libc::c_void, libc::MAP_FIXED)?;
+        libc::munmap(copy, HEAP_SIZE as usize);
+        match libc::pthread_atfork(Some(refuse_to_fork), None, None) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+#[cfg(target_env = "gnu")]
+unsafe extern "C" fn refuse_to_fork() {
+    eprintln!("assay must not fork in a guest: it would share its memory with the child");
+    std::process::abort();
+}
+
+/// Leaves the heap where it is: only glibc's is known.
+#[cfg(not(target_env = "gnu"))]
+pub(super) fn move_heap() -> io::Result<()> {
+    Ok(())
+}
+
+/// Touches the stack of a thread that has just begun.
+pub(crate) fn touch_stack() {
+    std::hint::black_box(&mut [0_u8; STACK]);
+}

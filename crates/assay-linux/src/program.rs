@@ -1,0 +1,195 @@
+//! The program that runs in a guest, laid out in memory of its own beside the guest's.
+//!
+//! A guest that read its program from a file would keep it in its page cache: another build of the
+//! program would leave the file system under test another amount of memory, and it would send the
+//! drives other requests. So the host lays the program out as it will run, and the guest maps it
+//! (`init.c`). The heap lies there, too. Every build leaves the guest's kernel the same memory.
+//!
+//! *Layout of the memory:* a header, the program, the dynamic linker; from [`HEAP`] on, the heap.
+
+use crate::error::{Error, Result};
+use object::LittleEndian;
+use object::elf::{ET_DYN, FileHeader64, PT_INTERP, PT_LOAD};
+use object::read::elf::{FileHeader, ProgramHeader};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Where a guest finds all of it, in the order of its layout.
+pub const DEVICE: &str = "/dev/mmapper";
+/// What the kernel calls that device when it is told of the memory.
+pub(crate) const REGION: &str = "mmapper";
+/// Where the program's part is mapped, the same numbers as in `init.c`.
+pub const WINDOW: u64 = 0x10_0000_0000;
+const PROGRAM_SIZE: u64 = 64 << 20;
+/// Where the heap's part begins.
+pub const HEAP: u64 = PROGRAM_SIZE;
+/// So long it is.
+pub const HEAP_SIZE: u64 = 192 << 20;
+/// The place of the header's field that says where the heap begins in the guest's addresses.
+pub const HEAP_START: u64 = 40;
+
+const PAGE: u64 = 4096;
+/// Larger than any page that a segment may have to be aligned to.
+const ALIGNMENT: u64 = 2 << 20;
+
+type Header = FileHeader64<LittleEndian>;
+
+/// A program with its dynamic linker, in memory that one guest may use.
+#[derive(Debug)]
+pub(crate) struct Program(File);
+
+/// What is written there, and where.
+#[derive(Debug)]
+struct Image {
+    header: [u64; 5],
+    pieces: Vec<(u64, Vec<u8>)>,
+}
+
+impl Program {
+    /// Lays this program out.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no program of the usual kind, or is larger than there is room for.
+    pub(crate) fn this() -> Result<Program> {
+        static IMAGE: OnceLock<Image> = OnceLock::new();
+        let image = match IMAGE.get() {
+            Some(image) => image,
+            None => {
+                let path = std::env::current_exe().map_err(|e| {
+                    let message = "this program cannot find itself";
+                    Error::new("linux-system", message, "start it by its full path").caused_by(e)
+                })?;
+                let image = Image::of(&path)?;
+                IMAGE.get_or_init(|| image)
+            }
+        };
+        image.write().map(Program).map_err(|e| Error::system("memory for the program", e))
+    }
+
+    /// The memory.
+    pub(crate) fn memory(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Image {
+    fn of(path: &Path) -> Result<Image> {
+        let mut image = Image { header: [0; 5], pieces: Vec::new() };
+        let program = image.place(path, ALIGNMENT)?;
+        let start = match &program.linker {
+            None => program.entry,
+            Some(path) => {
+                let linker = image.place(path, program.end.next_multiple_of(ALIGNMENT))?;
+                image.header[1] = linker.base;
+                linker.entry
+            }
+        };
+        image.header[0] = start;
+        image.header[2..].copy_from_slice(&[program.entry, program.headers, program.header_count]);
+        Ok(image)
+    }
+
+    /// Adds the segments of the file at `path`, to begin at `at`.
+    fn place(&mut self, path: &Path, at: u64) -> Result<Placed> {
+        let name = path.display();
+        let bytes = std::fs::read(path).map_err(|e| Error::system(&name.to_string(), e))?;
+        let unusual = |what: &str| {
+            let hint = "build it as `cargo build` does on x86-64 Linux";
+            Error::new("linux-program", format!("{name} cannot run in a guest: {what}"), hint)
+        };
+        let no_elf = |_| unusual("it is no ELF file");
+        let file = Header::parse(&*bytes).map_err(no_elf)?;
+        let order = file.endian().map_err(no_elf)?;
+        if file.e_type(order) != ET_DYN {
+            return Err(unusual("it is not position-independent"));
+        }
+        let segments = file.program_headers(order, &*bytes).map_err(no_elf)?;
+        let mut placed = Placed {
+            base: WINDOW + at,
+            entry: WINDOW + at + file.e_entry(order),
+            headers: 0,
+            header_count: segments.len() as u64,
+            linker: None,
+            end: at,
+        };
+        for segment in segments {
+            let data = segment.data(order, &*bytes).map_err(|()| unusual("it is cut short"))?;
+            let (address, offset) = (segment.p_vaddr(order), segment.p_offset(order));
+            match segment.p_type(order) {
+                PT_LOAD => {
+                    if let Some(inside) = file.e_phoff(order).checked_sub(offset)
+                        && inside < data.len() as u64
+                    {
+                        placed.headers = placed.base + address + inside;
+                    }
+                    self.pieces.push((at + address, data.to_vec()));
+                    placed.end = placed.end.max(at + address + segment.p_memsz(order));
+                }
+                PT_INTERP => {
+                    let text = data.strip_suffix(b"\0").and_then(|d| std::str::from_utf8(d).ok());
+                    let text = text.ok_or_else(|| unusual("its dynamic linker has no name"))?;
+                    placed.linker = Some(PathBuf::from(text));
+                }
+                _ => {}
+            }
+        }
+        match placed.end <= PROGRAM_SIZE {
+            true => Ok(placed),
+            false => Err(unusual("it is larger than 64 MiB")),
+        }
+    }
+
+    fn write(&self) -> io::Result<File> {
+        let memory = memfd_create("assay-program", MemfdFlags::CLOEXEC)?;
+        // The kernel counts a page more than there is.
+        ftruncate(&memory, HEAP + HEAP_SIZE + PAGE)?;
+        let memory = File::from(memory);
+        for (at, bytes) in &self.pieces {
+            memory.write_all_at(bytes, *at)?;
+        }
+        let header: Vec<u8> = self.header.iter().flat_map(|word| word.to_le_bytes()).collect();
+        memory.write_all_at(&header, 0)?;
+        Ok(memory)
+    }
+}
+
+/// Where the parts of a file lie.
+struct Placed {
+    base: u64,
+    entry: u64,
+    headers: u64,
+    header_count: u64,
+    linker: Option<PathBuf>,
+    end: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_laid_out_with_its_linker() {
+        let image = Image::of(&std::env::current_exe().expect("it runs")).expect("it is usual");
+        let [start, linker, entry, headers, count] = image.header;
+        let inside = WINDOW..WINDOW + PROGRAM_SIZE;
+        assert!([start, entry, headers].iter().all(|at| inside.contains(at)), "{image:?}");
+        assert!(linker == 0 || (entry < linker && linker < start));
+        assert!(count > 4);
+        let memory = image.write().expect("there is memory");
+        let mut magic = [0; 4];
+        memory.read_exact_at(&mut magic, ALIGNMENT).expect("it is there");
+        assert_eq!(&magic, b"\x7fELF");
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), "#!/bin/sh\n").expect("room");
+        let refused = Image::of(file.path()).expect_err("it is a script");
+        assert_eq!(refused.id, "linux-program");
+    }
+}

@@ -1,0 +1,83 @@
+//! Results in a guest do not depend on how assay was compiled.
+
+use super::no_guests;
+use crate::command::temporary;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a build could change: the memory of a file system that is short of it, behind arrays that
+/// make much of it; threads; the log's writer; programs beside.
+const EXPERIMENT: &str = r#"
+format = 1
+name = "builds"
+question = "Does another build measure the same?"
+scale = "1/64"
+log = true
+targets = [
+    """linux(fs=btrfs, md-raid0(sim:x25-m-g2@perc-6i*3, sim:x25-m-g2@areca-1680*2), \
+    memory=6GiB, partition=32GiB, name=cards)""",
+    "linux(fs=ext4, md-raid0(sim:x25-m-g2@perc-6i*5), memory=6GiB, partition=32GiB, name=card)",
+    "linux(fs=ext4, sim:wd-raptor, scheduler=cfq, host=45us, partition=32GiB, name=disk)",
+]
+[[workload]]
+name = "write"
+file = "write"
+size = "64KiB"
+length = "8GiB"
+[[workload]]
+name = "read"
+file = "read"
+size = "64KiB"
+length = "8GiB"
+[[workload]]
+name = "random-write"
+file = "random-write"
+size = "4KiB"
+length = "4GiB"
+[[workload]]
+name = "clients"
+file = "clients"
+clients = 60
+rate = "1MB/s"
+length = "200MB"
+size = "1000KiB"
+time = "100s"
+[[workload]]
+name = "git"
+file = "git"
+files = 29000
+directories = 1800
+length = "13kB"
+tags = 64
+changes = 700
+merge_changes = 9000
+merge_every = 9
+background = true
+"#;
+
+#[test]
+#[ignore = "takes another build: `ASSAY_OTHER` is its path"]
+fn another_build_gives_the_same_results() {
+    if no_guests() {
+        return;
+    }
+    let other = std::env::var_os("ASSAY_OTHER").expect("ASSAY_OTHER is the path of another build");
+    let other = PathBuf::from(other).canonicalize().unwrap();
+    let this = Path::new(env!("CARGO_BIN_EXE_assay"));
+    let bytes = |program: &Path| std::fs::read(program).unwrap();
+    assert!(bytes(this) != bytes(&other), "{} is the same build", other.display());
+    let measured = |program: &Path| {
+        let directory = temporary();
+        std::fs::write(directory.path().join("builds.toml"), EXPERIMENT).unwrap();
+        let mut command = Command::new(program);
+        command.current_dir(&directory).args(["run", "builds.toml", "--out", "run", "--quiet"]);
+        let ran = command.output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        std::fs::read_to_string(directory.path().join("run/cells.json")).unwrap()
+    };
+    let (this, other) = (measured(this), measured(&other));
+    for (line, (a, b)) in this.lines().zip(other.lines()).enumerate() {
+        assert_eq!(a, b, "line {} of cells.json", line + 1);
+    }
+    assert_eq!(this.len(), other.len());
+}
