@@ -51,6 +51,26 @@ written_between() { read_first; zeros; noise n 1; during first.toml "$device" --
 row L1.5 "a program writes to the target and goes, while a cell reads" written_between
 not_between() { read_first; zeros; during first.toml "$device" --write "$device"; run_ends 0; }
 row L1.6 "reading first and writing then, with nobody else" not_between
+# The same bytes, by another way than the target.
+by_disk() { read_first; partitioned; noise n 1
+  local part=${device}p1; during first.toml "$part" --write "$part"
+  dd if=n of="$device" bs=1M seek="$1" oflag=direct conv=fsync status=none; }
+by_disk_within() { by_disk 2; victim i; stopped; }
+row L1.9 "by the disk of the target" by_disk_within
+by_neighbour() { read_first; partitioned; noise n 1; local part=${device}p1; during first.toml "$part" --write "$part"
+  dd if=n of="${device}p2" bs=1M oflag=direct conv=fsync status=none; run_ends 0; }
+row L1.10 "to another partition, which lets the run go on" by_neighbour
+by_file() { read_first; zeros; noise n 1; during first.toml "$device" --write "$device"
+  dd if=n of=i bs=1M conv=notrunc status=none; victim i; stopped; }
+row L1.11 "by the file behind the target" by_file
+by_lower() { read_first; zeros; local lower=$device; attach "$lower"; noise n 1; during first.toml "$device" --write "$device"
+  dd if=n of="$lower" bs=1M "$@" status=none; stopped; cmp -n "$MIB" n "$lower" || fail "what was written is lost"; }
+row L1.12 "by the device behind the target" by_lower oflag=direct
+row L1.13 "by its page cache" by_lower
+by_nobody() { { cat write.toml; sed -n '/^\[\[workload/,$p' read.toml |
+  sed 's/^name = "w"/name = "r"/; s/^measure.*/measure = { time = "1s" }/'; } >both.toml
+  zeros; attach "$device"; during both.toml "$device" --write "$device"; run_ends 0; }
+row L1.14 "by nobody but assay, which wrote before" by_nobody
 written_looked() { zeros; noise n 1; mkdir b; local real; real=$(command -v blkid) || skip "no blkid"
   printf '#!/bin/sh\ndd if=%s of=%s bs=1M oflag=direct conv=fsync status=none; exec %s "$@"\n' "$PWD/n" "$device" "$real" >b/blkid; chmod +x b/blkid
   refused env PATH="$PWD/b:$PATH" "$assay" run write.toml --quiet --out out --only "$device" --write "$device"

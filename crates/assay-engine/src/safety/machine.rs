@@ -92,11 +92,16 @@ impl Machine {
         found.into_iter().collect()
     }
 
+    /// Returns the other paths to the disk `number`.
+    pub(crate) fn other_paths_to(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
+        paths::others(number, &self.disks).collect()
+    }
+
     /// Returns the same bytes of the disks among `extents`, by the other paths to these disks.
     fn other_paths(&self, extents: &[Extent]) -> Vec<Extent> {
         let others = |extent: &Extent| {
             let bytes = extent.bytes.clone();
-            let others = extent.store.device().map(|n| paths::others(n, &self.disks));
+            let others = extent.store.device().map(|n| self.other_paths_to(n));
             let others = others.into_iter().flatten().map(Store::Device);
             others.map(move |store| Extent { store, bytes: bytes.clone() }).collect::<Vec<_>>()
         };

@@ -35,6 +35,7 @@ mod tables;
 mod view;
 pub(crate) mod watch;
 mod writers;
+pub(crate) mod writes;
 
 pub use explain::EXPLANATIONS;
 pub use survey::{DeviceSurvey, May, survey};

@@ -17,7 +17,7 @@ pub(crate) struct Device {
 }
 
 /// How much was written to a device since the machine has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     sectors: u64,
     discarded: u64,
@@ -174,6 +174,33 @@ impl Device {
         let sectors = fields.nth(6)?;
         // Behind it are three of the queue, and requests and merges of discards.
         Some(Written { sectors, discarded: fields.nth(6).unwrap_or(0) })
+    }
+
+    /// Returns what has been written to a disk and discarded past its partitions. The counts are
+    /// read one after the other: while somebody writes to a partition it takes several tries.
+    pub(crate) fn written_past_partitions(&self) -> Option<Written> {
+        const TRIES: u32 = 100;
+        let of_partitions = || {
+            let add = |sum: Written, one: Written| Written {
+                sectors: sum.sectors.wrapping_add(one.sectors),
+                discarded: sum.discarded.wrapping_add(one.discarded),
+            };
+            let all = self.partitions();
+            all.iter().filter_map(Device::written).fold(Written::default(), add)
+        };
+        let mut before = of_partitions();
+        for _ in 0..TRIES {
+            let all = self.written()?;
+            let now = of_partitions();
+            if now == before {
+                return Some(Written {
+                    sectors: all.sectors.wrapping_sub(now.sectors),
+                    discarded: all.discarded.wrapping_sub(now.discarded),
+                });
+            }
+            before = now;
+        }
+        None
     }
 
     /// Reads an attribute that is a number.

@@ -2,7 +2,7 @@
 //! device from being attached to it or to what it lies on.
 //!
 //! Attached loop devices are checked four times a second, everything else as often as a hundredth
-//! of the time allows. A user who comes between two checks shares the target until the second.
+//! of a processor allows. A user who comes between two checks shares the target until the second.
 
 use super::stack;
 use crate::drive;
@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The interval between checks for loop devices that were attached or detached.
 const TICK: Duration = Duration::from_millis(250);
-/// The time between full checks, as a multiple of the time that a check takes.
+/// The time between full checks, as a multiple of the processor's time that a check takes. On a
+/// busy machine a check lasts longer, and the time until the next one should not.
 const SHARE: u32 = 100;
 
 /// A watch, which ends when the value is dropped.
@@ -44,16 +45,22 @@ fn watch(refusal: impl Fn() -> Option<Error>, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let now = Some(stack::attached());
         if now != attached || Instant::now() >= due {
-            let begun = Instant::now();
+            let begun = processor_time();
             if let Some(error) = refusal() {
                 let what = format!("while it was measured, this came up: {}", error.message);
                 return drive::stop_for_another_writer(&what);
             }
             attached = now;
-            due = Instant::now() + begun.elapsed() * SHARE;
+            due = Instant::now() + (processor_time() - begun) * SHARE;
         }
         std::thread::park_timeout(TICK);
     }
+}
+
+/// Returns the processor's time that this thread has taken.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 impl Drop for Watch {

@@ -12,8 +12,9 @@
 use crate::error::{Error, Result};
 use crate::safety::lease::Lease;
 use crate::safety::machine::Machine;
-use crate::safety::sysfs::{Device, Written};
+use crate::safety::sysfs::Device;
 use crate::safety::watch::{self, Watch};
+use crate::safety::writes::{Count, Ways};
 use crate::safety::{self, Intent, identity};
 use assay_fs::{DeviceNumber, Node, NodeKind};
 use assay_spec::Bytes;
@@ -88,13 +89,13 @@ pub struct Opened {
     /// A lease that keeps other writers away from a file that is written to.
     lease: Option<Lease>,
     /// Claims on devices that share its bytes and that its own claim does not cover.
-    _claims: Vec<File>,
+    claims: Vec<File>,
     /// A watch that notices new users of a target that is written to.
     watch: Option<Watch>,
     /// The state of a new file that is not complete yet.
     new: Option<create::NewFile>,
     /// What had been written to a device that will be written to, when assay last looked.
-    written: Mutex<Option<(Device, Written)>>,
+    written: Mutex<Option<(Ways, Count)>>,
 }
 
 impl Opened {
@@ -200,11 +201,10 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     if let Some(error) = safety::refusal(&device) {
         return Err(error);
     }
-    let before = device.written();
+    let opened = Opened { claims, ..opened }.with_writes_counted(&device);
     safety::check_contents(&device, &opened.file, intent)?;
-    let written = Mutex::new(before.map(|before| (device.clone(), before)));
     let watch = watched(path, move || safety::new_refusal(&device))?;
-    let opened = Opened { _claims: claims, watch, written, ..opened };
+    let opened = Opened { watch, ..opened };
     opened.check_untouched()?;
     Ok(opened)
 }
@@ -309,7 +309,7 @@ fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opened> {
         created: false,
         is_stranger: false,
         lease: None,
-        _claims: Vec::new(),
+        claims: Vec::new(),
         watch: None,
         new: None,
         written: Mutex::new(None),

@@ -6,14 +6,24 @@
 
 use super::Opened;
 use crate::error::{Error, Result};
-use std::sync::PoisonError;
+use crate::safety::sysfs::Device;
+use crate::safety::writes::{Count, Ways};
+use rustix::fs::fsync;
+use std::sync::{Mutex, PoisonError};
 
 impl Opened {
+    /// Counts from now on what is written to `device`.
+    pub(super) fn with_writes_counted(self, device: &Device) -> Opened {
+        let ways = Ways::to(device);
+        let count = self.count(&ways);
+        Opened { written: Mutex::new(Some((ways, count))), ..self }
+    }
+
     /// Checks that nobody has written to the device since assay last looked.
     pub(crate) fn check_untouched(&self) -> Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((device, before)) = &*written else { return Ok(()) };
-        if device.written().is_none_or(|now| now == *before) {
+        let Some((ways, before)) = &*written else { return Ok(()) };
+        if self.count(ways).is_as(before) {
             return Ok(());
         }
         let message = format!(
@@ -27,8 +37,17 @@ impl Opened {
     /// Takes what has been written to the device until now for assay's own.
     pub(crate) fn note_written(&self) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((device, before)) = &mut *written {
-            *before = device.written().unwrap_or(*before);
+        if let Some((ways, before)) = &mut *written {
+            *before = self.count(ways);
         }
+    }
+
+    /// Counts what has been written, also what waits in the page cache of the devices below.
+    fn count(&self, ways: &Ways) -> Count {
+        for below in &self.claims {
+            // What cannot be written back is not on the device.
+            let _ = fsync(below);
+        }
+        ways.count()
     }
 }
