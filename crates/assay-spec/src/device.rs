@@ -95,6 +95,8 @@ pub struct Fact {
     pub path: String,
     /// The value as written.
     pub value: String,
+    /// The words that it may be, if it is a word.
+    pub words: Vec<&'static str>,
     /// Where it comes from.
     pub origin: Origin,
     /// Claims that were in sight when it was chosen.

@@ -123,7 +123,8 @@ impl Values {
         let from_claim = calibration::decode(&mut inner, "from_claim")?;
         let span = inner.span_of("value");
         let value = inner.source().text.get(span).unwrap_or("").trim_matches('"').to_owned();
-        self.facts.push(Fact { path, value, origin: origins.remove(0), from_claim });
+        let words = Vec::new();
+        self.facts.push(Fact { path, value, words, origin: origins.remove(0), from_claim });
         Ok(inner)
     }
 
@@ -197,7 +198,10 @@ impl Values {
         key: &'static str,
         words: &[&'static str],
     ) -> Decoded<usize> {
-        self.take(s, path, key, |inner| inner.choice("value", words))
+        let chosen = self.take(s, path, key, |inner| inner.choice("value", words))?;
+        let fact = self.facts.last_mut().expect("it was just taken");
+        fact.words = words.to_vec();
+        Ok(chosen)
     }
 
     pub(super) fn boolean(

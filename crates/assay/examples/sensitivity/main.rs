@@ -1,13 +1,14 @@
-//! How much a study's ledger depends on each value of its drives that no source gives.
+//! How much a study's ledger depends on each value of its drives, cards and machine that no source
+//! gives.
 //!
 //!     cargo run --release -p assay --example sensitivity -- sigmetrics09 > docs/sensitivity.md
 //!
-//! Every number of a bundled drive that is derived or assumed is made a fifth smaller and a fifth
-//! larger; where that cannot be, half and twice as large. The cells that the ledgers name are run
-//! again on that drive. Printed is which verdicts change and which published numbers move.
-//! `--sourced` varies what sources give, too, `--assumed` only what is assumed; `--drive NAME`
-//! takes one drive; `--scale F` runs the experiments that have a scale in this one, and `--without
-//! NAME` leaves one out that cannot be run in it; `--threads N`.
+//! Every number that is derived or assumed is made a fifth smaller and a fifth larger; where that
+//! cannot be, half and twice as large. A word is exchanged for each other one. The cells that the
+//! ledgers name are run again with it. Printed is which verdicts change and which published numbers
+//! move. `--sourced` varies what sources give, too, `--assumed` only what is assumed; `--part NAME`
+//! takes one drive, card or `host`; `--scale F` runs the experiments that have a scale in this one,
+//! and `--without NAME` leaves one out that cannot be run in it; `--threads N`.
 
 mod measure;
 mod table;
@@ -15,17 +16,17 @@ mod vary;
 
 use assay_spec::catalog::STUDIES;
 use assay_spec::device::{Fact, Origin};
-use measure::{Baseline, Drive, Result};
+use measure::{Baseline, Result};
 use std::io::Write;
 use table::{Effect, Row};
-use vary::Way;
+use vary::{Changed, Way};
 
 /// A number, or a cell's mean, has moved if it is this far from where it was.
 pub const MOVED: f64 = 0.02;
 
 struct Options {
     study: String,
-    drives: Vec<String>,
+    parts: Vec<String>,
     sourced: bool,
     assumed: bool,
     scale: Option<String>,
@@ -36,7 +37,7 @@ struct Options {
 fn options() -> Result<Options> {
     let mut found = Options {
         study: String::new(),
-        drives: Vec::new(),
+        parts: Vec::new(),
         sourced: false,
         assumed: false,
         scale: None,
@@ -52,7 +53,7 @@ fn options() -> Result<Options> {
             "--assumed" => found.assumed = true,
             "--scale" => found.scale = Some(value()?),
             "--without" => found.without.push(value()?),
-            "--drive" => found.drives.push(value()?),
+            "--part" => found.parts.push(value()?),
             "--threads" => found.threads = value()?.parse().map_err(|_| "not a number")?,
             name if found.study.is_empty() && !name.starts_with('-') => found.study = word,
             other => return Err(format!("what is `{other}`?")),
@@ -86,24 +87,22 @@ fn run() -> Result<()> {
         Baseline::measure(study, options.scale.as_deref(), &options.without, options.threads)?;
     let (mut lone, mut idle) = ([Vec::new(), Vec::new()], Vec::new());
     let words: Vec<String> = std::env::args().skip(1).collect();
-    out(&table::head(study.name, &words.join(" "), &base.verdicts))?;
-    for drive in base.drives() {
-        if !options.drives.is_empty() && !options.drives.contains(&drive.spec.name) {
+    let scale = options.scale.as_deref();
+    out(&table::head(study.name, &words.join(" "), scale, &base.verdicts))?;
+    for part in base.parts() {
+        if !options.parts.is_empty() && !options.parts.contains(&part.name) {
             continue;
         }
-        let rows: Vec<Row> = drive
-            .spec
-            .facts
-            .iter()
-            .filter(|f| match f.origin {
-                Origin::Source(_) => options.sourced,
-                Origin::Derived(_) => !options.assumed,
-                Origin::Assumed(_) => true,
-            })
-            .map(|f| row(&base, &drive, f))
-            .collect();
-        out(&table::drive(&drive.spec, &rows))?;
-        let named = |r: &Row| format!("`{}` of `{}`", r.path, drive.spec.name);
+        let wanted = |fact: &Fact| match fact.origin {
+            Origin::Source(_) => options.sourced,
+            Origin::Derived(_) => !options.assumed,
+            Origin::Assumed(_) => true,
+        };
+        let values = part.values.iter().filter(|(_, fact)| wanted(fact));
+        let rows: Vec<Row> =
+            values.map(|(text, fact)| row(&base, &part.name, text, fact)).collect();
+        out(&table::part(&part, &rows))?;
+        let named = |r: &Row| format!("`{}` of `{}`", r.fact.path, part.name);
         for row in &rows {
             if let Some(number) = table::only_one(row) {
                 let kind = usize::from(!matches!(row.fact.origin, Origin::Assumed(_)));
@@ -119,20 +118,31 @@ fn out(text: &str) -> Result<()> {
     writeln!(std::io::stdout(), "{text}").map_err(|e| e.to_string())
 }
 
-fn row(base: &Baseline, drive: &Drive, fact: &Fact) -> Row {
-    let effect = |way| {
-        if !vary::is_numeric(fact) {
-            return Effect::None("a word, not varied".into());
+/// What becomes of the study with other values in place of `fact`, which stands in `text`.
+fn row(base: &Baseline, part: &str, text: &str, fact: &Fact) -> Row {
+    let effect = |changed: &Changed| {
+        eprintln!("{part} {}: {}", fact.path, changed.value);
+        match base.varied(text.trim_end(), changed.text.trim_end(), MOVED) {
+            Ok(variant) => Ok(Effect::of(changed.value.clone(), &base.verdicts, &variant)),
+            Err(e) => Err(Effect::None(format!("{} cannot be: {e}", changed.value))),
         }
-        let mut why = "there is no such value".to_owned();
-        for changed in vary::candidates(&drive.text, fact, way) {
-            eprintln!("{} {}: {}", drive.spec.name, fact.path, changed.value);
-            match base.varied(drive.text.trim_end(), changed.text.trim_end(), MOVED) {
-                Ok(variant) => return Effect::of(changed.value, &base.verdicts, &variant),
-                Err(e) => why = format!("{} cannot be: {e}", changed.value),
+    };
+    let nearest = |way| {
+        let mut found = Effect::None("there is no such value".to_owned());
+        for changed in vary::candidates(text, fact, way) {
+            match effect(&changed) {
+                Ok(effect) => return effect,
+                Err(why) => found = why,
             }
         }
-        Effect::None(why)
+        found
     };
-    Row { path: fact.path.clone(), fact: fact.clone(), ways: [effect(Way::Down), effect(Way::Up)] }
+    let effects = match fact.words.is_empty() {
+        true => vec![nearest(Way::Down), nearest(Way::Up)],
+        false => {
+            let others = vary::other_words(text, fact);
+            others.map(|changed| effect(&changed).unwrap_or_else(|why| why)).collect()
+        }
+    };
+    Row { fact: fact.clone(), effects }
 }

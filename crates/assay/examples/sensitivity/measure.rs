@@ -7,10 +7,10 @@ use assay_analysis::metric;
 use assay_engine::plan::{PlanError, Use, open_target, reopen_target};
 use assay_engine::run::{Asked, Observer, Run};
 use assay_spec::calibration::{self, Calibration};
-use assay_spec::catalog::{Bundled, LEDGERS, PRICES, Study, find};
+use assay_spec::catalog::{Bundled, CONTROLLERS, DEVICES, LEDGERS, PRICES, Study, find};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
-use assay_spec::device::DeviceSpec;
+use assay_spec::device::{ControllerSpec, DeviceSpec, Fact, Origin};
 use assay_spec::experiment::{Experiment, Scale};
 use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PriceListRecord,
@@ -36,13 +36,25 @@ pub struct Baseline {
     pub verdicts: Vec<LedgerVerdicts>,
 }
 
-/// A drive that a study measures.
-pub struct Drive {
-    /// Its file.
-    pub text: String,
-    /// Decoded.
-    pub spec: DeviceSpec,
+/// A drive or a card that a study measures, or the machine that it does so with.
+pub struct Part {
+    /// As the study names it; [`HOST`] for the machine.
+    pub name: String,
+    /// Its values, each in the text that it stands in: the file of a drive or a card, a word of
+    /// targets or of workloads for the machine.
+    pub values: Vec<(String, Fact)>,
 }
+
+/// The name of the machine.
+pub const HOST: &str = "host";
+/// What targets and workloads say of the machine: how these words begin, and end.
+const HOST_WORDS: [(&str, [char; 2]); 5] = [
+    ("host=", [',', ')']),
+    ("copy=", [',', ')']),
+    ("prepare=", [',', ')']),
+    ("compute = \"", ['"', '"']),
+    ("think = \"", ['"', '"']),
+];
 
 /// The study differently.
 pub struct Variant {
@@ -99,26 +111,60 @@ impl Baseline {
             run: load::Run::new(empty(), Vec::new()),
             verdicts: Vec::new(),
         };
-        let run = base.ran(Vec::new(), &|_| true)?;
+        let run = base.ran(&base.experiments, Vec::new(), &|_| true)?;
         base.targets.clone_from(&run.record.targets);
         base.verdicts = base.judged(&run);
         base.run = run;
         Ok(base)
     }
 
-    /// The modelled drives of the targets, members of arrays too.
-    pub fn drives(&self) -> Vec<Drive> {
-        let specs = assay_spec::catalog::DEVICES.iter();
-        let used = specs.filter(|b| self.targets.iter().any(|t| involves(t, b.text)));
-        used.filter_map(|b| {
-            let spec = DeviceSpec::parse(Source { file: b.file, text: b.text }).ok()?;
-            Some(Drive { text: b.text.to_owned(), spec })
-        })
-        .collect()
+    /// The machine, the cards, and the modelled drives of the targets, members of arrays too.
+    pub fn parts(&self) -> Vec<Part> {
+        let used = |b: &&Bundled| self.targets.iter().any(|t| involves(t, b.text));
+        let part = |b: &Bundled, name: String, facts: Vec<Fact>| {
+            let values = facts.into_iter().map(|fact| (b.text.to_owned(), fact)).collect();
+            Part { name, values }
+        };
+        let source = |b: &'static Bundled| Source { file: b.file, text: b.text };
+        let cards = CONTROLLERS.iter().filter(used).filter_map(|b| {
+            let card = ControllerSpec::parse(source(b)).ok()?;
+            Some(part(b, card.name, card.facts))
+        });
+        let drives = DEVICES.iter().filter(used).filter_map(|b| {
+            let drive = DeviceSpec::parse(source(b)).ok()?;
+            Some(part(b, drive.name, drive.facts))
+        });
+        let host = Part { name: HOST.to_owned(), values: self.host_values() };
+        std::iter::once(host).chain(cards).chain(drives).filter(|p| !p.values.is_empty()).collect()
     }
 
-    /// The study with `old` replaced by `new` in every target that has it.
+    /// What the experiments say of the machine.
+    fn host_values(&self) -> Vec<(String, Fact)> {
+        let mut words = BTreeSet::new();
+        for (_, record) in &self.experiments {
+            let lines = record.text.lines().filter(|line| !line.trim_start().starts_with('#'));
+            for (line, (start, ends)) in lines.flat_map(|l| HOST_WORDS.map(|w| (l, w))) {
+                for (at, _) in line.match_indices(start) {
+                    let rest = &line[at + start.len()..];
+                    let value = rest.split(ends).next().unwrap_or(rest).trim_end_matches('"');
+                    words.insert((start, value.to_owned()));
+                }
+            }
+        }
+        let value = |(start, value): (&str, String)| {
+            let path = start.trim_end_matches(['=', ' ', '"']).to_owned();
+            let origin = Origin::Assumed("the machine of the document".into());
+            let text = format!("{start}{value}");
+            (text, Fact { path, value, words: Vec::new(), origin, from_claim: Vec::new() })
+        };
+        words.into_iter().map(value).collect()
+    }
+
+    /// The study with `old` replaced by `new` in every target or workload that has it.
     pub fn varied(&self, old: &str, new: &str, bound: f64) -> Result<Variant> {
+        if self.experiments.iter().any(|(_, record)| record.text.contains(old)) {
+            return self.on_another_host(old, new, bound);
+        }
         let mut targets = self.targets.clone();
         let mut names = Vec::new();
         for target in targets.iter_mut().filter(|t| involves(t, old)) {
@@ -128,7 +174,27 @@ impl Baseline {
         let of = |p: &CellPlan| {
             names.iter().any(|n| p.target == *n || p.target.ends_with(&format!("/{n}")))
         };
-        let mut run = self.ran(targets, &of)?;
+        let run = self.ran(&self.experiments, targets, &of)?;
+        Ok(self.compared(run, bound))
+    }
+
+    /// The study with `old` replaced by `new` in its experiments.
+    fn on_another_host(&self, old: &str, new: &str, bound: f64) -> Result<Variant> {
+        let mut experiments = Vec::new();
+        for (_, record) in &self.experiments {
+            let text = record.text.replace(old, new);
+            if text != record.text {
+                let source = Source { file: &record.file, text: &text };
+                let experiment = Experiment::parse(source).map_err(say)?;
+                experiments.push((experiment, ExperimentRecord { text, ..record.clone() }));
+            }
+        }
+        let run = self.ran(&experiments, Vec::new(), &|_| true)?;
+        Ok(self.compared(run, bound))
+    }
+
+    /// What changes with these cells in place of those of the same name.
+    fn compared(&self, mut run: load::Run, bound: f64) -> Variant {
         let mean = |c: &CellRecord| metric::estimate(c, "mean").map(|e| e.value).ok();
         let moved = |c: &&CellRecord| {
             let before = self.run.cells.iter().find(|b| b.id == c.id).and_then(mean);
@@ -138,7 +204,7 @@ impl Baseline {
         let ran: BTreeSet<String> = run.cells.iter().map(|c| c.id.clone()).collect();
         let others = self.run.cells.iter().filter(|c| !ran.contains(&c.id));
         run.cells.extend(others.cloned());
-        Ok(Variant { verdicts: self.judged(&run), cells })
+        Variant { verdicts: self.judged(&run), cells }
     }
 
     /// The list of the study's document.
@@ -153,16 +219,17 @@ impl Baseline {
         self.ledgers.iter().map(|l| ledger::judge(l, Some(run), known)).collect()
     }
 
-    /// Runs the named cells that `wanted` lets pass, on these targets or on the study's own.
+    /// Runs the named cells that `wanted` lets pass, on these targets or on the experiments' own.
     fn ran(
         &self,
+        experiments: &[(Experiment, ExperimentRecord)],
         targets: Vec<TargetRecord>,
         wanted: &dyn Fn(&CellPlan) -> bool,
     ) -> Result<load::Run> {
         let intent = IntentRecord::default();
         let plan = Use { writes: true, only_shown: false };
         let opened = if targets.is_empty() {
-            let all = self.experiments.iter().flat_map(|(e, _)| &e.targets);
+            let all = experiments.iter().flat_map(|(e, _)| &e.targets);
             let mut seen = BTreeSet::new();
             let once = all.filter(|t| seen.insert((*t).clone()));
             once.map(|t| open_target(t, &intent, plan).map_err(said)).collect::<Result<_>>()?
@@ -182,7 +249,7 @@ impl Baseline {
             everywhere: Vec::new(),
             prices: self.prices(),
         };
-        let mut run = Run::new(asked, self.experiments.clone(), opened, HostRecord::default());
+        let mut run = Run::new(asked, experiments.to_vec(), opened, HostRecord::default());
         run.threads = self.threads;
         run.record
             .plan

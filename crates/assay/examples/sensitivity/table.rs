@@ -1,9 +1,9 @@
 //! What changed, in words and as tables.
 
 use crate::MOVED;
-use crate::measure::Variant;
+use crate::measure::{Part, Variant};
 use assay_analysis::ledger::{ClaimVerdict, LedgerVerdicts, ValueVerdict};
-use assay_spec::device::{DeviceSpec, Fact, Origin};
+use assay_spec::device::{Fact, Origin};
 use std::collections::BTreeSet;
 
 /// What one changed value does.
@@ -23,14 +23,12 @@ pub enum Effect {
     },
 }
 
-/// A value of a drive.
+/// A value of a drive, a card or the machine.
 pub struct Row {
-    /// Where it stands in the file.
-    pub path: String,
-    /// With its origin.
+    /// With its place and its origin.
     pub fact: Fact,
-    /// Smaller and larger.
-    pub ways: [Effect; 2],
+    /// A smaller and a larger one in its place, or each other word.
+    pub effects: Vec<Effect>,
 }
 
 fn rows(all: &[LedgerVerdicts]) -> impl Iterator<Item = &ClaimVerdict> {
@@ -88,8 +86,8 @@ impl Effect {
 /// claim without that number changes.
 pub fn only_one(row: &Row) -> Option<String> {
     let mut all = BTreeSet::new();
-    for way in &row.ways {
-        if let Effect::Some { numbers, .. } = way {
+    for effect in &row.effects {
+        if let Effect::Some { numbers, .. } = effect {
             all.extend(numbers.iter().map(|(name, _)| name.clone()));
         }
     }
@@ -98,40 +96,47 @@ pub fn only_one(row: &Row) -> Option<String> {
 
 /// Whether nothing at all changed, whichever way the value went.
 pub fn nothing(row: &Row) -> bool {
-    let still = |way: &Effect| match way {
+    let still = |effect: &Effect| match effect {
         Effect::None(_) => true,
         Effect::Some { verdicts, numbers, cells, .. } => {
             verdicts.is_empty() && numbers.is_empty() && cells.0 == 0
         }
     };
-    let varied = row.ways.iter().any(|way| matches!(way, Effect::Some { .. }));
-    varied && row.ways.iter().all(still)
+    let varied = row.effects.iter().any(|effect| matches!(effect, Effect::Some { .. }));
+    varied && row.effects.iter().all(still)
 }
 
 /// The beginning of the page.
-pub fn head(study: &str, command: &str, verdicts: &[LedgerVerdicts]) -> String {
+pub fn head(
+    study: &str,
+    command: &str,
+    scale: Option<&str>,
+    verdicts: &[LedgerVerdicts],
+) -> String {
     let summaries: Vec<String> =
         verdicts.iter().map(|l| format!("{}: {}", l.study, l.summary())).collect();
     format!(
-        "# How much the ledger of {study} depends on each value of its drives\n\n\
+        "# How much the ledger of {study} depends on each value of its drives, cards and machine\n\
+         \n\
          Made by\n\n    cargo run --release -p assay --example sensitivity -- {command}\n\n\
-         Every number of a drive that no source gives (with `--assumed`, that is assumed; with \
-         `--sourced`, every one) is made a fifth smaller and a fifth larger; \
-         where such a drive cannot be, half and twice as large. The cells that the claims name are \
-         run again with it. A number or a cell's mean latency has moved if it is more than {} % \
-         from where it was; the three that moved most are named. In bold: verdicts that are other \
-         than those of the drive as it is. With the drives as they are:\n\n{}\n",
+         Every number that no source gives (with `--assumed`, that is assumed; with `--sourced`, \
+         every one) is made a fifth smaller and a fifth larger; where such a part cannot be, half \
+         and twice as large. A word is exchanged for each other one. The cells that the claims \
+         name are run again with it. A number or a cell's mean latency has moved if it is more \
+         than {} % from where it was; the three that moved most are named. In bold: verdicts \
+         that are other than those of the parts as they are. With all as they are, {}:\n\n{}\n",
         100.0 * MOVED,
+        scale.map_or("each experiment in its own scale".to_owned(), |s| format!("in scale {s}")),
         summaries.join("\n\n")
     )
 }
 
-/// A drive.
-pub fn drive(spec: &DeviceSpec, rows: &[Row]) -> String {
-    let mut out = format!("## `{}`\n\n", spec.name);
-    let varied = |path: &str| rows.iter().any(|r| r.path == path);
+/// A drive, a card or the machine.
+pub fn part(part: &Part, rows: &[Row]) -> String {
+    let mut out = format!("## `{}`\n\n", part.name);
+    let varied = |path: &str| rows.iter().any(|r| r.fact.path == path);
     let mut sources: Vec<(&str, Vec<String>)> = Vec::new();
-    for fact in spec.facts.iter().filter(|f| !varied(&f.path)) {
+    for fact in part.values.iter().map(|(_, fact)| fact).filter(|f| !varied(&f.path)) {
         let Origin::Source(text) = &fact.origin else { continue };
         let said = format!("`{}` {}", fact.path, fact.value);
         match sources.iter_mut().find(|(name, _)| name == text) {
@@ -139,11 +144,13 @@ pub fn drive(spec: &DeviceSpec, rows: &[Row]) -> String {
             None => sources.push((text, vec![said])),
         }
     }
-    out += "Sourced:\n\n";
+    if !sources.is_empty() {
+        out += "Sourced:\n\n";
+    }
     for (source, values) in sources {
         out += &format!("- {source}: {}\n", values.join(", "));
     }
-    out += "\n| value | origin | smaller | larger |\n|---|---|---|---|\n";
+    out += "\n| value | origin | smaller, or other words | larger |\n|---|---|---|---|\n";
     for row in rows {
         let origin = match &row.fact.origin {
             Origin::Source(text) => format!("sourced: {text}"),
@@ -151,8 +158,12 @@ pub fn drive(spec: &DeviceSpec, rows: &[Row]) -> String {
             Origin::Assumed(why) => format!("assumed: {why}"),
         };
         let value = if row.fact.value.starts_with('[') { "a table" } else { &row.fact.value };
-        let [smaller, larger] = &row.ways;
-        let cells = [format!("`{}` = {value}", row.path), origin, smaller.words(), larger.words()];
+        let words: Vec<String> = row.effects.iter().map(Effect::words).collect();
+        let [first, second] = match row.fact.words.is_empty() {
+            true => [words[0].clone(), words[1].clone()],
+            false => [words.join("; "), String::new()],
+        };
+        let cells = [format!("`{}` = {value}", row.fact.path), origin, first, second];
         let cells = cells.map(|c| c.replace('|', "\\|").replace('\n', " "));
         out += &format!("| {} |\n", cells.join(" | "));
     }

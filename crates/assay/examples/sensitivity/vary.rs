@@ -1,4 +1,4 @@
-//! Changed copies of a device file: one value a fifth smaller or larger.
+//! Changed copies of a file: one value a fifth smaller or larger, or another word.
 
 use assay_spec::device::Fact;
 use assay_spec::{Bytes, Nanos};
@@ -30,9 +30,13 @@ pub struct Changed {
     pub text: String,
 }
 
-/// True if the value is a number that can be varied.
-pub fn is_numeric(fact: &Fact) -> bool {
-    scaled(&fact.value, 2.0).is_some()
+/// Returns copies with each other word that the value may be.
+pub fn other_words<'a>(text: &'a str, fact: &'a Fact) -> impl Iterator<Item = Changed> + 'a {
+    let others = fact.words.iter().filter(|word| **word != fact.value);
+    others.filter_map(|word| {
+        let text = replaced(text, fact, word)?;
+        Some(Changed { value: (*word).to_owned(), text })
+    })
 }
 
 /// What may stand in the value's place, the nearest to a fifth first. Not all of it need be valid.
