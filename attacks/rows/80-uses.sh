@@ -57,6 +57,12 @@ by_disk() { read_first; partitioned; noise n 1
   dd if=n of="$device" bs=1M seek="$1" oflag=direct conv=fsync status=none; }
 by_disk_within() { by_disk 2; victim i; stopped; }
 row L1.9 "by the disk of the target" by_disk_within
+by_its_cache() { read_first; partitioned; noise n 1; local disk=$device part=${device}p1; during first.toml "$part" --write "$part"
+  dd if=n of="$disk" bs=1M seek=2 status=none; stopped; cmp -n "$MIB" n "$disk" 0 2097152 || fail "what was written is lost"; }
+row L1.15 "by the page cache of the disk" by_its_cache
+by_own_cache() { read_first; zeros; noise n 1; during first.toml "$device" --write "$device"
+  dd if=n of="$device" bs=1M status=none; stopped; cmp -n "$MIB" n "$device" || fail "what was written is lost"; }
+row L1.16 "by the page cache of the target" by_own_cache
 by_neighbour() { read_first; partitioned; noise n 1; local part=${device}p1; during first.toml "$part" --write "$part"
   dd if=n of="${device}p2" bs=1M oflag=direct conv=fsync status=none; run_ends 0; }
 row L1.10 "to another partition, which lets the run go on" by_neighbour

@@ -3,19 +3,27 @@
 //! to the disk.
 //!
 //! *Not seen* are writes to what a mapping or an array lies on, where other mappings may write, and
-//! to a file behind a loop device that has lost its name. What waits in the page cache of a device
-//! behind a loop device counts when it has been written back.
+//! to a file behind a loop device that has lost its name.
+//!
+//! The kernel counts what reaches a device. What waits in its page cache, and would for half a
+//! minute as long as assay has the device open, is written back before the count.
 
 use super::machine::Machine;
 use super::stack::Store;
 use super::sysfs::{Device, Written};
 use assay_fs::{DeviceNumber, Node};
 use rustix::fs::{AtFlags, StatxFlags, statx};
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// The ways to the bytes of a device, its own first.
 #[derive(Debug)]
-pub(crate) struct Ways(Vec<Way>);
+pub(crate) struct Ways {
+    all: Vec<Way>,
+    /// The devices among them, open for their page caches.
+    devices: Vec<File>,
+}
 
 #[derive(Debug)]
 enum Way {
@@ -27,7 +35,7 @@ enum Way {
     File(Node),
 }
 
-/// What was written by each way, in the order of [`Ways`]; `None` where nothing tells.
+/// What was written by each way, in the order of the ways; `None` where nothing tells.
 #[derive(Debug)]
 pub(crate) struct Count(Vec<Option<Mark>>);
 
@@ -65,11 +73,17 @@ impl Ways {
                 None => {}
             }
         }
-        Ways(ways)
+        let open = |way: &Way| match way {
+            Way::Device(device) | Way::Disk(device) => File::open(device.node()).ok(),
+            Way::File(_) => None,
+        };
+        let devices = ways.iter().filter_map(open).collect();
+        Ways { all: ways, devices }
     }
 
-    /// Reads what has been written until now.
+    /// Counts what has been written until now.
     pub(crate) fn count(&self) -> Count {
+        self.devices.iter().for_each(write_back);
         let count = |way: &Way| match way {
             Way::Device(device) => device.written().map(Mark::Written),
             Way::Disk(disk) => disk.written_past_partitions().map(Mark::Written),
@@ -79,7 +93,7 @@ impl Ways {
                 Some(Mark::Changed(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec))
             }
         };
-        Count(self.0.iter().map(count).collect())
+        Count(self.all.iter().map(count).collect())
     }
 }
 
@@ -89,6 +103,17 @@ impl Count {
         let mut pairs = self.0.iter().zip(&before.0);
         pairs.all(|(now, before)| now.is_none() || before.is_none() || now == before)
     }
+}
+
+/// Writes the page cache of a device back. Unlike `fsync` this leaves the drive's own cache as it
+/// is: to empty it before a cell would change what the cell measures.
+fn write_back(device: &File) {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: the descriptor is open, and the call takes only numbers. What cannot be written back
+    // is not on the device, and so overwrites nothing and is overwritten by nobody.
+    unsafe { libc::sync_file_range(device.as_raw_fd(), 0, 0, flags) };
 }
 
 /// Returns the file at `path` if it still is the one with this inode.

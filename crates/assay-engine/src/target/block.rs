@@ -89,7 +89,7 @@ pub struct Opened {
     /// A lease that keeps other writers away from a file that is written to.
     lease: Option<Lease>,
     /// Claims on devices that share its bytes and that its own claim does not cover.
-    claims: Vec<File>,
+    _claims: Vec<File>,
     /// A watch that notices new users of a target that is written to.
     watch: Option<Watch>,
     /// The state of a new file that is not complete yet.
@@ -201,7 +201,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     if let Some(error) = safety::refusal(&device) {
         return Err(error);
     }
-    let opened = Opened { claims, ..opened }.with_writes_counted(&device);
+    let opened = Opened { _claims: claims, ..opened }.with_writes_counted(&device);
     safety::check_contents(&device, &opened.file, intent)?;
     let watch = watched(path, move || safety::new_refusal(&device))?;
     let opened = Opened { watch, ..opened };
@@ -309,7 +309,7 @@ fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opened> {
         created: false,
         is_stranger: false,
         lease: None,
-        claims: Vec::new(),
+        _claims: Vec::new(),
         watch: None,
         new: None,
         written: Mutex::new(None),

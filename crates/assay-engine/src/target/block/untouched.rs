@@ -7,15 +7,14 @@
 use super::Opened;
 use crate::error::{Error, Result};
 use crate::safety::sysfs::Device;
-use crate::safety::writes::{Count, Ways};
-use rustix::fs::fsync;
+use crate::safety::writes::Ways;
 use std::sync::{Mutex, PoisonError};
 
 impl Opened {
     /// Counts from now on what is written to `device`.
     pub(super) fn with_writes_counted(self, device: &Device) -> Opened {
         let ways = Ways::to(device);
-        let count = self.count(&ways);
+        let count = ways.count();
         Opened { written: Mutex::new(Some((ways, count))), ..self }
     }
 
@@ -23,7 +22,7 @@ impl Opened {
     pub(crate) fn check_untouched(&self) -> Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((ways, before)) = &*written else { return Ok(()) };
-        if self.count(ways).is_as(before) {
+        if ways.count().is_as(before) {
             return Ok(());
         }
         let message = format!(
@@ -38,16 +37,7 @@ impl Opened {
     pub(crate) fn note_written(&self) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((ways, before)) = &mut *written {
-            *before = self.count(ways);
+            *before = ways.count();
         }
-    }
-
-    /// Counts what has been written, also what waits in the page cache of the devices below.
-    fn count(&self, ways: &Ways) -> Count {
-        for below in &self.claims {
-            // What cannot be written back is not on the device.
-            let _ = fsync(below);
-        }
-        ways.count()
     }
 }
