@@ -52,31 +52,34 @@ row L1.5 "a program writes to the target and goes, while a cell reads" written_b
 not_between() { read_first; zeros; during first.toml "$device" --write "$device"; run_ends 0; }
 row L1.6 "reading first and writing then, with nobody else" not_between
 # The same bytes, by another way than the target.
-by_disk() { read_first; partitioned; noise n 1
-  local part=${device}p1; during first.toml "$part" --write "$part"
-  dd if=n of="$device" bs=1M seek="$1" oflag=direct conv=fsync status=none; }
-by_disk_within() { by_disk 2; victim i; stopped; }
-row L1.9 "by the disk of the target" by_disk_within
-by_its_cache() { read_first; partitioned; noise n 1; local disk=$device part=${device}p1; during first.toml "$part" --write "$part"
-  dd if=n of="$disk" bs=1M seek=2 status=none; stopped; cmp -n "$MIB" n "$disk" 0 2097152 || fail "what was written is lost"; }
-row L1.15 "by the page cache of the disk" by_its_cache
+by_disk() { read_first; partitioned; noise n 1; local part=${device}p1; during first.toml "$part" --write "$part"
+  dd if=n of="$device" bs=1M seek=2 "$@" status=none; stopped; cmp -n "$MIB" n "$device" 0 2097152 || fail "what was written is lost"; }
+row L1.9 "a program writes to the disk of the target and goes" by_disk oflag=direct
+row L1.15 "and leaves it in the page cache" by_disk
+by_part() { read_first; partitioned; noise n 1; during first.toml "$device" --write "$device" --destroy "$(word "$device")"
+  held "${device}p1" read; dd if=n of="${device}p1" bs=1M status=none; stopped; cmp -n "$MIB" n "${device}p1" || fail "what was written is lost"; }
+row L1.17 "a program writes to a partition of the target, which another has open, and leaves it in the page cache" by_part
 by_own_cache() { read_first; zeros; noise n 1; during first.toml "$device" --write "$device"
   dd if=n of="$device" bs=1M status=none; stopped; cmp -n "$MIB" n "$device" || fail "what was written is lost"; }
-row L1.16 "by the page cache of the target" by_own_cache
+row L1.16 "a program writes to the target, leaves it in the page cache and goes, while a cell reads" by_own_cache
+idle_first() { { cat write.toml; printf '[[workload.precondition]]\nidle = "4s"\n'; } >idle.toml; }
+while_idle() { idle_first; zeros; noise n 1; during idle.toml "$device" --write "$device"
+  dd if=n of="$device" bs=1M oflag=direct conv=fsync status=none; victim i; stopped; }
+row L1.18 "a program writes to the target and goes, before the first write of a cell that begins with a pause" while_idle
 by_neighbour() { read_first; partitioned; noise n 1; local part=${device}p1; during first.toml "$part" --write "$part"
   dd if=n of="${device}p2" bs=1M oflag=direct conv=fsync status=none; run_ends 0; }
-row L1.10 "to another partition, which lets the run go on" by_neighbour
+row L1.10 "a program that writes to another partition lets the run go on" by_neighbour
 by_file() { read_first; zeros; noise n 1; during first.toml "$device" --write "$device"
   dd if=n of=i bs=1M conv=notrunc status=none; victim i; stopped; }
-row L1.11 "by the file behind the target" by_file
+row L1.11 "a program writes to the file behind the target and goes" by_file
 by_lower() { read_first; zeros; local lower=$device; attach "$lower"; noise n 1; during first.toml "$device" --write "$device"
   dd if=n of="$lower" bs=1M "$@" status=none; stopped; cmp -n "$MIB" n "$lower" || fail "what was written is lost"; }
-row L1.12 "by the device behind the target" by_lower oflag=direct
-row L1.13 "by its page cache" by_lower
+row L1.12 "a program writes to the device behind the target and goes" by_lower oflag=direct
+row L1.13 "and leaves it in the page cache of that device" by_lower
 by_nobody() { { cat write.toml; sed -n '/^\[\[workload/,$p' read.toml |
   sed 's/^name = "w"/name = "r"/; s/^measure.*/measure = { time = "1s" }/'; } >both.toml
   zeros; attach "$device"; during both.toml "$device" --write "$device"; run_ends 0; }
-row L1.14 "by nobody but assay, which wrote before" by_nobody
+row L1.14 "writing first and reading then, on a device on a device, with nobody else" by_nobody
 written_looked() { zeros; noise n 1; mkdir b; local real; real=$(command -v blkid) || skip "no blkid"
   printf '#!/bin/sh\ndd if=%s of=%s bs=1M oflag=direct conv=fsync status=none; exec %s "$@"\n' "$PWD/n" "$device" "$real" >b/blkid; chmod +x b/blkid
   refused env PATH="$PWD/b:$PATH" "$assay" run write.toml --quiet --out out --only "$device" --write "$device"

@@ -189,7 +189,10 @@ impl Repeat<'_> {
     ) -> Result<RepeatRecord> {
         let cached = self.workload.write_cache;
         match &target.kind {
-            TargetKind::Null => self.run(&mut NullTarget::new(target.record.capacity), |_| {}),
+            TargetKind::Null => {
+                let mut target = NullTarget::new(target.record.capacity);
+                self.run(&mut target, &|| Ok(()), |_| {})
+            }
             TargetKind::Model(spec) => {
                 let mut spec = spec.clone();
                 if !cached {
@@ -221,9 +224,8 @@ impl Repeat<'_> {
                     seed: self.seed,
                     clock: crate::clock::Clock::start(),
                 };
-                opened.check_untouched()?;
                 let mut target = UringTarget::new(file, opened.capacity, options)?;
-                let measured = self.run(&mut target, |_| {});
+                let measured = self.run(&mut target, &|| opened.check_untouched(), |_| {});
                 if self.workload.writes() {
                     opened.note_written();
                     return measured;
@@ -275,7 +277,7 @@ impl Repeat<'_> {
         let elevator = if is_disk { host.elevator.hdd } else { host.elevator.ssd };
         let mut sim = SimTarget::new(Host::new(drive, host, elevator));
         let watched = self.directory.is_some();
-        let mut record = self.run(&mut sim, |sim| sim.begin_measure(watched))?;
+        let mut record = self.run(&mut sim, &|| Ok(()), |sim| sim.begin_measure(watched))?;
         record.device = sim.drive().counters();
         if let Some((directory, moments)) = self.directory.zip(sim.end_measure()) {
             let name = format!("{}.drive.parquet", self.stem);
@@ -284,15 +286,20 @@ impl Repeat<'_> {
         Ok(record)
     }
 
+    /// Runs all phases, with `before_writes` before the first that writes.
     fn run<T: Target>(
         &self,
         target: &mut T,
+        before_writes: &dyn Fn() -> Result<()>,
         before_measure: impl FnOnce(&mut T),
     ) -> Result<RepeatRecord> {
         let WorkloadSpec { phases, arrival, streams, first, .. } = self.workload;
         self.check_ranges(target.capacity())?;
         let mut warnings = self.range_warnings(target.capacity());
-        self.prepare(target, &mut warnings)?;
+        let wrote = self.prepare(target, before_writes, &mut warnings)?;
+        if !wrote && streams.iter().any(StreamSpec::writes) {
+            before_writes()?;
+        }
         let mut generator = Generator::new(streams, target.capacity(), self.seed);
         let gap_seed = seed::derive(self.seed, &["arrivals"]);
         target.set_processes(tags_per_process(*arrival));

@@ -7,7 +7,7 @@
 use super::{Case, Fault, late};
 use crate::stats::median;
 use assay_spec::Op;
-use assay_spec::experiment::{Amount, FileWork, StartState, Step, WorkloadSpec};
+use assay_spec::experiment::{Amount, FileWork, StartState, Step, StreamSpec, WorkloadSpec};
 use assay_spec::units::three_digits;
 
 /// How much faster than the rest the first tenth must be.
@@ -51,7 +51,7 @@ fn by_declaration(case: &Case<'_>) -> Option<Fault> {
 /// True if something fills the drive, or settles the workload on it, before it is measured.
 fn is_prepared(case: &Case<'_>, workload: &WorkloadSpec) -> bool {
     let phases = &workload.phases;
-    let writes = |step: &Step| step.stream().is_some_and(|s| s.read_share < 1.0);
+    let writes = |step: &Step| step.stream().is_some_and(StreamSpec::writes);
     let settled = match phases.settle {
         Some(Amount::Steady(_)) => case.writes(),
         Some(Amount::Bytes(b)) => case.writes() && case.target.is_some_and(|t| b >= t.capacity),

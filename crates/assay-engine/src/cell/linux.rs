@@ -264,7 +264,7 @@ impl Repeat<'_> {
             seed: self.seed,
             clock: crate::clock::Clock::start(),
         };
-        self.run(&mut UringTarget::new(file, capacity, options)?, |_| watch())
+        self.run(&mut UringTarget::new(file, capacity, options)?, &|| Ok(()), |_| watch())
     }
 }
 

@@ -5,21 +5,27 @@ use crate::drive::{Forget, interrupted, is_interrupted, run_phase};
 use crate::error::Result;
 use crate::generate::Generator;
 use crate::target::Target;
-use assay_spec::experiment::{Arrival, Step};
+use assay_spec::experiment::{Arrival, Step, StreamSpec};
 use assay_spec::{Nanos, seed};
 
 /// The longest sleep at a stretch: a signal that another thread took is seen after so long.
 const STRETCH: Nanos = Nanos::from_secs(1);
 
 impl Repeat<'_> {
-    /// Takes the target through the steps of `precondition`.
+    /// Takes the target through the steps of `precondition`, with `before_writes` before the first
+    /// that writes; returns whether any did.
     pub(super) fn prepare<T: Target>(
         &self,
         target: &mut T,
+        before_writes: &dyn Fn() -> Result<()>,
         warnings: &mut Vec<String>,
-    ) -> Result<()> {
-        let mut failed = 0;
+    ) -> Result<bool> {
+        let (mut failed, mut wrote) = (0, false);
         for (index, step) in self.workload.phases.precondition.iter().enumerate() {
+            if !wrote && step.stream().is_some_and(StreamSpec::writes) {
+                before_writes()?;
+                wrote = true;
+            }
             match step {
                 Step::Idle(time) => idle(target, self.limit.unwrap_or(*time).min(*time))?,
                 Step::Requests { .. } => failed += self.prepare_with(target, index, step)?,
@@ -28,7 +34,7 @@ impl Repeat<'_> {
         if failed > 0 {
             warnings.push(format!("{failed} requests failed while preconditioning"));
         }
-        Ok(())
+        Ok(wrote)
     }
 
     /// One step of requests; returns how many failed.

@@ -130,7 +130,7 @@ impl Needs {
         for step in &phases.precondition {
             match step {
                 Step::Requests { amount, stream, .. } => {
-                    amounts.push((*amount, stream.read_share < 1.0));
+                    amounts.push((*amount, stream.writes()));
                 }
                 Step::Idle(time) => self.wall += *time * u64::from(repeats),
             }

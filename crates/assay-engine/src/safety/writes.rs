@@ -21,7 +21,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Ways {
     all: Vec<Way>,
-    /// The devices among them, open for their page caches.
+    /// Devices that hold what was written in their page caches, open.
     devices: Vec<File>,
 }
 
@@ -73,11 +73,13 @@ impl Ways {
                 None => {}
             }
         }
-        let open = |way: &Way| match way {
-            Way::Device(device) | Way::Disk(device) => File::open(device.node()).ok(),
-            Way::File(_) => None,
-        };
-        let devices = ways.iter().filter_map(open).collect();
+        let devices = ways.iter().flat_map(|way| match way {
+            // What waits for a partition is the disk's only when it has been written back.
+            Way::Device(device) => [vec![device.clone()], device.partitions()].concat(),
+            Way::Disk(disk) => vec![disk.clone()],
+            Way::File(_) => Vec::new(),
+        });
+        let devices = devices.filter_map(|device| File::open(device.node()).ok()).collect();
         Ways { all: ways, devices }
     }
 

@@ -22,6 +22,11 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
+    /// Returns `true` if not all of it reads.
+    pub fn writes(&self) -> bool {
+        self.read_share < 1.0
+    }
+
     /// The largest request.
     pub fn max_size(&self) -> Bytes {
         self.sizes.iter().map(|(size, _)| *size).max().expect("a stream has a size")

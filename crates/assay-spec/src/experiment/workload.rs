@@ -72,7 +72,7 @@ impl WorkloadSpec {
 
     /// True if any stream writes. Work on files always does: it lays them out.
     pub fn writes(&self) -> bool {
-        self.files.is_some() || self.all_streams().any(|s| s.read_share < 1.0)
+        self.files.is_some() || self.all_streams().any(StreamSpec::writes)
     }
 
     /// The largest request of any phase; none is known of files.
