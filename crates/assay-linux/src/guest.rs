@@ -202,8 +202,10 @@ pub fn main(
         Err(e) => Left::Failed(e.to_string(), e.hint),
     };
     let text = serde_json::to_string(&left).expect("plain data");
-    // Nobody is left to tell if this fails; the host says that there is no result.
-    let _ = fs::write(Path::new(SHARED).join(RESULT), text);
+    if fs::write(Path::new(SHARED).join(RESULT), &text).is_err() {
+        // The host says that there is no result, and what is on the console.
+        eprintln!("{text}");
+    }
 }
 
 fn mounts() -> Result<()> {

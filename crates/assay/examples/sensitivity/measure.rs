@@ -64,11 +64,16 @@ pub struct Variant {
     pub cells: (usize, usize),
 }
 
-struct Silent;
+/// Says only which cells have no result, and why.
+struct Failures;
 
-impl Observer for Silent {
+impl Observer for Failures {
     fn started(&self, _: &CellPlan) {}
-    fn finished(&self, _: &CellRecord, _: usize, _: usize) {}
+    fn finished(&self, cell: &CellRecord, _: usize, _: usize) {
+        if let Some(why) = &cell.skipped {
+            eprintln!("{}: {why}", cell.id);
+        }
+    }
 }
 
 fn say(e: impl std::fmt::Display) -> String {
@@ -256,7 +261,7 @@ impl Baseline {
             .retain(|p| wanted(p) && self.named.contains(&(p.workload.clone(), p.target.clone())));
         let directory = std::env::temp_dir().join(format!("sensitivity-{}", std::process::id()));
         let begun = run.begin(&directory);
-        let ran = begun.and_then(|begun| run.measure(&begun, Vec::new(), &Silent)).map_err(say);
+        let ran = begun.and_then(|begun| run.measure(&begun, Vec::new(), &Failures)).map_err(say);
         std::fs::remove_dir_all(&directory).map_err(say)?;
         Ok(load::Run::new(run.record, ran?))
     }
