@@ -79,6 +79,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ("linux-no-tool", "A program of this machine that is needed is not installed."),
     ("linux-not-built", "`linux(…)` needs a kernel, which `assay linux build` makes once."),
     (
+        "linux-program",
+        "What measures in a guest is this program itself, laid out in memory by the host, and only \
+         a position-independent ELF program for x86-64 can be; `cargo build` makes one.",
+    ),
+    (
         "linux-protocol",
         "The kernel sent its drive or its clock what no kernel of the recipe sends. The guest is \
          ended; nothing of what it measured is kept.",
