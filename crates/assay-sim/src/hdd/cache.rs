@@ -359,3 +359,7 @@ impl Cache {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tests/cache.rs"]
+mod tests;
