@@ -80,6 +80,10 @@ by_nobody() { { cat write.toml; sed -n '/^\[\[workload/,$p' read.toml |
   sed 's/^name = "w"/name = "r"/; s/^measure.*/measure = { time = "1s" }/'; } >both.toml
   zeros; attach "$device"; during both.toml "$device" --write "$device"; run_ends 0; }
 row L1.14 "writing first and reading then, on a device on a device, with nobody else" by_nobody
+beside_written() { read_first; image i 16; attach i --sizelimit 4194304; during first.toml "$device" --write "$device"
+  noise n 1; attach i --offset 8388608; dd if=n of="$device" bs=1M oflag=direct conv=fsync status=none; run_ends 0
+  cmp -n "$MIB" n "$device" || fail "what was written is lost"; }
+row L1.19 "a program writes to a loop device on another part of the file and lets the run go on" beside_written
 written_looked() { zeros; noise n 1; mkdir b; local real; real=$(command -v blkid) || skip "no blkid"
   printf '#!/bin/sh\ndd if=%s of=%s bs=1M oflag=direct conv=fsync status=none; exec %s "$@"\n' "$PWD/n" "$device" "$real" >b/blkid; chmod +x b/blkid
   refused env PATH="$PWD/b:$PATH" "$assay" run write.toml --quiet --out out --only "$device" --write "$device"

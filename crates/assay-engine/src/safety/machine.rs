@@ -116,6 +116,12 @@ impl Machine {
         Some((behind.store, behind.bytes, &found.name))
     }
 
+    /// Returns how many loop devices lie on `store`.
+    pub(crate) fn loops_on(&self, store: Store) -> usize {
+        let lies_on = |l: &&Loop| l.behind.as_ref().is_some_and(|behind| behind.store == store);
+        self.loops.iter().filter(lies_on).count()
+    }
+
     /// Returns the devices that a mount directly lies on.
     fn devices_of(mount: &Mount) -> Vec<DeviceNumber> {
         let mut devices = vec![mount.number];

@@ -2,8 +2,9 @@
 //! device itself, to the disk of a partition, to what is behind a loop device, or by another path
 //! to the disk.
 //!
-//! *Not seen* are writes to what a mapping or an array lies on, where other mappings may write, and
-//! to a file behind a loop device that has lost its name.
+//! *Not seen* are writes to what a mapping or an array lies on, where other mappings may write, to
+//! what several loop devices have parts of, and to a file behind a loop device that has lost its
+//! name.
 //!
 //! The kernel counts what reaches a device. What waits in its page cache, and would for half a
 //! minute as long as assay has the device open, is written back before the count.
@@ -86,7 +87,30 @@ impl Ways {
     /// Counts what has been written until now.
     pub(crate) fn count(&self) -> Count {
         self.devices.iter().for_each(write_back);
-        let count = |way: &Way| match way {
+        let machine = Machine::devices_alone();
+        let mut is_shared = false;
+        let count = |(depth, way): (usize, &Way)| {
+            // Whoever uses another part of it writes to it and to what is below, too.
+            is_shared |= depth > 0 && way.store().is_some_and(|s| machine.loops_on(s) > 1);
+            if is_shared { None } else { way.mark() }
+        };
+        Count(self.all.iter().enumerate().map(count).collect())
+    }
+}
+
+impl Way {
+    /// Returns the store that it leads to; `None` for a part of one.
+    fn store(&self) -> Option<Store> {
+        match self {
+            Way::Device(device) => Some(Store::Device(device.number)),
+            Way::Disk(_) => None,
+            Way::File(node) => Some(Store::File(node.id.device, node.id.inode)),
+        }
+    }
+
+    /// Returns what tells that somebody wrote, if anything does.
+    fn mark(&self) -> Option<Mark> {
+        match self {
             Way::Device(device) => device.written().map(Mark::Written),
             Way::Disk(disk) => disk.written_past_partitions().map(Mark::Written),
             Way::File(node) => {
@@ -94,8 +118,7 @@ impl Ways {
                 let stat = statx(node, "", flags, StatxFlags::CTIME).ok()?;
                 Some(Mark::Changed(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec))
             }
-        };
-        Count(self.all.iter().map(count).collect())
+        }
     }
 }
 

@@ -26,10 +26,11 @@ impl Opened {
             return Ok(());
         }
         let message = format!(
-            "somebody else wrote to {} when assay had looked at it and did not write itself",
+            "something else changed {}, its partitions, or the file or disk that it lies on, after \
+             assay had looked at it and before assay wrote",
             self.identity.path.display()
         );
-        let hint = "whatever that was is still there; end that use, and begin anew";
+        let hint = "whatever was written is still there; end that use, and begin anew";
         Err(Error::environment("target-taken", message, hint))
     }
 
