@@ -1,5 +1,9 @@
 //! Handlers of the signals that end the program, so that its work ends in order.
 
+/// The signals that ask the program to end. `SIGQUIT` is not among them: a user who wants a core
+/// dump wants it unchanged, and the next run removes what is left.
+const ENDS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
 /// Makes Ctrl-C, `kill` or the end of the terminal end the cell in progress, keeping finished cells
 /// and removing what was made; a second Ctrl-C or `kill` ends the program. (The end of a terminal
 /// is signalled twice, by the shell and by the terminal itself, so it does not count as a second.)
@@ -23,10 +27,21 @@ pub(super) fn watch_for_every_end() {
     watch(on_end);
 }
 
-/// Installs `handler` for signals that ask the program to end. `SIGQUIT` is not among them: a user
-/// who wants a core dump wants it unchanged, and the next run removes what is left.
+/// Makes the signals in [`ENDS`] end the program at once, for when nothing is left to be removed.
+pub(super) fn end_on_signals() {
+    for signal in ENDS {
+        // SAFETY: restoring the default and ignoring take no pointer.
+        unsafe {
+            if libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+    }
+}
+
+/// Installs `handler` for [`ENDS`].
 fn watch(handler: extern "C" fn(libc::c_int)) {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in ENDS {
         // SAFETY: the handlers only store to an atomic and call `signal`, which is
         // async-signal-safe.
         let before = unsafe { libc::signal(signal, handler as libc::sighandler_t) };

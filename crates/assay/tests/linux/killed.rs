@@ -28,7 +28,7 @@ fn processes(directory: &Path) -> Vec<u32> {
 }
 
 /// Waits until `holds` returns `true`; fails with `what` after half a minute.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
@@ -132,6 +132,29 @@ fn an_interrupt_ends_the_guest() {
         assert_eq!(output.status.code(), Some(130), "{signal}: {talk}");
         eventually("the kernel ends", || processes(&directory).is_empty());
         assert_eq!(names(&directory), [""; 0], "{signal}");
+    }
+}
+
+#[test]
+fn a_signal_ends_what_waits_for_its_reader() {
+    if no_guests() {
+        return;
+    }
+    for signal in ["INT", "TERM", "HUP"] {
+        let directory = temporary();
+        let directory = directory.path().canonicalize().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        command.current_dir(&directory).env("TMPDIR", &directory);
+        command.args(["linux", "run", "--out", "out", "--drive", &drive(), "--"]);
+        // More than a pipe takes.
+        command.args(["head", "-c", "1000000", "/dev/zero"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        eventually("the command is recorded", || directory.join("out/command.json").exists());
+        eventually("only the record is left", || names(&directory) == ["out"]);
+        sleep(Duration::from_millis(100));
+        assert!(child.try_wait().unwrap().is_none(), "it waits for its reader");
+        send(signal, child.id());
+        eventually("it ends", || child.try_wait().unwrap().is_some());
     }
 }
 

@@ -6,7 +6,7 @@
 use super::shell::Lent;
 use crate::cli::Common;
 use crate::cli::run::{default_directory, parse_size};
-use crate::cli::signals::{watch_for_every_end, watch_for_interrupt};
+use crate::cli::signals::{end_on_signals, watch_for_every_end, watch_for_interrupt};
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, not_written, talk};
 use assay_engine::guest::{Guest, Start, run_guest};
@@ -21,6 +21,7 @@ use assay_sim::Past;
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::linux::{SCHEDULERS, Settings};
 use assay_spec::{Bytes, Nanos};
+use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -119,12 +120,7 @@ pub fn main(options: Options) -> Outcome {
         }
     };
     let code = status(&guest.outcome.result)?;
-    // A shell has said what it had to say.
-    let shown = match options.shell {
-        true => Ok(()),
-        false => copy(&guest, "stdout", &mut std::io::stdout().lock())
-            .and_then(|()| copy(&guest, "stderr", &mut std::io::stderr().lock())),
-    };
+    let texts = ["stdout", "stderr"].map(|name| guest.outcome.directory.open(name));
     let (age, wall) = (guest.outcome.virtual_time, guest.outcome.wall);
     let record = serde_json::json!({
         "schema": 1,
@@ -137,8 +133,14 @@ pub fn main(options: Options) -> Outcome {
         "wall_ns": wall.as_nanos() as u64,
         "counters": guest.drives,
     });
-    directory.write_json("command.json", &record)?;
-    shown.map_err(|e| not_written(&e))?;
+    let recorded = directory.write_json("command.json", &record);
+    drop(guest);
+    end_on_signals();
+    // A shell has said what it had to say.
+    if !options.shell {
+        hand_on(texts).map_err(|e| not_written(&e))?;
+    }
+    recorded?;
     if !options.quiet {
         let wall = wall.as_secs_f64();
         let directory = directory.path().display();
@@ -226,11 +228,15 @@ fn status(result: &str) -> Outcome {
     }
 }
 
-/// Hands on the output of the command. A reader that has gone away is no error.
-fn copy(guest: &Guest, name: &str, to: &mut impl Write) -> std::io::Result<()> {
-    let gone = |_| std::io::Error::other(format!("the guest has not left its {name} there"));
-    let mut left = guest.outcome.directory.open(name).map_err(gone)?;
-    match std::io::copy(&mut left, to).and_then(|_| to.flush()) {
+/// Hands on the output and the errors of the command. A reader that has gone away is no error.
+fn hand_on([output, errors]: [std::io::Result<File>; 2]) -> std::io::Result<()> {
+    copy(output, &mut std::io::stdout().lock())?;
+    copy(errors, &mut std::io::stderr().lock())
+}
+
+fn copy(left: std::io::Result<File>, to: &mut impl Write) -> std::io::Result<()> {
+    let gone = |_| std::io::Error::other("the guest has not left its output there");
+    match std::io::copy(&mut left.map_err(gone)?, to).and_then(|_| to.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
         _ => Ok(()),
     }
