@@ -1206,6 +1206,11 @@ fn commands_without_sense_are_refused() {
              hint: write a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`",
         ),
         (
+            &["linux", "run", "--drive", "ssd-m", "--memory", "much", "--", "true"],
+            "error: `--memory much` is not a size\n\
+             hint: write a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`",
+        ),
+        (
             &["compare", "sim:ssd-m"],
             "error: one target alone has nothing to be compared with\n\
              hint: name a second target; the first is the reference",

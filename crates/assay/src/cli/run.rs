@@ -217,7 +217,7 @@ pub fn prepare(
     let intent = IntentRecord {
         write: running.write,
         destroy: running.destroy,
-        size: running.size.as_deref().map(parse_size).transpose()?,
+        size: running.size.as_deref().map(|text| parse_size("--size", text)).transpose()?,
         budget: running.budget.as_deref().map(parse_budget).transpose()?,
     };
     let mut workloads = subject.experiments.iter().flat_map(|(e, _)| &e.workloads);
@@ -289,10 +289,10 @@ fn parse_budget(text: &str) -> Result<assay_spec::Nanos, Failure> {
     })
 }
 
-pub(super) fn parse_size(text: &str) -> Result<assay_spec::Bytes, Failure> {
+pub(super) fn parse_size(option: &str, text: &str) -> Result<assay_spec::Bytes, Failure> {
     let expected = assay_spec::units::SIZE_EXPECTED;
     text.parse().map_err(|_| {
-        Failure::usage(format!("`--size {text}` is not a size"), format!("write {expected}"))
+        Failure::usage(format!("`{option} {text}` is not a size"), format!("write {expected}"))
     })
 }
 

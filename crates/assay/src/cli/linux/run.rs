@@ -191,7 +191,7 @@ fn settings(options: &Options) -> Result<Settings, Failure> {
         let hint = format!("one of {}", schedulers.join(", "));
         Failure::usage(format!("there is no scheduler `{}`", options.scheduler), hint)
     })?;
-    let memory = parse_size(&options.memory)?;
+    let memory = parse_size("--memory", &options.memory)?;
     if !(Bytes::MIB * 64..=Bytes::GIB * 64).contains(&memory) {
         let text = format!("a guest of {memory}");
         return Err(Failure::usage(text, "it takes 64MiB to 64GiB, e.g. `--memory 2GiB`"));
