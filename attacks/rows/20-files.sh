@@ -125,6 +125,9 @@ dev_shm() { [ -d /dev/shm ] || skip "no /dev/shm"; name=/dev/shm/attack.$$; undo
   ends "0|3" "$assay" run read.toml --quiet --out out --only "$name" --size 1MiB
   ! grep -q "no device" .err || fail "$(cat .err)"; }
 row X1 "a file in /dev/shm is a file" dev_shm
+in_memory() { mounted none t -t tmpfs; image t/i 16; attach t/i; attach "$device"
+  ends 0 "$assay" run read.toml --quiet --out out --only "$device"; grep -q 'the file behind it is in memory' out/cells.json; }
+row X18.2 "a loop device on a loop device on a file in memory is measured, and said to be in memory" in_memory
 misspelt() { for p in /dev/assay-none /dev/assay/none; do
   refused "$assay" run read.toml --quiet --out out --only $p --size 1MiB; [ ! -e $p ] || fail "made $p"; done; }
 row X2 "a device that is not there is not made" misspelt

@@ -10,7 +10,7 @@ pub use reopen::reopen_target;
 
 use crate::error::{Error, Result};
 use crate::read;
-use crate::safety::Intent;
+use crate::safety::{Intent, memory};
 use crate::target::block::{self, Kind, Opened};
 use assay_sim::ArraySetup;
 use assay_spec::array::{is_array, parse_linux};
@@ -100,15 +100,11 @@ impl PlannedTarget {
     /// Returns what a reader must know of numbers from it, if there is anything.
     pub(crate) fn caution(&self) -> Option<String> {
         let place = match &self.kind {
-            // The node of a device lies in memory, too.
-            TargetKind::Real(opened) if opened.kind == Kind::File => &opened.identity.resolved,
+            TargetKind::Real(opened) => &opened.identity.resolved,
             TargetKind::Directory(path) => path,
             _ => return None,
         };
-        let kind = rustix::fs::statfs(place).ok()?.f_type as u64;
-        MEMORY_FILE_SYSTEMS
-            .contains(&kind)
-            .then(|| "its file system is in memory: no drive was asked".to_owned())
+        memory::caution(place).map(str::to_owned)
     }
 
     /// The file or device, if it is one.
@@ -119,9 +115,6 @@ impl PlannedTarget {
         }
     }
 }
-
-/// The types that statfs(2) reports for file systems in memory: tmpfs and ramfs.
-const MEMORY_FILE_SYSTEMS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// What a plan does to its targets.
 #[derive(Clone, Copy, Debug)]

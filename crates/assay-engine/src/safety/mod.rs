@@ -25,6 +25,7 @@ pub(crate) mod identity;
 pub(crate) mod lease;
 pub(crate) mod machine;
 pub(crate) mod mark;
+pub(crate) mod memory;
 mod overlay;
 mod paths;
 mod signature;
