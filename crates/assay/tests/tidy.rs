@@ -331,3 +331,16 @@ fn the_changelog_has_a_heading_for_what_is_new() {
     let version = heading.trim_start_matches(['[', 'v']).starts_with(|c: char| c.is_ascii_digit());
     assert!(version || heading.contains("Unreleased"), "`## {heading}`");
 }
+
+#[test]
+fn the_places_that_a_newcomer_should_guess_exist() {
+    let text = read(&root().join("crates/assay/tests/places.md"));
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split_once("| `"));
+    let paths: Vec<&str> = rows.filter_map(|(_, path)| path.strip_suffix("` |")).collect();
+    assert!(paths.len() >= 30, "{} places", paths.len());
+    let is_there = |path: &&str| match path.strip_prefix('/') {
+        Some(path) => root().join(path).is_file(),
+        None => root().join("crates").join(path).is_file(),
+    };
+    none(paths.iter().filter(|path| !is_there(path)).map(|path| (*path).to_owned()).collect());
+}
