@@ -19,7 +19,7 @@ pub(crate) enum Queue {
     Link,
     /// Time to work in the background.
     Timer,
-    /// A page has been sensed; of a server (`nand/servers.rs`): it has been sent, too.
+    /// A page has been sensed; of a server (`nand/plane_fast_path.rs`): it has been sent, too.
     Sense,
     /// A fast page has been programmed; of a server, from its transfer on.
     Program,

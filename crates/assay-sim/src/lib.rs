@@ -33,7 +33,7 @@ pub use host::Host;
 pub use memory::memory;
 pub use nand::Step;
 pub use nand::{
-    Asked, BlockFound, Cause, Checker, Flash, Found, Observer, Operation, Record, Spare,
+    BlockFound, Cause, Checker, Flash, FlashCommand, Found, Observer, Operation, OutOfBand, Record,
 };
 pub use ssd::{Moment, Stall};
 pub use work::{Activity, Work};

@@ -10,7 +10,7 @@
 mod owner;
 pub mod parts;
 
-use crate::nand::{Asked, Cause, Observer, Operation, Step};
+use crate::nand::{Cause, FlashCommand, Observer, Operation, Step};
 use crate::work::{Activity, Work};
 use assay_spec::Nanos;
 use assay_spec::device::{DeviceKind, DeviceSpec, NandSpec, PlaneMode};
@@ -267,8 +267,8 @@ fn kind(step: Step, cause: Cause) -> Kind {
 }
 
 impl Observer for Recorder {
-    fn asked(&mut self, cause: Cause, asked: &Asked) {
-        self.record(|tape| tape.owners.asked(cause, asked));
+    fn command(&mut self, cause: Cause, command: &FlashCommand) {
+        self.record(|tape| tape.owners.command(cause, command));
     }
 
     fn operation(&mut self, operation: &Operation) {

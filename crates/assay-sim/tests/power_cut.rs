@@ -13,7 +13,7 @@
 mod random;
 
 use assay_sim::{
-    Accept, Activity, Asked, Cause, Checker, Drive, Flash, Observer, Operation, Record, Step,
+    Accept, Activity, Cause, Checker, Drive, Flash, FlashCommand, Observer, Operation, Record, Step,
 };
 use assay_sim::{Work, build};
 use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, FlushSpec, FtlSpec, SsdSpec};
@@ -52,10 +52,10 @@ impl Shared {
 }
 
 impl Observer for Shared {
-    fn asked(&mut self, cause: Cause, asked: &Asked) {
+    fn command(&mut self, cause: Cause, command: &FlashCommand) {
         let mut watch = self.watch();
-        match *asked {
-            Asked::Program { subject: Some(page), .. } => {
+        match *command {
+            FlashCommand::Program { subject: Some(page), .. } => {
                 watch.writes += 1;
                 if (page as usize) < watch.come.len() {
                     let come = watch.come[page as usize];
@@ -68,18 +68,18 @@ impl Observer for Shared {
                 }
             }
             // What is moved first may wait for others, and is read from the controller.
-            Asked::Copy { from, .. } => {
+            FlashCommand::Copy { from, .. } => {
                 let (logical, version) = watch.checker.holds(from).expect("it is programmed");
                 watch.read.insert(logical, version);
             }
-            Asked::Read { subject: Some(logical), .. } => {
+            FlashCommand::Read { subject: Some(logical), .. } => {
                 // It may be the old copy of a page that is being moved.
                 let version = watch.checker.newest(logical);
                 watch.read.insert(logical, version);
             }
             _ => {}
         }
-        watch.checker.asked(cause, asked);
+        watch.checker.command(cause, command);
     }
 
     fn operation(&mut self, operation: &Operation) {
@@ -292,7 +292,7 @@ impl Host {
         for completion in completions {
             // A drive that is worn out says so; what it refused may be there or not.
             let is_refused = completion.error != 0;
-            match self.pending.remove(&completion.tag).expect("it was asked for") {
+            match self.pending.remove(&completion.tag).expect("it was command for") {
                 Pending::Change(range, safe) => {
                     for page in &mut self.pages[range] {
                         page.is_busy = false;

@@ -28,7 +28,7 @@ fn a_plane_that_does_one_thing_at_a_time_is_a_server() {
     let served = AtomicU64::new(0);
     for_each_seed(PLAIN, |d| _ = served.fetch_add(u64::from(random_plain_drive(d)), Relaxed));
     let served = served.into_inner();
-    println!("planes of {served} were servers");
+    println!("planes of {served} were fast_path");
     assert!(served > SERVED, "{served} of {PLAIN}");
 }
 

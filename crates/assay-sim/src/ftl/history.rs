@@ -1,7 +1,7 @@
 //! Histories of random writes, and a map that goes through one without a drive around it.
 
 use super::Ftl;
-use crate::nand::{NOBODY, Nand, Notice};
+use crate::nand::{FlashEvent, NOBODY, Nand};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 use assay_spec::seed::mix;
@@ -55,13 +55,13 @@ pub(super) struct Bed<F> {
     writes: RandomWrites,
     /// Writes so far: the next one's number.
     pub(super) step: u64,
-    notices: Vec<Notice>,
+    flash_events: Vec<FlashEvent>,
 }
 
 impl<F: Ftl> Bed<F> {
     pub(super) fn new(map: F, nand: &NandSpec, pages: u32, writes: RandomWrites) -> Bed<F> {
         let nand = Nand::new(&in_no_time(nand), 0);
-        Bed { map, nand, pages, writes, step: 0, notices: Vec::new() }
+        Bed { map, nand, pages, writes, step: 0, flash_events: Vec::new() }
     }
 
     /// The same of chips that erase nothing before what replaced it is in the cells.
@@ -85,9 +85,9 @@ impl<F: Ftl> Bed<F> {
     /// What it has asked for ends.
     fn end(&mut self) {
         while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
-            self.nand.happen(queue, slot, &mut self.notices);
+            self.nand.on_event(queue, slot, &mut self.flash_events);
         }
-        self.notices.clear();
+        self.flash_events.clear();
     }
 
     /// The map, which waits for nothing.

@@ -4,7 +4,7 @@
 //! trim does nothing, and a page that was never written is read like any other.
 
 use super::Ftl;
-use crate::nand::{Cause, Nand, Spot};
+use crate::nand::{Cause, Nand, Ppa};
 use assay_spec::device::NandSpec;
 use std::ops::Range;
 
@@ -19,28 +19,28 @@ impl InPlace {
         InPlace { planes: nand.planes(), pages_per_plane: nand.pages_per_plane() as u32 }
     }
 
-    fn spot(&self, page: u32) -> Spot {
+    fn ppa(&self, page: u32) -> Ppa {
         let plane = page % self.planes;
-        Spot { plane, page: plane * self.pages_per_plane + page / self.planes }
+        Ppa { plane, page: plane * self.pages_per_plane + page / self.planes }
     }
 }
 
 impl Ftl for InPlace {
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
-        nand.read(self.spot(page), cause, token);
+        nand.read(self.ppa(page), cause, token);
         true
     }
 
     fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: u64) -> u32 {
-        let spot = self.spot(page);
-        nand.program_after(spot, Cause::Host, token, &[]);
-        spot.plane
+        let ppa = self.ppa(page);
+        nand.program_after(ppa, Cause::Host, token, &[]);
+        ppa.plane
     }
 
     fn trim(&mut self, _page: u32) {}
 
-    fn locate(&self, page: u32) -> Option<Spot> {
-        Some(self.spot(page))
+    fn locate(&self, page: u32) -> Option<Ppa> {
+        Some(self.ppa(page))
     }
 
     fn check(&self) {}

@@ -9,7 +9,7 @@ pub(crate) mod in_place;
 pub(crate) mod page;
 pub(crate) mod wear;
 
-use crate::nand::{Cause, Flash, Nand, Spot};
+use crate::nand::{Cause, Flash, Nand, Ppa};
 use std::ops::Range;
 
 /// No page.
@@ -77,7 +77,7 @@ pub(crate) trait Ftl: Send {
         false
     }
     /// The physical page that a read of a logical page would sense, if it is written.
-    fn locate(&self, page: u32) -> Option<Spot>;
+    fn locate(&self, page: u32) -> Option<Ppa>;
     /// Panics unless all invariants hold. Walks everything.
     fn check(&self);
     /// How often each block has been erased.

@@ -3,30 +3,30 @@
 use super::geometry::Geometry;
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP, Op};
-use super::{NOBODY, Nand, Notice};
+use super::{FlashEvent, NOBODY, Nand};
 use crate::events::Queue;
 use assay_spec::Nanos;
 
 impl Nand {
     /// Whether `plane` has nothing to do.
     pub(crate) fn is_plane_idle(&self, plane: u32) -> bool {
-        if let Some(servers) = &self.servers {
-            return servers.is_idle(plane);
+        if let Some(fast_path) = &self.fast_path {
+            return fast_path.is_idle(plane);
         }
         let p = &self.planes[plane as usize];
-        let has_readers = |s: &super::Suspending| s.has_waiting(p.array as usize);
+        let has_readers = |s: &super::Suspension| s.has_waiting(p.array as usize);
         p.head == NO_OP
             && p.register == NO_OP
             && self.is_array_idle(plane)
-            && !self.suspending.as_deref().is_some_and(has_readers)
+            && !self.suspension.as_deref().is_some_and(has_readers)
     }
 
     /// Whether what the planes have to do may begin on the array of `plane`.
     #[inline]
     pub(super) fn is_array_idle(&self, plane: u32) -> bool {
         let array = self.planes[plane as usize].array as usize;
-        let lets_others = |s: &super::Suspending| s.lets_others(array);
-        self.arrays[array].op == NO_OP && self.suspending.as_deref().is_none_or(lets_others)
+        let lets_others = |s: &super::Suspension| s.lets_others(array);
+        self.arrays[array].op == NO_OP && self.suspension.as_deref().is_none_or(lets_others)
     }
 
     /// Whether the array of `plane` senses, or has sensed, a page of it for its register.
@@ -35,7 +35,7 @@ impl Nand {
         let index = self.arrays[array].op;
         index != NO_OP && !self.has_reader(array) && {
             let op = self.pool.get(index);
-            op.kind == Kind::Read && op.spot.plane == plane
+            op.kind == Kind::Read && op.ppa.plane == plane
         }
     }
 
@@ -47,19 +47,19 @@ impl Nand {
     /// Whether it reads for what goes before others.
     #[inline]
     pub(super) fn has_reader(&self, array: usize) -> bool {
-        self.suspending.as_ref().is_some_and(|suspending| suspending.is_in(array))
+        self.suspension.as_ref().is_some_and(|suspension| suspension.is_in(array))
     }
 
     /// Whether it is leaving what it was at.
     #[inline]
     pub(super) fn is_left(&self, array: usize) -> bool {
-        self.suspending.as_ref().is_some_and(|suspending| suspending.is_leaving(array))
+        self.suspension.as_ref().is_some_and(|suspension| suspension.is_leaving(array))
     }
 
     /// How long the array takes for read `index`, which begins, and with which others it is queued.
     #[inline]
     pub(super) fn sense_time(&mut self, index: u32) -> (Queue, Nanos) {
-        let (queue, duration) = match self.gathers() {
+        let (queue, duration) = match self.has_multi_page() {
             true => self.sense(index),
             false => (Queue::Sense, self.read),
         };
@@ -126,42 +126,42 @@ impl Nand {
             self.arrays[array].op = index;
             self.array_total += duration;
             let end = self.events.after(queue, self.array_slot(array), duration);
-            if let Some(suspending) = &mut self.suspending {
-                suspending.note_end(array, end);
+            if let Some(suspension) = &mut self.suspension {
+                suspension.note_end(array, end);
             }
         } else {
             // It ends with the program that it joins.
             self.arrays[array].joined.push(index);
         }
-        if self.suspending.is_some() && self.pool.get(index).kind == Kind::Erase {
-            self.note_erasing(self.pool.get(index).spot.page);
+        if self.suspension.is_some() && self.pool.get(index).kind == Kind::Erase {
+            self.note_erasing(self.pool.get(index).ppa.page);
         }
         if self.observer.is_some() {
             let mut op = *self.pool.get(index);
             if op.kind == Kind::Program {
                 // Of several pages the last: all before it are there, too.
-                op.spot.page += self.pages_of(index) - 1;
+                op.ppa.page += self.pages_of(index) - 1;
             }
             let now = self.events.now();
-            self.tell_array(&op, now, now + duration);
+            self.notify_array_step(&op, now, now + duration);
         }
     }
 
-    fn tell_array(&mut self, op: &Op, start: Nanos, end: Nanos) {
+    fn notify_array_step(&mut self, op: &Op, start: Nanos, end: Nanos) {
         let Some(observer) = &mut self.observer else { return };
-        let mut tell = |step, page, start, end| {
-            let (cause, plane) = (op.cause, op.spot.plane);
+        let mut notify = |step, page, start, end| {
+            let (cause, plane) = (op.cause, op.ppa.plane);
             observer.operation(&Operation { step, cause, plane, page, start, end });
         };
         match op.kind {
-            Kind::Read => tell(Step::Sense, op.spot.page, start, end),
-            Kind::Program => tell(Step::Program, op.spot.page, start, end),
-            Kind::Erase => tell(Step::Erase, op.spot.page, start, end),
+            Kind::Read => notify(Step::Sense, op.ppa.page, start, end),
+            Kind::Program => notify(Step::Program, op.ppa.page, start, end),
+            Kind::Erase => notify(Step::Erase, op.ppa.page, start, end),
             Kind::Copy => {
                 // Seen alone, because with an observer copies are not joined.
                 let sensed = start + self.read;
-                tell(Step::Sense, op.token as u32, start, sensed);
-                tell(Step::Program, op.spot.page, sensed, end);
+                notify(Step::Sense, op.token as u32, start, sensed);
+                notify(Step::Program, op.ppa.page, sensed, end);
             }
         }
     }
@@ -184,7 +184,7 @@ impl Nand {
         if !self.multi_plane {
             return self.start_program(plane, index);
         }
-        let page = (self.geometry.page_in_block(op.spot.page), op.is_slc);
+        let page = (self.geometry.page_in_block(op.ppa.page), op.is_slc);
         let siblings = self.geometry.planes_of_die(plane);
         if siblings.iter().any(|sibling| self.will_join(sibling, page)) {
             return;
@@ -204,7 +204,7 @@ impl Nand {
         let p = &self.planes[plane as usize];
         let (head, register) = (p.head, p.register);
         let same = |op: &Op, geometry: &Geometry| {
-            op.kind == Kind::Program && (geometry.page_in_block(op.spot.page), op.is_slc) == page
+            op.kind == Kind::Program && (geometry.page_in_block(op.ppa.page), op.is_slc) == page
         };
         if register != NO_OP {
             let op = *self.pool.get(register);
@@ -218,7 +218,7 @@ impl Nand {
 
     fn is_ready_for(&self, index: u32, page: (u32, bool)) -> bool {
         let op = *self.pool.get(index);
-        let same = (self.geometry.page_in_block(op.spot.page), op.is_slc) == page;
+        let same = (self.geometry.page_in_block(op.ppa.page), op.is_slc) == page;
         op.kind == Kind::Program && op.loaded && !op.held && same
     }
 
@@ -227,7 +227,7 @@ impl Nand {
         let op = self.pool.get(index);
         let (queue, duration) = match op.is_slc {
             true => (Queue::Other, self.slc[1]),
-            false => self.program_time(op.spot.page),
+            false => self.program_time(op.ppa.page),
         };
         self.start(plane, index, queue, duration);
         if self.cache_register {
@@ -238,40 +238,40 @@ impl Nand {
     }
 
     /// The program, copy or erase of an array is done, and what joined it.
-    pub(super) fn worked(&mut self, array: usize, notices: &mut Vec<Notice>) {
+    pub(super) fn on_array_done(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
         // The array counts as busy until all its planes are done with.
-        self.worked_on_plane(self.arrays[array].op, notices);
+        self.on_program_or_erase_done(self.arrays[array].op, flash_events);
         if !self.arrays[array].joined.is_empty() {
-            self.worked_on_joined(array, notices);
+            self.on_joined_done(array, flash_events);
         }
         self.arrays[array].op = NO_OP;
-        if let Some(suspending) = &mut self.suspending {
-            suspending.done(array);
+        if let Some(suspension) = &mut self.suspension {
+            suspension.done(array);
         }
         self.serve_array(array);
     }
 
-    fn worked_on_joined(&mut self, array: usize, notices: &mut Vec<Notice>) {
+    fn on_joined_done(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
         while let Some(joined) = self.arrays[array].joined.pop() {
-            self.worked_on_plane(joined, notices);
+            self.on_program_or_erase_done(joined, flash_events);
         }
     }
 
     #[inline]
-    fn worked_on_plane(&mut self, index: u32, notices: &mut Vec<Notice>) {
+    fn on_program_or_erase_done(&mut self, index: u32, flash_events: &mut Vec<FlashEvent>) {
         let op = self.pool.get(index);
-        let (kind, token, plane) = (op.kind, op.token, op.spot.plane);
+        let (kind, token, plane) = (op.kind, op.token, op.ppa.plane);
         if !self.cache_register && kind != Kind::Erase {
             self.planes[plane as usize].register = NO_OP;
         }
-        if self.suspending.is_some() && kind != Kind::Erase {
+        if self.suspension.is_some() && kind != Kind::Erase {
             self.note_written(index);
         }
         if kind == Kind::Program && token != NOBODY {
-            notices.push(Notice::Programmed(token, plane));
+            flash_events.push(FlashEvent::Programmed(token, plane));
         }
-        if kind == Kind::Program && self.gathers() {
-            self.gang_programmed(index, plane, notices);
+        if kind == Kind::Program && self.has_multi_page() {
+            self.program_ended(index, plane, flash_events);
         }
         self.end(index);
     }
@@ -283,7 +283,7 @@ impl Nand {
         let op = self.pool.get(index);
         let (waiting, replaces) = (op.unblocks, op.replaces);
         if op.cause.collects() {
-            self.planes[op.spot.plane as usize].collecting -= 1;
+            self.planes[op.ppa.plane as usize].collecting -= 1;
         }
         self.pool.release(index);
         if waiting != NO_OP {
@@ -299,16 +299,16 @@ impl Nand {
         while waiting != NO_OP {
             let op = self.pool.get_mut(waiting);
             op.waits -= 1;
-            let plane = op.spot.plane;
+            let plane = op.ppa.plane;
             waiting = op.sibling;
             self.serve_plane(plane);
         }
     }
 
     /// A page is in the page register.
-    pub(super) fn sensed(&mut self, array: usize) {
+    pub(super) fn on_sensed(&mut self, array: usize) {
         let index = self.arrays[array].op;
-        let plane = self.pool.get(index).spot.plane;
+        let plane = self.pool.get(index).ppa.plane;
         if self.has_reader(array) {
             return self.reader_sensed(array, plane);
         }
@@ -327,7 +327,7 @@ impl Nand {
     /// An array has fallen idle: the planes that share it get it in turn.
     #[inline]
     pub(super) fn serve_array(&mut self, array: usize) {
-        match self.suspending.is_some() {
+        match self.suspension.is_some() {
             true => self.serve_array_and_readers(array),
             false => self.serve_planes_of(array),
         }

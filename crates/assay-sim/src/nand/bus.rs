@@ -2,7 +2,7 @@
 
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
-use super::{BEHIND, NOBODY, Nand, Notice};
+use super::{BEHIND, FlashEvent, NOBODY, Nand};
 use crate::events::Queue;
 
 impl Nand {
@@ -25,7 +25,7 @@ impl Nand {
     #[inline]
     fn drive_channel(&mut self, channel: usize, index: u32) {
         self.channels[channel].now = index;
-        let (queue, duration) = match self.gathers() {
+        let (queue, duration) = match self.has_multi_page() {
             true => self.shift_time(index),
             false => (Queue::Shift, self.shift),
         };
@@ -34,13 +34,13 @@ impl Nand {
         if let Some(observer) = &mut self.observer {
             let op = self.pool.get(index);
             let step = if op.kind == Kind::Read { Step::ShiftOut } else { Step::ShiftIn };
-            let (cause, plane, page) = (op.cause, op.spot.plane, op.spot.page);
+            let (cause, plane, page) = (op.cause, op.ppa.plane, op.ppa.page);
             let start = self.events.now();
             observer.operation(&Operation { step, cause, plane, page, start, end });
         }
     }
 
-    pub(super) fn shifted(&mut self, channel: usize, notices: &mut Vec<Notice>) {
+    pub(super) fn on_transfer_done(&mut self, channel: usize, flash_events: &mut Vec<FlashEvent>) {
         let c = &mut self.channels[channel];
         let (index, next) = (c.now, c.first);
         if next == NO_OP {
@@ -50,15 +50,15 @@ impl Nand {
             self.drive_channel(channel, next);
         }
         let op = self.pool.get_mut(index);
-        let (plane, token) = (op.spot.plane, op.token);
+        let (plane, token) = (op.ppa.plane, op.token);
         if op.kind == Kind::Program {
             op.loaded = true;
             let held = op.held;
-            if self.gathers() {
-                self.gang_loaded(index);
+            if self.has_multi_page() {
+                self.program_loaded(index);
             }
             if token != NOBODY {
-                notices.push(Notice::Loaded(token));
+                flash_events.push(FlashEvent::Loaded(token));
                 if token & BEHIND != 0 {
                     self.not_behind(1);
                 }
@@ -66,12 +66,12 @@ impl Nand {
             return if held { self.loaded_while_held(index) } else { self.confirm(plane) };
         }
         if token != NOBODY {
-            notices.push(Notice::Read(token));
+            flash_events.push(FlashEvent::Read(token));
             if token & BEHIND != 0 {
                 self.not_behind(0);
             }
         }
-        if self.suspending.is_none() || !self.reader_shifted(plane, index) {
+        if self.suspension.is_none() || !self.reader_shifted(plane, index) {
             self.planes[plane as usize].register = NO_OP;
             self.move_sensed(plane);
         }
@@ -83,7 +83,7 @@ impl Nand {
     fn move_sensed(&mut self, plane: u32) {
         let array = self.planes[plane as usize].array as usize;
         let (index, waits) = (self.arrays[array].op, self.arrays[array].waits);
-        if waits && !self.has_reader(array) && self.pool.get(index).spot.plane == plane {
+        if waits && !self.has_reader(array) && self.pool.get(index).ppa.plane == plane {
             (self.arrays[array].op, self.arrays[array].waits) = (NO_OP, false);
             self.planes[plane as usize].register = index;
             self.shift(plane, index);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// What the spare area of a page says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spare {
+pub struct OutOfBand {
     /// The logical page.
     pub logical: u32,
     /// A number that each write of a page gets, higher than any before; copies keep it.
@@ -50,7 +50,7 @@ pub enum Found {
     /// It cannot be read.
     Torn,
     /// It holds a version of a logical page.
-    Holds(Spare),
+    Holds(OutOfBand),
 }
 
 /// What is found of a block, beside its pages.
@@ -78,15 +78,15 @@ pub struct Flash {
 }
 
 /// A page that has been asked to be programmed.
-type Asked = (u32, Spare, BlockFound);
+type PendingProgram = (u32, OutOfBand, BlockFound);
 
 /// Knows what is in the cells.
 pub(super) struct Cells {
     pages_per_block: u32,
     /// By physical page: what it holds or is getting, from when to when.
-    pages: Vec<Option<(Spare, Nanos, Nanos)>>,
+    pages: Vec<Option<(OutOfBand, Nanos, Nanos)>>,
     /// By block: what is asked of it and has not begun; none is an erase.
-    asked: Vec<VecDeque<Option<Asked>>>,
+    pending: Vec<VecDeque<Option<PendingProgram>>>,
     blocks: Vec<BlockFound>,
     /// By block: when its last erase ends.
     erased: Vec<Nanos>,
@@ -104,7 +104,7 @@ impl Cells {
         Cells {
             pages_per_block: spec.pages_per_block,
             pages: vec![None; spec.pages() as usize],
-            asked: vec![VecDeque::new(); blocks],
+            pending: vec![VecDeque::new(); blocks],
             blocks: vec![BlockFound::default(); blocks],
             erased: vec![Nanos::ZERO; blocks],
             opened: 0,
@@ -118,14 +118,14 @@ impl Cells {
     pub(super) fn found(spec: &NandSpec, flash: &Flash) -> Cells {
         let mut cells = Cells::new(spec);
         for (page, found) in (0..).zip(&flash.pages) {
-            let spare = match found {
+            let oob = match found {
                 Found::Erased => continue,
                 // Nothing that anybody looks for, but no room either.
-                Found::Torn => Spare { logical: u32::MAX, version: 0 },
-                Found::Holds(spare) => *spare,
+                Found::Torn => OutOfBand { logical: u32::MAX, version: 0 },
+                Found::Holds(oob) => *oob,
             };
-            cells.pages[page as usize] = Some((spare, Nanos::ZERO, Nanos::ZERO));
-            cells.copies.entry(spare.logical).or_default().push(page);
+            cells.pages[page as usize] = Some((oob, Nanos::ZERO, Nanos::ZERO));
+            cells.copies.entry(oob.logical).or_default().push(page);
         }
         cells.blocks.clone_from(&flash.blocks);
         cells.opened = flash.blocks.iter().map(|b| b.opened).max().unwrap_or_default();
@@ -142,15 +142,15 @@ impl Cells {
         (page / self.pages_per_block) as usize
     }
 
-    pub(super) fn ask(&mut self, page: u32, spare: Spare, by_collector: bool, is_slc: bool) {
+    pub(super) fn ask(&mut self, page: u32, oob: OutOfBand, by_collector: bool, is_slc: bool) {
         let block = self.block(page);
         let of = BlockFound { by_collector, is_slc, ..self.blocks[block] };
-        self.asked[block].push_back(Some((page, spare, of)));
+        self.pending[block].push_back(Some((page, oob, of)));
     }
 
     pub(super) fn ask_erase(&mut self, first: u32) {
         let block = self.block(first);
-        self.asked[block].push_back(None);
+        self.pending[block].push_back(None);
     }
 
     pub(super) fn trim(&mut self, logical: u32, version: u64) {
@@ -162,8 +162,8 @@ impl Cells {
     }
 
     /// What a physical page holds, or is getting, by what has begun.
-    pub(super) fn holds(&self, page: u32) -> Option<Spare> {
-        self.pages[page as usize].map(|(spare, ..)| spare)
+    pub(super) fn holds(&self, page: u32) -> Option<OutOfBand> {
+        self.pages[page as usize].map(|(oob, ..)| oob)
     }
 
     /// A program or an erase begins; if that `is_safe`, nothing may go that would be missed.
@@ -172,16 +172,16 @@ impl Cells {
         match operation.step {
             Step::Program => {
                 // Those before it that were gathered with it, too.
-                while let Some(Some((page, spare, of))) = self.asked[block].front().copied()
+                while let Some(Some((page, oob, of))) = self.pending[block].front().copied()
                     && page <= operation.page
                 {
-                    self.asked[block].pop_front();
-                    self.program(block, page, spare, of, operation);
+                    self.pending[block].pop_front();
+                    self.program(block, page, oob, of, operation);
                 }
             }
             Step::Erase => {
-                let asked = self.asked[block].pop_front();
-                assert_eq!(asked, Some(None), "block {block} is erased before it is programmed");
+                let pending = self.pending[block].pop_front();
+                assert_eq!(pending, Some(None), "block {block} is erased before it is programmed");
                 if is_safe {
                     self.check_erase(block, operation);
                 }
@@ -214,7 +214,7 @@ impl Cells {
         Box::new(pages.iter_mut().flatten().map(|(.., end)| end))
     }
 
-    fn program(&mut self, block: usize, page: u32, spare: Spare, of: BlockFound, at: &Operation) {
+    fn program(&mut self, block: usize, page: u32, oob: OutOfBand, of: BlockFound, at: &Operation) {
         let first = block * self.pages_per_block as usize;
         let pages = &self.pages[first..first + self.pages_per_block as usize];
         if pages.iter().all(Option::is_none) {
@@ -223,17 +223,17 @@ impl Cells {
             let erases = self.blocks[block].erases;
             self.blocks[block] = BlockFound { opened: self.opened, erases, ..of };
         }
-        self.pages[page as usize] = Some((spare, at.start, at.end));
-        self.copies.entry(spare.logical).or_default().push(page);
+        self.pages[page as usize] = Some((oob, at.start, at.end));
+        self.copies.entry(oob.logical).or_default().push(page);
     }
 
     /// Panics if something of a block would be missed.
     fn check_erase(&self, block: usize, at: &Operation) {
         for page in at.page..at.page + self.pages_per_block {
-            let Some((spare, ..)) = self.pages[page as usize] else { continue };
-            let is_newer = |copy: &u32| self.outlives(*copy, block, spare.version, at.start);
-            let copies = &self.copies[&spare.logical];
-            let is_needed = !copies.iter().any(is_newer) && !self.may_go(spare, block, at.start);
+            let Some((oob, ..)) = self.pages[page as usize] else { continue };
+            let is_newer = |copy: &u32| self.outlives(*copy, block, oob.version, at.start);
+            let copies = &self.copies[&oob.logical];
+            let is_needed = !copies.iter().any(is_newer) && !self.may_go(oob, block, at.start);
             assert!(!is_needed, "page {page} is erased, and nothing newer is in the cells: {at:?}");
         }
     }
@@ -242,8 +242,8 @@ impl Cells {
     fn erase(&mut self, block: usize, at: &Operation) {
         let first = at.page;
         for page in first..first + self.pages_per_block {
-            if let Some((spare, ..)) = self.pages[page as usize].take()
-                && let Some(copies) = self.copies.get_mut(&spare.logical)
+            if let Some((oob, ..)) = self.pages[page as usize].take()
+                && let Some(copies) = self.copies.get_mut(&oob.logical)
             {
                 copies.retain(|copy| *copy != page);
             }
@@ -254,51 +254,50 @@ impl Cells {
 
     /// Whether `copy` lies in another block, is in the cells at `time`, and is as new as `version`.
     fn outlives(&self, copy: u32, block: usize, version: u64, time: Nanos) -> bool {
-        let Some((spare, _, end)) = self.pages[copy as usize] else { return false };
-        self.block(copy) != block && spare.version >= version && end <= time
+        let Some((oob, _, end)) = self.pages[copy as usize] else { return false };
+        self.block(copy) != block && oob.version >= version && end <= time
     }
 
     /// Whether the newest version of a page may go: it is trimmed, and that is written down, or
     /// nothing older can come back.
-    fn may_go(&self, spare: Spare, block: usize, time: Nanos) -> bool {
-        if spare.logical == u32::MAX {
+    fn may_go(&self, oob: OutOfBand, block: usize, time: Nanos) -> bool {
+        if oob.logical == u32::MAX {
             return true;
         }
         let is_older = |copy: &u32| {
             let of = self.pages[*copy as usize].map(|(of, ..)| of.version);
-            self.block(*copy) != block && of.is_some_and(|version| version <= spare.version)
+            self.block(*copy) != block && of.is_some_and(|version| version <= oob.version)
         };
-        let is_oldest = !self.copies[&spare.logical].iter().any(is_older);
-        let is_trimmed = self.trimmed.get(&spare.logical).is_some_and(|at| *at >= spare.version);
-        (is_trimmed && is_oldest) || self.is_recorded(spare, time)
+        let is_oldest = !self.copies[&oob.logical].iter().any(is_older);
+        let is_trimmed = self.trimmed.get(&oob.logical).is_some_and(|at| *at >= oob.version);
+        (is_trimmed && is_oldest) || self.is_recorded(oob, time)
     }
 
     /// Whether a page says that this version, or a newer one, is trimmed.
-    fn is_recorded(&self, spare: Spare, time: Nanos) -> bool {
-        let of = |version: &u64| {
-            self.records.get(version).is_some_and(|record| record.has(spare.logical))
-        };
+    fn is_recorded(&self, oob: OutOfBand, time: Nanos) -> bool {
+        let of =
+            |version: &u64| self.records.get(version).is_some_and(|record| record.has(oob.logical));
         self.pages
             .iter()
             .flatten()
-            .any(|(page, _, end)| page.version > spare.version && *end <= time && of(&page.version))
+            .any(|(page, _, end)| page.version > oob.version && *end <= time && of(&page.version))
     }
 
     /// What is found when the power fails at `time`, before which everything has been told.
     pub(super) fn cut(&self, time: Nanos) -> Flash {
-        let found = |(page, cell): (usize, &Option<(Spare, Nanos, Nanos)>)| {
+        let found = |(page, cell): (usize, &Option<(OutOfBand, Nanos, Nanos)>)| {
             let is_torn = self.erased[page / self.pages_per_block as usize] > time;
             match cell {
                 _ if is_torn => Found::Torn,
                 Some((_, start, end)) if *start < time && time < *end => Found::Torn,
-                Some((spare, _, end)) if *end <= time && spare.logical == u32::MAX => Found::Torn,
-                Some((spare, _, end)) if *end <= time => Found::Holds(*spare),
+                Some((oob, _, end)) if *end <= time && oob.logical == u32::MAX => Found::Torn,
+                Some((oob, _, end)) if *end <= time => Found::Holds(*oob),
                 _ => Found::Erased,
             }
         };
         let pages: Vec<Found> = self.pages.iter().enumerate().map(found).collect();
         let is_there = |version: &u64| {
-            pages.iter().any(|p| matches!(p, Found::Holds(spare) if spare.version == *version))
+            pages.iter().any(|p| matches!(p, Found::Holds(oob) if oob.version == *version))
         };
         let mut records = self.records.clone();
         records.retain(|version, _| is_there(version));

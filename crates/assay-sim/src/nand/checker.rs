@@ -6,9 +6,9 @@
 //! programmed in ascending order and once, that an array or a channel does one thing at a time, and
 //! that, if it is to be so, nothing is erased that would be missed if the power failed.
 
-use super::cells::{Cells, Flash, Found, Record, Spare};
+use super::cells::{Cells, Flash, Found, OutOfBand, Record};
 use super::geometry::Geometry;
-use super::observe::{Asked, Cause, Observer, Operation, Step};
+use super::observe::{Cause, FlashCommand, Observer, Operation, Step};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 
@@ -138,7 +138,7 @@ impl Checker {
         assert_eq!(was, None, "page {page} is programmed twice");
         let (logical, version) = content;
         let is_slc = self.slc[(page / self.pages_per_block) as usize];
-        self.cells.ask(page, Spare { logical, version }, cause.collects(), is_slc);
+        self.cells.ask(page, OutOfBand { logical, version }, cause.collects(), is_slc);
     }
 
     fn read(&self, page: u32) -> Content {
@@ -181,19 +181,19 @@ impl Checker {
 }
 
 impl Observer for Checker {
-    fn asked(&mut self, cause: Cause, asked: &Asked) {
-        match *asked {
-            Asked::Read { page, subject: Some(logical) } => {
+    fn command(&mut self, cause: Cause, command: &FlashCommand) {
+        match *command {
+            FlashCommand::Read { page, subject: Some(logical) } => {
                 let latest = (logical, self.versions[logical as usize]);
                 if self.contents[page as usize] != Some(latest) {
                     self.old.push((page, latest));
                     self.check_old(page, latest, cause);
                 }
             }
-            Asked::Read { page, subject: None } => {
+            FlashCommand::Read { page, subject: None } => {
                 self.read(page);
             }
-            Asked::Program { page, subject } => {
+            FlashCommand::Program { page, subject } => {
                 let Some(logical) = subject else { return };
                 self.writes += 1;
                 let version = self.writes;
@@ -203,13 +203,13 @@ impl Observer for Checker {
                 }
                 self.program(page, (logical, version), cause);
             }
-            Asked::Copy { from, to } => {
+            FlashCommand::Copy { from, to } => {
                 let (logical, version) = self.read(from);
                 let latest = self.versions[logical as usize];
                 assert_eq!(version, latest, "page {from} is copied ({cause:?}) though it is stale");
                 self.program(to, (logical, version), cause);
             }
-            Asked::Erase { page } => {
+            FlashCommand::Erase { page } => {
                 self.cells.ask_erase(page);
                 self.contents[page as usize..][..self.pages_per_block as usize].fill(None);
             }

@@ -10,7 +10,7 @@
 //! the same each time. What is made of a page that cannot be put right is lost with it, wherever
 //! it goes, until it is written anew.
 
-use super::{Asked, Nand, Spot};
+use super::{FlashCommand, Nand, Ppa};
 use crate::events::Queue;
 use assay_spec::Nanos;
 use assay_spec::device::{EccSpec, NandSpec};
@@ -132,7 +132,7 @@ impl Nand {
         queue: Queue,
         duration: Nanos,
     ) -> (Queue, Nanos) {
-        let (page, is_slc) = (self.pool.get(head).spot.page, self.pool.get(head).is_slc);
+        let (page, is_slc) = (self.pool.get(head).ppa.page, self.pool.get(head).is_slc);
         let block = self.geometry.block(page);
         let Some(ecc) = self.ecc.as_mut().filter(|_| !is_slc) else { return (queue, duration) };
         let enough = ecc.attempts(page, block);
@@ -145,27 +145,27 @@ impl Nand {
         }
     }
 
-    /// Whether what `spot` holds, or is getting, cannot be had any more.
-    pub(crate) fn is_lost(&mut self, spot: Spot) -> bool {
-        let is_slc = self.gathers() && self.is_slc(spot.page);
-        let (block, is_gathering) = (self.geometry.block(spot.page), self.is_gathering(spot));
+    /// Whether what `ppa` holds, or is getting, cannot be had any more.
+    pub(crate) fn is_lost(&mut self, ppa: Ppa) -> bool {
+        let is_slc = self.has_multi_page() && self.is_slc(ppa.page);
+        let (block, is_buffered) = (self.geometry.block(ppa.page), self.is_buffered(ppa));
         let Some(ecc) = &mut self.ecc else { return false };
-        let is_sensed = !is_slc && !is_gathering;
-        ecc.lost.contains(&spot.page) || is_sensed && ecc.attempts(spot.page, block).is_none()
+        let is_sensed = !is_slc && !is_buffered;
+        ecc.lost.contains(&ppa.page) || is_sensed && ecc.attempts(ppa.page, block).is_none()
     }
 
-    /// What `spot` is getting is lost, or a part of it.
-    pub(crate) fn note_lost(&mut self, spot: Spot) {
-        self.ecc.iter_mut().for_each(|ecc| ecc.lost.extend([spot.page]));
+    /// What `ppa` is getting is lost, or a part of it.
+    pub(crate) fn note_lost(&mut self, ppa: Ppa) {
+        self.ecc.iter_mut().for_each(|ecc| ecc.lost.extend([ppa.page]));
     }
 
     /// What is asked for leaves what was lost behind, or takes it along.
-    pub(super) fn note_asked(&mut self, asked: &Asked) {
-        let (to, is_lost) = match *asked {
-            Asked::Read { .. } => return,
-            Asked::Program { page, .. } => (page, false),
-            Asked::Copy { from, to } => (to, self.is_lost(self.geometry.spot(from))),
-            Asked::Erase { page } => {
+    pub(super) fn note_command(&mut self, command: &FlashCommand) {
+        let (to, is_lost) = match *command {
+            FlashCommand::Read { .. } => return,
+            FlashCommand::Program { page, .. } => (page, false),
+            FlashCommand::Copy { from, to } => (to, self.is_lost(self.geometry.ppa(from))),
+            FlashCommand::Erase { page } => {
                 let block = self.geometry.block(page);
                 self.ecc.iter_mut().for_each(|ecc| ecc.erases[block as usize] += 1);
                 return;

@@ -4,7 +4,7 @@
 //! each channel, then on the next plane of each die: pages striped over planes in turn use every
 //! bus first, then every die.
 
-use super::Spot;
+use super::Ppa;
 use assay_spec::device::{NandSpec, PlaneMode};
 
 /// The arrangement of the planes.
@@ -65,8 +65,8 @@ impl Geometry {
     }
 
     /// A physical page with its plane.
-    pub(super) fn spot(&self, page: u32) -> Spot {
-        Spot { plane: page / self.pages_per_plane, page }
+    pub(super) fn ppa(&self, page: u32) -> Ppa {
+        Ppa { plane: page / self.pages_per_plane, page }
     }
 
     pub(crate) fn arrays(&self) -> usize {
@@ -94,13 +94,13 @@ impl Geometry {
         PlaneSet { first: array as u32, step: self.arrays, count: self.planes_per_array }
     }
 
-    /// Whether `spot` is where data striped over the planes goes on behind `before`: on the next
+    /// Whether `ppa` is where data striped over the planes goes on behind `before`: on the next
     /// plane, at the same place of a block; or on the first, one further.
-    pub(crate) fn follows(&self, before: Spot, spot: Spot) -> bool {
-        let (place, next) = (self.page_in_block(before.page), self.page_in_block(spot.page));
+    pub(crate) fn follows(&self, before: Ppa, ppa: Ppa) -> bool {
+        let (place, next) = (self.page_in_block(before.page), self.page_in_block(ppa.page));
         match before.plane + 1 == self.planes {
-            true => spot.plane == 0 && next == (place + 1) % self.pages_per_block,
-            false => spot.plane == before.plane + 1 && next == place,
+            true => ppa.plane == 0 && next == (place + 1) % self.pages_per_block,
+            false => ppa.plane == before.plane + 1 && next == place,
         }
     }
 

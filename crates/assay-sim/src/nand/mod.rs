@@ -5,29 +5,29 @@
 //! array works. The array is the plane's own or the die's (`plane_mode`). A plane does its
 //! operations in the order in which it got them. Terms as in ONFI 1.0.
 //!
-//! Nothing here knows what a page holds. Mapping layers say where; whoever waits for an operation
-//! is told by a [`Notice`]; [`Observer`]s are told everything, which is how [`Checker`] sees the
-//! drive.
+//! Nothing here knows what a page holds; the mapping layers do. A [`FlashEvent`] ends an operation
+//! that somebody waits for. [`Observer`]s see every command and every step: that is how a
+//! [`Checker`] follows the drive.
 //!
 //! *Invariants.* An array, a register and a channel serve one operation at a time. A plane's array
 //! operations begin in the order of its queue.
 
 mod array;
-mod ask;
 mod bus;
 mod cells;
 mod checker;
+mod commands;
 mod counts;
-mod deferred;
 mod ecc;
-mod gather;
 mod geometry;
+mod multi_page;
 pub mod observe;
 mod ops;
-mod servers;
+mod pending_erases;
+mod plane_fast_path;
 mod suspend;
 
-pub use cells::{BlockFound, Flash, Found, Record, Spare};
+pub use cells::{BlockFound, Flash, Found, OutOfBand, Record};
 pub use checker::Checker;
 pub(crate) use ecc::Ecc;
 
@@ -36,18 +36,18 @@ use crate::waits::Waits;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 use counts::Counts;
-use deferred::Replacing;
-use gather::Gather;
 use geometry::Geometry;
-pub use observe::{Asked, Cause, Observer, Operation, Step};
+use multi_page::MultiPage;
+pub use observe::{Cause, FlashCommand, Observer, Operation, Step};
 use ops::{NO_OP, Pool};
-use servers::Servers;
+use pending_erases::Replacing;
+use plane_fast_path::PlaneFastPath;
 use std::collections::VecDeque;
-use suspend::Suspending;
+use suspend::Suspension;
 
 /// A physical page and its plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct Ppa {
     pub plane: u32,
     /// (plane · blocks + block) · pages + page.
     pub page: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Spot {
 
 /// Something that somebody waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum FlashEvent {
     /// The data of a read is in the controller.
     Read(u64),
     /// The data of a program is in its register.
@@ -134,7 +134,7 @@ pub(crate) struct Nand {
     pool: Pool,
     batches: Vec<Batch>,
     /// Programs of several pages, if there are such.
-    gather: Option<Gather>,
+    multi_page: Option<MultiPage>,
     /// By plane: erases for when it has nothing else to do; and how many there are.
     erases: Vec<VecDeque<u32>>,
     erases_left: usize,
@@ -142,10 +142,10 @@ pub(crate) struct Nand {
     /// Wrong bits, if there are any that matter.
     ecc: Option<Box<Ecc>>,
     /// Planes that do one thing at a time, as long as nobody looks; and whether they could be.
-    servers: Option<Box<Servers>>,
-    fits_servers: bool,
+    fast_path: Option<Box<PlaneFastPath>>,
+    fits_fast_path: bool,
     /// Reads that go before others, if they do.
-    suspending: Option<Box<Suspending>>,
+    suspension: Option<Box<Suspension>>,
     /// Blocks wait to be erased until what replaced their pages is in the cells.
     keeps_replaced: bool,
     read: Nanos,
@@ -193,14 +193,14 @@ impl Nand {
             channels: (0..spec.channels).map(|_| channel()).collect(),
             pool: Pool::new(),
             batches: Vec::new(),
-            gather: Gather::new(spec),
+            multi_page: MultiPage::new(spec),
             erases: vec![VecDeque::new(); spec.planes() as usize],
             erases_left: 0,
             replacing: Replacing::new(spec),
             ecc: None,
-            servers: None,
-            fits_servers: Servers::fit(spec),
-            suspending: spec.suspend.map(|how| Box::new(Suspending::new(how, spec, &geometry))),
+            fast_path: None,
+            fits_fast_path: PlaneFastPath::fit(spec),
+            suspension: spec.suspend.map(|how| Box::new(Suspension::new(how, spec, &geometry))),
             keeps_replaced: false,
             read: spec.read,
             program: [spec.program, spec.program_slow],
@@ -222,7 +222,7 @@ impl Nand {
 
     /// Tells every operation to `observer`; before the first.
     pub(crate) fn observe(&mut self, observer: Box<dyn Observer>) {
-        self.servers = None;
+        self.fast_path = None;
         self.observer = Some(observer);
     }
 
@@ -242,16 +242,16 @@ impl Nand {
     pub(crate) fn is_at_rest(&self) -> bool {
         self.arrays.iter().all(|a| a.op == NO_OP)
             && self.channels.iter().all(|c| c.now == NO_OP)
-            && self.servers.as_ref().is_none_or(|servers| servers.are_idle())
+            && self.fast_path.as_ref().is_none_or(|fast_path| fast_path.are_idle())
     }
 
     #[inline]
-    fn tell(&mut self, cause: Cause, asked: Asked) {
+    fn notify_command(&mut self, cause: Cause, command: FlashCommand) {
         if let Some(observer) = &mut self.observer {
-            observer.asked(cause, &asked);
+            observer.command(cause, &command);
         }
         if self.ecc.is_some() {
-            self.note_asked(&asked);
+            self.note_command(&command);
         }
     }
 
@@ -272,38 +272,43 @@ impl Nand {
 
     /// The event of `slot`, which was in `queue`, happens.
     #[inline(always)]
-    pub(crate) fn happen(&mut self, queue: Queue, slot: usize, notices: &mut Vec<Notice>) {
-        if self.servers.is_some() {
-            return self.served(slot, notices);
+    pub(crate) fn on_event(
+        &mut self,
+        queue: Queue,
+        slot: usize,
+        flash_events: &mut Vec<FlashEvent>,
+    ) {
+        if self.fast_path.is_some() {
+            return self.on_plane_done(slot, flash_events);
         }
         match queue {
             // Several pages, or a page with one bit a cell, take another time.
-            Queue::Shift => self.shifted(slot - self.first_slot, notices),
+            Queue::Shift => self.on_transfer_done(slot - self.first_slot, flash_events),
             Queue::Other if slot < self.first_array => {
-                self.shifted(slot - self.first_slot, notices);
+                self.on_transfer_done(slot - self.first_slot, flash_events);
             }
-            Queue::Sense => self.sensed(slot - self.first_array),
-            Queue::Other => self.other(slot - self.first_array, notices),
-            _ => self.worked(slot - self.first_array, notices),
+            Queue::Sense => self.on_sensed(slot - self.first_array),
+            Queue::Other => self.other(slot - self.first_array, flash_events),
+            _ => self.on_array_done(slot - self.first_array, flash_events),
         }
     }
 
     /// What takes a time of its own on an array ends.
-    fn other(&mut self, array: usize, notices: &mut Vec<Notice>) {
+    fn other(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
         if self.is_left(array) {
             self.has_left(array);
         } else if self.is_sensed(array) {
-            self.sensed(array);
+            self.on_sensed(array);
         } else {
-            self.worked(array, notices);
+            self.on_array_done(array, flash_events);
         }
     }
 
     /// Busy time of all arrays and of all channels since the last mark, until now.
     pub(crate) fn busy(&self) -> [Nanos; 2] {
         let counted = [self.array_total, self.channel_total];
-        match &self.servers {
-            Some(servers) => servers.busy(counted, self.events.now()),
+        match &self.fast_path {
+            Some(fast_path) => fast_path.busy(counted, self.events.now()),
             None => {
                 let ahead = self.ahead();
                 [0, 1].map(|i| counted[i] - ahead[i])
@@ -314,7 +319,7 @@ impl Nand {
     /// What is counted of the time of arrays and of channels and has not passed: each step is
     /// counted as a whole when it begins.
     fn ahead(&self) -> [Nanos; 2] {
-        let left = self.suspending.as_ref().map_or(Nanos::ZERO, |suspending| suspending.left());
+        let left = self.suspension.as_ref().map_or(Nanos::ZERO, |suspension| suspension.left());
         let mut ahead = [left, Nanos::ZERO];
         for (slot, at) in self.events.pending().filter(|(slot, _)| *slot >= self.first_slot) {
             ahead[usize::from(slot < self.first_array)] += at - self.events.now();
@@ -344,15 +349,15 @@ impl Nand {
             waits.mark(now, open);
         }
         self.counts = Counts::default();
-        [self.array_total, self.channel_total] = match &mut self.servers {
-            Some(servers) => {
-                servers.mark(now);
+        [self.array_total, self.channel_total] = match &mut self.fast_path {
+            Some(fast_path) => {
+                fast_path.mark(now);
                 [Nanos::ZERO; 2]
             }
             None => self.ahead(),
         };
         self.ecc.iter_mut().for_each(|ecc| ecc.mark());
-        self.suspending.iter_mut().for_each(|suspending| suspending.count = 0);
+        self.suspension.iter_mut().for_each(|suspension| suspension.count = 0);
     }
 }
 

@@ -82,7 +82,7 @@ pub struct Operation {
 
 /// What a translation layer asks for, in the order in which a plane will do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum FlashCommand {
     /// A physical page is read, for a logical one if it is a host's.
     Read {
         /// The physical page.
@@ -114,7 +114,7 @@ pub enum Asked {
 /// Sees what is asked of the flash, and every step of it when it begins.
 pub trait Observer: Send {
     /// Something is asked for.
-    fn asked(&mut self, _cause: Cause, _asked: &Asked) {}
+    fn command(&mut self, _cause: Cause, _command: &FlashCommand) {}
     /// A step begins.
     fn operation(&mut self, operation: &Operation);
     /// A program or an erase that has begun is left until it is resumed; so much time of its array

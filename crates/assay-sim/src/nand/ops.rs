@@ -1,6 +1,6 @@
 //! Operations waiting for a plane, and the pool they live in.
 
-use super::{Cause, Spot};
+use super::{Cause, Ppa};
 use assay_spec::Nanos;
 
 /// No operation.
@@ -24,7 +24,7 @@ pub(super) enum Kind {
 pub(super) struct Op {
     pub kind: Kind,
     pub cause: Cause,
-    pub spot: Spot,
+    pub ppa: Ppa,
     /// Whom to tell.
     pub token: u64,
     /// Of copies: how long all of them take.
@@ -66,7 +66,7 @@ impl Pool {
     /// It is made in its place, field by field: made elsewhere and copied in wider words, the copy
     /// would wait until everything written before has left the processor.
     #[inline]
-    pub(super) fn put(&mut self, kind: Kind, cause: Cause, spot: Spot, token: u64) -> u32 {
+    pub(super) fn put(&mut self, kind: Kind, cause: Cause, ppa: Ppa, token: u64) -> u32 {
         let mut index = self.free;
         if index == NO_OP {
             index = self.grow();
@@ -75,8 +75,8 @@ impl Pool {
         self.free = op.next;
         op.kind = kind;
         op.cause = cause;
-        op.spot.plane = spot.plane;
-        op.spot.page = spot.page;
+        op.ppa.plane = ppa.plane;
+        op.ppa.page = ppa.page;
         op.token = token;
         op.duration = Nanos::ZERO;
         op.waits = 0;
@@ -94,7 +94,7 @@ impl Pool {
         self.ops.push(Op {
             kind: Kind::Erase,
             cause: Cause::Host,
-            spot: Spot { plane: 0, page: 0 },
+            ppa: Ppa { plane: 0, page: 0 },
             token: 0,
             duration: Nanos::ZERO,
             waits: 0,

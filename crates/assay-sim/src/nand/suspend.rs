@@ -13,16 +13,16 @@
 use super::geometry::Geometry;
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
-use super::{Nand, Spot};
+use super::{Nand, Ppa};
 use crate::events::Queue;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, SuspendSpec};
 use std::collections::{HashMap, VecDeque};
 
 /// What reads that go before others need to know.
-pub(super) struct Suspending {
+pub(super) struct Suspension {
     spec: SuspendSpec,
-    arrays: Vec<Readers>,
+    arrays: Vec<PriorityReads>,
     /// By plane.
     latches: Vec<Latch>,
     /// Pages that are asked to be written and are not in the cells yet, each with where it is moved
@@ -36,7 +36,7 @@ pub(super) struct Suspending {
 
 /// The reads of an array that go before others.
 #[derive(Clone, Debug, Default)]
-struct Readers {
+struct PriorityReads {
     /// They have not begun. So many of them go before anything else.
     waiting: VecDeque<u32>,
     let_in: usize,
@@ -63,12 +63,12 @@ struct Latch {
     page: u32,
 }
 
-impl Suspending {
-    pub(super) fn new(spec: SuspendSpec, nand: &NandSpec, geometry: &Geometry) -> Suspending {
+impl Suspension {
+    pub(super) fn new(spec: SuspendSpec, nand: &NandSpec, geometry: &Geometry) -> Suspension {
         let blocks = nand.planes() as usize * nand.blocks_per_plane as usize;
-        Suspending {
+        Suspension {
             spec,
-            arrays: vec![Readers::default(); geometry.arrays()],
+            arrays: vec![PriorityReads::default(); geometry.arrays()],
             latches: vec![Latch { op: NO_OP, page: NO_OP }; nand.planes() as usize],
             coming: HashMap::new(),
             erases: [vec![0; blocks], vec![0; blocks]],
@@ -127,51 +127,51 @@ impl Suspending {
 }
 
 impl Nand {
-    /// What a read of `spot` can read that goes before all that is asked of its array: the page, or
+    /// What a read of `ppa` can read that goes before all that is asked of its array: the page, or
     /// where it is being moved from; nothing if it is written otherwise, or that is erased.
-    pub(super) fn to_read_first(&self, spot: Spot) -> Option<Spot> {
-        let Suspending { coming, erases: [asked, begun], .. } = &**self.suspending.as_ref()?;
+    pub(super) fn to_read_first(&self, ppa: Ppa) -> Option<Ppa> {
+        let Suspension { coming, erases: [asked, begun], .. } = &**self.suspension.as_ref()?;
         let block = |page: u32| self.geometry.block(page) as usize;
-        let mut copy = (spot.page, asked[block(spot.page)]);
+        let mut copy = (ppa.page, asked[block(ppa.page)]);
         while let Some(from) = coming.get(&copy) {
             copy = (*from)?;
         }
         let is_there = begun[block(copy.0)] == copy.1;
-        is_there.then(|| self.geometry.spot(copy.0))
+        is_there.then(|| self.geometry.ppa(copy.0))
     }
 
     /// What is asked to be written to `to` comes from there, or is new.
     #[inline]
-    pub(super) fn note_write(&mut self, to: Spot, from: Option<Spot>) {
-        let Some(suspending) = &mut self.suspending else { return };
-        let asked = &suspending.erases[0];
+    pub(super) fn note_write(&mut self, to: Ppa, from: Option<Ppa>) {
+        let Some(suspension) = &mut self.suspension else { return };
+        let asked = &suspension.erases[0];
         let copy = |page: u32| (page, asked[self.geometry.block(page) as usize]);
         let (to, from) = (copy(to.page), from.map(|from| copy(from.page)));
-        suspending.coming.insert(to, from);
+        suspension.coming.insert(to, from);
     }
 
     /// What operation `index` wrote is in the cells.
     pub(super) fn note_written(&mut self, index: u32) {
-        let (first, pages) = (self.pool.get(index).spot.page, self.pages_of(index));
-        let Some(suspending) = &mut self.suspending else { return };
-        let begun = suspending.erases[1][self.geometry.block(first) as usize];
+        let (first, pages) = (self.pool.get(index).ppa.page, self.pages_of(index));
+        let Some(suspension) = &mut self.suspension else { return };
+        let begun = suspension.erases[1][self.geometry.block(first) as usize];
         for page in first..first + pages {
-            suspending.coming.remove(&(page, begun));
+            suspension.coming.remove(&(page, begun));
         }
     }
 
     /// The erase of the block of `page` is asked for.
     #[inline]
     pub(super) fn note_erase(&mut self, page: u32) {
-        if let Some(suspending) = &mut self.suspending {
-            suspending.erases[0][self.geometry.block(page) as usize] += 1;
+        if let Some(suspension) = &mut self.suspension {
+            suspension.erases[0][self.geometry.block(page) as usize] += 1;
         }
     }
 
     /// It begins.
     pub(super) fn note_erasing(&mut self, page: u32) {
-        if let Some(suspending) = &mut self.suspending {
-            suspending.erases[1][self.geometry.block(page) as usize] += 1;
+        if let Some(suspension) = &mut self.suspension {
+            suspension.erases[1][self.geometry.block(page) as usize] += 1;
         }
     }
 
@@ -179,12 +179,12 @@ impl Nand {
     pub(super) fn ask_first(&mut self, index: u32, plane: u32) {
         self.pending += 1;
         let array = self.planes[plane as usize].array as usize;
-        let Some(suspending) = &mut self.suspending else { return };
-        suspending.arrays[array].waiting.push_back(index);
+        let Some(suspension) = &mut self.suspension else { return };
+        suspension.arrays[array].waiting.push_back(index);
         if self.arrays[array].op != NO_OP {
             self.leave(array);
-        } else if suspending.lets_others(array) {
-            suspending.arrays[array].let_in = 1;
+        } else if suspension.lets_others(array) {
+            suspension.arrays[array].let_in = 1;
             self.serve_readers(array);
         }
     }
@@ -193,14 +193,14 @@ impl Nand {
     /// the plane.
     #[cold]
     pub(super) fn hold_up_erase(&mut self, index: u32) {
-        let Spot { plane, page } = self.pool.get(index).spot;
+        let Ppa { plane, page } = self.pool.get(index).ppa;
         let some = |index: u32| Some(index).filter(|index| *index != NO_OP);
         let first = some(self.planes[plane as usize].head);
         let mut queue = std::iter::successors(first, |last| some(self.pool.get(*last).next));
         let block = self.geometry.block(page);
         let erase = queue.find(|index| {
             let op = self.pool.get(*index);
-            op.kind == Kind::Erase && self.geometry.block(op.spot.page) == block
+            op.kind == Kind::Erase && self.geometry.block(op.ppa.page) == block
         });
         if let Some(erase) = erase {
             self.pool.get_mut(erase).waits += 1;
@@ -210,9 +210,9 @@ impl Nand {
 
     /// `array` leaves what it is at, if that can be and is the shorter way.
     fn leave(&mut self, array: usize) {
-        let Some(suspending) = &mut self.suspending else { return };
-        let (now, spec) = (self.events.now(), suspending.spec);
-        let readers = &mut suspending.arrays[array];
+        let Some(suspension) = &mut self.suspension else { return };
+        let (now, spec) = (self.events.now(), suspension.spec);
+        let readers = &mut suspension.arrays[array];
         let index = self.arrays[array].op;
         let can_be = matches!(self.pool.get(index).kind, Kind::Program | Kind::Erase);
         let is_shorter = readers.until > now + spec.suspend;
@@ -222,7 +222,7 @@ impl Nand {
         readers.left = Some((index, readers.until - now));
         readers.times += 1;
         readers.is_leaving = true;
-        suspending.count += 1;
+        suspension.count += 1;
         let slot = self.array_slot(array);
         self.events.call_off(slot);
         let end = self.events.after(Queue::Other, slot, spec.suspend);
@@ -233,8 +233,8 @@ impl Nand {
     /// `array` has left what it was at.
     pub(super) fn has_left(&mut self, array: usize) {
         self.arrays[array].op = NO_OP;
-        let Some(suspending) = &mut self.suspending else { return };
-        let readers = &mut suspending.arrays[array];
+        let Some(suspension) = &mut self.suspension else { return };
+        let readers = &mut suspension.arrays[array];
         readers.is_leaving = false;
         readers.let_in = readers.waiting.len();
         self.serve_readers(array);
@@ -243,12 +243,12 @@ impl Nand {
     /// It goes on with it.
     fn go_on(&mut self, array: usize) {
         let slot = self.array_slot(array);
-        let Some(suspending) = &mut self.suspending else { return };
-        let resume = suspending.spec.resume;
-        let Some((index, left)) = suspending.arrays[array].left.take() else { return };
+        let Some(suspension) = &mut self.suspension else { return };
+        let resume = suspension.spec.resume;
+        let Some((index, left)) = suspension.arrays[array].left.take() else { return };
         self.arrays[array].op = index;
         let end = self.events.after(Queue::Other, slot, resume + left);
-        suspending.note_end(array, end);
+        suspension.note_end(array, end);
         self.array_total += resume;
         self.tell_left(array, index, end, true);
     }
@@ -256,10 +256,10 @@ impl Nand {
     /// `array`, which does nothing, begins a read that goes before others, or goes on with what it
     /// left; false if it has neither, and others may have it.
     pub(super) fn serve_readers(&mut self, array: usize) -> bool {
-        let Some(suspending) = &mut self.suspending else { return false };
-        let readers = &mut suspending.arrays[array];
+        let Some(suspension) = &mut self.suspension else { return false };
+        let readers = &mut suspension.arrays[array];
         if readers.let_in == 0 && readers.left.is_some() {
-            if readers.waiting.is_empty() || readers.times == suspending.spec.most {
+            if readers.waiting.is_empty() || readers.times == suspension.spec.most {
                 self.go_on(array);
                 return true;
             }
@@ -271,8 +271,8 @@ impl Nand {
             return false;
         }
         let can_begin = |index: &u32| {
-            let plane = self.pool.get(*index).spot.plane;
-            self.cache_register || suspending.latches[plane as usize].op == NO_OP
+            let plane = self.pool.get(*index).ppa.plane;
+            self.cache_register || suspension.latches[plane as usize].op == NO_OP
         };
         // If all of them wait for their latch, the array does, too.
         let Some(place) = readers.waiting.range(..readers.let_in).position(can_begin) else {
@@ -281,7 +281,7 @@ impl Nand {
         let Some(index) = readers.waiting.remove(place) else { return true };
         readers.let_in -= 1;
         readers.is_in = true;
-        let plane = self.pool.get(index).spot.plane;
+        let plane = self.pool.get(index).ppa.plane;
         let (queue, duration) = self.sense_time(index);
         self.start(plane, index, queue, duration);
         true
@@ -290,8 +290,8 @@ impl Nand {
     /// `array` has fallen idle: the reads that wait now go before what its planes have to do.
     pub(super) fn serve_array_and_readers(&mut self, array: usize) {
         let let_in = |nand: &mut Nand| {
-            let Some(suspending) = &mut nand.suspending else { return };
-            let readers = &mut suspending.arrays[array];
+            let Some(suspension) = &mut nand.suspension else { return };
+            let readers = &mut suspension.arrays[array];
             if !std::mem::take(&mut readers.is_in) {
                 readers.let_in = readers.waiting.len();
             }
@@ -304,7 +304,7 @@ impl Nand {
         if self.arrays[array].op == NO_OP {
             let_in(self);
             self.serve_readers(array);
-        } else if self.suspending.as_ref().is_some_and(|s| s.has_waiting(array)) {
+        } else if self.suspension.as_ref().is_some_and(|s| s.has_waiting(array)) {
             // It has its turn; but those that came meanwhile do not wait for it if it can be left.
             self.leave(array);
         }
@@ -312,9 +312,9 @@ impl Nand {
 
     /// A read that went before others is sensed on `plane`.
     pub(super) fn reader_sensed(&mut self, array: usize, plane: u32) {
-        let Some(suspending) = &mut self.suspending else { return };
+        let Some(suspension) = &mut self.suspension else { return };
         let index = self.arrays[array].op;
-        let latch = &mut suspending.latches[plane as usize];
+        let latch = &mut suspension.latches[plane as usize];
         self.arrays[array].waits = latch.op != NO_OP;
         if self.arrays[array].waits {
             // It stays on the array until the one before it is through.
@@ -328,8 +328,8 @@ impl Nand {
 
     /// Read `index` is through on the bus; true if it was one that went before others.
     pub(super) fn reader_shifted(&mut self, plane: u32, index: u32) -> bool {
-        let Some(suspending) = &mut self.suspending else { return false };
-        let latch = &mut suspending.latches[plane as usize];
+        let Some(suspension) = &mut self.suspension else { return false };
+        let latch = &mut suspension.latches[plane as usize];
         if latch.op != index {
             return false;
         }
@@ -338,9 +338,9 @@ impl Nand {
         let next = self.arrays[array].op;
         if next == NO_OP {
             self.serve_readers(array);
-        } else if suspending.is_in(array)
+        } else if suspension.is_in(array)
             && self.arrays[array].waits
-            && self.pool.get(next).spot.plane == plane
+            && self.pool.get(next).ppa.plane == plane
         {
             self.reader_sensed(array, plane);
         }
@@ -349,14 +349,14 @@ impl Nand {
 
     /// Erase `index` of `plane` is asked for: reads of its block that wait go before it.
     pub(super) fn keep_behind_readers(&mut self, index: u32, plane: u32) {
-        let Some(suspending) = &self.suspending else { return };
+        let Some(suspension) = &self.suspension else { return };
         let array = self.planes[plane as usize].array as usize;
-        let block = self.geometry.block(self.pool.get(index).spot.page);
-        let waiting = suspending.arrays[array].waiting.iter().copied();
+        let block = self.geometry.block(self.pool.get(index).ppa.page);
+        let waiting = suspension.arrays[array].waiting.iter().copied();
         // If an erase of the block waits for them already, this one is behind it on the plane.
         let is_of = |read: &u32| {
             let read = self.pool.get(*read);
-            self.geometry.block(read.spot.page) == block && read.unblocks == NO_OP
+            self.geometry.block(read.ppa.page) == block && read.unblocks == NO_OP
         };
         let before: Vec<u32> = waiting.filter(is_of).collect();
         self.pool.get_mut(index).waits += before.len() as u16;
@@ -376,10 +376,10 @@ impl Nand {
             .chain(joined)
             .map(|index| {
                 let op = self.pool.get(index);
-                let (cause, plane) = (op.cause, op.spot.plane);
+                let (cause, plane) = (op.cause, op.ppa.plane);
                 let (step, page) = match op.kind {
-                    Kind::Erase => (Step::Erase, op.spot.page),
-                    _ => (Step::Program, op.spot.page + self.pages_of(index) - 1),
+                    Kind::Erase => (Step::Erase, op.ppa.page),
+                    _ => (Step::Program, op.ppa.page + self.pages_of(index) - 1),
                 };
                 Operation { step, cause, plane, page, start, end }
             })
@@ -395,6 +395,6 @@ impl Nand {
 
     /// How often something was left for reads, since the last mark, if that can be.
     pub(crate) fn suspensions(&self) -> Option<u64> {
-        self.suspending.as_ref().map(|suspending| suspending.count)
+        self.suspension.as_ref().map(|suspension| suspension.count)
     }
 }

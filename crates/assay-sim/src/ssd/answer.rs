@@ -37,7 +37,7 @@ impl<F: Ftl> Ssd<F> {
     /// Whether what the flash holds of `page` cannot be put right, or is made of what could not.
     #[inline]
     pub(super) fn is_lost(&mut self, page: u32) -> bool {
-        self.nand.has_ecc() && self.ftl.locate(page).is_some_and(|spot| self.nand.is_lost(spot))
+        self.nand.has_ecc() && self.ftl.locate(page).is_some_and(|ppa| self.nand.is_lost(ppa))
     }
 
     /// Read `number` gets `page` from the flash, as it is now.

@@ -18,7 +18,7 @@ impl<F: Ftl> Ssd<F> {
         }
         self.give_all();
         self.ftl.flush(&mut self.nand);
-        self.wants_drain |= self.nand.gathers();
+        self.wants_drain |= self.nand.has_multi_page();
         if self.unprogrammed > 0 {
             return false;
         }

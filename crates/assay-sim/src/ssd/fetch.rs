@@ -60,8 +60,8 @@ impl<F: Ftl> Ssd<F> {
     fn read_ahead(&mut self) {
         let Some(ahead) = &mut self.readahead else { return };
         let follows = |page: u32| {
-            let spots = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
-            spots.is_some_and(|(before, spot)| self.nand.geometry.follows(before, spot))
+            let ppas = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
+            ppas.is_some_and(|(before, ppa)| self.nand.geometry.follows(before, ppa))
         };
         if !ahead.may_go_on(self.logical, follows) {
             return;
@@ -74,8 +74,8 @@ impl<F: Ftl> Ssd<F> {
         for offset in 0..missing.end - missing.start {
             let back = missing.end.wrapping_sub(offset + 1);
             let page = if is_backward { back } else { missing.start + offset };
-            let spot = self.ftl.locate(page);
-            let is_there = spot.is_none_or(|spot| self.nand.is_gathering(spot));
+            let ppa = self.ftl.locate(page);
+            let is_there = ppa.is_none_or(|ppa| self.nand.is_buffered(ppa));
             let Some(ahead) = &mut self.readahead else { return };
             let token = token(AHEAD | ahead.put(page, is_there), page);
             let is_known = is_there || !self.has_look_ups;
@@ -110,6 +110,6 @@ impl<F: Ftl> Ssd<F> {
             return buffer.is_merging(page);
         }
         buffer.is_merging(page)
-            || self.ftl.locate(page).is_some_and(|spot| buffer.holds(spot.plane, page))
+            || self.ftl.locate(page).is_some_and(|ppa| buffer.holds(ppa.plane, page))
     }
 }

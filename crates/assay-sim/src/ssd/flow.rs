@@ -5,7 +5,7 @@ use super::parked::Parked;
 use super::{FIRMWARE, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
-use crate::nand::{IN_CELLS, Notice, page_of};
+use crate::nand::{FlashEvent, IN_CELLS, page_of};
 use assay_spec::{Bytes, Op, Request};
 use std::ops::Range;
 
@@ -149,7 +149,7 @@ impl<F: Ftl> Ssd<F> {
                 if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
                     self.requests[number as usize].next = page;
                     self.stall_for_slot();
-                    self.wants_drain |= self.nand.gathers();
+                    self.wants_drain |= self.nand.has_multi_page();
                     // What waits for the rest of its stripe keeps a slot: it must not wait for
                     // ever.
                     return self.ftl.flush(&mut self.nand);
@@ -244,27 +244,27 @@ impl<F: Ftl> Ssd<F> {
         if is_awaited || !self.writes.is_empty() {
             self.ftl.flush(&mut self.nand);
         }
-        self.wants_drain |= self.nand.gathers();
+        self.wants_drain |= self.nand.has_multi_page();
     }
 
     /// Whether somebody waits for a page that may itself wait for others to be programmed with.
     #[inline]
     fn hurries(&self, token: u64) -> bool {
-        self.nand.gathers() && token & IN_CELLS != 0
+        self.nand.has_multi_page() && token & IN_CELLS != 0
     }
 
     /// Something that was waited for has happened on the flash.
     #[inline]
-    pub(super) fn noticed(&mut self, notice: Notice) {
-        match notice {
-            Notice::Read(token) => self.page_read((token >> 32) as u32, page_of(token)),
-            Notice::Loaded(token) => {
+    pub(super) fn noticed(&mut self, event: FlashEvent) {
+        match event {
+            FlashEvent::Read(token) => self.page_read((token >> 32) as u32, page_of(token)),
+            FlashEvent::Loaded(token) => {
                 let number = (token >> 32) as u32;
                 if token & IN_CELLS == 0 && number < TABLE {
                     self.page_done(number);
                 }
             }
-            Notice::Programmed(token, plane) => {
+            FlashEvent::Programmed(token, plane) => {
                 let number = ((token & !IN_CELLS) >> 32) as u32;
                 if number == TABLE {
                     return;
@@ -317,8 +317,8 @@ impl<F: Ftl> Ssd<F> {
                 self.tell_resumed(Some(page));
                 let is_lost = self.is_lost(page);
                 self.write(transfer);
-                if is_lost && let Some(spot) = self.ftl.locate(page) {
-                    self.nand.note_lost(spot);
+                if is_lost && let Some(ppa) = self.ftl.locate(page) {
+                    self.nand.note_lost(ppa);
                 }
                 self.trim_merged(page);
             }

@@ -30,7 +30,7 @@ use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
-use crate::nand::{Ecc, Flash, Nand, Notice, Observer};
+use crate::nand::{Ecc, Flash, FlashEvent, Nand, Observer};
 use assay_spec::device::{
     BufferSpec, FlushSpec, FtlSpec, LinkSpec, PowerSpec, ReadBuffered, SsdSpec,
 };
@@ -112,7 +112,7 @@ pub(crate) struct Ssd<F> {
     /// Entries of the map may have to be read first; and those that are.
     has_look_ups: bool,
     look_ups: LookUps,
-    notices: Vec<Notice>,
+    flash_events: Vec<FlashEvent>,
     done: Vec<Completion>,
 
     host_pages: u64,
@@ -172,7 +172,7 @@ fn flash(spec: &SsdSpec, erases: &[u32]) -> Nand {
     }
     let waits_for_cells = matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. });
     if waits_for_cells && matches!(spec.ftl, FtlSpec::Page(map) if map.stays_in_plane()) {
-        nand.serve_by_plane();
+        nand.use_plane_fast_path();
     }
     nand
 }
@@ -230,7 +230,7 @@ impl<F: Ftl> Ssd<F> {
             parked: VecDeque::new(),
             has_look_ups: matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some()),
             look_ups: LookUps::new(),
-            notices: Vec::new(),
+            flash_events: Vec::new(),
             done: Vec::new(),
             host_pages: 0,
             firmware_total: Nanos::ZERO,
@@ -267,12 +267,12 @@ impl<F: Ftl> Ssd<F> {
             Queue::Link => self.transferred(),
             Queue::Timer => self.is_left_alone(),
             _ => {
-                self.nand.happen(queue, slot, &mut self.notices);
+                self.nand.on_event(queue, slot, &mut self.flash_events);
                 // What a notice leads to is asked for, and gives no notice before its time.
-                for index in 0..self.notices.len() {
-                    self.noticed(self.notices[index]);
+                for index in 0..self.flash_events.len() {
+                    self.noticed(self.flash_events[index]);
                 }
-                self.notices.clear();
+                self.flash_events.clear();
                 if self.is_working {
                     self.work_in_background();
                 }

@@ -162,7 +162,7 @@ impl<F: Ftl> Ssd<F> {
             return;
         }
         let merges = is_part && !self.is_buffered(done.page);
-        let is_on_flash = |spot| !self.nand.is_gathering(spot);
+        let is_on_flash = |ppa| !self.nand.is_buffered(ppa);
         if merges && self.ftl.locate(done.page).is_some_and(is_on_flash) {
             // The rest of a page that is written in part is read first; `page_read` goes on.
             let early = self.answers_early(done.number);

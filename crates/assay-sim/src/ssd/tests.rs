@@ -341,9 +341,9 @@ fn a_plain_drive_goes_by_servers() {
         let FtlSpec::Page(map) = ssd.ftl else { panic!("it maps pages") };
         let map = PageMap::new(&ssd.nand, map, 1000, 0, false);
         let mut drive = Ssd::new(map, &ssd, device.link, device.capacity);
-        let by_plane = drive.nand.serves_by_plane();
+        let by_plane = drive.nand.uses_plane_fast_path();
         drive.observe(Box::new(crate::Checker::new(&ssd.nand, 1000)));
-        (by_plane, drive.nand.serves_by_plane())
+        (by_plane, drive.nand.uses_plane_fast_path())
     };
     assert_eq!(serves(|_| {}), (true, false));
     assert_eq!(serves(|ssd| ssd.nand.cache_register = true), (false, false));
@@ -384,10 +384,10 @@ fn servers_count_what_is_under_way() {
             }
             all
         };
-        let (servers, steps) = (counted(false), counted(true));
-        let differs = servers.iter().flatten().zip(steps.iter().flatten()).find(|(a, b)| a != b);
+        let (fast_path, steps) = (counted(false), counted(true));
+        let differs = fast_path.iter().flatten().zip(steps.iter().flatten()).find(|(a, b)| a != b);
         assert_eq!(differs, None, "{reads} % reads");
-        let mut collected = servers.iter().flatten().filter(|(name, _)| name == "wa_collect");
+        let mut collected = fast_path.iter().flatten().filter(|(name, _)| name == "wa_collect");
         assert_eq!(collected.any(|(_, wa)| *wa > 1.0), reads < 100);
     }
 }

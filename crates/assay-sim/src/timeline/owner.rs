@@ -4,7 +4,7 @@
 //! controller or the link was at work for just before, or, of a page that waited for its rest,
 //! whoever wrote it. Steps of one kind on one page come in the order in which they were asked for.
 
-use crate::nand::{Asked, Cause, Step};
+use crate::nand::{Cause, FlashCommand, Step};
 use crate::work::Activity;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -46,24 +46,24 @@ impl Owners {
         self.writers.get(&first?).copied()
     }
 
-    pub(super) fn asked(&mut self, cause: Cause, asked: &Asked) {
+    pub(super) fn command(&mut self, cause: Cause, command: &FlashCommand) {
         let request = self.now;
         let owner = |page| Owner { request, page };
-        let steps: &[(Step, u32, Owner)] = match *asked {
-            Asked::Read { page, subject } => {
+        let steps: &[(Step, u32, Owner)] = match *command {
+            FlashCommand::Read { page, subject } => {
                 &[(Step::Sense, page, owner(subject)), (Step::ShiftOut, page, owner(subject))]
             }
-            Asked::Program { page, subject } => {
+            FlashCommand::Program { page, subject } => {
                 &[(Step::ShiftIn, page, owner(subject)), (Step::Program, page, owner(subject))]
             }
-            Asked::Copy { from, to } => {
+            FlashCommand::Copy { from, to } => {
                 // With copy-back the page is sensed without being asked for by itself.
                 if !self.waiting.contains_key(&key(Step::Sense, cause, from)) {
                     self.push(Step::Sense, cause, from, owner(None));
                 }
                 &[(Step::ShiftIn, to, owner(None)), (Step::Program, to, owner(None))]
             }
-            Asked::Erase { page } => &[(Step::Erase, page, owner(None))],
+            FlashCommand::Erase { page } => &[(Step::Erase, page, owner(None))],
         };
         for (step, page, owner) in steps {
             self.push(*step, cause, *page, *owner);

@@ -5,7 +5,9 @@
 
 #![allow(dead_code)]
 
-use assay_sim::{Accept, Activity, Asked, Cause, Checker, Drive, Observer, Operation, Record};
+use assay_sim::{
+    Accept, Activity, Cause, Checker, Drive, FlashCommand, Observer, Operation, Record,
+};
 use assay_sim::{Past, RandomWrites, Stall, Work, build, can_be_steady};
 use assay_spec::device::*;
 use assay_spec::seed::mix;
@@ -514,22 +516,22 @@ impl Witness {
 }
 
 impl Observer for Witness {
-    fn asked(&mut self, cause: Cause, asked: &Asked) {
-        match *asked {
-            Asked::Read { subject: Some(page), .. } if cause == Cause::Host => {
+    fn command(&mut self, cause: Cause, command: &FlashCommand) {
+        match *command {
+            FlashCommand::Read { subject: Some(page), .. } if cause == Cause::Host => {
                 let readers = self.reads.iter().filter(|(_, of, _)| *of == u64::from(page));
                 let wanted = readers.map(|(.., before)| *before).min().unwrap_or(0);
                 let there = self.programmed[page as usize];
                 assert!(there >= wanted, "an old page {page} is read for the host");
             }
-            Asked::Program { subject: Some(page), .. } => {
+            FlashCommand::Program { subject: Some(page), .. } => {
                 if let Some(programmed) = self.programmed.get_mut(page as usize) {
                     *programmed = self.come[page as usize];
                 }
             }
             _ => {}
         }
-        self.checker.asked(cause, asked);
+        self.checker.command(cause, command);
     }
 
     fn operation(&mut self, operation: &Operation) {

@@ -32,10 +32,10 @@ impl Hybrid {
     /// The next page of the stream.
     pub(super) fn write_in_order(&mut self, nand: &mut Nand, place: Place, token: u64) -> u32 {
         let Some(stream) = &mut self.stream else { return 0 };
-        let spot = self.superblocks.spot(place, stream.block, place.offset / self.shape.width);
+        let ppa = self.superblocks.ppa(place, stream.block, place.offset / self.shape.width);
         stream.fill += 1;
         let complete = stream.fill == self.shape.pages();
-        let program = nand.program_held(spot, Cause::Host, token);
+        let program = nand.program_held(ppa, Cause::Host, token);
         self.held.push(program);
         if (place.offset + 1).is_multiple_of(self.shape.width) || complete {
             nand.release_together(std::mem::take(&mut self.held));
@@ -43,7 +43,7 @@ impl Hybrid {
         if complete {
             self.close_stream(nand);
         }
-        spot.plane
+        ppa.plane
     }
 
     /// Makes sure that the superblock of `place` has a log with room for a unit.
@@ -140,7 +140,7 @@ impl Hybrid {
     }
 
     /// The next place of a page in its log.
-    pub(super) fn append(&mut self, number: usize, place: Place) -> Spot {
+    pub(super) fn append(&mut self, number: usize, place: Place) -> Ppa {
         let index = self.logs[number].next[(place.offset % self.shape.width) as usize];
         if u32::from(index) == self.logs[number].blocks.len() as u32 * self.shape.pages_per_block {
             let block = self.superblocks.take(place.superblock);
@@ -149,7 +149,7 @@ impl Hybrid {
         let log = &mut self.logs[number];
         log.next[(place.offset % self.shape.width) as usize] += 1;
         log.index[place.offset as usize] = index;
-        self.logs[number].spot(self, place, index)
+        self.logs[number].ppa(self, place, index)
     }
 
     /// A page out of order: it goes to its log. What of its unit the run leaves out is read before
@@ -163,10 +163,10 @@ impl Hybrid {
     ) -> u32 {
         let place = self.shape.place(page);
         if self.shared.is_some() {
-            let spot = self.append_to_shared(nand, page);
+            let ppa = self.append_to_shared(nand, page);
             self.written[page as usize] = true;
-            nand.program_after(spot, Cause::Host, token, &[]);
-            return spot.plane;
+            nand.program_after(ppa, Cause::Host, token, &[]);
+            return ppa.plane;
         }
         let log = self.log_for(nand, place);
         let rest = match page == self.unit_of(page).start.max(run.start) {
@@ -174,15 +174,15 @@ impl Hybrid {
             false => Vec::new(),
         };
         let reads = self.read_unit(nand, &rest);
-        let spot = self.append(log, place);
+        let ppa = self.append(log, place);
         self.written[page as usize] = true;
         // There is no register to leave the data in while its unit is read.
         let token = if reads.is_empty() { token } else { token | IN_CELLS };
-        let program = nand.program_after(spot, Cause::Host, token, &reads);
+        let program = nand.program_after(ppa, Cause::Host, token, &reads);
         for (other, from) in rest {
             let to = self.append(log, self.shape.place(other));
             nand.program_from(to, Cause::Partial, from, &[program]);
         }
-        spot.plane
+        ppa.plane
     }
 }

@@ -33,7 +33,7 @@ mod unit;
 
 use super::wear::Endurance;
 use super::{Ftl, NONE};
-use crate::nand::{Cause, Flash, IN_CELLS, Nand, Spot};
+use crate::nand::{Cause, Flash, IN_CELLS, Nand, Ppa};
 use assay_spec::device::{EnduranceSpec, HybridSpec, LogOpens, Logs, NandSpec, UnitReads};
 use shape::{Place, Shape};
 use shared::Shared;
@@ -94,10 +94,10 @@ struct Log {
 }
 
 impl Log {
-    fn spot(&self, map: &Hybrid, place: Place, index: u16) -> Spot {
+    fn ppa(&self, map: &Hybrid, place: Place, index: u16) -> Ppa {
         let pages = map.shape.pages_per_block;
         let (block, page) = (u32::from(index) / pages, u32::from(index) % pages);
-        map.superblocks.spot(place, self.blocks[block as usize], page)
+        map.superblocks.ppa(place, self.blocks[block as usize], page)
     }
 }
 
@@ -174,7 +174,7 @@ impl Hybrid {
     }
 
     fn erase_block(&mut self, nand: &mut Nand, plane: u32, block: u32) {
-        nand.erase(Spot { plane, page: self.shape.first_page(plane, block) }, Cause::Collect);
+        nand.erase(Ppa { plane, page: self.shape.first_page(plane, block) }, Cause::Collect);
         self.erases[(plane * self.shape.blocks_per_plane + block) as usize] += 1;
     }
 
@@ -209,7 +209,7 @@ impl Hybrid {
     }
 
     /// The newest copy of a page that is not in the stream.
-    fn at_rest(&self, page: u32) -> Option<Spot> {
+    fn at_rest(&self, page: u32) -> Option<Ppa> {
         if !self.written[page as usize] {
             return None;
         }
@@ -217,17 +217,17 @@ impl Hybrid {
     }
 
     /// The same of a page that is written, or has been trimmed and is copied along.
-    fn at_rest_or_trimmed(&self, page: u32) -> Option<Spot> {
+    fn at_rest_or_trimmed(&self, page: u32) -> Option<Ppa> {
         let place = self.shape.place(page);
         if let Some(physical) = self.shared.as_ref().and_then(|shared| shared.newest(page)) {
-            return Some(self.shape.spot(physical));
+            return Some(self.shape.ppa(physical));
         }
         let logged = self.log(place.superblock).map(|log| (log, log.index[place.offset as usize]));
         match logged.filter(|(_, index)| *index != NOT_HERE) {
-            Some((log, index)) => Some(log.spot(self, place, index)),
+            Some((log, index)) => Some(log.ppa(self, place, index)),
             None => {
                 let block = Some(self.data[place.superblock as usize]).filter(|b| *b != NONE)?;
-                Some(self.superblocks.spot(place, block, place.offset / self.shape.width))
+                Some(self.superblocks.ppa(place, block, place.offset / self.shape.width))
             }
         }
     }
@@ -245,7 +245,7 @@ impl Hybrid {
             let is_kept = self.shared.as_ref().is_some_and(|shared| shared.has_copy(page));
             let from = if is_kept { self.at_rest_or_trimmed(page) } else { self.at_rest(page) };
             if let Some(from) = from {
-                let to = self.superblocks.spot(place, block, offset / self.shape.width);
+                let to = self.superblocks.ppa(place, block, offset / self.shape.width);
                 nand.copy_back(from, to, Cause::Collect);
             }
         }
@@ -276,14 +276,14 @@ impl Hybrid {
 
 impl Ftl for Hybrid {
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
-        let Some(spot) = self.locate(page) else { return false };
+        let Some(ppa) = self.locate(page) else { return false };
         // The registers hold what is not programmed yet: a read makes them let go of it, and waits
         // until it is in the cells.
         let held = std::mem::take(&mut self.held);
         nand.release(&held);
         match held.is_empty() {
-            true => nand.read(spot, cause, token),
-            false => nand.read_after(spot, cause, token, &held),
+            true => nand.read(ppa, cause, token),
+            false => nand.read_after(ppa, cause, token, &held),
         };
         true
     }
@@ -321,12 +321,12 @@ impl Ftl for Hybrid {
         self.close_stripe(nand);
     }
 
-    fn locate(&self, page: u32) -> Option<Spot> {
+    fn locate(&self, page: u32) -> Option<Ppa> {
         let place = self.shape.place(page);
         let in_stream = |s: &Stream| s.superblock == place.superblock && place.offset < s.fill;
         match self.stream.filter(in_stream) {
             Some(stream) if self.written[page as usize] => {
-                Some(self.superblocks.spot(place, stream.block, place.offset / self.shape.width))
+                Some(self.superblocks.ppa(place, stream.block, place.offset / self.shape.width))
             }
             _ => self.at_rest(page),
         }

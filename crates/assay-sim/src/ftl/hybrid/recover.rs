@@ -12,7 +12,7 @@
 //! Nothing says what was trimmed: it may be there again as it was when that was done.
 
 use super::{Hybrid, NONE};
-use crate::nand::{Cause, Flash, Found, Nand, Spare, Spot};
+use crate::nand::{Cause, Flash, Found, Nand, OutOfBand, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Hybrid {
@@ -114,7 +114,7 @@ impl Hybrid {
         let there = |page: &u32| newest.get(*page as usize).is_some_and(|version| *version > 0);
         let wanted: Vec<(u32, u32)> = rows.filter(|(_, page)| there(page)).collect();
         let is_newest = |found: &Found, page: u32| {
-            let newest = Spare { logical: page, version: newest[page as usize] };
+            let newest = OutOfBand { logical: page, version: newest[page as usize] };
             *found == Found::Holds(newest)
         };
         let has_all = |block: &u32| {
@@ -146,8 +146,8 @@ impl Hybrid {
         for (row, page) in wanted {
             let place = |b: &u32| Some((*b, index_in(self, *b, page)?));
             let (old, index) = all.iter().find_map(place).expect("that is how it was found");
-            let from = Spot { plane, page: self.shape.first_page(plane, old) + index };
-            let to = Spot { plane, page: self.shape.first_page(plane, block) + row };
+            let from = Ppa { plane, page: self.shape.first_page(plane, old) + index };
+            let to = Ppa { plane, page: self.shape.first_page(plane, block) + row };
             nand.copy_back(from, to, Cause::Collect);
         }
         own.iter().for_each(|old| self.free_found(nand, plane, *old));

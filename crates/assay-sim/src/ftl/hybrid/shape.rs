@@ -1,6 +1,6 @@
 //! How planes and blocks make superblocks.
 
-use crate::nand::Spot;
+use crate::nand::Ppa;
 
 /// How planes and blocks make superblocks.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,8 @@ impl Shape {
     }
 
     /// A physical page with its plane.
-    pub(super) fn spot(&self, page: u32) -> Spot {
-        Spot { plane: page / self.pages_per_block / self.blocks_per_plane, page }
+    pub(super) fn ppa(&self, page: u32) -> Ppa {
+        Ppa { plane: page / self.pages_per_block / self.blocks_per_plane, page }
     }
 
     /// The first page of a plane's block.

@@ -8,7 +8,7 @@
 //! found after a power cut.
 
 use super::{Hybrid, NONE};
-use crate::nand::{Nand, Spot};
+use crate::nand::{Nand, Ppa};
 use std::collections::VecDeque;
 
 pub(super) struct Shared {
@@ -106,7 +106,7 @@ impl Shared {
 
 impl Hybrid {
     /// The next place of `page` in the logs that all share.
-    pub(super) fn append_to_shared(&mut self, nand: &mut Nand, page: u32) -> Spot {
+    pub(super) fn append_to_shared(&mut self, nand: &mut Nand, page: u32) -> Ppa {
         let place = self.shape.place(page);
         let group = place.superblock % self.shape.groups;
         let offset = (place.offset % self.shape.width) as usize;
@@ -116,12 +116,12 @@ impl Hybrid {
         let log = &mut self.shared().logs[group as usize][index];
         let (number, row) = (log.number, log.next[offset]);
         log.next[offset] += 1;
-        let spot = self.superblocks.spot(place, number, row);
+        let ppa = self.superblocks.ppa(place, number, row);
         let shared = self.shared();
-        shared.logs[group as usize][index].wrote.push((page, spot.page));
-        shared.newest[page as usize] = spot.page;
+        shared.logs[group as usize][index].wrote.push((page, ppa.page));
+        shared.newest[page as usize] = ppa.page;
         shared.copies[page as usize] += 1;
-        spot
+        ppa
     }
 
     fn shared(&mut self) -> &mut Shared {

@@ -3,7 +3,7 @@
 //! cut, without the others.
 
 use super::shape::{Place, Shape};
-use crate::nand::Spot;
+use crate::nand::Ppa;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
@@ -76,11 +76,11 @@ impl Superblocks {
     }
 
     /// Page `index` of the block that superblock `number` has on the plane of `place`.
-    pub(super) fn spot(&self, place: Place, number: u32, index: u32) -> Spot {
+    pub(super) fn ppa(&self, place: Place, number: u32, index: u32) -> Ppa {
         let offset = place.offset % self.shape.width;
         let plane = self.planes(place.superblock).start + offset;
         let block = self.block(number, offset);
-        Spot { plane, page: self.shape.first_page(plane, block) + index }
+        Ppa { plane, page: self.shape.first_page(plane, block) + index }
     }
 
     /// By plane: the free blocks.

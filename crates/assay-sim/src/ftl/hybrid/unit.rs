@@ -1,7 +1,7 @@
 //! The rest of a mapping unit that is written only in part: read before, written behind.
 
 use super::Hybrid;
-use crate::nand::{Cause, NOBODY, Nand, Spot};
+use crate::nand::{Cause, NOBODY, Nand, Ppa};
 use assay_spec::device::UnitReads;
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ impl Hybrid {
     }
 
     /// What there is of the unit of `page` outside `run`, and where.
-    pub(super) fn rest_of_unit(&self, page: u32, run: &Range<u32>) -> Vec<(u32, Spot)> {
+    pub(super) fn rest_of_unit(&self, page: u32, run: &Range<u32>) -> Vec<(u32, Ppa)> {
         let others = self.unit_of(page).filter(|p| !run.contains(p) && self.written[*p as usize]);
         others.filter_map(|p| Some((p, self.at_rest(p)?))).collect()
     }
 
     /// Reads the rest of a unit; the reads after which all of it is there.
-    pub(super) fn read_unit(&self, nand: &mut Nand, rest: &[(u32, Spot)]) -> Vec<u32> {
+    pub(super) fn read_unit(&self, nand: &mut Nand, rest: &[(u32, Ppa)]) -> Vec<u32> {
         let mut reads = Vec::new();
         for (_, from) in rest {
             reads = match (self.unit_reads, reads.as_slice()) {

@@ -11,7 +11,7 @@
 //! are kept free. Else it writes to blocks with all bits at once.
 
 use super::{Open, PageMap, Plane, Tables, collect};
-use crate::nand::{Cause, Nand, Spot};
+use crate::nand::{Cause, Nand, Ppa};
 use assay_spec::device::{NandSpec, SlcCacheSpec};
 
 /// What is known of the cache.
@@ -99,11 +99,11 @@ impl Tables {
         }
     }
 
-    /// The chips are told how the block of `spot` is used, when it is opened.
+    /// The chips are told how the block of `ppa` is used, when it is opened.
     #[inline(never)]
-    pub(super) fn tell_mode(&self, nand: &mut Nand, spot: Spot) {
-        if spot.page.is_multiple_of(self.pages_per_block) {
-            let block = spot.page / self.pages_per_block;
+    pub(super) fn tell_mode(&self, nand: &mut Nand, ppa: Ppa) {
+        if ppa.page.is_multiple_of(self.pages_per_block) {
+            let block = ppa.page / self.pages_per_block;
             nand.use_as_slc(block, self.is_slc(block));
         }
     }

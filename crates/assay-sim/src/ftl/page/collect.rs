@@ -8,7 +8,7 @@
 
 use super::{Frontier, LINE, Plane, Tables};
 use crate::ftl::wear::cold_block;
-use crate::nand::{Cause, NOBODY, Nand, Spot};
+use crate::nand::{Cause, NOBODY, Nand, Ppa};
 use assay_mem::prefetch;
 use assay_spec::device::{BackgroundSpec, CopyPath, EraseTime, Pace};
 
@@ -32,7 +32,7 @@ pub(super) struct Collecting {
 
 /// A page that leaves the block that is being emptied.
 pub(super) struct Move {
-    pub(super) from: Spot,
+    pub(super) from: Ppa,
     pub(super) page: u32,
     pub(super) cause: Cause,
 }
@@ -172,7 +172,7 @@ impl Tables {
         debug_assert_eq!(self.forward[page as usize], from, "a current page is mapped");
         plane.live -= 1;
         self.change_entry(page);
-        Some(Move { from: Spot { plane: plane.index, page: from }, page, cause })
+        Some(Move { from: Ppa { plane: plane.index, page: from }, page, cause })
     }
 
     /// Moves the next valid page within its plane; false if there is none.
@@ -205,7 +205,7 @@ impl Tables {
             self.leaves_cache(plane, job.block);
             nand.use_as_slc(job.block, false);
         }
-        let waits = nand.is_gathered_from(job.block);
+        let waits = nand.is_buffered_from(job.block);
         match waits {
             true => plane.emptied.push((job.block, job.cause)),
             false => self.free(plane, nand, job.block, job.cause),
@@ -216,7 +216,7 @@ impl Tables {
     pub(super) fn free(&mut self, plane: &mut Plane, nand: &mut Nand, block: u32, cause: Cause) {
         self.blocks.erases[block as usize] += 1;
         self.put_free(plane, block);
-        let first = Spot { plane: plane.index, page: block * self.pages_per_block };
+        let first = Ppa { plane: plane.index, page: block * self.pages_per_block };
         match self.collection.erase {
             EraseTime::AtOnce => nand.erase(first, cause),
             EraseTime::WhenIdle => nand.erase_when_idle(first, cause),

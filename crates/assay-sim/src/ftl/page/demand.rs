@@ -232,8 +232,8 @@ impl PageMap {
             let Some(number) = demand.due() else { return };
             let page = demand.first + number as u32;
             let is_whole = demand.written(number);
-            let old = self.locate(page).filter(|spot| !is_whole && !nand.is_gathering(*spot));
-            let read = old.map(|spot| nand.read(spot, Cause::Map, NOBODY));
+            let old = self.locate(page).filter(|ppa| !is_whole && !nand.is_buffered(*ppa));
+            let read = old.map(|ppa| nand.read(ppa, Cause::Map, NOBODY));
             let token = u64::from(TABLE) << 32 | u64::from(page);
             self.put(nand, page, Cause::Map, token, read.as_slice());
         }

@@ -3,12 +3,13 @@
 
 use super::{PageMap, Plane, Tables};
 use crate::ftl::Ftl;
-use crate::nand::{Nand, Spot};
+use crate::nand::{Nand, Ppa};
 
 impl PageMap {
     /// Emptied blocks whose pages are on the chips elsewhere by now are free.
     pub(super) fn free_emptied(&mut self, nand: &mut Nand) {
-        let is_new = std::mem::replace(&mut self.gathered, nand.gathered()) != nand.gathered();
+        let is_new = std::mem::replace(&mut self.multi_page_programs, nand.multi_page_programs())
+            != nand.multi_page_programs();
         if self.tables.is_safe && is_new {
             self.planes.iter_mut().for_each(|plane| self.tables.free_emptied(plane, nand));
         }
@@ -34,10 +35,10 @@ impl PageMap {
         // Without an open block this is no page, and nothing is gathered at it.
         let first = p.collect.block.wrapping_mul(self.tables.pages_per_block);
         let next = first.wrapping_add(p.collect.next);
-        let own = Spot { plane: p.index, page: next };
+        let own = Ppa { plane: p.index, page: next };
         !may_wait
             && !self.tables.collection.over_drive
-            && p.emptied.iter().any(|(block, _)| !nand.is_gathered_at(*block, own))
+            && p.emptied.iter().any(|(block, _)| !nand.is_buffered_before(*block, own))
     }
 }
 
@@ -46,7 +47,7 @@ impl Tables {
     pub(super) fn free_emptied(&mut self, plane: &mut Plane, nand: &mut Nand) {
         let mut index = 0;
         while let Some((block, cause)) = plane.emptied.get(index).copied() {
-            if nand.is_gathered_from(block) {
+            if nand.is_buffered_from(block) {
                 index += 1;
                 continue;
             }

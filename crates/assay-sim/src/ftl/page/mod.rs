@@ -38,7 +38,7 @@ pub(crate) mod twin;
 
 use super::wear::Endurance;
 use super::{Ftl, NONE};
-use crate::nand::{Cause, Flash, Nand, Spot};
+use crate::nand::{Cause, Flash, Nand, Ppa};
 use crate::ssd::MAP;
 use assay_mem::prefetch;
 use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
@@ -59,7 +59,7 @@ pub(crate) struct PageMap {
     saved: Option<SavedMap>,
     trims: Trims,
     /// How many programs of several pages had been asked for when emptied blocks were looked at.
-    gathered: u64,
+    multi_page_programs: u64,
 }
 
 impl PageMap {
@@ -89,7 +89,7 @@ impl PageMap {
                 * nand.pages_per_block
                 - 1,
             next_plane: 0,
-            gathered: 0,
+            multi_page_programs: 0,
         };
         if filled {
             // The same placement as writing the pages in order; a test holds it to that.
@@ -171,21 +171,22 @@ impl PageMap {
             chosen
         };
         let old = if is_safe { self.replace(page) } else { None };
-        let spot = self.tables.place(&mut self.planes[chosen], page, Frontier::Host);
+        let ppa = self.tables.place(&mut self.planes[chosen], page, Frontier::Host);
         if self.tables.cache.is_some() {
-            self.tables.tell_mode(nand, spot);
+            self.tables.tell_mode(nand, ppa);
         }
         // On one plane the order of asking is enough, unless pages are gathered first.
-        let old = old.filter(|old| self.tables.plane_of(*old) != spot.plane || nand.gathers());
+        let old =
+            old.filter(|old| self.tables.plane_of(*old) != ppa.plane || nand.has_multi_page());
         let block = old.map_or(NONE, |old| nand.geometry.block(old));
-        nand.program_with(spot, cause, token, reads, block);
-        if is_safe && nand.gathers() {
+        nand.program_with(ppa, cause, token, reads, block);
+        if is_safe && nand.has_multi_page() {
             self.free_emptied(nand);
         }
-        if self.tables.collection.over_drive || nand.gathers() {
+        if self.tables.collection.over_drive || nand.has_multi_page() {
             nand.erase_what_can_be();
         }
-        spot.plane
+        ppa.plane
     }
 
     /// The old copy of `page`, if there is one, goes stale; returns where it is.
@@ -223,11 +224,11 @@ impl PageMap {
 impl Ftl for PageMap {
     #[inline]
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
-        let Some(spot) = self.locate(page) else { return false };
-        if nand.is_gathering(spot) {
+        let Some(ppa) = self.locate(page) else { return false };
+        if nand.is_buffered(ppa) {
             return false;
         }
-        nand.read(spot, cause, token);
+        nand.read(ppa, cause, token);
         true
     }
 
@@ -303,7 +304,7 @@ impl Ftl for PageMap {
     }
 
     fn drain(&mut self, nand: &mut Nand) {
-        if nand.gathers() {
+        if nand.has_multi_page() {
             self.planes.iter_mut().for_each(|plane| self.tables.pad(plane, nand));
             self.free_emptied(nand);
         }
@@ -323,7 +324,7 @@ impl Ftl for PageMap {
                 asked |= self.tables.collect_in_background(plane, nand);
             }
         }
-        if nand.gathers() {
+        if nand.has_multi_page() {
             self.free_emptied(nand);
             // Over the drive every plane would pay for it, and for nothing if nobody writes.
             let planes = if self.tables.collection.over_drive { 0 } else { self.planes.len() };
@@ -347,12 +348,12 @@ impl Ftl for PageMap {
         prefetch(&self.tables.blocks.stale, (old / self.tables.pages_per_block) as usize);
     }
 
-    fn locate(&self, page: u32) -> Option<Spot> {
+    fn locate(&self, page: u32) -> Option<Ppa> {
         let physical = Some(self.tables.forward[page as usize]).filter(|p| *p != NONE)?;
         if self.trims.has(page) {
             return None;
         }
-        Some(Spot { plane: self.tables.plane_of(physical), page: physical })
+        Some(Ppa { plane: self.tables.plane_of(physical), page: physical })
     }
 
     fn check(&self) {

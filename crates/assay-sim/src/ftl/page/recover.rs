@@ -10,7 +10,7 @@
 use super::collect::{Move, clear_bits, set_bits};
 use super::{Frontier, NONE, Open, PageMap};
 use crate::ftl::Ftl;
-use crate::nand::{Cause, Flash, Found, NOBODY, Nand, Spare, Spot};
+use crate::nand::{Cause, Flash, Found, NOBODY, Nand, OutOfBand, Ppa};
 use assay_spec::device::Frontiers;
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ impl PageMap {
     fn find_newest(&self, flash: &Flash) -> Vec<u32> {
         let mut newest: Vec<(u64, u64, u32)> = vec![(0, 0, NONE); self.tables.forward.len()];
         for (physical, found) in (0..).zip(&flash.pages) {
-            let Found::Holds(Spare { logical, version }) = *found else { continue };
+            let Found::Holds(OutOfBand { logical, version }) = *found else { continue };
             let opened = flash.blocks[(physical / self.tables.pages_per_block) as usize].opened;
             let best = &mut newest[logical as usize];
             *best = (*best).max((version, opened, physical));
@@ -182,7 +182,7 @@ impl super::Tables {
     /// A block with nothing that counts is erased.
     fn erase_found(&mut self, plane: &mut super::Plane, nand: &mut Nand, block: u32) {
         self.blocks.erases[block as usize] += 1;
-        let first = Spot { plane: plane.index, page: block * self.pages_per_block };
+        let first = Ppa { plane: plane.index, page: block * self.pages_per_block };
         nand.erase(first, Cause::Collect);
         self.put_free(plane, block);
     }

@@ -7,7 +7,7 @@ use super::collect::{self, Collecting};
 use super::demand::Demand;
 use crate::ftl::gc::{Candidates, Victim, policy};
 use crate::ftl::wear::{Endurance, FreeBlocks};
-use crate::nand::{Cause, Spot};
+use crate::nand::{Cause, Ppa};
 use assay_mem::prefetch;
 use assay_spec::device::{
     CollectionSpec, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec, WearSpec,
@@ -212,7 +212,7 @@ impl Tables {
 
     /// Gives `page` the next physical page of a plane's frontier.
     #[inline(always)]
-    pub(super) fn place(&mut self, plane: &mut Plane, page: u32, frontier: Frontier) -> Spot {
+    pub(super) fn place(&mut self, plane: &mut Plane, page: u32, frontier: Frontier) -> Ppa {
         let shared = self.collection.frontiers == Frontiers::One;
         let own = frontier == Frontier::Collect && !shared;
         let open = if own { &mut plane.collect } else { &mut plane.host };
@@ -228,7 +228,7 @@ impl Tables {
         plane.live += 1;
         self.forward[page as usize] = physical;
         self.backward[physical as usize] = page;
-        Spot { plane: plane.index, page: physical }
+        Ppa { plane: plane.index, page: physical }
     }
 
     /// Closes the full block of a frontier, if there is one, and opens the next.

@@ -4,7 +4,7 @@ mod demand;
 pub(super) mod small;
 
 use super::*;
-use crate::nand::{NOBODY, Notice};
+use crate::nand::{FlashEvent, NOBODY};
 use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Pace};
 use assay_spec::device::{Frontiers, VictimSpec, WearSpec};
 use assay_spec::{Bytes, Nanos, seed::mix};
@@ -72,7 +72,7 @@ fn write(map: &mut PageMap, nand: &mut Nand, page: u32) {
 /// Everything asked of the flash happens.
 fn settle(nand: &mut Nand) {
     while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
-        nand.happen(queue, slot, &mut Vec::new());
+        nand.on_event(queue, slot, &mut Vec::new());
     }
     assert!(nand.is_idle());
 }
@@ -335,10 +335,10 @@ fn run_down() -> (PageMap, Nand) {
 fn time_to_put(map: &mut PageMap, nand: &mut Nand, page: u32, cause: Cause) -> Nanos {
     let begin = nand.events.now();
     map.put(nand, page, cause, 77, &[]);
-    let mut notices = Vec::new();
+    let mut flash_events = Vec::new();
     while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
-        nand.happen(queue, slot, &mut notices);
-        if notices.iter().any(|notice| matches!(notice, Notice::Programmed(..))) {
+        nand.on_event(queue, slot, &mut flash_events);
+        if flash_events.iter().any(|event| matches!(event, FlashEvent::Programmed(..))) {
             return nand.events.now() - begin;
         }
     }

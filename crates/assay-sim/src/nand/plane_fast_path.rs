@@ -12,7 +12,7 @@
 //! together (`tests/random_drives.rs`).
 
 use super::ops::Kind;
-use super::{BEHIND, Cause, NOBODY, Nand, Notice};
+use super::{BEHIND, Cause, FlashEvent, NOBODY, Nand};
 use crate::events::{Events, Moment, Queue};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
@@ -52,7 +52,7 @@ struct Bus {
 }
 
 /// All planes.
-pub(super) struct Servers {
+pub(super) struct PlaneFastPath {
     planes: Vec<Server>,
     buses: Vec<Bus>,
     /// The first event slot of planes that send a page, bus by bus; and of what else they do.
@@ -68,7 +68,7 @@ pub(super) struct Servers {
     program: Nanos,
 }
 
-impl Servers {
+impl PlaneFastPath {
     /// Whether the planes of `spec` do one thing at a time.
     pub(super) fn fit(spec: &NandSpec) -> bool {
         (spec.plane_mode == PlaneMode::Independent || spec.planes_per_die == 1)
@@ -79,7 +79,7 @@ impl Servers {
             && spec.read > Nanos::ZERO
     }
 
-    fn new(nand: &Nand) -> Servers {
+    fn new(nand: &Nand) -> PlaneFastPath {
         let planes = nand.planes.len() as u32;
         let mut sender: Vec<u32> = (0..planes).collect();
         sender.sort_by_key(|plane| nand.geometry.channel(*plane));
@@ -95,7 +95,7 @@ impl Servers {
             collecting: 0,
         };
         let bus = |_: &_| Bus { free: Nanos::ZERO, asking: VecDeque::new() };
-        Servers {
+        PlaneFastPath {
             planes: (0..planes).map(server).collect(),
             buses: nand.channels.iter().map(bus).collect(),
             first_sending: nand.first_slot,
@@ -275,47 +275,47 @@ impl Servers {
 impl Nand {
     /// Whether planes are servers.
     #[cfg(test)]
-    pub(crate) fn serves_by_plane(&self) -> bool {
-        self.servers.is_some()
+    pub(crate) fn uses_plane_fast_path(&self) -> bool {
+        self.fast_path.is_some()
     }
 
     /// Planes that do one thing at a time are taken for servers, as long as nobody looks: before
     /// the first request, of a drive that asks for nothing that waits for more than its turn on
     /// its plane, and that itself waits for the cells and not for registers.
-    pub(crate) fn serve_by_plane(&mut self) {
-        if self.fits_servers && self.observer.is_none() && self.ecc.is_none() {
-            let servers = Servers::new(self);
-            self.events = Events::new(servers.first + self.planes.len());
-            self.servers = Some(Box::new(servers));
+    pub(crate) fn use_plane_fast_path(&mut self) {
+        if self.fits_fast_path && self.observer.is_none() && self.ecc.is_none() {
+            let fast_path = PlaneFastPath::new(self);
+            self.events = Events::new(fast_path.first + self.planes.len());
+            self.fast_path = Some(Box::new(fast_path));
         }
     }
 
     /// `plane`, which is a server, is asked for something that takes its array so long.
     #[inline]
     pub(super) fn serve(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64, time: Nanos) {
-        let Some(servers) = &mut self.servers else { return };
+        let Some(fast_path) = &mut self.fast_path else { return };
         self.pending += 1;
-        servers.planes[plane as usize].collecting += u32::from(cause.collects());
+        fast_path.planes[plane as usize].collecting += u32::from(cause.collects());
         let mut token = token;
-        if cause == Cause::Host && servers.collects(plane, &self.events) {
+        if cause == Cause::Host && fast_path.collects(plane, &self.events) {
             token |= BEHIND;
             if kind == Kind::Read {
                 self.behind_open[0] += 1;
                 self.behind[0].begin(self.events.now() + self.read + self.shift);
             }
         }
-        let server = &mut servers.planes[plane as usize];
+        let server = &mut fast_path.planes[plane as usize];
         server.queue.push_back(Work { token, time, kind, cause });
         if server.now.is_none() {
-            servers.begin(plane, &mut self.events);
+            fast_path.begin(plane, &mut self.events);
         }
     }
 
     /// The same of a copy, which is one with those it comes right behind.
     #[inline(always)]
     pub(super) fn serve_copy(&mut self, plane: u32, cause: Cause, time: Nanos) {
-        let Some(servers) = &mut self.servers else { return };
-        match servers.planes[plane as usize].queue.back_mut() {
+        let Some(fast_path) = &mut self.fast_path else { return };
+        match fast_path.planes[plane as usize].queue.back_mut() {
             Some(last) if last.kind == Kind::Copy && last.cause == cause => last.time += time,
             _ => self.serve(Kind::Copy, plane, cause, NOBODY, time),
         }
@@ -323,17 +323,17 @@ impl Nand {
 
     /// What the plane of `slot` does is expected to end now.
     #[inline]
-    pub(super) fn served(&mut self, slot: usize, notices: &mut Vec<Notice>) {
-        let Some(servers) = &mut self.servers else { return };
-        let plane = match slot.checked_sub(servers.first) {
+    pub(super) fn on_plane_done(&mut self, slot: usize, flash_events: &mut Vec<FlashEvent>) {
+        let Some(fast_path) = &mut self.fast_path else { return };
+        let plane = match slot.checked_sub(fast_path.first) {
             Some(plane) => plane as u32,
-            None => servers.sender[slot - servers.first_sending],
+            None => fast_path.sender[slot - fast_path.first_sending],
         };
-        let Some(Work { token, time, kind, cause }) = servers.end(plane, slot, &mut self.events)
+        let Some(Work { token, time, kind, cause }) = fast_path.end(plane, slot, &mut self.events)
         else {
             return;
         };
-        let server = &mut servers.planes[plane as usize];
+        let server = &mut fast_path.planes[plane as usize];
         self.pending -= 1;
         server.collecting -= u32::from(cause.collects());
         self.array_total += time;
@@ -346,18 +346,18 @@ impl Nand {
             Kind::Read => {
                 self.channel_total += self.shift;
                 if token != NOBODY {
-                    notices.push(Notice::Read(token));
+                    flash_events.push(FlashEvent::Read(token));
                 }
             }
             Kind::Program => {
                 self.channel_total += self.shift;
                 if token != NOBODY {
-                    notices.push(Notice::Programmed(token, plane));
+                    flash_events.push(FlashEvent::Programmed(token, plane));
                 }
             }
             Kind::Copy | Kind::Erase => {}
         }
-        servers.begin(plane, &mut self.events);
+        fast_path.begin(plane, &mut self.events);
         if kind == Kind::Read && token != NOBODY && token & BEHIND != 0 {
             self.not_behind(0);
         }

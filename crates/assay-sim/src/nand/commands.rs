@@ -1,57 +1,51 @@
 //! What may be asked of the chips.
 
-use super::observe::Asked;
+use super::observe::FlashCommand;
 use super::ops::{Kind, NO_OP};
-use super::{BEHIND, Batch, Cause, NOBODY, Nand, Plane, Spot, page_of};
+use super::{BEHIND, Batch, Cause, NOBODY, Nand, Plane, Ppa, page_of};
 use assay_spec::Nanos;
 
 impl Nand {
     /// Asks for a read; `token` is told when the data is in the controller. Returns its number, for
     /// a program that waits for it.
     #[inline]
-    pub(crate) fn read(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
+    pub(crate) fn read(&mut self, ppa: Ppa, cause: Cause, token: u64) -> u32 {
         self.counts.reads[cause as usize] += 1;
-        if self.servers.is_some() {
-            self.serve(Kind::Read, spot.plane, cause, token, self.read);
+        if self.fast_path.is_some() {
+            self.serve(Kind::Read, ppa.plane, cause, token, self.read);
             return NO_OP;
         }
-        let first = match self.suspending.is_some() && is_awaited(cause, token) {
-            true => self.to_read_first(spot),
+        let first = match self.suspension.is_some() && is_awaited(cause, token) {
+            true => self.to_read_first(ppa),
             false => None,
         };
-        let is_old = first.is_some_and(|from| from != spot);
-        let (spot, first) = (first.unwrap_or(spot), first.is_some());
-        self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
+        let is_old = first.is_some_and(|from| from != ppa);
+        let (ppa, first) = (first.unwrap_or(ppa), first.is_some());
+        self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: subject(token) });
         // What goes first has no collection before it.
-        let token = if first { token } else { self.marked(Kind::Read, spot.plane, cause, token) };
-        let index = self.pool.put(Kind::Read, cause, spot, token);
-        if self.gathers() {
-            self.note_slc(index, spot.page);
+        let token = if first { token } else { self.marked(Kind::Read, ppa.plane, cause, token) };
+        let index = self.pool.put(Kind::Read, cause, ppa, token);
+        if self.has_multi_page() {
+            self.note_slc(index, ppa.page);
         }
         if is_old {
             self.hold_up_erase(index);
         }
         match first {
-            true => self.ask_first(index, spot.plane),
-            false => self.ask(index, spot.plane),
+            true => self.ask_first(index, ppa.plane),
+            false => self.ask(index, ppa.plane),
         }
         index
     }
 
     /// Asks for a read that does not begin before all of `others` have ended.
-    pub(crate) fn read_after(
-        &mut self,
-        spot: Spot,
-        cause: Cause,
-        token: u64,
-        others: &[u32],
-    ) -> u32 {
+    pub(crate) fn read_after(&mut self, ppa: Ppa, cause: Cause, token: u64, others: &[u32]) -> u32 {
         self.counts.reads[cause as usize] += 1;
-        self.tell(cause, Asked::Read { page: spot.page, subject: subject(token) });
-        let token = self.marked(Kind::Read, spot.plane, cause, token);
-        let index = self.pool.put(Kind::Read, cause, spot, token);
+        self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: subject(token) });
+        let token = self.marked(Kind::Read, ppa.plane, cause, token);
+        let index = self.pool.put(Kind::Read, cause, ppa, token);
         self.pool.get_mut(index).waits = others.len() as u16;
-        self.ask(index, spot.plane);
+        self.ask(index, ppa.plane);
         self.wait_for(index, others);
         index
     }
@@ -81,12 +75,12 @@ impl Nand {
     #[inline]
     pub(crate) fn program_after(
         &mut self,
-        spot: Spot,
+        ppa: Ppa,
         cause: Cause,
         token: u64,
         reads: &[u32],
     ) -> u32 {
-        self.program_with(spot, cause, token, reads, NO_OP)
+        self.program_with(ppa, cause, token, reads, NO_OP)
     }
 
     /// The same of a page that lay in block `old`, if it lay in one, which is not erased before
@@ -94,43 +88,46 @@ impl Nand {
     #[inline]
     pub(crate) fn program_with(
         &mut self,
-        spot: Spot,
+        ppa: Ppa,
         cause: Cause,
         token: u64,
         reads: &[u32],
         old: u32,
     ) -> u32 {
-        if self.servers.is_some() {
+        if self.fast_path.is_some() {
             debug_assert!(reads.is_empty(), "it waits for more than its plane");
             self.counts.programs[cause as usize] += 1;
-            let (_, time) = self.program_time(spot.page);
-            self.serve(Kind::Program, spot.plane, cause, token, time);
+            let (_, time) = self.program_time(ppa.page);
+            self.serve(Kind::Program, ppa.plane, cause, token, time);
             return NO_OP;
         }
-        self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
-        self.note_write(spot, None);
-        if self.gathers() {
-            self.gather(spot, cause, token, reads, old);
+        self.notify_command(
+            cause,
+            FlashCommand::Program { page: ppa.page, subject: subject(token) },
+        );
+        self.note_write(ppa, None);
+        if self.has_multi_page() {
+            self.add_to_program(ppa, cause, token, reads, old);
             return NO_OP;
         }
-        let token = self.marked(Kind::Program, spot.plane, cause, token);
-        let index = self.pool.put(Kind::Program, cause, spot, token);
+        let token = self.marked(Kind::Program, ppa.plane, cause, token);
+        let index = self.pool.put(Kind::Program, cause, ppa, token);
         self.replaces(index, old);
-        self.ask_program(index, spot, cause, reads);
+        self.ask_program(index, ppa, cause, reads);
         index
     }
 
     /// Asks for a program of what the page `from` holds, which is not loaded before `others`, its
     /// read among them, have ended. The block of `from` is not erased before it has.
-    pub(crate) fn program_from(&mut self, to: Spot, cause: Cause, from: Spot, others: &[u32]) {
-        self.tell(cause, Asked::Copy { from: from.page, to: to.page });
+    pub(crate) fn program_from(&mut self, to: Ppa, cause: Cause, from: Ppa, others: &[u32]) {
+        self.notify_command(cause, FlashCommand::Copy { from: from.page, to: to.page });
         self.note_write(to, Some(from));
         let old = match self.keeps_replaced {
             true => self.geometry.block(from.page),
             false => NO_OP,
         };
-        if self.gathers() {
-            return self.gather(to, cause, NOBODY, others, old);
+        if self.has_multi_page() {
+            return self.add_to_program(to, cause, NOBODY, others, old);
         }
         let index = self.pool.put(Kind::Program, cause, to, NOBODY);
         if from.plane != to.plane {
@@ -141,21 +138,24 @@ impl Nand {
     }
 
     #[inline]
-    fn ask_program(&mut self, index: u32, spot: Spot, cause: Cause, others: &[u32]) {
+    fn ask_program(&mut self, index: u32, ppa: Ppa, cause: Cause, others: &[u32]) {
         self.counts.programs[cause as usize] += 1;
         self.pool.get_mut(index).waits = others.len() as u16;
-        self.ask(index, spot.plane);
+        self.ask(index, ppa.plane);
         self.wait_for(index, others);
     }
 
     /// Asks for a program that is loaded and then waits until it is released; returns its number.
-    pub(crate) fn program_held(&mut self, spot: Spot, cause: Cause, token: u64) -> u32 {
-        self.tell(cause, Asked::Program { page: spot.page, subject: subject(token) });
-        self.note_write(spot, None);
-        let token = self.marked(Kind::Program, spot.plane, cause, token);
-        let index = self.pool.put(Kind::Program, cause, spot, token);
+    pub(crate) fn program_held(&mut self, ppa: Ppa, cause: Cause, token: u64) -> u32 {
+        self.notify_command(
+            cause,
+            FlashCommand::Program { page: ppa.page, subject: subject(token) },
+        );
+        self.note_write(ppa, None);
+        let token = self.marked(Kind::Program, ppa.plane, cause, token);
+        let index = self.pool.put(Kind::Program, cause, ppa, token);
         self.pool.get_mut(index).held = true;
-        self.ask_program(index, spot, cause, &[]);
+        self.ask_program(index, ppa, cause, &[]);
         index
     }
 
@@ -186,32 +186,32 @@ impl Nand {
             self.pool.get_mut(*program).held = false;
         }
         for program in programs {
-            let plane = self.pool.get(*program).spot.plane;
+            let plane = self.pool.get(*program).ppa.plane;
             self.confirm(plane);
         }
     }
 
     /// Asks for a page to be moved to another of its plane through the register, without the bus.
     #[inline(always)]
-    pub(crate) fn copy_back(&mut self, from: Spot, to: Spot, cause: Cause) {
+    pub(crate) fn copy_back(&mut self, from: Ppa, to: Ppa, cause: Cause) {
         debug_assert_eq!(from.plane, to.plane, "copy-back stays in its plane");
         self.counts.reads[cause as usize] += 1;
         self.counts.programs[cause as usize] += 1;
         let duration = self.read + self.program_time(to.page).1;
-        match self.servers.is_some() {
+        match self.fast_path.is_some() {
             true => self.serve_copy(from.plane, cause, duration),
             false => self.copy_step_by_step(from, to, cause, duration),
         }
     }
 
-    fn copy_step_by_step(&mut self, from: Spot, to: Spot, cause: Cause, duration: Nanos) {
-        self.tell(cause, Asked::Copy { from: from.page, to: to.page });
+    fn copy_step_by_step(&mut self, from: Ppa, to: Ppa, cause: Cause, duration: Nanos) {
+        self.notify_command(cause, FlashCommand::Copy { from: from.page, to: to.page });
         self.note_write(to, Some(from));
         let Plane { head, tail, .. } = self.planes[from.plane as usize];
         let alone = self.planes.len() == self.arrays.len();
         // An erase that other planes hold up may come between.
         let may_come = self.keeps_replaced || self.erases_left > 0;
-        let joins = alone && !self.cache_register && !may_come && self.suspending.is_none();
+        let joins = alone && !self.cache_register && !may_come && self.suspension.is_none();
         if head != NO_OP && joins && self.observer.is_none() {
             // Nothing comes between copies in a row when neither another plane nor a load can:
             // they are one that takes as long.
@@ -227,31 +227,31 @@ impl Nand {
         self.ask(index, to.plane);
     }
 
-    /// Asks for the erase of the block that begins with page `spot`.
-    pub(crate) fn erase(&mut self, spot: Spot, cause: Cause) {
+    /// Asks for the erase of the block that begins with page `ppa`.
+    pub(crate) fn erase(&mut self, ppa: Ppa, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
-        if self.servers.is_some() {
-            return self.serve(Kind::Erase, spot.plane, cause, NOBODY, self.erase);
+        if self.fast_path.is_some() {
+            return self.serve(Kind::Erase, ppa.plane, cause, NOBODY, self.erase);
         }
-        self.tell(cause, Asked::Erase { page: spot.page });
-        self.note_erase(spot.page);
-        let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
-        if self.waits_for_replacers(index, spot) {
+        self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
+        self.note_erase(ppa.page);
+        let index = self.pool.put(Kind::Erase, cause, ppa, NOBODY);
+        if self.waits_for_replacers(index, ppa) {
             return;
         }
-        self.count_collecting(spot.plane, cause);
-        self.ask(index, spot.plane);
+        self.count_collecting(ppa.plane, cause);
+        self.ask(index, ppa.plane);
     }
 
     /// The operation `index` waits for its turn on `plane`.
     #[inline]
     pub(super) fn ask(&mut self, index: u32, plane: u32) {
-        assert!(self.servers.is_none(), "what a server does it does in turn");
+        assert!(self.fast_path.is_none(), "what a server does it does in turn");
         self.pending += 1;
         let op = self.pool.get(index);
-        let (kind, spot) = (op.kind, op.spot);
+        let (kind, ppa) = (op.kind, op.ppa);
         if matches!(kind, Kind::Program | Kind::Copy)
-            && let Some(erase) = self.erase_due(spot)
+            && let Some(erase) = self.erase_due(ppa)
         {
             self.queue(erase, plane);
         }
@@ -287,7 +287,7 @@ impl Nand {
 
     #[inline]
     fn queue(&mut self, index: u32, plane: u32) {
-        if self.suspending.is_some() && self.pool.get(index).kind == Kind::Erase {
+        if self.suspension.is_some() && self.pool.get(index).kind == Kind::Erase {
             self.keep_behind_readers(index, plane);
         }
         let p = &mut self.planes[plane as usize];

@@ -2,9 +2,9 @@
 //! written; and until everything that replaced a page of it is in the cells, wherever that is. If
 //! the power fails before, what was there is still needed.
 
-use super::observe::Asked;
+use super::observe::FlashCommand;
 use super::ops::{Kind, NO_OP};
-use super::{Cause, NOBODY, Nand, Spot};
+use super::{Cause, NOBODY, Nand, Ppa};
 use crate::events::Queue;
 use assay_spec::device::NandSpec;
 
@@ -62,33 +62,33 @@ impl Nand {
         self.keeps_replaced = true;
     }
 
-    /// Asks for the erase of the block that begins with page `spot`, when there is time: not before
+    /// Asks for the erase of the block that begins with page `ppa`, when there is time: not before
     /// what is asked of the plane in the same moment. If that is nothing, see
     /// [`Nand::erase_what_can_be`].
-    pub(crate) fn erase_when_idle(&mut self, spot: Spot, cause: Cause) {
+    pub(crate) fn erase_when_idle(&mut self, ppa: Ppa, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
-        self.tell(cause, Asked::Erase { page: spot.page });
-        self.note_erase(spot.page);
-        let index = self.pool.put(Kind::Erase, cause, spot, NOBODY);
-        if !self.waits_for_replacers(index, spot) {
-            self.leave_erase(index, spot.plane);
+        self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
+        self.note_erase(ppa.page);
+        let index = self.pool.put(Kind::Erase, cause, ppa, NOBODY);
+        if !self.waits_for_replacers(index, ppa) {
+            self.leave_erase(index, ppa.plane);
         } else {
             self.pool.get_mut(index).held = true;
         }
     }
 
     fn leave_erase(&mut self, index: u32, plane: u32) {
-        assert!(self.servers.is_none(), "what a server does it does in turn");
+        assert!(self.fast_path.is_none(), "what a server does it does in turn");
         self.pending += 1;
         self.erases[plane as usize].push_back(index);
         self.erases_left += 1;
     }
 
-    /// Whether erase `index` of the block of `spot` waits until what replaced its pages is in the
+    /// Whether erase `index` of the block of `ppa` waits until what replaced its pages is in the
     /// cells.
     #[inline]
-    pub(super) fn waits_for_replacers(&mut self, index: u32, spot: Spot) -> bool {
-        let number = &mut self.replacing.by_block[self.geometry.block(spot.page) as usize];
+    pub(super) fn waits_for_replacers(&mut self, index: u32, ppa: Ppa) -> bool {
+        let number = &mut self.replacing.by_block[self.geometry.block(ppa.page) as usize];
         let number = std::mem::replace(number, NO_OP);
         if number == NO_OP {
             return false;
@@ -126,7 +126,7 @@ impl Nand {
             return;
         }
         let op = self.pool.get_mut(erase);
-        let (plane, when_idle) = (op.spot.plane, std::mem::take(&mut op.held));
+        let (plane, when_idle) = (op.ppa.plane, std::mem::take(&mut op.held));
         let Some(at) = self.replacing.outside.iter().position(|n| *n == number) else {
             op.waits -= 1;
             return self.serve_plane(plane);
@@ -178,18 +178,18 @@ impl Nand {
         }
     }
 
-    /// The erase that must come before page `spot` is written, if it has not begun.
+    /// The erase that must come before page `ppa` is written, if it has not begun.
     #[inline]
-    pub(super) fn erase_due(&mut self, spot: Spot) -> Option<u32> {
-        let is_first = self.erases_left > 0 && self.geometry.page_in_block(spot.page) == 0;
-        if is_first { self.take_erase(spot) } else { None }
+    pub(super) fn erase_due(&mut self, ppa: Ppa) -> Option<u32> {
+        let is_first = self.erases_left > 0 && self.geometry.page_in_block(ppa.page) == 0;
+        if is_first { self.take_erase(ppa) } else { None }
     }
 
     #[cold]
-    fn take_erase(&mut self, spot: Spot) -> Option<u32> {
-        let is_it = |index: &u32| self.pool.get(*index).spot.page == spot.page;
-        let index = match self.erases[spot.plane as usize].iter().position(is_it) {
-            Some(at) => self.erases[spot.plane as usize].remove(at)?,
+    fn take_erase(&mut self, ppa: Ppa) -> Option<u32> {
+        let is_it = |index: &u32| self.pool.get(*index).ppa.page == ppa.page;
+        let index = match self.erases[ppa.plane as usize].iter().position(is_it) {
+            Some(at) => self.erases[ppa.plane as usize].remove(at)?,
             None => {
                 // It goes before what is written now, and still waits.
                 let outside = &self.replacing.outside;
@@ -203,7 +203,7 @@ impl Nand {
             }
         };
         self.erases_left -= 1;
-        self.count_collecting(spot.plane, self.pool.get(index).cause);
+        self.count_collecting(ppa.plane, self.pool.get(index).cause);
         debug_assert_eq!(self.pool.get(index).next, NO_OP, "it is in no queue");
         Some(index)
     }

@@ -10,8 +10,8 @@ fn three() -> NandSpec {
 }
 
 /// The first pages of a plane of 48.
-fn at(page: u32) -> Spot {
-    Spot { plane: 0, page }
+fn at(page: u32) -> Ppa {
+    Ppa { plane: 0, page }
 }
 
 #[test]
@@ -20,9 +20,9 @@ fn pages_wait_for_the_last_of_their_program_and_are_one() {
     (0..2).for_each(|page| bed.nand.program(at(page), HOST, u64::from(page), NO_OP));
     bed.until(us(5000));
     assert!(bed.seen.is_empty() && bed.nand.is_idle(), "nothing is on the chip");
-    assert!(bed.nand.is_gathering(at(1)) && !bed.nand.is_gathering(at(2)));
+    assert!(bed.nand.is_buffered(at(1)) && !bed.nand.is_buffered(at(2)));
     bed.nand.program(at(2), HOST, 2, NO_OP);
-    assert!(!bed.nand.is_gathering(at(1)));
+    assert!(!bed.nand.is_buffered(at(1)));
     // Three pages over the bus, and one program.
     let end = us(5000 + 300 + 900);
     bed.until(end - Nanos(1));
