@@ -7,10 +7,10 @@
 //! than the bucket of the histogram. With one repeat: batch means of the series for bandwidth, iops
 //! and mean; order statistics for quantiles; Wilson for shares.
 
+mod device_counters;
 mod first;
-mod told;
 
-pub use told::NAMES as TOLD;
+pub use device_counters::NAMES as TOLD;
 
 use crate::stats::{Basis, Estimate, batch, order, proportion, student};
 use assay_spec::record::{CellRecord, RepeatRecord};
@@ -142,7 +142,7 @@ fn direction(name: &str) -> (Option<Op>, &str) {
 
 /// True if `name` is a metric of some cell: a measured one, or one that modelled drives tell.
 pub fn is_known(name: &str) -> bool {
-    is_measured(name) || told::is_told(name)
+    is_measured(name) || device_counters::is_told(name)
 }
 
 /// True if `name` is measured, as opposed to told by the target, whose units nobody else knows.

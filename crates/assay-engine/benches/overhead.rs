@@ -5,8 +5,8 @@
 
 #![allow(clippy::print_stdout)]
 
-use assay_engine::drive::run_phase;
 use assay_engine::generate::Generator;
+use assay_engine::load_loop::run_phase;
 use assay_engine::measure::{Recorder, log::LogWriter};
 use assay_engine::target::null::NullTarget;
 use assay_fs::Directory;

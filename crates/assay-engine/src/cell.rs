@@ -8,10 +8,10 @@ mod summary;
 
 pub(crate) use linux::in_guest;
 
-use crate::drive::{End, Forget, run_phase};
 use crate::error::{Error, Result};
-use crate::files::{Content, Ground};
+use crate::files::{Content, WorkDir};
 use crate::generate::Generator;
+use crate::load_loop::{End, Forget, run_phase};
 use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
@@ -247,14 +247,14 @@ impl Repeat<'_> {
         let mut content = vec![0; 1 << 20];
         fill(&mut content, self.seed);
         let until = self.limit.map(|limit| Instant::now() + Duration::from_nanos(limit.0));
-        let ground = Ground {
+        let work_dir = WorkDir {
             directory: &directory.directory().path(),
             remount: None,
             is_free: false,
             content: Content { bytes: &content, until },
             limit: self.limit,
         };
-        self.run_on_files(work, &ground, &mut || {})
+        self.run_on_files(work, &work_dir, &mut || {})
     }
 
     /// What a modelled drive has been through.
@@ -279,9 +279,9 @@ impl Repeat<'_> {
         let watched = self.directory.is_some();
         let mut record = self.run(&mut sim, &|| Ok(()), |sim| sim.begin_measure(watched))?;
         record.device = sim.drive().counters();
-        if let Some((directory, moments)) = self.directory.zip(sim.end_measure()) {
+        if let Some((directory, drive_series)) = self.directory.zip(sim.end_measure()) {
             let name = format!("{}.drive.parquet", self.stem);
-            moments.write(directory.series()?, &name)?;
+            drive_series.write(directory.series()?, &name)?;
         }
         Ok(record)
     }

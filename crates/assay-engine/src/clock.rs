@@ -43,7 +43,7 @@ impl Clock {
     /// looking does not move it, so nothing may wait by looking. `now`, which moves it, is never
     /// behind it by more than a reading takes. Elsewhere the two are one.
     #[inline]
-    pub fn glance(&self) -> Nanos {
+    pub fn cached_now(&self) -> Nanos {
         match self.page {
             Some((page, start)) => Nanos(page.load(Ordering::Relaxed).saturating_sub(start)),
             None => self.now(),

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, tool_path};
 use crate::machine::{Limits, Machine, Sockets};
 use crate::program::{Program, REGION};
-use crate::wire;
+use crate::socket_io;
 use assay_fs::Scratch;
 use assay_spec::{Bytes, Nanos};
 use rustix::fs::{Mode, OFlags, openat, statfs, statvfs};
@@ -156,7 +156,7 @@ pub fn boot<'w>(
     console: Option<Console>,
 ) -> Result<(Outcome, Machine<'w>)> {
     let _core = Core::take();
-    let _room = Room::take(boot.memory)?;
+    let _reservation = MemoryReservation::take(boot.memory)?;
     let directory = Directory::new()?;
     disks.set_watched(Nanos::ZERO, !boot.watches_itself);
     let begun = Instant::now();
@@ -182,7 +182,7 @@ pub fn boot<'w>(
     let broke_off = |e: &Error| ["linux-system", "linux-protocol"].contains(&e.id);
     let soon = Duration::from_millis(100);
     let has_ended =
-        served.as_ref().is_err_and(broke_off) && wire::is_ready_within(soon, process.as_fd());
+        served.as_ref().is_err_and(broke_off) && socket_io::is_ready_within(soon, process.as_fd());
     drop(processes);
     let last_words = || last_words(&path.join("console"));
     let ended = || {
@@ -200,18 +200,18 @@ pub fn boot<'w>(
 
 /// Room for a guest's memory where the kernel keeps it. It is mapped there by both sides, and a
 /// mapping that finds no room ends whoever touches it, without a word.
-struct Room(u64);
+struct MemoryReservation(u64);
 
 /// What living guests may fill, and what was free before the first of them.
 static ROOM: Mutex<[u64; 2]> = Mutex::new([0, 0]);
 static LEFT: Condvar = Condvar::new();
 
-impl Room {
+impl MemoryReservation {
     /// Waits until other guests leave enough of it.
     ///
     /// # Errors
     /// If it would not be enough without them.
-    fn take(memory: Bytes) -> Result<Room> {
+    fn take(memory: Bytes) -> Result<MemoryReservation> {
         let mut room = ROOM.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if room[0] == 0 {
@@ -219,14 +219,14 @@ impl Room {
             }
             if memory.0 <= room[1].saturating_sub(room[0]) {
                 room[0] += memory.0;
-                return Ok(Room(memory.0));
+                return Ok(MemoryReservation(memory.0));
             }
             room = LEFT.wait(room).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-impl Drop for Room {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         ROOM.lock().unwrap_or_else(PoisonError::into_inner)[0] -= self.0;
         LEFT.notify_all();

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernel::{missing, tool_path};
-use crate::wire;
+use crate::socket_io;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::ffi::OsStr;
@@ -49,7 +49,7 @@ pub fn brief(command: &mut Command, most: Duration, stop: fn() -> bool) -> std::
     let mut group = Group::start(command)?;
     let process = group.process()?;
     let length = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
-    while !wire::is_ready_within(OFTEN, process.as_fd()) {
+    while !socket_io::is_ready_within(OFTEN, process.as_fd()) {
         if stop() || begun.elapsed() > most || said.iter().any(|file| length(file) > LONGEST) {
             return Err(std::io::ErrorKind::TimedOut.into());
         }
@@ -110,7 +110,7 @@ pub(crate) fn run(
         _ => failed(e),
     })?;
     let process = group.process().map_err(failed)?;
-    while !wire::is_ready_within(OFTEN, process.as_fd()) {
+    while !socket_io::is_ready_within(OFTEN, process.as_fd()) {
         if stop() {
             return Err(Error::stopped());
         }

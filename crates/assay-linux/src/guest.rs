@@ -4,8 +4,8 @@
 //! Runs inside the guest, started by its first program (`init.c`). The machine's own tools are
 //! there, read-only, under the same names.
 
-mod ground;
 mod shell;
+mod storage;
 mod tmp;
 
 use crate::boot::{JOB, RESULT, SHARED_BY_HOST};
@@ -65,7 +65,7 @@ impl Signal {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// What it does it on.
-    pub ground: Ground,
+    pub storage: StorageSetup,
     /// What.
     pub task: Task,
     /// Whether the guest sees what is in the host's `/tmp`; [`Job::text`] sets it.
@@ -75,8 +75,8 @@ pub struct Job {
 
 impl Job {
     /// What is to be done.
-    pub fn new(ground: Ground, task: Task) -> Job {
-        Job { ground, task, shows_tmp: false }
+    pub fn new(storage: StorageSetup, task: Task) -> Job {
+        Job { storage, task, shows_tmp: false }
     }
 
     /// The job as the guest reads it.
@@ -109,7 +109,7 @@ pub struct Terminal {
 
 /// Drives, array and file system.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ground {
+pub struct StorageSetup {
     /// For each drive, whether it turns.
     pub rotational: Vec<bool>,
     /// The elevator before each drive; none if not said.
@@ -117,14 +117,14 @@ pub struct Ground {
     /// Read-ahead of what the job works on, in KiB; the kernel's own if not said.
     pub readahead_kib: Option<u64>,
     /// The array the drives make.
-    pub array: Option<ArrayGround>,
+    pub array: Option<MdSetup>,
     /// The file system on them.
-    pub filesystem: Option<FilesystemGround>,
+    pub filesystem: Option<FilesystemSetup>,
 }
 
 /// An array of the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArrayGround {
+pub struct MdSetup {
     /// As `mdadm --level` takes it.
     pub level: String,
     /// In KiB, where the level has chunks.
@@ -135,7 +135,7 @@ pub struct ArrayGround {
 
 /// A file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FilesystemGround {
+pub struct FilesystemSetup {
     /// As `mount -t` takes it.
     pub kind: String,
     /// More words for `mkfs`.
@@ -146,7 +146,7 @@ pub struct FilesystemGround {
 
 /// What the guest leaves.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Left {
+pub enum GuestOutcome {
     /// What the task came to.
     Done(String),
     /// What went wrong, and the advice.
@@ -160,7 +160,7 @@ pub struct Place {
     pub device: PathBuf,
     /// Where its file system is mounted, if it has one.
     pub directory: Option<PathBuf>,
-    filesystem: Option<FilesystemGround>,
+    filesystem: Option<FilesystemSetup>,
 }
 
 impl Place {
@@ -171,12 +171,12 @@ impl Place {
     pub fn remount(&self) -> Result<()> {
         if let Some(filesystem) = &self.filesystem {
             if filesystem.kind == "zfs" {
-                ground::leave_pool()?;
-                return ground::return_to_pool();
+                storage::leave_pool()?;
+                return storage::return_to_pool();
             }
             run("umount", &[MOUNT])?;
             drop_caches()?;
-            return ground::mount_filesystem(filesystem, &self.device);
+            return storage::mount_filesystem(filesystem, &self.device);
         }
         drop_caches()
     }
@@ -198,8 +198,8 @@ pub fn main(
 ) {
     let settled = settle().map_err(|e| Error::system("the program's memory", e));
     let left = match settled.and_then(|()| mounts()).and_then(|()| job(work)) {
-        Ok(done) => Left::Done(done),
-        Err(e) => Left::Failed(e.to_string(), e.hint),
+        Ok(done) => GuestOutcome::Done(done),
+        Err(e) => GuestOutcome::Failed(e.to_string(), e.hint),
     };
     let text = serde_json::to_string(&left).expect("plain data");
     if fs::write(Path::new(SHARED).join(RESULT), &text).is_err() {
@@ -241,19 +241,19 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     if job.shows_tmp {
         tmp::show()?;
     }
-    let place = ground::prepare(&job.ground)?;
+    let place = storage::prepare(&job.storage)?;
     let done = match &job.task {
         Task::Command(words) => command(words)?,
-        Task::Shell(terminal) => shell::run(terminal, job.ground.rotational.len())?,
+        Task::Shell(terminal) => shell::run(terminal, job.storage.rotational.len())?,
         Task::Own(task) => work(task, &place)?,
     };
     match &place.filesystem {
-        Some(filesystem) if filesystem.kind == "zfs" => ground::leave_pool()?,
+        Some(filesystem) if filesystem.kind == "zfs" => storage::leave_pool()?,
         // A job may have unmounted it itself.
         Some(_) => drop(run("umount", &[MOUNT])),
         None => {}
     }
-    if job.ground.array.is_some() {
+    if job.storage.array.is_some() {
         stop_array()?;
     }
     Signal::Time.send()?;

@@ -10,11 +10,11 @@ pub mod disks;
 pub mod error;
 pub mod guest;
 pub mod kernel;
+pub mod kernel_build;
 pub mod machine;
 pub mod program;
-pub mod recipe;
+mod socket_io;
 pub mod store;
 pub mod vhost;
-mod wire;
 
 pub use error::{Error, Result};

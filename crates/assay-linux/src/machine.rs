@@ -8,15 +8,15 @@
 //! the kernel waits and nothing will ever happen, or says nothing for longer than the watchdog
 //! allows, or lives longer than it may, it is ended and the reason said.
 
-mod talk;
+mod clock_protocol;
 
 use crate::clock::{FOREVER, KERNEL_ID, Kind, Message, OWN_ID, Page, Schedule};
 use crate::console::{self, Console};
 use crate::disks::{Disks, Ended};
 use crate::error::{Error, Result};
+use crate::socket_io::{self, Received};
 use crate::vhost::message::{Ask, HEADER, Malformed, call};
 use crate::vhost::session::Session;
-use crate::wire::{self, Received};
 use assay_spec::{Bytes, Nanos};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io::{Read, Write};
@@ -149,12 +149,12 @@ impl<'w> Machine<'w> {
         loop {
             match self.wait(process)? {
                 Ready::Connect => {
-                    let control = wire::accept(&self.listener)?;
+                    let control = socket_io::accept(&self.listener)?;
                     self.control = Some(control);
                     self.has_connected = true;
                 }
                 Ready::ConnectDisk(disk) => {
-                    self.links[disk].stream = Some(wire::accept(&self.links[disk].listener)?);
+                    self.links[disk].stream = Some(socket_io::accept(&self.links[disk].listener)?);
                 }
                 Ready::Control => self.control_message()?,
                 Ready::Disk(disk) => self.disk_message(disk)?,
@@ -182,7 +182,7 @@ impl<'w> Machine<'w> {
             None if self.has_connected => {}
             None => ready.push((Ready::Connect, self.listener.as_fd())),
         }
-        wire::poll(&ready, &self.limits)
+        socket_io::poll(&ready, &self.limits)
     }
 
     /// The kernel waits: lets the drives work until it has something to do.
@@ -231,7 +231,7 @@ impl<'w> Machine<'w> {
             let silence = if console.is_prompting() { Duration::MAX } else { Duration::ZERO };
             // A kernel that waits says nothing: if it does, it has ended.
             let limits = Limits { silence, ..self.limits };
-            if !wire::is_ready([process.as_fd(), control.as_fd()], source, &limits)? {
+            if !socket_io::is_ready([process.as_fd(), control.as_fd()], source, &limits)? {
                 break;
             }
             console.take_up();
@@ -306,7 +306,7 @@ impl<'w> Machine<'w> {
             let (gone, asks, answers) = (Ready::Gone, Ready::Control, Ready::Disk(disk));
             let ready =
                 [(gone, process.as_fd()), (asks, control.as_fd()), (answers, backend.as_fd())];
-            match wire::poll(&ready, &limits)? {
+            match socket_io::poll(&ready, &limits)? {
                 Ready::Gone => return Err(broken("the kernel is gone")),
                 Ready::Control => self.control_message()?,
                 _ => return Ok(()),
@@ -343,7 +343,7 @@ impl<'w> Machine<'w> {
     fn disk_message(&mut self, disk: usize) -> Result<()> {
         let stream = self.links[disk].stream.as_mut();
         let stream = stream.ok_or_else(|| broken("a drive that is gone"))?;
-        let Some(Received { header, payload, fds }) = wire::receive(stream)? else {
+        let Some(Received { header, payload, fds }) = socket_io::receive(stream)? else {
             self.links[disk].stream = None;
             self.links[disk].backend = None;
             return Ok(());
@@ -353,7 +353,7 @@ impl<'w> Machine<'w> {
             self.links[disk].session.answer(header.request, ask, header.wants_reply, fds)?;
         if let Some(backend) = answer.backend {
             let backend = UnixStream::from(backend);
-            wire::set_patience(&backend)?;
+            socket_io::set_patience(&backend)?;
             self.links[disk].backend = Some(backend);
         }
         if answer.is_kick {

@@ -44,7 +44,7 @@ impl Closed {
                 index += 1;
                 let issued = Request { tag: slot, ..next };
                 next = request(index);
-                drive.expect(next.offset);
+                drive.prefetch_hint(next.offset);
                 self.issued[slot as usize] = self.now;
                 let accepted = drive.submit(self.now, issued);
                 assert_eq!(accepted, Accept::Accepted, "the drive takes fewer than `depth`");

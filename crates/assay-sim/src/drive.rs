@@ -6,10 +6,10 @@
 //! often, or how far, a drive is advanced.
 
 use crate::ftl::history::RandomWrites;
-use crate::ftl::page::twin::Shape;
+use crate::ftl::page::scaled_drive::Shape;
 use crate::hdd::Hdd;
 use crate::nand::{Flash, Observer};
-use crate::ssd::{self, Moment};
+use crate::ssd::{self, Snapshot};
 use crate::volume::Volume;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
 use assay_spec::seed::mix;
@@ -40,7 +40,7 @@ pub trait Drive {
     fn time_waits(&mut self) {}
     /// What each flash drive in it tells of the time `now`, to which everything has happened; of
     /// one that has failed, nothing.
-    fn moments(&self, _now: Nanos) -> Vec<Option<Moment>> {
+    fn snapshots(&self, _now: Nanos) -> Vec<Option<Snapshot>> {
         Vec::new()
     }
     /// Starts counting afresh, at the start of a measured phase.
@@ -67,7 +67,7 @@ pub trait Drive {
 
     /// What begins at `offset` will be asked for soon: the drive may fetch its tables into the
     /// processor's cache. Changes no result.
-    fn expect(&mut self, _offset: Bytes) {}
+    fn prefetch_hint(&mut self, _offset: Bytes) {}
 
     /// Tells every flash operation to `observer`, if there is flash.
     ///
@@ -112,8 +112,8 @@ impl<D: Drive + ?Sized> Drive for Box<D> {
     fn time_waits(&mut self) {
         (**self).time_waits();
     }
-    fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
-        (**self).moments(now)
+    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
+        (**self).snapshots(now)
     }
     fn mark(&mut self) {
         (**self).mark();
@@ -121,8 +121,8 @@ impl<D: Drive + ?Sized> Drive for Box<D> {
     fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         (**self).run(until, completions)
     }
-    fn expect(&mut self, offset: Bytes) {
-        (**self).expect(offset);
+    fn prefetch_hint(&mut self, offset: Bytes) {
+        (**self).prefetch_hint(offset);
     }
     fn observe(&mut self, observer: Box<dyn Observer>) {
         (**self).observe(observer);

@@ -12,7 +12,7 @@
 use crate::drive::{Accept, Drive};
 use crate::elevator::{self, Elevator, Next, Queue, Waiting};
 use crate::nand::Observer;
-use crate::ssd::Moment;
+use crate::ssd::Snapshot;
 use assay_spec::experiment::{ElevatorKind, HostSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
@@ -215,8 +215,8 @@ impl<D: Drive> Drive for Host<D> {
         self.clock
     }
 
-    fn expect(&mut self, offset: Bytes) {
-        self.drive.expect(offset);
+    fn prefetch_hint(&mut self, offset: Bytes) {
+        self.drive.prefetch_hint(offset);
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
@@ -227,8 +227,8 @@ impl<D: Drive> Drive for Host<D> {
         self.drive.time_waits();
     }
 
-    fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
-        self.drive.moments(now)
+    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
+        self.drive.snapshots(now)
     }
 
     fn mark(&mut self) {

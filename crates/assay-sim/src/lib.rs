@@ -35,5 +35,5 @@ pub use nand::Step;
 pub use nand::{
     BlockFound, Cause, Checker, Flash, FlashCommand, Found, Observer, Operation, OutOfBand, Record,
 };
-pub use ssd::{Moment, Stall};
+pub use ssd::{Snapshot, Stall};
 pub use work::{Activity, Work};

@@ -36,7 +36,7 @@ pub const MEMORY: Bytes = Bytes(1 << 30);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinuxSpec {
     /// What the device is.
-    pub ground: Ground,
+    pub device: BlockDevice,
     /// How the kernel uses it.
     pub settings: Settings,
 }
@@ -106,7 +106,7 @@ impl Settings {
 
 /// What the kernel sees as a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ground {
+pub enum BlockDevice {
     /// A drive, or an array that a card makes.
     Drive(MemberSpec),
     /// An array that the kernel makes.
@@ -118,10 +118,10 @@ pub enum Ground {
 impl LinuxSpec {
     /// The drives that the kernel sees, in order.
     pub fn drives(&self) -> &[MemberSpec] {
-        match &self.ground {
-            Ground::Drive(member) => std::slice::from_ref(member),
-            Ground::Array(array) => &array.members,
-            Ground::RaidZ(members) => members,
+        match &self.device {
+            BlockDevice::Drive(member) => std::slice::from_ref(member),
+            BlockDevice::Array(array) => &array.members,
+            BlockDevice::RaidZ(members) => members,
         }
     }
 
@@ -131,13 +131,13 @@ impl LinuxSpec {
         if let Some(name) = &self.settings.name {
             return name.clone();
         }
-        let ground = match &self.ground {
-            Ground::Drive(member) => member.name(),
-            Ground::Array(array) => format!("md-{}", array.name()),
-            Ground::RaidZ(members) => format!("raid-z-{}", crate::array::names(members)),
+        let device = match &self.device {
+            BlockDevice::Drive(member) => member.name(),
+            BlockDevice::Array(array) => format!("md-{}", array.name()),
+            BlockDevice::RaidZ(members) => format!("raid-z-{}", crate::array::names(members)),
         };
         let set = &self.settings;
-        let mut name = format!("{}-{ground}", set.filesystem.unwrap_or("raw"));
+        let mut name = format!("{}-{device}", set.filesystem.unwrap_or("raw"));
         if set.scheduler != "none" {
             name += &format!("-{}", set.scheduler);
         }

@@ -7,7 +7,7 @@ use assay_spec::array::{ArraySpec, Level, MemberSpec, MemberTarget, parse, parse
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
 use assay_spec::diagnostic::Diagnostic;
-use assay_spec::linux::{Ground, LinuxSpec};
+use assay_spec::linux::{BlockDevice, LinuxSpec};
 use assay_spec::prices::{Price, PriceList, is_price};
 use assay_spec::record::{GivenPrice, PricesRecord, TargetRecord};
 use std::collections::BTreeSet;
@@ -306,10 +306,10 @@ impl Drives {
     }
 
     fn linux(&mut self, spec: &LinuxSpec, texts: &[(String, String)]) -> Shape {
-        match &spec.ground {
-            Ground::Drive(member) => self.member(member, texts),
-            Ground::Array(array) => self.array(array, texts),
-            Ground::RaidZ(members) => Shape::Array(Level::Raid5, self.members(members, texts)),
+        match &spec.device {
+            BlockDevice::Drive(member) => self.member(member, texts),
+            BlockDevice::Array(array) => self.array(array, texts),
+            BlockDevice::RaidZ(members) => Shape::Array(Level::Raid5, self.members(members, texts)),
         }
     }
 

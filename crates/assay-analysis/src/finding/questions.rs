@@ -2,7 +2,7 @@
 //! their experiments. The answers know no target: only what the workloads do.
 
 mod access;
-mod holes;
+mod fragmentation;
 mod mixture;
 mod rule;
 mod space;
@@ -94,7 +94,7 @@ const QUESTIONS: &[Question] = &[
         words: "does fragmentation degrade performance, and is it cured",
         experiment: "fragmentation",
         workload: "before-seq-wr",
-        answer: holes::fragmentation,
+        answer: fragmentation::fragmentation,
     },
 ];
 

@@ -1,6 +1,6 @@
 //! The page: order of the sections, navigation, findings.
 
-use super::skeleton::Skeleton;
+use super::html_template::HtmlTemplate;
 use super::{charts, claims, escape, factors, figures, specs, style, tables};
 use crate::finding::{DOUBTS, FACTORS, Finding, SCALING, findings};
 use crate::ledger::LedgerVerdicts;
@@ -48,7 +48,7 @@ pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
         escape(&run.record.assay),
         escape(&run.record.started)
     );
-    let page = Skeleton {
+    let page = HtmlTemplate {
         title: &escape(&run.record.title),
         version: &run.record.assay,
         css: &css,

@@ -2,7 +2,7 @@
 
 use super::axis::{self, Scale};
 use super::charts::figure;
-use super::skeleton::Skeleton;
+use super::html_template::HtmlTemplate;
 use super::svg::{self, Axis, BoxRow, Ink, Line, Words};
 use super::{escape, style, tables};
 use crate::text::trace as words;
@@ -35,7 +35,7 @@ pub fn page(about: &About, summary: &Summary, rows: &[TraceRow]) -> String {
         ("numbers", "Numbers", numbers(summary)),
     ];
     let below = about.notes.iter().map(|note| format!("<p class=\"dim\">{}</p>", escape(note)));
-    let page = Skeleton {
+    let page = HtmlTemplate {
         title: &escape(&about.title),
         version: env!("CARGO_PKG_VERSION"),
         css: &[style::CSS, style::FIGURES, style::TRACES].concat(),

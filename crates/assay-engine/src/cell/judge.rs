@@ -1,7 +1,7 @@
 //! Warnings that a reader needs to trust the numbers of a repeat.
 
 use super::Repeat;
-use crate::drive::PhaseEnd;
+use crate::load_loop::PhaseEnd;
 use assay_spec::Nanos;
 use assay_spec::experiment::Arrival;
 use assay_spec::record::OpRecord;

@@ -2,7 +2,7 @@
 
 use super::Repeat;
 use crate::error::{Error, Result};
-use crate::files::{self, Content, Ground};
+use crate::files::{self, Content, WorkDir};
 use crate::guest::{Start, Task, rotational, run_guest};
 use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
@@ -13,7 +13,9 @@ use crate::target::uring::{UringOptions, UringTarget};
 use assay_fs::{Directory, Draft, Replace};
 use assay_linux::boot::Outcome;
 use assay_linux::clock::Schedule;
-use assay_linux::guest::{self, ArrayGround, FilesystemGround, Job, Left, Place, SHARED, Signal};
+use assay_linux::guest::{
+    self, FilesystemSetup, GuestOutcome, Job, MdSetup, Place, SHARED, Signal,
+};
 use assay_linux::machine::Limits;
 use assay_spec::array::Level;
 use assay_spec::decode::Source;
@@ -47,12 +49,12 @@ impl Repeat<'_> {
             stem: self.stem.clone(),
         };
         let task = serde_json::to_string(&task).expect("plain data");
-        let job = Job::new(ground(setup), guest::Task::Own(task));
+        let job = Job::new(storage_setup(setup), guest::Task::Own(task));
         let start = Start {
             past: self.past(),
             cached: self.workload.write_cache,
             watches_itself: true,
-            limits: Limits { time: LIFE, silence: SILENCE, stop: crate::drive::is_interrupted },
+            limits: Limits { time: LIFE, silence: SILENCE, stop: crate::load_loop::is_interrupted },
             schedule: Schedule::Shared,
             images: Vec::new(),
             write: None,
@@ -73,10 +75,11 @@ impl Repeat<'_> {
 
     /// What the guest left: its record, and the files of it.
     fn gather(&self, outcome: &Outcome) -> Result<RepeatRecord> {
-        let left: Left = serde_json::from_str(&outcome.result).map_err(|e| no_result(&e))?;
+        let left: GuestOutcome =
+            serde_json::from_str(&outcome.result).map_err(|e| no_result(&e))?;
         let record = match left {
-            Left::Done(record) => record,
-            Left::Failed(message, hint) => {
+            GuestOutcome::Done(record) => record,
+            GuestOutcome::Failed(message, hint) => {
                 return Err(Error::environment(
                     "linux-guest",
                     format!("in the guest: {message}"),
@@ -132,13 +135,13 @@ fn cached(drives: &[(String, f64)], record: &RepeatRecord) -> Option<String> {
 }
 
 /// What the guest makes of its drives.
-fn ground(setup: &LinuxSetup) -> guest::Ground {
-    let LinuxSpec { ground, settings } = &setup.spec;
-    let array = match ground {
-        linux::Ground::Drive(_) => None,
+fn storage_setup(setup: &LinuxSetup) -> guest::StorageSetup {
+    let LinuxSpec { device, settings } = &setup.spec;
+    let array = match device {
+        linux::BlockDevice::Drive(_) => None,
         // Made by ZFS itself, of all drives.
-        linux::Ground::RaidZ(_) => None,
-        linux::Ground::Array(array) => Some(ArrayGround {
+        linux::BlockDevice::RaidZ(_) => None,
+        linux::BlockDevice::Array(array) => Some(MdSetup {
             level: match array.level {
                 Level::Jbod => "linear".to_owned(),
                 level => level.name().trim_start_matches("raid").to_owned(),
@@ -148,13 +151,13 @@ fn ground(setup: &LinuxSetup) -> guest::Ground {
         }),
     };
     let split = |words: &str| words.split_whitespace().map(str::to_owned).collect();
-    guest::Ground {
+    guest::StorageSetup {
         rotational: rotational(setup),
         // An elevator of 2009 stands before the drive, where the kernel's would be in its way.
         scheduler: settings.historical().is_none().then(|| settings.scheduler.to_owned()),
         readahead_kib: settings.readahead.map(|size| size.0 >> 10),
         array,
-        filesystem: settings.filesystem.map(|kind| FilesystemGround {
+        filesystem: settings.filesystem.map(|kind| FilesystemSetup {
             kind: kind.to_owned(),
             mkfs: split(&settings.mkfs),
             mount: settings.mount.clone(),
@@ -203,25 +206,25 @@ impl Repeat<'_> {
         let remount = || place.remount().map_err(Error::from);
         // Zeros take no memory in the drives that keep them.
         let content = vec![0; 1 << 20];
-        let ground = Ground {
+        let work_dir = WorkDir {
             directory,
             remount: Some(&remount),
             is_free: true,
             content: Content { bytes: &content, until: None },
             limit: None,
         };
-        self.run_on_files(work, &ground, &mut watch)
+        self.run_on_files(work, &work_dir, &mut watch)
     }
 
-    /// Records `work` on `ground`.
+    /// Records `work` on `work_dir`.
     pub(super) fn run_on_files(
         &self,
         work: &FileWork,
-        ground: &Ground<'_>,
+        work_dir: &WorkDir<'_>,
         before_measure: &mut dyn FnMut(),
     ) -> Result<RepeatRecord> {
         let mut recorder = Recorder::new(self.log_writer()?).keeping(self.workload.first);
-        let done = files::run(work, ground, self.seed, &mut recorder, before_measure)?;
+        let done = files::run(work, work_dir, self.seed, &mut recorder, before_measure)?;
         let Recorded { ops, seconds, fine, first } = recorder.finish()?;
         if let Some(directory) = self.directory {
             write_series(directory.series()?, &format!("{}.parquet", self.stem), &fine)?;

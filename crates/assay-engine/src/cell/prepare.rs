@@ -1,9 +1,9 @@
 //! What happens to a target before the workload itself, step by step.
 
 use super::{Repeat, tags_per_process};
-use crate::drive::{Forget, interrupted, is_interrupted, run_phase};
 use crate::error::Result;
 use crate::generate::Generator;
+use crate::load_loop::{Forget, interrupted, is_interrupted, run_phase};
 use crate::target::Target;
 use assay_spec::experiment::{Arrival, Step, StreamSpec};
 use assay_spec::{Nanos, seed};

@@ -49,7 +49,7 @@ impl Stage<'_> {
         let above = self.root()?;
         let made = above.below(HISTORY).map_err(|e| refused("a directory", &e))?;
         let root = made.path();
-        let compute = if self.ground.is_free { work.compute } else { Nanos::ZERO };
+        let compute = if self.work_dir.is_free { work.compute } else { Nanos::ZERO };
         let mut meter = self.begin();
         let done = std::thread::scope(|scope| {
             if work.background {

@@ -6,9 +6,9 @@
 use super::records::lay_out_cold;
 use super::{Done, Stage, refused};
 use crate::clock::Clock;
-use crate::drive::is_interrupted;
 use crate::error::{Error, Result};
 use crate::guest::memory::touch_stack;
+use crate::load_loop::is_interrupted;
 use crate::measure::Sample;
 use assay_fs::Directory;
 use assay_spec::experiment::{Between, Clients};
@@ -30,11 +30,11 @@ impl Stage<'_> {
         let names: Vec<String> = (0..work.count).map(|i| format!("{STREAM}{i}")).collect();
         let root = self.root()?;
         for name in &names {
-            lay_out_cold(&root, name, work.length, self.ground.content)?;
+            lay_out_cold(&root, name, work.length, self.work_dir.content)?;
         }
         drop(root);
         self.forget(Between::Remount, &[])?;
-        let time = self.ground.limit.unwrap_or(work.time).min(work.time);
+        let time = self.work_dir.limit.unwrap_or(work.time).min(work.time);
         let root = &self.root()?;
         let clock = self.start();
         let each =
@@ -52,7 +52,7 @@ impl Stage<'_> {
         });
         let served = served?;
         if is_interrupted() {
-            return Err(crate::drive::interrupted());
+            return Err(crate::load_loop::interrupted());
         }
         let mut all: Vec<&Sample> = served.iter().flatten().collect();
         all.sort_by_key(|s| (s.complete, s.job));

@@ -12,8 +12,8 @@ mod tree;
 mod walk;
 
 use crate::clock::Clock;
-use crate::drive::{interrupted, is_interrupted};
 use crate::error::{Error, Result};
+use crate::load_loop::{interrupted, is_interrupted};
 use crate::measure::{Recorder, Sample};
 use assay_fs::Directory;
 use assay_spec::experiment::{Between, FileWork};
@@ -26,7 +26,7 @@ use std::path::Path;
 use std::time::Instant;
 
 /// Where files are, and what can be done about them.
-pub struct Ground<'g> {
+pub struct WorkDir<'g> {
     /// An empty directory. It is opened by this path at the beginning of each phase: who mounts it
     /// again must not hold it.
     pub directory: &'g Path,
@@ -82,13 +82,13 @@ pub struct Done {
 /// If the system refuses something.
 pub fn run(
     work: &FileWork,
-    ground: &Ground<'_>,
+    work_dir: &WorkDir<'_>,
     seed: u64,
     recorder: &mut Recorder,
     before_measure: &mut dyn FnMut(),
 ) -> Result<Done> {
-    let queue = Queue::of(ground.directory);
-    let mut stage = Stage { ground, recorder, before_measure, seed, queue };
+    let queue = Queue::of(work_dir.directory);
+    let mut stage = Stage { work_dir, recorder, before_measure, seed, queue };
     let mut done = match work {
         FileWork::Records(records) => stage.records(records),
         FileWork::Clients(clients) => stage.clients(clients),
@@ -130,7 +130,7 @@ pub(crate) fn makes(path: &Path) -> bool {
 
 /// A piece of work being done.
 struct Stage<'s> {
-    ground: &'s Ground<'s>,
+    work_dir: &'s WorkDir<'s>,
     recorder: &'s mut Recorder,
     before_measure: &'s mut dyn FnMut(),
     seed: u64,
@@ -141,12 +141,12 @@ impl Stage<'_> {
     /// Opens the directory of the work; nothing that was opened in it may be open while
     /// [`Stage::forget`] is called.
     fn root(&self) -> Result<Directory> {
-        Directory::open(self.ground.directory).map_err(|e| refused("its directory", &e))
+        Directory::open(self.work_dir.directory).map_err(|e| refused("its directory", &e))
     }
 
     /// Has forgotten what is cached of `files`, or of everything by mounting again.
     fn forget(&self, between: Between, files: &[&File]) -> Result<()> {
-        match (between, self.ground.remount) {
+        match (between, self.work_dir.remount) {
             (Between::Nothing, _) => Ok(()),
             (Between::Remount, Some(remount)) => remount(),
             _ => files.iter().try_for_each(|file| forget(file)),
@@ -170,7 +170,7 @@ impl Stage<'_> {
             clock,
             last: Nanos::ZERO,
             number: 0,
-            limit: self.ground.limit,
+            limit: self.work_dir.limit,
         }
     }
 }
@@ -187,7 +187,7 @@ struct Meter<'m> {
 impl Meter<'_> {
     /// An operation has ended that began when the last one did.
     fn record(&mut self, op: Op, offset: Bytes, length: Bytes) {
-        let now = self.clock.glance();
+        let now = self.clock.cached_now();
         let submit = self.last;
         let sample = Sample { submit, complete: now, offset, length, op, job: 0, error: 0 };
         self.recorder.record(self.number, sample);

@@ -24,11 +24,11 @@ impl Stage<'_> {
     pub(super) fn records(&mut self, work: &Records) -> Result<Done> {
         let mut laid_out = None;
         if work.operation != Operation::Write {
-            let file = lay_out(&self.root()?, FILE, work.length, self.ground.content)?;
+            let file = lay_out(&self.root()?, FILE, work.length, self.work_dir.content)?;
             if work.operation == Operation::Reread {
                 read_all(&file).map_err(|e| refused("read", &e))?;
             }
-            if work.between == Between::Remount && self.ground.remount.is_some() {
+            if work.between == Between::Remount && self.work_dir.remount.is_some() {
                 drop(file);
                 self.forget(work.between, &[])?;
             } else {
@@ -48,7 +48,7 @@ impl Stage<'_> {
         buffer
             .slice()
             .iter_mut()
-            .zip(self.ground.content.bytes.iter().cycle())
+            .zip(self.work_dir.content.bytes.iter().cycle())
             .for_each(|(b, c)| *b = *c);
         let count = work.length.0 / work.record.0;
         let shuffled = Shuffled::new(count, self.seed);

@@ -24,17 +24,17 @@ impl Stage<'_> {
         let root =
             self.root()?.make_all(Path::new(TREE)).map_err(|e| refused("a directory", &e))?;
         if work.large > Bytes::ZERO {
-            lay_out(&root, LARGE, work.large, self.ground.content)?;
+            lay_out(&root, LARGE, work.large, self.work_dir.content)?;
         }
-        tree::create(&root, &work.tree, &mut random, self.ground.content)?;
+        tree::create(&root, &work.tree, &mut random, self.work_dir.content)?;
         for _ in 0..work.age {
-            age(&root, work, &mut random, self.ground.content)?;
+            age(&root, work, &mut random, self.work_dir.content)?;
         }
-        if self.ground.remount.is_none() {
+        if self.work_dir.remount.is_none() {
             forget_all(&root)?;
         }
         drop(root);
-        if self.ground.remount.is_some() {
+        if self.work_dir.remount.is_some() {
             self.forget(Between::Remount, &[])?;
         }
         let root = self.root()?.below(TREE).map_err(|e| refused("a directory", &e))?;

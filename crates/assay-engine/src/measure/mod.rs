@@ -1,7 +1,7 @@
 //! Measuring: histogram, series, and the per-request log.
 
+pub mod drive_series;
 pub mod log;
-pub mod moments;
 pub mod series;
 
 mod first;

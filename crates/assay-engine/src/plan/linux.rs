@@ -6,7 +6,7 @@ use crate::error::Error;
 use assay_linux::kernel::{self, Kernel};
 use assay_sim::ArraySetup;
 use assay_spec::array::{ArraySpec, CHUNK, Level, MemberSpec, parse_linux};
-use assay_spec::linux::{Ground, LinuxSpec, Settings};
+use assay_spec::linux::{BlockDevice, LinuxSpec, Settings};
 use assay_spec::record::TargetRecord;
 
 /// Linux on modelled drives, ready to be booted.
@@ -35,14 +35,14 @@ pub(super) fn open(
     let mut files = Files::new(saved);
     let drives = files.setup(&side_by_side(spec.drives()))?;
     check_elevator(&spec.settings, &drives)?;
-    let capacity = match &spec.ground {
-        Ground::Drive(_) => drives.capacity(),
-        Ground::Array(array) => {
+    let capacity = match &spec.device {
+        BlockDevice::Drive(_) => drives.capacity(),
+        BlockDevice::Array(array) => {
             let level = array.level;
             ArraySetup { level, chunk: array.chunk, ..drives.clone() }.capacity()
         }
         // All but one of them, less what the pool keeps for itself.
-        Ground::RaidZ(members) => {
+        BlockDevice::RaidZ(members) => {
             drives.capacity() / members.len() as u64 * (members.len() as u64 - 1)
         }
     };
@@ -84,8 +84,8 @@ pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup,
     let drives = Files::new(None).setup(&side_by_side(&members))?;
     check_elevator(&settings, &drives)?;
     // The command makes of them what it wants.
-    let ground = Ground::Drive(members.swap_remove(0));
-    Ok(LinuxSetup { spec: LinuxSpec { ground, settings }, drives, kernel })
+    let device = BlockDevice::Drive(members.swap_remove(0));
+    Ok(LinuxSetup { spec: LinuxSpec { device, settings }, drives, kernel })
 }
 
 /// An elevator of 2009 stands before one drive.
@@ -117,13 +117,13 @@ fn side_by_side(members: &[MemberSpec]) -> ArraySpec {
 /// One line for people.
 fn title(spec: &LinuxSpec) -> String {
     let what = spec.settings.filesystem.unwrap_or("the device itself");
-    let on = match &spec.ground {
-        Ground::Drive(_) => String::new(),
-        Ground::Array(array) => {
+    let on = match &spec.device {
+        BlockDevice::Drive(_) => String::new(),
+        BlockDevice::Array(array) => {
             let level = array.level.name().to_uppercase().replace("RAID", "RAID-");
             format!(", md {level} of {}", array.members.len())
         }
-        Ground::RaidZ(members) => format!(", RAID-Z of {}", members.len()),
+        BlockDevice::RaidZ(members) => format!(", RAID-Z of {}", members.len()),
     };
     format!("Linux, {what}{on}")
 }

@@ -11,7 +11,7 @@
 //! unknown. Everything is read through the given descriptor.
 
 use super::signature::{self, Window};
-use crate::drive;
+use crate::load_loop;
 use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
 use assay_linux::child::{brief, tool};
 use assay_spec::{Bytes, seed};
@@ -100,7 +100,7 @@ pub(crate) fn are_all_ours(file: &File, size: u64) -> io::Result<bool> {
     for start in (0..size).step_by(CHUNK) {
         let place = start..(start + CHUNK as u64).min(size);
         let window = read(file, place, Bytes(BLOCK))?;
-        if drive::is_interrupted() || is_foreign(&window.data) {
+        if load_loop::is_interrupted() || is_foreign(&window.data) {
             return Ok(false);
         }
     }
@@ -177,7 +177,9 @@ pub(crate) fn blkid(file: &File) -> Vec<String> {
     let mut command = tool(program);
     // Opens the very inode again, whatever its names are.
     command.args(["-p", "-o", "export", "/proc/self/fd/0"]).stdin(Stdio::from(input));
-    let Ok(output) = brief(&mut command, PATIENCE, drive::is_interrupted) else { return failed() };
+    let Ok(output) = brief(&mut command, PATIENCE, load_loop::is_interrupted) else {
+        return failed();
+    };
     match (output.status.code(), output.stderr.is_empty()) {
         (Some(0), _) => named(&String::from_utf8_lossy(&output.stdout)),
         (Some(2), true) => Vec::new(),

@@ -9,7 +9,7 @@
 //! the process, and so are the signals of a terminal that would stop it (Ctrl-Z): a stopped process
 //! loses its lease after 45 seconds, and would go on with what it had in flight.
 
-use crate::drive;
+use crate::load_loop;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -84,7 +84,7 @@ fn watch_over(file: &File, over: &AtomicBool) {
                 libc::F_WRLCK => {}
                 libc::F_RDLCK => held = set(file, libc::F_UNLCK).is_err(),
                 _ => {
-                    drive::stop_for_another_writer(
+                    load_loop::stop_for_another_writer(
                         "somebody else opened a target file for writing while it was measured",
                     );
                     // Whoever waits can go on once the last request is done and the file is closed.

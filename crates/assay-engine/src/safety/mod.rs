@@ -10,8 +10,8 @@
 //! name. Nothing here writes to a target. After the checks, the exclusive open of a device or the
 //! lease on a file keeps it ours for the whole run.
 
-use crate::drive;
 use crate::error::{Error, Result};
+use crate::load_loop;
 use assay_linux::kernel::tool_path;
 use assay_spec::{Bytes, seed};
 use std::fs;
@@ -218,8 +218,8 @@ pub(crate) fn check_contents(device: &Device, file: &fs::File, intent: &Intent) 
         return Err(Error::environment("destroy-mismatch", message, hint));
     }
     let found = contents_of(device, file)?;
-    if drive::is_interrupted() {
-        return Err(drive::interrupted());
+    if load_loop::is_interrupted() {
+        return Err(load_loop::interrupted());
     }
     if named.is_some() || found.is_ours() {
         return Ok(());

@@ -5,8 +5,8 @@
 //! of a processor allows. A user who comes between two checks shares the target until the second.
 
 use super::stack;
-use crate::drive;
 use crate::error::Error;
+use crate::load_loop;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +48,7 @@ fn watch(refusal: impl Fn() -> Option<Error>, over: &AtomicBool) {
             let begun = processor_time();
             if let Some(error) = refusal() {
                 let what = format!("while it was measured, this came up: {}", error.message);
-                return drive::stop_for_another_writer(&what);
+                return load_loop::stop_for_another_writer(&what);
             }
             attached = now;
             due = Instant::now() + (processor_time() - begun) * SHARE;

@@ -1,7 +1,7 @@
 //! A modelled drive as a target: its clock is virtual and jumps from event to event.
 
 use super::{Submit, Target};
-use crate::measure::moments::Moments;
+use crate::measure::drive_series::DriveSeries;
 use assay_sim::{Accept, Drive, Host};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
@@ -10,14 +10,14 @@ pub struct SimTarget<D> {
     drive: Host<D>,
     now: Nanos,
     /// What its drives tell over time, and when they are to be asked next: never, if nobody asks.
-    moments: Option<Moments>,
-    next_moment: Nanos,
+    drive_series: Option<DriveSeries>,
+    next_snapshot: Nanos,
 }
 
 impl<D: Drive> SimTarget<D> {
     /// Puts `drive` at time zero.
     pub fn new(drive: Host<D>) -> Self {
-        SimTarget { drive, now: Nanos::ZERO, moments: None, next_moment: Nanos::NEVER }
+        SimTarget { drive, now: Nanos::ZERO, drive_series: None, next_snapshot: Nanos::NEVER }
     }
 
     /// The drive, for its counters.
@@ -29,27 +29,27 @@ impl<D: Drive> SimTarget<D> {
     pub fn begin_measure(&mut self, watched: bool) {
         self.drive.mark();
         self.drive.time_waits();
-        let drives = if watched { self.drive.moments(self.now).len() } else { 0 };
-        self.moments = Moments::begin(self.now, drives);
-        self.next_moment = self.moments.as_ref().map_or(Nanos::NEVER, Moments::end);
+        let drives = if watched { self.drive.snapshots(self.now).len() } else { 0 };
+        self.drive_series = DriveSeries::begin(self.now, drives);
+        self.next_snapshot = self.drive_series.as_ref().map_or(Nanos::NEVER, DriveSeries::end);
     }
 
     /// What they have told by now, if anything.
-    pub fn end_measure(&mut self) -> Option<Moments> {
-        let mut moments = self.moments.take()?;
-        self.next_moment = Nanos::NEVER;
-        if moments.is_begun(self.now) {
-            moments.take(&self.drive.moments(self.now));
+    pub fn end_measure(&mut self) -> Option<DriveSeries> {
+        let mut drive_series = self.drive_series.take()?;
+        self.next_snapshot = Nanos::NEVER;
+        if drive_series.is_begun(self.now) {
+            drive_series.take(&self.drive.snapshots(self.now));
         }
-        Some(moments)
+        Some(drive_series)
     }
 
     /// It is time to ask the drives.
     #[cold]
     fn ask(&mut self) {
-        let Some(moments) = &mut self.moments else { return };
-        moments.take(&self.drive.moments(self.next_moment));
-        self.next_moment = moments.end();
+        let Some(drive_series) = &mut self.drive_series else { return };
+        drive_series.take(&self.drive.snapshots(self.next_snapshot));
+        self.next_snapshot = drive_series.end();
     }
 }
 
@@ -71,7 +71,7 @@ impl<D: Drive> Target for SimTarget<D> {
     }
 
     fn expect(&mut self, offset: Bytes) {
-        self.drive.expect(offset);
+        self.drive.prefetch_hint(offset);
     }
 
     fn submit(&mut self, now: Nanos, request: Request) -> Submit {
@@ -83,13 +83,13 @@ impl<D: Drive> Target for SimTarget<D> {
 
     fn poll(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         let before = completions.len();
-        let mut reached = self.drive.run(until.min(self.next_moment), completions);
-        while completions.len() == before && reached >= self.next_moment && reached < until {
+        let mut reached = self.drive.run(until.min(self.next_snapshot), completions);
+        while completions.len() == before && reached >= self.next_snapshot && reached < until {
             self.ask();
             if until == Nanos::NEVER && self.drive.next_event().is_none() {
                 break;
             }
-            reached = self.drive.run(until.min(self.next_moment), completions);
+            reached = self.drive.run(until.min(self.next_snapshot), completions);
         }
         let goes_on = completions.len() > before || until < Nanos::NEVER;
         assert!(goes_on, "waiting for ever with nothing in flight");
@@ -108,7 +108,7 @@ mod tests {
     use assay_spec::{Op, seed::mix};
 
     /// Random writes, one after the other, with pauses; when each had ended, and what was told.
-    fn run(watched: bool) -> (Vec<Nanos>, Vec<(String, f64)>, Option<Moments>) {
+    fn run(watched: bool) -> (Vec<Nanos>, Vec<(String, f64)>, Option<DriveSeries>) {
         let bundled = find(DEVICES, "ssd-m").unwrap();
         let spec = DeviceSpec::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
         let drive = assay_sim::build(&spec, assay_sim::Past::New);
@@ -128,8 +128,8 @@ mod tests {
             }
             ends.extend(done.drain(..).map(|completion| completion.at));
         }
-        let moments = sim.end_measure();
-        (ends, sim.drive().counters(), moments)
+        let drive_series = sim.end_measure();
+        (ends, sim.drive().counters(), drive_series)
     }
 
     #[test]
@@ -137,13 +137,17 @@ mod tests {
         let (plain, watched) = (run(false), run(true));
         assert_eq!((&plain.0, &plain.1), (&watched.0, &watched.1));
         assert!(plain.2.is_none());
-        let moments = watched.2.expect("a flash drive");
+        let drive_series = watched.2.expect("a flash drive");
         let end = watched.0.last().expect("requests").0;
-        assert_eq!(moments.rows() as u64, end.div_ceil(100_000_000), "every tenth of a second");
-        for (name, total) in moments.totals() {
+        assert_eq!(
+            drive_series.rows() as u64,
+            end.div_ceil(100_000_000),
+            "every tenth of a second"
+        );
+        for (name, total) in drive_series.totals() {
             let told = watched.1.iter().find(|(n, _)| *n == name).expect("it is told").1;
             assert_eq!(total as f64, told, "{name}");
         }
-        assert!(moments.totals().any(|(name, total)| name == "stall_link_ns" && total > 0));
+        assert!(drive_series.totals().any(|(name, total)| name == "stall_link_ns" && total > 0));
     }
 }

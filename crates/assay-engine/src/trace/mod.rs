@@ -17,8 +17,8 @@ mod window;
 pub use import::{Import, import};
 pub use source::{Input, open};
 
-use crate::drive::{interrupted, is_interrupted};
 use crate::error::{Error, Result};
+use crate::load_loop::{interrupted, is_interrupted};
 use assay_spec::trace::{Device, DeviceCount, EventCount, SCHEMA, TraceRecord, TraceRow};
 use assay_spec::trace::{TraceSource, Unpaired};
 use event::{Action, Event, Of};

@@ -25,7 +25,7 @@ mod tests;
 pub use setup::{ArraySetup, MemberDrive, MemberSetup};
 
 use crate::drive::{Accept, Drive};
-use crate::ssd::Moment;
+use crate::ssd::Snapshot;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use controller::Controller;
 use job::{Job, Operation, Slab};
@@ -266,8 +266,8 @@ impl Drive for Array {
         spares.for_each(|drive| drive.time_waits());
     }
 
-    fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
-        self.ports.iter().flat_map(|port| port.moments(now)).collect()
+    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
+        self.ports.iter().flat_map(|port| port.snapshots(now)).collect()
     }
 
     fn mark(&mut self) {

@@ -4,7 +4,7 @@
 //! the drive or waits, never both; every one lies inside the drive.
 
 use crate::drive::{Accept, Drive};
-use crate::ssd::Moment;
+use crate::ssd::Snapshot;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
 
@@ -129,9 +129,9 @@ impl Port {
     }
 
     /// What each flash drive in it tells of `now`; those of a dead member nothing.
-    pub(crate) fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
-        let moments = self.drive.moments(now).into_iter();
-        moments.map(|moment| moment.filter(|_| !self.dead)).collect()
+    pub(crate) fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
+        let snapshots = self.drive.snapshots(now).into_iter();
+        snapshots.map(|snapshot| snapshot.filter(|_| !self.dead)).collect()
     }
 
     /// Panics unless every invariant of the drive holds.

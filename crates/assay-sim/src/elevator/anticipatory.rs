@@ -9,7 +9,7 @@
 //! *Invariants.* Nothing is anticipated for longer than `ANTIC_EXPIRE`, nor while a read has
 //! waited longer than [`READ_EXPIRE`]; only reads are anticipated.
 
-use super::habit::{self, Habit};
+use super::io_context::{self, IoContext};
 use super::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos, Op};
 
@@ -54,7 +54,7 @@ pub(super) struct Anticipatory {
     ended: Option<Nanos>,
     /// When the oldest request of each direction was last looked at.
     looked: [Nanos; 2],
-    habits: Vec<Habit>,
+    io_contexts: Vec<IoContext>,
 }
 
 impl Default for Anticipatory {
@@ -71,7 +71,7 @@ impl Default for Anticipatory {
             process: None,
             ended: None,
             looked: [Nanos::ZERO; 2],
-            habits: Vec::new(),
+            io_contexts: Vec::new(),
         }
     }
 }
@@ -87,24 +87,24 @@ impl Anticipatory {
         let (process, ended) = (self.process?, self.ended?);
         let until = ended + ANTIC_EXPIRE;
         let asks_already = queue.iter().any(|w| w.is_sync() && w.process == process);
-        let habit = &self.habits[process as usize];
-        let thinks_long = habit.think().is_some_and(|t| t > ANTIC_EXPIRE);
+        let io_context = &self.io_contexts[process as usize];
+        let thinks_long = io_context.think().is_some_and(|t| t > ANTIC_EXPIRE);
         if now >= until || asks_already || thinks_long {
             return None;
         }
-        let good_enough = candidate.is_some_and(|w| self.is_close(now - ended, habit, w));
+        let good_enough = candidate.is_some_and(|w| self.is_close(now - ended, io_context, w));
         (!good_enough).then_some(until)
     }
 
     /// True if `request` is as near as the one waited for may be expected to be.
-    fn is_close(&self, waited: Nanos, habit: &Habit, request: &Waiting) -> bool {
+    fn is_close(&self, waited: Nanos, io_context: &IoContext, request: &Waiting) -> bool {
         let (head, start) = (self.heads[0].0, request.offset.0);
         if waited > CLOSE_TIME {
             return true;
         }
         let near = CLOSE.0 << (waited.0 / 1_000_000);
         let within = head <= start + near / 2 && start <= head + near;
-        within || habit.seek().is_some_and(|mean| mean.0 > head.abs_diff(start))
+        within || io_context.seek().is_some_and(|mean| mean.0 > head.abs_diff(start))
     }
 
     /// The oldest request of `op` if it has waited too long; looked at now and then only.
@@ -177,7 +177,7 @@ impl Anticipatory {
         self.process = request.is_sync().then_some(request.process);
         self.ended = None;
         if request.is_sync() {
-            habit::of(&mut self.habits, request.process).is_sent();
+            io_context::of(&mut self.io_contexts, request.process).is_sent();
         } else {
             self.writes_left = self.writes_left.saturating_sub(1);
         }
@@ -188,9 +188,9 @@ impl Anticipatory {
 impl Elevator for Anticipatory {
     fn added(&mut self, now: Nanos, queue: &[Waiting], index: usize) {
         let request = &queue[index];
-        let habit = habit::of(&mut self.habits, request.process);
+        let io_context = io_context::of(&mut self.io_contexts, request.process);
         if request.is_sync() {
-            habit.asks(now, queue, index, THINK_MAX);
+            io_context.asks(now, queue, index, THINK_MAX);
         }
     }
 
@@ -233,7 +233,7 @@ impl Elevator for Anticipatory {
         if !ended.is_sync() {
             return;
         }
-        habit::of(&mut self.habits, ended.process).is_served(now);
+        io_context::of(&mut self.io_contexts, ended.process).is_served(now);
         if self.batch == Op::Read && self.batch_end.is_none() {
             self.batch_end = Some(now + READ_BATCH);
         }

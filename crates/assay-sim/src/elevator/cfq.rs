@@ -9,7 +9,7 @@
 //! *Invariants.* One queue is served at a time; a slice is not longer than [`SLICE_SYNC`] plus the
 //! request it ends in; the drive idles at most [`SLICE_IDLE`] for one process.
 
-use super::habit::Habit;
+use super::io_context::IoContext;
 use super::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ struct Slices {
     left: i64,
     in_flight: u32,
     idles: bool,
-    habit: Habit,
+    io_context: IoContext,
 }
 
 /// The queue whose turn it is.
@@ -139,7 +139,7 @@ impl Cfq {
     }
 
     fn is_seeky(&self, queue: usize) -> bool {
-        self.queues[queue].habit.seek().is_some_and(|mean| mean > SEEKY)
+        self.queues[queue].io_context.seek().is_some_and(|mean| mean > SEEKY)
     }
 
     fn update_idling(&mut self, queue: usize) {
@@ -147,7 +147,7 @@ impl Cfq {
         let slices = &mut self.queues[queue];
         if self.tagged && seeky {
             slices.idles = false;
-        } else if let Some(think) = slices.habit.think() {
+        } else if let Some(think) = slices.io_context.think() {
             slices.idles = think <= SLICE_IDLE;
         }
     }
@@ -166,7 +166,7 @@ impl Cfq {
         // While the drive idles for a process, what is as near as its own would be may go.
         let slices = &self.queues[active.queue];
         let idling = slices.turn.is_none() && active.idle_until.is_some_and(|until| now < until);
-        let usual = slices.habit.seek().unwrap_or(Bytes::ZERO);
+        let usual = slices.io_context.seek().unwrap_or(Bytes::ZERO);
         idling && request.offset.0.abs_diff(self.head.0) <= usual.0
     }
 
@@ -223,8 +223,8 @@ impl Elevator for Cfq {
             self.queues.resize(own + 1, Slices { idles: true, ..Slices::default() });
         }
         if request.is_sync() {
-            let habit = &mut self.queues[own].habit;
-            habit.asks(now, queue, index, SLICE_IDLE * 2);
+            let io_context = &mut self.queues[own].io_context;
+            io_context.asks(now, queue, index, SLICE_IDLE * 2);
             self.update_idling(own);
         }
         let preempts = self.preempts(now, request);
@@ -253,7 +253,7 @@ impl Elevator for Cfq {
         self.in_flight += 1;
         if request.is_sync() {
             self.reads_in_flight += 1;
-            self.queues[own].habit.is_sent();
+            self.queues[own].io_context.is_sent();
         }
         self.queues[own].in_flight += 1;
         let sent = active.sent + 1;
@@ -274,7 +274,7 @@ impl Elevator for Cfq {
         self.queues[own].in_flight -= 1;
         if ended.is_sync() {
             self.reads_in_flight -= 1;
-            self.queues[own].habit.is_served(now);
+            self.queues[own].io_context.is_served(now);
         }
         let Some(mut active) = self.active.filter(|a| a.queue == own) else { return };
         let end = *active.end.get_or_insert(now + slice(own));

@@ -15,7 +15,7 @@
 mod anticipatory;
 mod cfq;
 mod deadline;
-mod habit;
+mod io_context;
 mod noop;
 #[cfg(test)]
 mod tests;

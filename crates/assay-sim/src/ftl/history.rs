@@ -48,7 +48,7 @@ pub(super) fn below(random: u64, n: u64) -> u64 {
 }
 
 /// A map and what it asks, while it is written.
-pub(super) struct Bed<F> {
+pub(super) struct FtlHarness<F> {
     pub(super) map: F,
     nand: Nand,
     pages: u32,
@@ -58,14 +58,14 @@ pub(super) struct Bed<F> {
     flash_events: Vec<FlashEvent>,
 }
 
-impl<F: Ftl> Bed<F> {
-    pub(super) fn new(map: F, nand: &NandSpec, pages: u32, writes: RandomWrites) -> Bed<F> {
+impl<F: Ftl> FtlHarness<F> {
+    pub(super) fn new(map: F, nand: &NandSpec, pages: u32, writes: RandomWrites) -> FtlHarness<F> {
         let nand = Nand::new(&in_no_time(nand), 0);
-        Bed { map, nand, pages, writes, step: 0, flash_events: Vec::new() }
+        FtlHarness { map, nand, pages, writes, step: 0, flash_events: Vec::new() }
     }
 
     /// The same of chips that erase nothing before what replaced it is in the cells.
-    pub(super) fn keeping_replaced(mut self) -> Bed<F> {
+    pub(super) fn keeping_replaced(mut self) -> FtlHarness<F> {
         self.nand.keep_replaced();
         self
     }

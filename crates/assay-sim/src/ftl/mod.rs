@@ -69,7 +69,7 @@ pub(crate) trait Ftl: Send {
         false
     }
     /// `page` will be asked for soon: its map entry is fetched.
-    fn expect(&self, _page: u32) {}
+    fn prefetch_hint(&self, _page: u32) {}
     /// It will be written, and its map entry is there by now: what that points to is fetched.
     fn expect_write(&self, _page: u32) {}
     /// Takes over what is found on the flash, having known nothing; false if it cannot.

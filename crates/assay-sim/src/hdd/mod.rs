@@ -12,27 +12,27 @@
 //! `now` is looked at, and nothing of what comes later. A drive that holds one command at a time
 //! serves it at once, which is the same.
 
-mod ahead;
 mod arm;
 mod cache;
+mod cache_admission;
 mod destage;
 mod geometry;
 mod persistent;
-mod room;
+mod read_ahead;
 mod schedule;
 mod seek;
 mod serve;
 mod shingled;
-mod watch;
+mod trace_events;
 
 use crate::drive::{Accept, Drive};
 use crate::nand::Observer;
-use ahead::Ahead;
 use arm::Arm;
 use assay_spec::device::{HddSpec, LinkSpec, OverheadSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use cache::Cache;
-use schedule::{Order, Wish, order};
+use read_ahead::Ahead;
+use schedule::{Order, PendingSeek, order};
 use serve::{Command, Kind, Policy, Transfer};
 use shingled::Shingled;
 use std::cmp::Reverse;
@@ -53,7 +53,7 @@ pub(crate) struct Hdd {
     link_free: Nanos,
     /// Commands that want the arm; `wishes[i]` is what the order sees of `waiting[i]`.
     waiting: Vec<Command>,
-    wishes: Vec<Wish>,
+    wishes: Vec<PendingSeek>,
     /// Writes behind the one that waits for room in the cache, and when they may have it.
     room: VecDeque<(Command, Nanos)>,
     flushes: VecDeque<Flush>,
@@ -141,8 +141,9 @@ impl Hdd {
     /// When the arm gets its next task, as far as that is known.
     fn next_task(&self) -> Option<Nanos> {
         let flush = self.flushes.front().map(|f| f.ready);
-        let wish = if self.wishes.is_empty() { None } else { self.order.ready(&self.wishes) };
-        let ready = match (flush, wish) {
+        let seek_request =
+            if self.wishes.is_empty() { None } else { self.order.ready(&self.wishes) };
+        let ready = match (flush, seek_request) {
             (Some(a), Some(b)) => a.min(b),
             (Some(a), None) | (None, Some(a)) => a,
             (None, None) => match &self.shingled {
@@ -189,7 +190,7 @@ impl Hdd {
                 Some(_) => self.work_off(at),
                 None => self.destage_nearest(at, u64::MAX),
             }
-        } else if !self.spare_the_arm(at) {
+        } else if !self.serve_without_arm(at) {
             self.aim_for_room(at);
             let index = self.order.next(at, &self.arm, &self.wishes).expect("one is ready");
             self.serve(at, index);

@@ -11,7 +11,7 @@ use assay_spec::device::OrderSpec;
 
 /// What an order may know of something that wants the arm.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct PendingSeek {
     /// Order of arrival.
     pub number: u64,
     /// When it came, and when it may be served.
@@ -24,21 +24,21 @@ pub(crate) struct Wish {
 /// An order of commands.
 pub(crate) trait Order {
     /// The index of the one to serve at `at`, of those that are ready then.
-    fn next(&self, at: Nanos, arm: &Arm, wishes: &[Wish]) -> Option<usize>;
+    fn next(&self, at: Nanos, arm: &Arm, wishes: &[PendingSeek]) -> Option<usize>;
     /// When one of them can be chosen, if the arm had nothing else to do.
-    fn ready(&self, wishes: &[Wish]) -> Option<Nanos>;
+    fn ready(&self, wishes: &[PendingSeek]) -> Option<Nanos>;
 }
 
 /// First come, first served.
 pub(crate) struct Fcfs;
 
 impl Order for Fcfs {
-    fn next(&self, at: Nanos, _: &Arm, wishes: &[Wish]) -> Option<usize> {
+    fn next(&self, at: Nanos, _: &Arm, wishes: &[PendingSeek]) -> Option<usize> {
         let first = wishes.iter().enumerate().min_by_key(|(_, w)| w.number)?;
         (first.1.ready <= at).then_some(first.0)
     }
 
-    fn ready(&self, wishes: &[Wish]) -> Option<Nanos> {
+    fn ready(&self, wishes: &[PendingSeek]) -> Option<Nanos> {
         wishes.iter().min_by_key(|w| w.number).map(|w| w.ready)
     }
 }
@@ -50,22 +50,24 @@ pub(crate) struct Sptf {
 }
 
 impl Order for Sptf {
-    fn next(&self, at: Nanos, arm: &Arm, wishes: &[Wish]) -> Option<usize> {
+    fn next(&self, at: Nanos, arm: &Arm, wishes: &[PendingSeek]) -> Option<usize> {
         if let [only] = wishes {
             return (only.ready <= at).then_some(0);
         }
         let phase = arm.phase(at);
         let (mut best, mut bound) = (None, u32::MAX);
-        let mut oldest: Option<&Wish> = None;
+        let mut oldest: Option<&PendingSeek> = None;
         let mut oldest_index = 0;
-        for (index, wish) in wishes.iter().enumerate() {
-            if wish.ready > at {
+        for (index, seek_request) in wishes.iter().enumerate() {
+            if seek_request.ready > at {
                 continue;
             }
-            if oldest.is_none_or(|o| wish.number < o.number) {
-                (oldest, oldest_index) = (Some(wish), index);
+            if oldest.is_none_or(|o| seek_request.number < o.number) {
+                (oldest, oldest_index) = (Some(seek_request), index);
             }
-            if let Some(time) = arm.positioning(phase, &wish.place, wish.write, bound) {
+            if let Some(time) =
+                arm.positioning(phase, &seek_request.place, seek_request.write, bound)
+            {
                 (best, bound) = (Some(index), time);
             }
         }
@@ -73,7 +75,7 @@ impl Order for Sptf {
         if waited > self.age_limit { Some(oldest_index) } else { best }
     }
 
-    fn ready(&self, wishes: &[Wish]) -> Option<Nanos> {
+    fn ready(&self, wishes: &[PendingSeek]) -> Option<Nanos> {
         wishes.iter().map(|w| w.ready).min()
     }
 }

@@ -5,10 +5,10 @@
 //! the link has brought its data; the arm may set out for it at once. Read-ahead begins where a
 //! read ends and is given up as soon as the arm is needed, but for the sector under the head.
 
-use super::ahead::Ahead;
 use super::arm::{Access, Stream};
 use super::geometry::Place;
-use super::schedule::Wish;
+use super::read_ahead::Ahead;
+use super::schedule::PendingSeek;
 use super::{Flush, Hdd};
 use crate::work::Activity;
 use assay_spec::device::CacheSpec;
@@ -116,7 +116,7 @@ impl Hdd {
         let write = matches!(kind, Kind::Write | Kind::Room);
         let goal = if write { self.goal(sector) } else { self.locate(sector) };
         let place = self.arm.geometry.place(goal);
-        self.wishes.push(Wish { number, came, ready, place, write });
+        self.wishes.push(PendingSeek { number, came, ready, place, write });
         self.waiting.push(command);
     }
 
@@ -184,20 +184,20 @@ impl Hdd {
             return self.make_room(at);
         }
         self.waiting.swap_remove(index);
-        let wish = self.wishes.swap_remove(index);
+        let seek_request = self.wishes.swap_remove(index);
         match command.kind {
             Kind::Room => unreachable!("room was made for it"),
-            Kind::Write => self.write_through(at, &wish, &command),
-            Kind::Read => self.read(at, &wish, 0, None, &command),
+            Kind::Write => self.write_through(at, &seek_request, &command),
+            Kind::Read => self.read(at, &seek_request, 0, None, &command),
             Kind::Rest { have, slot, from } => {
                 let held = command.first + have;
                 let (start, end) = self.cache.range(slot);
                 let still = start <= command.first && end == held && !self.cache.is_dirty(slot);
                 match still {
-                    true => self.read(at, &wish, have, Some((slot, from)), &command),
+                    true => self.read(at, &seek_request, have, Some((slot, from)), &command),
                     false => {
                         let place = self.arm.geometry.place(command.first);
-                        self.read(at, &Wish { place, ..wish }, 0, None, &command);
+                        self.read(at, &PendingSeek { place, ..seek_request }, 0, None, &command);
                     }
                 }
             }
@@ -207,7 +207,7 @@ impl Hdd {
     fn read(
         &mut self,
         at: Nanos,
-        wish: &Wish,
+        seek_request: &PendingSeek,
         have: u64,
         segment: Option<(usize, Nanos)>,
         command: &Command,
@@ -226,8 +226,10 @@ impl Hdd {
         };
         let from = segment.map_or(at, |(_, from)| from);
         match slot {
-            Some(slot) => self.read_from_place(at, wish.place, Some(slot), have, from, command),
-            None => self.read_from_place(at, wish.place, None, have, from, command),
+            Some(slot) => {
+                self.read_from_place(at, seek_request.place, Some(slot), have, from, command)
+            }
+            None => self.read_from_place(at, seek_request.place, None, have, from, command),
         }
     }
 
@@ -329,9 +331,9 @@ impl Hdd {
         self.complete(self.link_free + self.overhead.read_end, number, tag);
     }
 
-    fn write_through(&mut self, at: Nanos, wish: &Wish, command: &Command) {
+    fn write_through(&mut self, at: Nanos, seek_request: &PendingSeek, command: &Command) {
         let at = self.stop_reading(at);
-        let start = wish.ready.max(self.link_free);
+        let start = seek_request.ready.max(self.link_free);
         let arrived = start + self.per_sector * command.sectors;
         self.link_free = arrived;
         self.tell(Activity::FromHost, command.tag, Some(command.first), (start, arrived));

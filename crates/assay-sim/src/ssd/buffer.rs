@@ -12,7 +12,8 @@ pub(super) fn slots(buffer: BufferSpec, page: Bytes) -> usize {
     }
 }
 
-/// DRAM that acknowledges writes and hands them to the flash, at once unless `lazy.rs` keeps them.
+/// DRAM that acknowledges writes and hands them to the flash: at once, unless
+/// `write_back_cache.rs` keeps them.
 /// A page keeps its slot until its data is in the cells.
 pub(crate) struct WriteBuffer {
     free: usize,

@@ -16,7 +16,7 @@ impl<F: Ftl> Ssd<F> {
         if std::mem::take(&mut self.has_recorded) {
             return true;
         }
-        self.give_all();
+        self.flush_all();
         self.ftl.flush(&mut self.nand);
         self.wants_drain |= self.nand.has_multi_page();
         if self.unprogrammed > 0 {
@@ -66,7 +66,7 @@ impl<F: Ftl> Ssd<F> {
         self.has_recorded = false;
         self.wants_record = true;
         self.is_protected = false;
-        self.send_for_writes();
+        self.fetch_write_data();
         self.drain_if_due();
         while self.wants_record && self.step(Nanos::NEVER) {}
         assert!(!self.wants_record, "what is in the buffer goes to the cells");

@@ -3,8 +3,8 @@
 use super::Ssd;
 use super::flow::{AHEAD, token};
 use super::link::Transfer;
-use super::lookup::Wants;
-use super::readahead::Hit;
+use super::map_miss::EntryUse;
+use super::read_ahead::Hit;
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use std::ops::Range;
@@ -40,7 +40,7 @@ impl<F: Ftl> Ssd<F> {
     /// Reads a page from the buffer or the flash, when it is known where it is.
     #[inline]
     pub(super) fn fetch(&mut self, transfer: Transfer) {
-        if !self.has_look_ups || !self.looks_up(Wants::Read(transfer)) {
+        if !self.may_miss_map || !self.must_read_entry(EntryUse::Read(transfer)) {
             self.fetch_known(transfer);
         }
     }
@@ -67,8 +67,11 @@ impl<F: Ftl> Ssd<F> {
             return;
         }
         let (missing, is_backward) = ahead.missing(self.logical);
-        let waits = self.lazy.as_ref().is_some_and(|lazy| lazy.is_any_in(&missing));
-        if waits || self.parked.iter().any(|p| p.is_in(&missing)) || self.is_any_new(&missing) {
+        let waits = self.cache.as_ref().is_some_and(|cache| cache.is_any_in(&missing));
+        if waits
+            || self.waits_for_map.iter().any(|p| p.is_in(&missing))
+            || self.is_any_new(&missing)
+        {
             return;
         }
         for offset in 0..missing.end - missing.start {
@@ -78,8 +81,8 @@ impl<F: Ftl> Ssd<F> {
             let is_there = ppa.is_none_or(|ppa| self.nand.is_buffered(ppa));
             let Some(ahead) = &mut self.readahead else { return };
             let token = token(AHEAD | ahead.put(page, is_there), page);
-            let is_known = is_there || !self.has_look_ups;
-            if is_known || !self.looks_up(Wants::Ahead(token, page)) {
+            let is_known = is_there || !self.may_miss_map;
+            if is_known || !self.must_read_entry(EntryUse::Ahead(token, page)) {
                 self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
             }
         }
@@ -88,7 +91,7 @@ impl<F: Ftl> Ssd<F> {
     /// Whether one of `pages` has come from the host and is not given to the flash yet.
     fn is_any_new(&self, pages: &Range<u32>) -> bool {
         let is_merging = |page| self.buffer.as_ref().is_some_and(|b| b.is_merging(page));
-        let is_new = |page: u32| is_merging(page) || self.has_look_ups && self.is_landing(page);
+        let is_new = |page: u32| is_merging(page) || self.may_miss_map && self.is_landing(page);
         pages.clone().any(is_new)
     }
 

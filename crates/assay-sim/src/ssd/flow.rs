@@ -1,7 +1,7 @@
 //! The way of a request through the drive, event by event.
 
 use super::link::Transfer;
-use super::parked::Parked;
+use super::map_flush_queue::WaitsForMap;
 use super::{FIRMWARE, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
@@ -41,7 +41,7 @@ pub(crate) const TABLE: u32 = AHEAD - 3;
 impl<F: Ftl> Ssd<F> {
     /// A request arrives.
     #[inline]
-    pub(super) fn enter(&mut self, request: Request) {
+    pub(super) fn accept(&mut self, request: Request) {
         let end = request.end().0 + self.page.0 - 1;
         let (next, end) = (request.offset.0 >> self.page_bits, end >> self.page_bits);
         let (next, end) = (next as u32, end as u32);
@@ -87,7 +87,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// The firmware has looked at its first request.
     #[inline]
-    pub(super) fn decoded(&mut self) {
+    pub(super) fn on_firmware_done(&mut self) {
         self.firmware_total += self.command;
         let Some(number) = self.firmware.pop_front() else { return };
         self.tell_command(number);
@@ -102,23 +102,23 @@ impl<F: Ftl> Ssd<F> {
                 self.writes.push_back(number);
                 // Behind others it waits for what they wait for.
                 if self.writes.len() == 1 {
-                    self.send_for_writes();
+                    self.fetch_write_data();
                 }
             }
             Op::Trim if !self.ftl.takes_trims() => self.refuse(number),
-            Op::Trim if self.parked.is_empty() => {
+            Op::Trim if self.waits_for_map.is_empty() => {
                 self.trim(number);
                 self.complete(number);
                 self.record_trims_if_due();
             }
             Op::Trim => {
-                self.park(Parked::Trim(number, self.requests[number as usize].pages.clone()))
+                self.park(WaitsForMap::Trim(number, self.requests[number as usize].pages.clone()))
             }
         }
     }
 
     /// Sends for the pages of writes that there is room for, in order.
-    pub(super) fn send_for_writes(&mut self) {
+    pub(super) fn fetch_write_data(&mut self) {
         if self.saving > 0 && self.buffer.is_none() {
             return self.hold_back();
         }
@@ -172,7 +172,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// What was on the link is through.
     #[inline]
-    pub(super) fn transferred(&mut self) {
+    pub(super) fn on_link_done(&mut self) {
         let Some(done) = self.on_link.take() else { return };
         self.tell_transfer(done);
         if let Some(next) = self.link.pop_front() {
@@ -191,12 +191,12 @@ impl<F: Ftl> Ssd<F> {
         let is_part = !request.whole && self.share(&request.request, done.page) < self.page;
         let early = self.answers_early(done.number);
         match self.saving > 0 && self.buffer.is_some() {
-            _ if self.lazy.is_some() => self.keep(done),
+            _ if self.cache.is_some() => self.keep(done),
             true => {
                 let landing = self.landing(done);
-                self.park(Parked::Page(landing, is_part));
+                self.park(WaitsForMap::Page(landing, is_part));
             }
-            false => self.land(done, is_part),
+            false => self.stage_page(done, is_part),
         }
         if early {
             self.page_done(done.number);
@@ -207,7 +207,7 @@ impl<F: Ftl> Ssd<F> {
     /// cut is not; where pages are kept, it is followed by a flush instead.
     #[inline]
     pub(super) fn answers_early(&self, number: u32) -> bool {
-        let waits = || self.forces(number) && self.lazy.is_none();
+        let waits = || self.forces(number) && self.cache.is_none();
         self.write_back && (number == NO_REQUEST || !waits())
     }
 
@@ -255,7 +255,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Something that was waited for has happened on the flash.
     #[inline]
-    pub(super) fn noticed(&mut self, event: FlashEvent) {
+    pub(super) fn on_flash_event(&mut self, event: FlashEvent) {
         match event {
             FlashEvent::Read(token) => self.page_read((token >> 32) as u32, page_of(token)),
             FlashEvent::Loaded(token) => {
@@ -272,7 +272,7 @@ impl<F: Ftl> Ssd<F> {
                 if number == MAP {
                     self.saving -= 1;
                     self.unpark();
-                    return self.send_for_writes();
+                    return self.fetch_write_data();
                 }
                 self.unprogrammed -= 1;
                 self.awaited -= u64::from(self.hurries(token));
@@ -287,7 +287,7 @@ impl<F: Ftl> Ssd<F> {
                 while let Some(joined) = self.buffer.as_mut().and_then(|b| b.joined(page)) {
                     self.page_done(joined);
                 }
-                self.send_for_writes();
+                self.fetch_write_data();
             }
         }
     }

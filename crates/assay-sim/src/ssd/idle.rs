@@ -16,18 +16,18 @@ pub(super) fn background_after(ftl: &FtlSpec) -> Option<Nanos> {
 impl<F: Ftl> Ssd<F> {
     /// The drive is left alone from now on.
     pub(super) fn leave_alone(&mut self, after: Nanos) {
-        if let Some(lazy) = &mut self.lazy {
-            lazy.left_alone = self.nand.events.now();
+        if let Some(cache) = &mut self.cache {
+            cache.left_alone = self.nand.events.now();
         }
         self.nand.events.after(Queue::Timer, TIMER, after);
     }
 
     /// It has been left alone for a while.
-    pub(super) fn is_left_alone(&mut self) {
-        let Some((lazy, idle)) = self.lazy.as_ref().and_then(|l| Some((l, l.idle()?))) else {
+    pub(super) fn on_idle_timer(&mut self) {
+        let Some((cache, idle)) = self.cache.as_ref().and_then(|l| Some((l, l.idle()?))) else {
             return self.work_in_background();
         };
-        let since = self.nand.events.now() - lazy.left_alone;
+        let since = self.nand.events.now() - cache.left_alone;
         let background = self.background_after;
         // Whichever comes first, the other may come later.
         let later = [Some(idle), background].into_iter().flatten().filter(|at| *at > since).min();
@@ -35,7 +35,7 @@ impl<F: Ftl> Ssd<F> {
             self.nand.events.after(Queue::Timer, TIMER, later - since);
         }
         if since == idle {
-            self.give_all();
+            self.flush_all();
         }
         if background.is_some_and(|after| after <= since) {
             self.work_in_background();

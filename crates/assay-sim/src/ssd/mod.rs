@@ -8,21 +8,21 @@
 //! earlier ones are in the cells. When nothing has been asked for a while, the translation layer
 //! may work in the background until something is.
 
-mod answer;
 mod buffer;
+mod completion;
+mod counters;
 mod drain;
 mod fetch;
 mod flow;
-mod heat;
 mod idle;
-mod lazy;
 mod link;
-mod lookup;
+mod map_flush_queue;
+mod map_miss;
 mod observe;
-mod parked;
-mod readahead;
+mod read_ahead;
 mod stall;
-mod tell;
+mod thermal_throttling;
+mod write_back_cache;
 
 use crate::drive::{Accept, Drive, Past};
 use crate::events::Queue;
@@ -38,16 +38,16 @@ use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::{WriteBuffer, slots};
 use flow::InFlight;
 pub(crate) use flow::{MAP, TABLE};
-use heat::Heat;
 use idle::background_after;
-use lazy::Lazy;
 use link::{Transfer, Wire};
-use lookup::LookUps;
-use parked::Parked;
-use readahead::ReadAhead;
+use map_flush_queue::WaitsForMap;
+use map_miss::MapMisses;
+use read_ahead::ReadAhead;
 use stall::Stalls;
-pub use stall::{Moment, Stall};
+pub use stall::{Snapshot, Stall};
 use std::collections::VecDeque;
+use thermal_throttling::ThermalThrottle;
+use write_back_cache::WriteBackCache;
 
 /// Event slots of what is not flash.
 const FIRMWARE: usize = 0;
@@ -73,7 +73,7 @@ pub(crate) struct Ssd<F> {
     /// A read is answered from it.
     reads_buffer: bool,
     /// What waits in the buffer, if it keeps pages.
-    lazy: Option<Lazy>,
+    cache: Option<WriteBackCache>,
     slots: u64,
     readahead: Option<ReadAhead>,
     /// How long nothing must be asked for before something is done about it.
@@ -108,10 +108,10 @@ pub(crate) struct Ssd<F> {
     is_protected: bool,
     /// Pages of the map on their way to the cells, and what waits until they are there.
     saving: u32,
-    parked: VecDeque<Parked>,
+    waits_for_map: VecDeque<WaitsForMap>,
     /// Entries of the map may have to be read first; and those that are.
-    has_look_ups: bool,
-    look_ups: LookUps,
+    may_miss_map: bool,
+    map_misses: MapMisses,
     flash_events: Vec<FlashEvent>,
     done: Vec<Completion>,
 
@@ -122,7 +122,7 @@ pub(crate) struct Ssd<F> {
     /// Blocks erased before the last mark.
     erased: u64,
     power: Option<PowerSpec>,
-    heat: Option<Box<Heat>>,
+    thermal: Option<Box<ThermalThrottle>>,
     /// When the last mark was.
     marked: Nanos,
 }
@@ -181,14 +181,14 @@ impl<F: Ftl> Ssd<F> {
     fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity: Bytes) -> Ssd<F> {
         let page = spec.nand.page;
         let slots = slots(spec.buffer, page);
-        let lazy = match spec.buffer {
-            BufferSpec::Dram { write_back: true, flush: FlushSpec::Lazy(lazy), .. } => {
-                Some(Lazy::new(lazy, page, slots))
+        let cache = match spec.buffer {
+            BufferSpec::Dram { write_back: true, flush: FlushSpec::Lazy(cache), .. } => {
+                Some(WriteBackCache::new(cache, page, slots))
             }
             _ => None,
         };
         let background_after = background_after(&spec.ftl);
-        let idle = lazy.as_ref().and_then(Lazy::idle);
+        let idle = cache.as_ref().and_then(WriteBackCache::idle);
         let nand = flash(spec, ftl.erases());
         let ever = ftl.erases().iter().map(|n| u64::from(*n)).sum();
         Ssd {
@@ -202,7 +202,7 @@ impl<F: Ftl> Ssd<F> {
             command: link.command,
             wire: Wire::new(link, page),
             buffer: (slots > 0).then(|| WriteBuffer::new(slots, spec.nand.planes())),
-            lazy,
+            cache,
             slots: slots as u64,
             write_back: matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. }),
             reads_buffer: matches!(
@@ -227,9 +227,9 @@ impl<F: Ftl> Ssd<F> {
             has_recorded: false,
             is_protected: matches!(spec.buffer, BufferSpec::Dram { protected: true, .. }),
             saving: 0,
-            parked: VecDeque::new(),
-            has_look_ups: matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some()),
-            look_ups: LookUps::new(),
+            waits_for_map: VecDeque::new(),
+            may_miss_map: matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some()),
+            map_misses: MapMisses::new(),
             flash_events: Vec::new(),
             done: Vec::new(),
             host_pages: 0,
@@ -238,7 +238,10 @@ impl<F: Ftl> Ssd<F> {
             stalls: Stalls::new(),
             erased: ever,
             power: spec.power,
-            heat: spec.thermal.zip(spec.power).map(|(t, p)| Box::new(Heat::new(t, p))),
+            thermal: spec
+                .thermal
+                .zip(spec.power)
+                .map(|(t, p)| Box::new(ThermalThrottle::new(t, p))),
             marked: Nanos::ZERO,
         }
     }
@@ -263,14 +266,14 @@ impl<F: Ftl> Ssd<F> {
     fn step(&mut self, until: Nanos) -> bool {
         let Some((queue, slot)) = self.nand.events.pop(until) else { return false };
         match queue {
-            Queue::Firmware => self.decoded(),
-            Queue::Link => self.transferred(),
-            Queue::Timer => self.is_left_alone(),
+            Queue::Firmware => self.on_firmware_done(),
+            Queue::Link => self.on_link_done(),
+            Queue::Timer => self.on_idle_timer(),
             _ => {
                 self.nand.on_event(queue, slot, &mut self.flash_events);
                 // What a notice leads to is asked for, and gives no notice before its time.
                 for index in 0..self.flash_events.len() {
-                    self.noticed(self.flash_events[index]);
+                    self.on_flash_event(self.flash_events[index]);
                 }
                 self.flash_events.clear();
                 if self.is_working {
@@ -280,13 +283,13 @@ impl<F: Ftl> Ssd<F> {
         }
         while self.has_room {
             self.has_room = false;
-            self.send_for_writes();
+            self.fetch_write_data();
         }
         if self.wants_drain {
             self.drain_if_due();
         }
-        if self.heat.is_some() {
-            self.warm_up();
+        if self.thermal.is_some() {
+            self.update_temperature();
         }
         true
     }
@@ -306,7 +309,7 @@ impl<F: Ftl> Drive for Ssd<F> {
             self.step(now);
         }
         self.nand.events.pass(now);
-        self.enter(request);
+        self.accept(request);
         Accept::Accepted
     }
 
@@ -331,8 +334,8 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     #[inline]
-    fn expect(&mut self, offset: Bytes) {
-        self.ftl.expect((offset.0 >> self.page_bits) as u32);
+    fn prefetch_hint(&mut self, offset: Bytes) {
+        self.ftl.prefetch_hint((offset.0 >> self.page_bits) as u32);
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {
@@ -363,7 +366,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
-        self.numbers()
+        self.counter_values()
     }
 
     fn time_waits(&mut self) {
@@ -371,8 +374,8 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.mark_stalls();
     }
 
-    fn moments(&self, now: Nanos) -> Vec<Option<Moment>> {
-        vec![Some(self.moment(now))]
+    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
+        vec![Some(self.snapshot(now))]
     }
 
     fn mark(&mut self) {

@@ -50,7 +50,7 @@ impl Stall {
 
 /// What a flash drive tells of one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct Snapshot {
     /// Erased blocks that nothing is written to yet.
     pub free_blocks: u64,
     /// The time waited since the last mark, by [`Stall`].
@@ -168,7 +168,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// How many wait for the firmware, the link, and the map.
     fn waiting(&self) -> [usize; 3] {
-        let map = self.parked.len() - self.parked_pages() as usize;
+        let map = self.waits_for_map.len() - self.parked_pages() as usize;
         let held_back = usize::from(self.stalls.is_held_back);
         let map = map + held_back + self.looking_up();
         [self.firmware.len().saturating_sub(1), self.link.len(), map]

@@ -3,10 +3,10 @@
 mod ahead;
 mod demand;
 mod errors;
-mod heat;
-mod lazy;
 mod modern;
 mod stalls;
+mod thermal_throttling;
+mod write_back_cache;
 
 use super::{Ssd, build};
 use crate::drive::Drive;

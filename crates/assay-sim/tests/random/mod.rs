@@ -479,19 +479,19 @@ fn run(
 /// A drive that has nothing more to do: nobody waits any longer, and the bins hold all blocks.
 fn check_told(drive: &dyn Drive, now: Nanos) {
     let later = now + Nanos::from_secs(3);
-    assert_eq!(drive.moments(now), drive.moments(later), "a wait has not ended");
-    let moments = drive.moments(now);
-    let [Some(moment)] = moments[..] else { panic!("one drive: {moments:?}") };
+    assert_eq!(drive.snapshots(now), drive.snapshots(later), "a wait has not ended");
+    let snapshots = drive.snapshots(now);
+    let [Some(snapshot)] = snapshots[..] else { panic!("one drive: {snapshots:?}") };
     let counters = drive.counters();
     let told = |name: &str| counters.iter().find(|(n, _)| n == name).expect("it is told").1;
-    assert_eq!(told("free_blocks"), moment.free_blocks as f64);
-    for ((_, word), time) in Stall::ALL.iter().zip(moment.stalled) {
+    assert_eq!(told("free_blocks"), snapshot.free_blocks as f64);
+    for ((_, word), time) in Stall::ALL.iter().zip(snapshot.stalled) {
         assert_eq!(told(&format!("stall_{word}_ns")), time.0 as f64);
         assert!(time < later * 10_000, "{word} has waited {time}");
     }
     let bins = counters.iter().filter(|(name, _)| name.starts_with("erases_bin_"));
     let bins = bins.filter(|(name, _)| !name.ends_with("width")).map(|(_, blocks)| *blocks);
-    assert!(bins.sum::<f64>() >= moment.free_blocks as f64);
+    assert!(bins.sum::<f64>() >= snapshot.free_blocks as f64);
 }
 
 /// A checker that knows, too, what the drive has of each page that its flash has not: a host that

@@ -2,7 +2,7 @@
 
 use crate::load::Run;
 use assay_spec::array::{ArraySpec, Level, MemberSpec, parse, parse_linux};
-use assay_spec::linux::{Ground, LinuxSpec, Settings};
+use assay_spec::linux::{BlockDevice, LinuxSpec, Settings};
 use assay_spec::record::CellRecord;
 
 /// Cells that differ in the number of drives.
@@ -86,12 +86,12 @@ fn kind(run: &Run, cell: &CellRecord) -> Option<(Kind, usize)> {
     let (settings, by_kernel, array) = match target.kind.as_str() {
         "array" => (None, false, parse(&target.written).ok()?),
         "linux" => {
-            let LinuxSpec { ground, mut settings } = parse_linux(&target.written).ok()?;
+            let LinuxSpec { device, mut settings } = parse_linux(&target.written).ok()?;
             settings.name = None;
-            let (by_kernel, array) = match ground {
-                Ground::Array(array) => (true, array),
-                Ground::Drive(member) => (false, of_member(member)),
-                Ground::RaidZ(_) => return None,
+            let (by_kernel, array) = match device {
+                BlockDevice::Array(array) => (true, array),
+                BlockDevice::Drive(member) => (false, of_member(member)),
+                BlockDevice::RaidZ(_) => return None,
             };
             (Some(settings), by_kernel, array)
         }

@@ -6,7 +6,7 @@ use crate::stats::knee::Knee;
 use assay_spec::array::{ArraySpec, MemberSpec, MemberTarget, parse, parse_linux};
 use assay_spec::decode::Source;
 use assay_spec::device::ControllerSpec;
-use assay_spec::linux::Ground;
+use assay_spec::linux::BlockDevice;
 use assay_spec::record::{CellRecord, TargetRecord};
 use assay_spec::units::three_digits;
 
@@ -107,10 +107,10 @@ fn cards(target: &TargetRecord) -> Vec<(String, f64)> {
     };
     match target.kind.as_str() {
         "array" => parse(&target.written).map(|a| array(&a)).unwrap_or_default(),
-        "linux" => match parse_linux(&target.written).map(|l| l.ground) {
-            Ok(Ground::Array(md)) => members(&md.members),
-            Ok(Ground::RaidZ(drives)) => members(&drives),
-            Ok(Ground::Drive(member)) => match &member.target {
+        "linux" => match parse_linux(&target.written).map(|l| l.device) {
+            Ok(BlockDevice::Array(md)) => members(&md.members),
+            Ok(BlockDevice::RaidZ(drives)) => members(&drives),
+            Ok(BlockDevice::Drive(member)) => match &member.target {
                 MemberTarget::Array(inner) => array(inner),
                 MemberTarget::Drive(_) => members(std::slice::from_ref(&member)),
             },

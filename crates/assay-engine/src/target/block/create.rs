@@ -9,8 +9,8 @@
 
 use super::file::{place_of, stage_of, take_lease, watch_file};
 use super::{Opened, cannot_open, describe, set_direct};
-use crate::drive;
 use crate::error::{Error, ErrorKind, Result};
+use crate::load_loop;
 use crate::safety::mark::{self, Stage};
 use crate::safety::{Intent, contents};
 use crate::target::uring::buffers::Region;
@@ -186,7 +186,7 @@ impl NewFile {
 
     fn failed(&self, size: Bytes, cause: io::Error) -> Error {
         let name = self.path.display();
-        if drive::is_interrupted() {
+        if load_loop::is_interrupted() {
             let message = format!("interrupted while making {name}; it has been removed");
             let hint = "the same command begins again";
             return Error {
@@ -300,7 +300,7 @@ fn fill(file: &File, size: Bytes) -> io::Result<()> {
     let mut region = Region::new(1, CHUNK)?;
     let mut at = Bytes::ZERO;
     while at < size {
-        if drive::is_interrupted() {
+        if load_loop::is_interrupted() {
             return Err(io::ErrorKind::Interrupted.into());
         }
         let length = CHUNK.0.min(size.0 - at.0) as usize;

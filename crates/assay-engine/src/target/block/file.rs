@@ -1,8 +1,8 @@
 //! Regular files: only those that assay made are written to, and only while they hold nothing else.
 
 use super::{Opened, cannot_open, describe, lock, no_thread, set_direct, watched};
-use crate::drive;
 use crate::error::{Error, Result};
+use crate::load_loop;
 use crate::safety::lease::{self, Lease};
 use crate::safety::machine::Machine;
 use crate::safety::mark::{self, Stage};
@@ -102,8 +102,8 @@ pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Er
 fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Result<()> {
     let looked = contents::look(&opened.file, opened.capacity, opened.granularity);
     let mut found = looked.map_err(|e| cannot_open(path, e))?;
-    if drive::is_interrupted() {
-        return Err(drive::interrupted());
+    if load_loop::is_interrupted() {
+        return Err(load_loop::interrupted());
     }
     found.kinds.extend(named);
     if found.is_ours() {

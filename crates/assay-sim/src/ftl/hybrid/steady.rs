@@ -16,7 +16,7 @@
 
 use super::Hybrid;
 use super::shared::{Shared, SharedLog};
-use crate::ftl::history::{Bed, RandomWrites, below};
+use crate::ftl::history::{FtlHarness, RandomWrites, below};
 use crate::ftl::{Ftl, NONE};
 use assay_spec::device::{HybridSpec, NandSpec};
 use assay_spec::seed::mix;
@@ -39,13 +39,13 @@ impl Hybrid {
         let mut map = Hybrid::new(nand, spec, logical, true);
         map.copies = false;
         map.spread_planes(writes.seed);
-        let mut bed = Bed::new(map, nand, logical, writes);
+        let mut harness = FtlHarness::new(map, nand, logical, writes);
         for _ in 1..TURNS {
-            turn(&mut bed, logical);
+            turn(&mut harness, logical);
         }
-        let last = turn(&mut bed, logical);
-        bed.write(below(mix(!writes.seed), last));
-        let mut map = bed.done();
+        let last = turn(&mut harness, logical);
+        harness.write(below(mix(!writes.seed), last));
+        let mut map = harness.done();
         map.erases.fill(0);
         map.last_end = NONE;
         map.copies = true;
@@ -108,13 +108,14 @@ impl Hybrid {
 }
 
 /// Writes until no log is left that there is; how many pages that is.
-fn turn(bed: &mut Bed<Hybrid>, logical: u32) -> u64 {
-    let (opened, begin) = (bed.map.opened, bed.step);
+fn turn(harness: &mut FtlHarness<Hybrid>, logical: u32) -> u64 {
+    let (opened, begin) = (harness.map.opened, harness.step);
     let most = MOST * u64::from(logical);
-    while bed.step == begin
-        || (bed.step - begin < most && bed.map.oldest_log().is_some_and(|oldest| oldest <= opened))
+    while harness.step == begin
+        || (harness.step - begin < most
+            && harness.map.oldest_log().is_some_and(|oldest| oldest <= opened))
     {
-        bed.write(64);
+        harness.write(64);
     }
-    bed.step - begin
+    harness.step - begin
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use super::*;
-use crate::ftl::history::{Bed, RandomWrites, distance};
+use crate::ftl::history::{FtlHarness, RandomWrites, distance};
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
@@ -62,8 +62,8 @@ fn compare(
     let (nand, spec) = small(change);
     let pages = SUPERBLOCKS * PAGES - 1;
     let filled = || Hybrid::new(&nand, spec, pages, true);
-    let history = |seed| Bed::new(filled(), &nand, pages, writes.seeded(1000 + seed));
-    let mut all: Vec<Bed<Hybrid>> = (0..histories).map(history).collect();
+    let history = |seed| FtlHarness::new(filled(), &nand, pages, writes.seeded(1000 + seed));
+    let mut all: Vec<FtlHarness<Hybrid>> = (0..histories).map(history).collect();
     for written in &mut all {
         written.write(before);
     }
@@ -75,7 +75,7 @@ fn compare(
         map.check();
         own.extend(valid(&written.map));
         its.extend(valid(&map));
-        let mut built = Bed::new(map, &nand, pages, writes);
+        let mut built = FtlHarness::new(map, &nand, pages, writes);
         programmed[0] += built.write(count / LOOKS);
         programmed[1] += written.write(count / LOOKS);
         built.map.check();

@@ -7,10 +7,10 @@ impl PageMap {
     pub(super) fn check_maps(&self) {
         let t = &self.tables;
         let mut live = vec![0_u32; self.planes.len()];
-        for (page, physical) in t.forward.iter().enumerate().filter(|(_, p)| **p != NONE) {
-            assert_eq!(t.backward[*physical as usize], page as u32, "the maps are inverse");
-            let current = t.current[*physical as usize / 64] >> (physical % 64) & 1;
-            assert_eq!(current, 1, "a mapped page is current");
+        for (page, physical) in t.l2p.iter().enumerate().filter(|(_, p)| **p != NONE) {
+            assert_eq!(t.p2l[*physical as usize], page as u32, "the maps are inverse");
+            let valid_bitmap = t.valid_bitmap[*physical as usize / 64] >> (physical % 64) & 1;
+            assert_eq!(valid_bitmap, 1, "a mapped page is valid_bitmap");
             live[t.plane_of(*physical) as usize] += 1;
         }
         for (plane, live) in self.planes.iter().zip(live) {
@@ -62,8 +62,8 @@ impl PageMap {
             _ => t.pages_per_block,
         };
         let mapped = |p: &u32| {
-            let page = t.backward[*p as usize];
-            page != NONE && t.forward[page as usize] == *p
+            let page = t.p2l[*p as usize];
+            page != NONE && t.l2p[page as usize] == *p
         };
         let valid = (first..first + written.min(t.pages_per_block)).filter(mapped).count() as u32;
         // A block being emptied still counts what has been moved out of it as current.

@@ -3,7 +3,8 @@
 //!
 //! Pages go to the planes in turn, or to the plane their number says. Each plane is a little log of
 //! its own: it opens a free block, fills it in order, closes it, and empties blocks when few are
-//! left free (`collect.rs`): into blocks of its own, or of all planes in turn (`drive.rs`).
+//! left free (`gc_per_plane.rs`): into blocks of its own, or of all planes in turn
+//! (`gc_global.rs`).
 //!
 //! *Speed.* A write touches three random cache lines: its map entry, the bit of the old copy, and
 //! the count of the old block; each moved page one. All are asked for early. The tables are flat
@@ -17,14 +18,15 @@
 //! that empties none has a free block for the next.
 
 mod bits;
-mod cache;
+mod cached_mapping_table;
 mod check;
-mod collect;
-mod demand;
-mod drive;
-mod emptied;
+mod gc_global;
+mod gc_per_plane;
+pub(crate) mod map_checkpoint;
+mod reclaim_queue;
 mod recover;
-pub(crate) mod saved;
+pub(crate) mod scaled_drive;
+mod slc_cache;
 mod steady;
 #[cfg(test)]
 mod steady_tests;
@@ -34,7 +36,6 @@ mod tests;
 #[cfg(test)]
 mod theory;
 pub(crate) mod trims;
-pub(crate) mod twin;
 
 use super::wear::Endurance;
 use super::{Ftl, NONE};
@@ -42,8 +43,8 @@ use crate::nand::{Cause, Flash, Nand, Ppa};
 use crate::ssd::MAP;
 use assay_mem::prefetch;
 use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
-use demand::Demand;
-use saved::SavedMap;
+use cached_mapping_table::Demand;
+use map_checkpoint::SavedMap;
 use std::ops::Range;
 use tables::{Frontier, LINE, Open, Plane, Tables, mapped_pages};
 use trims::Trims;
@@ -193,7 +194,7 @@ impl PageMap {
     #[inline(never)]
     fn replace(&mut self, page: u32) -> Option<u32> {
         self.trims.written(page);
-        let old = self.tables.forward[page as usize];
+        let old = self.tables.l2p[page as usize];
         self.forget(page);
         (old != NONE).then_some(old)
     }
@@ -213,7 +214,7 @@ impl PageMap {
     /// The old copy of `page`, if there is one, goes stale.
     #[inline]
     fn forget(&mut self, page: u32) {
-        let old = std::mem::replace(&mut self.tables.forward[page as usize], NONE);
+        let old = std::mem::replace(&mut self.tables.l2p[page as usize], NONE);
         if old != NONE {
             self.tables.make_stale(old, page);
             self.planes[self.tables.plane_of(old) as usize].live -= 1;
@@ -240,7 +241,7 @@ impl Ftl for PageMap {
         let plane = self.put(nand, page, Cause::Host, token, &[]);
         if self.tables.demand.is_some() {
             self.tables.change_entry(page);
-            self.write_changed(nand, demand::AT_A_TIME);
+            self.write_changed(nand, cached_mapping_table::AT_A_TIME);
         }
         plane
     }
@@ -255,7 +256,7 @@ impl Ftl for PageMap {
         if let Some(saved) = &mut self.saved {
             saved.change(page);
         }
-        if self.tables.forward[page as usize] != NONE {
+        if self.tables.l2p[page as usize] != NONE {
             self.tables.change_entry(page);
         }
         match self.tables.is_safe {
@@ -337,19 +338,19 @@ impl Ftl for PageMap {
     }
 
     #[inline]
-    fn expect(&self, page: u32) {
-        prefetch(&self.tables.forward, page as usize);
+    fn prefetch_hint(&self, page: u32) {
+        prefetch(&self.tables.l2p, page as usize);
     }
 
     #[inline]
     fn expect_write(&self, page: u32) {
-        let old = self.tables.forward[page as usize];
-        prefetch(&self.tables.current, old as usize / 64);
+        let old = self.tables.l2p[page as usize];
+        prefetch(&self.tables.valid_bitmap, old as usize / 64);
         prefetch(&self.tables.blocks.stale, (old / self.tables.pages_per_block) as usize);
     }
 
     fn locate(&self, page: u32) -> Option<Ppa> {
-        let physical = Some(self.tables.forward[page as usize]).filter(|p| *p != NONE)?;
+        let physical = Some(self.tables.l2p[page as usize]).filter(|p| *p != NONE)?;
         if self.trims.has(page) {
             return None;
         }

@@ -7,7 +7,7 @@
 //! or written when the power failed may be back where it was, so a plane can hold more than it
 //! should, or lack the room to collect: then pages of it go to others first.
 
-use super::collect::{Move, clear_bits, set_bits};
+use super::gc_per_plane::{Move, clear_bits, set_bits};
 use super::{Frontier, NONE, Open, PageMap};
 use crate::ftl::Ftl;
 use crate::nand::{Cause, Flash, Found, NOBODY, Nand, OutOfBand, Ppa};
@@ -20,13 +20,13 @@ impl PageMap {
         assert!(self.planes.iter().all(|plane| plane.live == 0), "it knows nothing yet");
         let newest = self.find_newest(flash);
         for (page, physical) in (0..).zip(newest) {
-            self.tables.forward[page as usize] = physical;
+            self.tables.l2p[page as usize] = physical;
         }
         self.find_trimmed(flash);
-        for page in 0..self.tables.forward.len() as u32 {
-            let physical = self.tables.forward[page as usize];
+        for page in 0..self.tables.l2p.len() as u32 {
+            let physical = self.tables.l2p[page as usize];
             if physical != NONE {
-                self.tables.backward[physical as usize] = page;
+                self.tables.p2l[physical as usize] = page;
                 self.planes[self.tables.plane_of(physical) as usize].live += 1;
             }
         }
@@ -43,7 +43,7 @@ impl PageMap {
     /// The physical page of each logical one's newest version; of copies of it the one in the block
     /// that was opened last, for the other is being emptied.
     fn find_newest(&self, flash: &Flash) -> Vec<u32> {
-        let mut newest: Vec<(u64, u64, u32)> = vec![(0, 0, NONE); self.tables.forward.len()];
+        let mut newest: Vec<(u64, u64, u32)> = vec![(0, 0, NONE); self.tables.l2p.len()];
         for (physical, found) in (0..).zip(&flash.pages) {
             let Found::Holds(OutOfBand { logical, version }) = *found else { continue };
             let opened = flash.blocks[(physical / self.tables.pages_per_block) as usize].opened;
@@ -62,12 +62,12 @@ impl PageMap {
 
     /// Pages that a newer record says are trimmed are not there.
     fn find_trimmed(&mut self, flash: &Flash) {
-        for page in self.trims.pages(self.tables.forward.len()) {
-            let at = self.tables.forward[page as usize];
+        for page in self.trims.pages(self.tables.l2p.len()) {
+            let at = self.tables.l2p[page as usize];
             let version = Self::version(flash, at);
             let Some(record) = flash.records.get(&version) else { continue };
             for trimmed in record.pages() {
-                let Some(physical) = self.tables.forward.get_mut(trimmed as usize) else { break };
+                let Some(physical) = self.tables.l2p.get_mut(trimmed as usize) else { break };
                 if Self::version(flash, *physical) < version {
                     *physical = NONE;
                     self.trims.note_recorded(trimmed);
@@ -90,7 +90,7 @@ impl PageMap {
             let pages = block * per_block..(block + 1) * per_block;
             nand.use_as_slc(block, false);
             tables.blocks.erases[block as usize] = flash.blocks[block as usize].erases;
-            match pages.clone().any(|p| tables.backward[p as usize] != NONE) {
+            match pages.clone().any(|p| tables.p2l[p as usize] != NONE) {
                 true => used.push(block),
                 false if pages.clone().all(|p| flash.pages[p as usize] == Found::Erased) => {
                     empty.push((block, false));
@@ -168,12 +168,12 @@ impl super::Tables {
     fn count(&mut self, block: u32, to_come: Range<u32>) {
         let pages = self.pages_per_block;
         let first = block * pages;
-        clear_bits(&mut self.current, u64::from(first), u64::from(pages));
+        clear_bits(&mut self.valid_bitmap, u64::from(first), u64::from(pages));
         let (start, count) = (first + to_come.start, to_come.end - to_come.start);
-        set_bits(&mut self.current, u64::from(start), u64::from(count));
+        set_bits(&mut self.valid_bitmap, u64::from(start), u64::from(count));
         let mut stale = pages - count;
-        for page in (first..first + pages).filter(|p| self.backward[*p as usize] != NONE) {
-            set_bits(&mut self.current, u64::from(page), 1);
+        for page in (first..first + pages).filter(|p| self.p2l[*p as usize] != NONE) {
+            set_bits(&mut self.valid_bitmap, u64::from(page), 1);
             stale -= 1;
         }
         self.blocks.stale[block as usize] = stale as u16;

@@ -9,8 +9,8 @@
 //! What it leaves out: no block is being emptied; blocks have never been erased; the caches of
 //! planes are as full as each other.
 
-use super::collect::set_bits;
-use super::twin::{Like, Shape, Twin};
+use super::gc_per_plane::set_bits;
+use super::scaled_drive::{Like, Shape, Twin};
 use super::{Open, PageMap, Tables};
 use crate::ftl::history::RandomWrites;
 use assay_spec::device::{Allocation, NandSpec, PageMapSpec};
@@ -167,7 +167,7 @@ impl PageMap {
             let rest = end - next;
             t.blocks.stale[block as usize] -= rest as u16;
             let unwritten = u64::from(block * t.pages_per_block + next);
-            set_bits(&mut t.current, unwritten, u64::from(rest));
+            set_bits(&mut t.valid_bitmap, unwritten, u64::from(rest));
             Open { block, next: *next, end }
         });
         own.host = opened.next().unwrap_or(own.host);
@@ -182,9 +182,9 @@ impl Tables {
         let mut count = 0;
         for (slot, page) in pages {
             let physical = first + u32::from(slot);
-            self.forward[page as usize] = physical;
-            self.backward[physical as usize] = page;
-            self.current[physical as usize / 64] |= 1 << (physical % 64);
+            self.l2p[page as usize] = physical;
+            self.p2l[physical as usize] = page;
+            self.valid_bitmap[physical as usize / 64] |= 1 << (physical % 64);
             count += 1;
         }
         self.blocks.stale[block as usize] = (self.pages_per_block - count) as u16;

@@ -8,7 +8,7 @@ use super::tests::{any_collection, pick, small, torture_on};
 use super::theory::{nand, spec};
 
 use super::*;
-use crate::ftl::history::{Bed, RandomWrites, distance};
+use crate::ftl::history::{FtlHarness, RandomWrites, distance};
 use assay_spec::device::{CopyPath, Frontiers, Pace, SlcCacheSpec, SlcSpec, VictimSpec};
 use assay_spec::{Bytes, Nanos};
 
@@ -26,7 +26,7 @@ fn valid(map: &PageMap) -> Vec<u32> {
 
 /// How many pages lie on the plane of the one before.
 fn together(map: &PageMap) -> f64 {
-    let planes: Vec<u32> = map.tables.forward.iter().map(|p| map.tables.plane_of(*p)).collect();
+    let planes: Vec<u32> = map.tables.l2p.iter().map(|p| map.tables.plane_of(*p)).collect();
     let pairs = planes.windows(2).filter(|pair| pair[0] == pair[1]);
     pairs.count() as f64 / planes.len() as f64
 }
@@ -35,16 +35,16 @@ fn together(map: &PageMap) -> f64 {
 fn compare(nand: &NandSpec, spec: PageMapSpec, spare: f64, writes: RandomWrites) {
     let pages = (nand.pages() as f64 / (1.0 + spare)) as u32;
     let map = PageMap::new(nand, spec, pages, 0, true);
-    let bed = |map| match spec.power_fail_safe {
-        true => Bed::new(map, nand, pages, writes).keeping_replaced(),
-        false => Bed::new(map, nand, pages, writes),
+    let harness = |map| match spec.power_fail_safe {
+        true => FtlHarness::new(map, nand, pages, writes).keeping_replaced(),
+        false => FtlHarness::new(map, nand, pages, writes),
     };
-    let mut written = bed(map);
+    let mut written = harness(map);
     written.write(10 * u64::from(pages));
     // Another history of the kind.
     let map = PageMap::steady(nand, spec, pages, 0, writes.seeded(9));
     map.check();
-    let mut built = bed(map);
+    let mut built = harness(map);
     built.step = written.step;
     let off = distance(&valid(&built.map), &valid(&written.map));
     let neighbours = together(&built.map) - together(&written.map);
@@ -168,7 +168,7 @@ fn planes_hold_as_different_shares() {
     let spec = with(VictimSpec::Greedy, &[spread, apart]);
     let pages = (nand.pages() as f64 / 1.28) as u32;
     let map = PageMap::new(&nand, spec, pages, 0, true);
-    let mut written = Bed::new(map, &nand, pages, RandomWrites::UNIFORM);
+    let mut written = FtlHarness::new(map, &nand, pages, RandomWrites::UNIFORM);
     written.write(4 * u64::from(pages));
     let spread_of = |map: &PageMap| {
         let mean = f64::from(pages) / 16.0;
@@ -196,7 +196,7 @@ fn a_drive_that_is_mostly_cache_is_refused() {
     let of = |fixed: u32| {
         let spec = cached(&nand, Pace::Spread, u64::from(fixed), u64::from(fixed));
         let pages = nand.planes() * (4096 - fixed) * nand.pages_per_block * 4 / 5;
-        twin::Shape::of(&nand, &spec, pages).map(|_| ())
+        scaled_drive::Shape::of(&nand, &spec, pages).map(|_| ())
     };
     assert_eq!(of(2000), Ok(()));
     assert!(of(4030).unwrap_err().contains("cache"));
@@ -210,8 +210,12 @@ fn a_cache_of_one_bit_a_cell_is_as_full_as_it_is_written() {
     let nand = three_bits(1024);
     let spec = cached(&nand, Pace::WholeBlock, 200, 80);
     let pages = (nand.pages() as f64 / 1.28) as u32;
-    let mut written =
-        Bed::new(PageMap::new(&nand, spec, pages, 0, true), &nand, pages, RandomWrites::UNIFORM);
+    let mut written = FtlHarness::new(
+        PageMap::new(&nand, spec, pages, 0, true),
+        &nand,
+        pages,
+        RandomWrites::UNIFORM,
+    );
     written.write(8 * u64::from(pages));
     // Blocks of a plane in the cache, and free ones.
     let mut sums = [[0.0; 2]; 2];
@@ -252,7 +256,7 @@ fn random_work_goes_on_from_a_steady_state() {
         let room = nand_spec.blocks_per_plane - spec.collection.reserve_blocks.max(3) - 1;
         let most = nand_spec.planes() * (room * nand_spec.pages_per_block - 1);
         let logical = most - [0, most / 40, most / 25, most / 7, most / 3][pick(5, 11)];
-        if twin::Shape::of(&nand_spec, &spec, logical).is_err() {
+        if scaled_drive::Shape::of(&nand_spec, &spec, logical).is_err() {
             continue;
         }
         seen += 1;
@@ -271,7 +275,7 @@ fn each_seed_is_a_history_of_its_own() {
     let pages = (nand.pages() as f64 / 1.2) as u32;
     let of = |seed| {
         let history = RandomWrites::UNIFORM.seeded(seed);
-        PageMap::steady(&nand, spec, pages, 0, history).tables.forward
+        PageMap::steady(&nand, spec, pages, 0, history).tables.l2p
     };
     let lies_there = |a: &[u32], b: &[u32]| a.iter().zip(b).filter(|(a, b)| a == b).count();
     assert_eq!(of(1), of(1));

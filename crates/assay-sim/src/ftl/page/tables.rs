@@ -2,9 +2,9 @@
 //! page map share.
 
 use super::NONE;
-use super::cache::SlcCache;
-use super::collect::{self, Collecting};
-use super::demand::Demand;
+use super::cached_mapping_table::Demand;
+use super::gc_per_plane::{self, Collecting};
+use super::slc_cache::SlcCache;
 use crate::ftl::gc::{Candidates, Victim, policy};
 use crate::ftl::wear::{Endurance, FreeBlocks};
 use crate::nand::{Cause, Ppa};
@@ -23,12 +23,12 @@ pub(super) struct Tables {
     pub(super) pages_per_block: u32,
     pub(super) pages_per_plane: u32,
     /// Logical page to physical.
-    pub(super) forward: Vec<u32>,
+    pub(super) l2p: Vec<u32>,
     /// Physical page to logical: of a closed or open block, whatever was last programmed there.
-    pub(super) backward: Vec<u32>,
+    pub(super) p2l: Vec<u32>,
     /// One bit a physical page: not stale. Of an open block also set for pages yet to come, so that
     /// only what goes stale must touch it.
-    pub(super) current: Vec<u64>,
+    pub(super) valid_bitmap: Vec<u64>,
     pub(super) blocks: Blocks,
     pub(super) victim: Box<dyn Victim>,
     /// Planes with fewer free blocks than they should have, in the order in which they are to
@@ -173,9 +173,9 @@ impl Tables {
             is_safe: spec.power_fail_safe,
             pages_per_block: nand.pages_per_block,
             pages_per_plane: nand.pages_per_plane() as u32,
-            forward: assay_mem::table(logical as usize, NONE),
-            backward: assay_mem::table(pages, NONE),
-            current: assay_mem::table(pages.div_ceil(64), 0),
+            l2p: assay_mem::table(logical as usize, NONE),
+            p2l: assay_mem::table(pages, NONE),
+            valid_bitmap: assay_mem::table(pages.div_ceil(64), 0),
             blocks: Blocks::new(nand),
             victim: policy(spec.collection.victim, seed),
             due: VecDeque::new(),
@@ -222,12 +222,12 @@ impl Tables {
         let open = if own { &mut plane.collect } else { &mut plane.host };
         let physical = open.block * self.pages_per_block + open.next;
         if physical.is_multiple_of(LINE) {
-            prefetch(&self.backward, (physical + LINE) as usize);
+            prefetch(&self.p2l, (physical + LINE) as usize);
         }
         open.next += 1;
         plane.live += 1;
-        self.forward[page as usize] = physical;
-        self.backward[physical as usize] = page;
+        self.l2p[page as usize] = physical;
+        self.p2l[physical as usize] = page;
         Ppa { plane: plane.index, page: physical }
     }
 
@@ -250,7 +250,7 @@ impl Tables {
     pub(super) fn turn_over(&mut self, full: u32, block: u32) {
         self.blocks.turn_over(full, block);
         let first = u64::from(block) * u64::from(self.pages_per_block);
-        collect::set_bits(&mut self.current, first, u64::from(self.pages_per_block));
+        gc_per_plane::set_bits(&mut self.valid_bitmap, first, u64::from(self.pages_per_block));
     }
 
     /// `page` will be elsewhere: its entry changes, if not all of them are in memory.
@@ -263,10 +263,10 @@ impl Tables {
 
     #[inline]
     pub(super) fn make_stale(&mut self, physical: u32, page: u32) {
-        debug_assert_eq!(self.backward[physical as usize], page, "the maps are inverse");
+        debug_assert_eq!(self.p2l[physical as usize], page, "the maps are inverse");
         let (word, bit) = (physical as usize / 64, physical % 64);
-        debug_assert_ne!(self.current[word] >> bit & 1, 0, "a page goes stale once");
-        self.current[word] &= !(1 << bit);
+        debug_assert_ne!(self.valid_bitmap[word] >> bit & 1, 0, "a page goes stale once");
+        self.valid_bitmap[word] &= !(1 << bit);
         self.blocks.stale[(physical / self.pages_per_block) as usize] += 1;
     }
 }

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout)]
 
 use super::*;
-use crate::ftl::history::{Bed, RandomWrites};
+use crate::ftl::history::{FtlHarness, RandomWrites};
 use assay_spec::device::{
     CollectionSpec, CopyPath, EraseTime, Frontiers, Pace, PlaneMode, VictimSpec, WearSpec,
 };
@@ -66,9 +66,9 @@ fn measure(
     let nand = nand(1, blocks, pages);
     let user = (f64::from(blocks * pages) / (1.0 + spare)) as u32;
     let map = PageMap::new(&nand, spec(victim), user, 1, true);
-    let mut bed = Bed::new(map, &nand, user, writes);
-    bed.write(passes * u64::from(user));
-    bed.write(u64::from(user))
+    let mut harness = FtlHarness::new(map, &nand, user, writes);
+    harness.write(passes * u64::from(user));
+    harness.write(u64::from(user))
 }
 
 /// Relative to `theory`.

@@ -96,7 +96,7 @@ impl Trims {
 
 impl PageMap {
     pub(super) fn trim_later(&mut self, page: u32) {
-        if self.tables.forward[page as usize] != NONE && !self.trims.has(page) {
+        if self.tables.l2p[page as usize] != NONE && !self.trims.has(page) {
             self.trims.trim(page);
         }
     }

@@ -5,15 +5,16 @@ use crate::hdd::small::disk;
 
 const MS: u64 = 1_000_000;
 
-fn wish(arm: &Arm, number: u64, sector: u64, ready: u64) -> Wish {
+fn seek_request(arm: &Arm, number: u64, sector: u64, ready: u64) -> PendingSeek {
     let (came, ready) = (Nanos(ready), Nanos(ready));
-    Wish { number, came, ready, place: arm.geometry.place(sector), write: false }
+    PendingSeek { number, came, ready, place: arm.geometry.place(sector), write: false }
 }
 
 #[test]
 fn first_come_first_served() {
     let arm = Arm::new(&disk(&[]));
-    let wishes = [wish(&arm, 7, 0, 5), wish(&arm, 3, 9000, 8), wish(&arm, 5, 0, 0)];
+    let wishes =
+        [seek_request(&arm, 7, 0, 5), seek_request(&arm, 3, 9000, 8), seek_request(&arm, 5, 0, 0)];
     assert_eq!(Fcfs.ready(&wishes), Some(Nanos(8)));
     assert_eq!(Fcfs.next(Nanos(7), &arm, &wishes), None, "the first is not ready");
     assert_eq!(Fcfs.next(Nanos(8), &arm, &wishes), Some(1));
@@ -24,12 +25,12 @@ fn the_shortest_way_counts_seek_and_rotation() {
     let arm = Arm::new(&disk(&[]));
     let order = Sptf { age_limit: Nanos(1000 * MS) };
     // On the same track but just gone; a seek of one cylinder that arrives in time.
-    let (gone, near) = (wish(&arm, 0, 1, 0), wish(&arm, 1, 230, 0));
+    let (gone, near) = (seek_request(&arm, 0, 1, 0), seek_request(&arm, 1, 230, 0));
     let at = Nanos(MS);
     assert_eq!(order.next(at, &arm, &[gone, near]), Some(1));
     // A nanosecond before sector 1 comes round, it wins.
     assert_eq!(order.next(Nanos(10 * MS + 100_000), &arm, &[gone, near]), Some(0));
-    let soon = Wish { ready: Nanos(2 * MS), ..near };
+    let soon = PendingSeek { ready: Nanos(2 * MS), ..near };
     assert_eq!(order.next(at, &arm, &[gone, soon]), Some(0), "what is not ready is not chosen");
     assert_eq!(order.ready(&[gone, soon]), Some(Nanos(0)));
 }
@@ -38,8 +39,8 @@ fn the_shortest_way_counts_seek_and_rotation() {
 fn who_waits_longer_than_the_limit_goes_first() {
     let arm = Arm::new(&disk(&[]));
     let order = Sptf { age_limit: Nanos(5 * MS) };
-    let old = wish(&arm, 0, 21_000, 0);
-    let near = Wish { came: Nanos(4 * MS), ..wish(&arm, 1, 60, 0) };
+    let old = seek_request(&arm, 0, 21_000, 0);
+    let near = PendingSeek { came: Nanos(4 * MS), ..seek_request(&arm, 1, 60, 0) };
     assert_eq!(order.next(Nanos(5 * MS), &arm, &[old, near]), Some(1));
     assert_eq!(order.next(Nanos(5 * MS + 1), &arm, &[old, near]), Some(0));
 }

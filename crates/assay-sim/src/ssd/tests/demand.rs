@@ -34,7 +34,7 @@ fn an_entry_that_is_not_there_is_read_first() {
     let missed = alone + look_up;
     assert_eq!(took, [missed, alone, missed, missed, alone]);
     assert_eq!(told(&*drive), [5.0, 3.0, 0.0]);
-    let stalled = drive.moments(SECOND * 9)[0].expect("one drive").stalled;
+    let stalled = drive.snapshots(SECOND * 9)[0].expect("one drive").stalled;
     assert_eq!(stalled[crate::Stall::Map as usize], look_up * 3);
 }
 

@@ -192,5 +192,5 @@ fn erases_are_told_block_by_block() {
     });
     assert_eq!(bins.map(|(_, blocks)| blocks).sum::<f64>(), 16.0);
     assert!(of("erases_min") <= of("erases_q1") && of("erases_q3") <= of("erases_max"));
-    assert_eq!(of("free_blocks"), drive_.moments(now)[0].expect("it lives").free_blocks as f64);
+    assert_eq!(of("free_blocks"), drive_.snapshots(now)[0].expect("it lives").free_blocks as f64);
 }

@@ -4,7 +4,7 @@ use super::Parser;
 use crate::decode::{Decoded, Source, quantity};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
 use crate::experiment::{ElevatorKind, Scale};
-use crate::linux::{FILESYSTEMS, Ground, LinuxSpec, SCHEDULERS, Settings, is_linux};
+use crate::linux::{BlockDevice, FILESYSTEMS, LinuxSpec, SCHEDULERS, Settings, is_linux};
 use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::{Range, RangeInclusive};
 
@@ -65,7 +65,7 @@ fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
     let mut reader = Reader {
         parser: &parser,
         seen: Vec::new(),
-        ground: None,
+        device: None,
         is_raw: false,
         settings: Settings::default(),
     };
@@ -79,7 +79,7 @@ fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
 struct Reader<'p, 'a> {
     parser: &'p Parser<'a>,
     seen: Said,
-    ground: Option<Ground>,
+    device: Option<BlockDevice>,
     is_raw: bool,
     settings: Settings,
 }
@@ -101,16 +101,16 @@ impl Reader<'_, '_> {
         if text.contains('=') && !key.contains(['(', ':']) {
             return self.option(&part);
         }
-        if self.ground.is_some() {
+        if self.device.is_some() {
             let message = "a second device";
             let hint = "several drives make an array: `md-raid0(sim:a, sim:b)`";
             return Err(self.parser.error(Kind::Impossible, &part, message, "one", hint));
         }
-        self.ground = Some(self.ground(part)?);
+        self.device = Some(self.device(part)?);
         Ok(())
     }
 
-    fn ground(&self, part: Range<usize>) -> Decoded<Ground> {
+    fn device(&self, part: Range<usize>) -> Decoded<BlockDevice> {
         let text = self.parser.text(&part);
         if text.starts_with("md-") {
             let array = self.parser.array(part.start + "md-".len()..part.end, 0)?;
@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
                 let expected = "`failed` alone";
                 return Err(self.parser.error(Kind::Impossible, &part, message, expected, hint));
             }
-            return Ok(Ground::Array(array));
+            return Ok(BlockDevice::Array(array));
         }
         if let Some(rest) = text.strip_prefix("raid-z") {
             let open = part.start + text.len() - rest.len();
@@ -139,11 +139,11 @@ impl Reader<'_, '_> {
             let hint = format!("write `md-raid0({text})`");
             return Err(self.parser.error(Kind::Impossible, &part, message, "one drive", hint));
         }
-        Ok(Ground::Drive(members.remove(0)))
+        Ok(BlockDevice::Drive(members.remove(0)))
     }
 
     /// The drives of a pool, in parentheses.
-    fn pool(&self, span: Range<usize>) -> Decoded<Ground> {
+    fn pool(&self, span: Range<usize>) -> Decoded<BlockDevice> {
         let mut members = Vec::new();
         let text = self.parser.text(&span);
         if text.starts_with('(') && text.ends_with(')') {
@@ -152,7 +152,7 @@ impl Reader<'_, '_> {
             }
         }
         if members.len() >= 2 {
-            return Ok(Ground::RaidZ(members));
+            return Ok(BlockDevice::RaidZ(members));
         }
         let message = "a raid-z of fewer than two drives";
         let (expected, hint) = ("two drives or more", "e.g. `raid-z(sim:x25-m-g2*5)`");
@@ -284,7 +284,7 @@ impl Reader<'_, '_> {
         let impossible = |span: &Range<usize>, message: &str, hint: &str| -> Box<Diagnostic> {
             parser.error(Kind::Impossible, span, message, "", hint)
         };
-        let Some(ground) = self.ground else {
+        let Some(device) = self.device else {
             let hint = "e.g. `linux(fs=ext4, sim:wd-raptor)`; `assay devices` lists the drives";
             return Err(impossible(span, "Linux without a drive", hint));
         };
@@ -300,7 +300,7 @@ impl Reader<'_, '_> {
             }
             _ => {}
         }
-        if let (Ground::RaidZ(_), false) = (&ground, self.settings.filesystem == Some("zfs")) {
+        if let (BlockDevice::RaidZ(_), false) = (&device, self.settings.filesystem == Some("zfs")) {
             let hint = "add `fs=zfs`; `md-raid5(…)` is the kernel's array of that kind";
             return Err(impossible(span, "`raid-z` without ZFS", hint));
         }
@@ -310,7 +310,7 @@ impl Reader<'_, '_> {
                 return Err(impossible(span, &message, "remove it, or take `fs=` for `raw`"));
             }
         }
-        Ok((LinuxSpec { ground, settings: self.settings }, self.seen))
+        Ok((LinuxSpec { device, settings: self.settings }, self.seen))
     }
 }
 

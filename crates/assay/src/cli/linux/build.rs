@@ -5,7 +5,7 @@ use crate::cli::signals::watch_for_interrupt;
 use crate::output::plan::Plan;
 use crate::output::progress::keep_moving;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
-use assay_linux::recipe::{self, Origin, Progress};
+use assay_linux::kernel_build::{self, Origin, Progress};
 use assay_spec::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -47,7 +47,8 @@ pub fn main(options: &Options) -> Outcome {
     let mut bar = Bar { bar: ProgressBar::hidden(), quiet: options.common.quiet };
     let jobs = options.jobs.unwrap_or(processors);
     watch_for_interrupt();
-    let identity = recipe::build(&origin, jobs, assay_engine::drive::is_interrupted, &mut bar);
+    let identity =
+        kernel_build::build(&origin, jobs, assay_engine::load_loop::is_interrupted, &mut bar);
     bar.bar.finish_and_clear();
     let identity = identity.map_err(|e| Failure::from(assay_engine::Error::from(e)))?;
     if options.common.json {

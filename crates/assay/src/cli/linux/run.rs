@@ -15,7 +15,7 @@ use assay_engine::measure::log::LogWriter;
 use assay_engine::plan::{LinuxSetup, open_drives};
 use assay_engine::run::RunDirectory;
 use assay_linux::clock::Schedule;
-use assay_linux::guest::{Ground, Job, Left, Task};
+use assay_linux::guest::{GuestOutcome, Job, StorageSetup, Task};
 use assay_linux::machine::Limits;
 use assay_sim::Past;
 use assay_spec::experiment::ElevatorKind;
@@ -91,7 +91,7 @@ pub fn main(options: Options) -> Outcome {
     let limits = Limits {
         time: time("--limit", &options.limit)?,
         silence: Duration::from_nanos(time("--watchdog", &options.watchdog)?.0),
-        stop: assay_engine::drive::is_interrupted,
+        stop: assay_engine::load_loop::is_interrupted,
     };
     match options.shell {
         true => watch_for_every_end(),
@@ -158,16 +158,16 @@ fn live(
 ) -> Result<Guest, Failure> {
     let lent = options.shell.then(Lent::take).transpose()?;
     let is_the_kernels = setup.spec.settings.historical().is_none();
-    let ground = Ground {
+    let storage = StorageSetup {
         rotational: assay_engine::guest::rotational(setup),
         scheduler: is_the_kernels.then(|| options.scheduler.clone()),
-        ..Ground::default()
+        ..StorageSetup::default()
     };
     let task = match &lent {
         Some(lent) => Task::Shell(lent.terminal()),
         None => Task::Command(options.command.clone()),
     };
-    let job = Job::new(ground, task);
+    let job = Job::new(storage, task);
     let start = Start {
         past: if options.fresh { Past::New } else { Past::Filled },
         cached: true,
@@ -213,15 +213,15 @@ fn time(option: &str, text: &str) -> Result<Nanos, Failure> {
 
 /// The exit status that the guest's command ended with.
 fn status(result: &str) -> Outcome {
-    let left: Left = serde_json::from_str(result).map_err(|e| {
+    let left: GuestOutcome = serde_json::from_str(result).map_err(|e| {
         let text = format!("the guest left no result: {e}");
         let place = std::env::temp_dir();
         let hint = format!("is {} full? A guest keeps its output there", place.display());
         assay_engine::Error::environment("linux-guest", text, hint)
     })?;
     match left {
-        Left::Done(code) => Ok(code.parse().unwrap_or(DONE)),
-        Left::Failed(message, hint) => {
+        GuestOutcome::Done(code) => Ok(code.parse().unwrap_or(DONE)),
+        GuestOutcome::Failed(message, hint) => {
             let text = format!("in the guest: {message}");
             Err(assay_engine::Error::environment("linux-guest", text, hint).into())
         }

@@ -3,7 +3,7 @@
 use crate::cli::Common;
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
-use assay_linux::{kernel, recipe};
+use assay_linux::{kernel, kernel_build};
 use assay_spec::linux::FILESYSTEMS;
 
 /// Options of `assay linux status`.
@@ -26,14 +26,14 @@ pub fn main(options: &Options) -> Outcome {
         let path = kernel.path.display().to_string();
         json(&serde_json::json!({
             "kernel": kernel.identity,
-            "is_current": recipe::is_current(&kernel.identity),
+            "is_current": kernel_build::is_current(&kernel.identity),
             "path": path,
             "missing": gone,
         }));
         return Ok(DONE);
     }
     data(&format!("kernel   {}\npath     {}", kernel.identity, kernel.path.display()));
-    if !recipe::is_current(&kernel.identity) {
+    if !kernel_build::is_current(&kernel.identity) {
         data("         by another recipe than this version's; `assay linux build` makes it anew");
     }
     if !gone.is_empty() {

@@ -10,7 +10,7 @@
 //! beyond those that collection waits for; and at any time the `fixed` ones, for which blocks
 //! are kept free. Else it writes to blocks with all bits at once.
 
-use super::{Open, PageMap, Plane, Tables, collect};
+use super::{Open, PageMap, Plane, Tables, gc_per_plane};
 use crate::nand::{Cause, Nand, Ppa};
 use assay_spec::device::{NandSpec, SlcCacheSpec};
 
@@ -67,7 +67,7 @@ impl Tables {
 
     /// `count` pages from `first` on, which are not written, are stale.
     fn make_void(&mut self, first: u32, count: u32) {
-        collect::clear_bits(&mut self.current, u64::from(first), u64::from(count));
+        gc_per_plane::clear_bits(&mut self.valid_bitmap, u64::from(first), u64::from(count));
         self.blocks.stale[(first / self.pages_per_block) as usize] += count as u16;
     }
 

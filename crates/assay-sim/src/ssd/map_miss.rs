@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// What waits for an entry of the map.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wants {
+pub(super) enum EntryUse {
     /// A page is to be read for the host.
     Read(Transfer),
     /// Or because it may be; this is told then.
@@ -24,17 +24,17 @@ pub(super) enum Wants {
     Trim(u32),
 }
 
-impl Wants {
+impl EntryUse {
     fn page(self) -> u32 {
         match self {
-            Wants::Read(transfer) | Wants::Land(transfer, _) => transfer.page,
-            Wants::Ahead(_, page) | Wants::Trim(page) => page,
+            EntryUse::Read(transfer) | EntryUse::Land(transfer, _) => transfer.page,
+            EntryUse::Ahead(_, page) | EntryUse::Trim(page) => page,
         }
     }
 
     /// Whether a request waits for it that reads something which `is_so`.
     fn reads(self, is_so: impl Fn(Transfer) -> bool) -> bool {
-        matches!(self, Wants::Read(transfer) if is_so(transfer))
+        matches!(self, EntryUse::Read(transfer) if is_so(transfer))
     }
 
     fn is_read(&self) -> bool {
@@ -43,23 +43,24 @@ impl Wants {
 }
 
 /// By page of the map that is being read.
-pub(super) type LookUps = BTreeMap<u32, Vec<Wants>>;
+pub(super) type MapMisses = BTreeMap<u32, Vec<EntryUse>>;
 
 impl<F: Ftl> Ssd<F> {
     /// Whether an entry of the map must be read first; what wants it goes on then.
     #[inline(never)]
-    pub(super) fn looks_up(&mut self, wants: Wants) -> bool {
-        let page = wants.page();
+    pub(super) fn must_read_entry(&mut self, entry_use: EntryUse) -> bool {
+        let page = entry_use.page();
         let Some(map_page) = self.ftl.map_page(page) else { return false };
         // The newest of a page is what is kept; else a write that waits is, and it comes first.
         let is_kept = |t: Transfer| self.reads_waiting(t);
         let is_buffered = |t: Transfer| self.is_buffered(t.page);
         let is_behind = self.is_landing(page);
-        if wants.reads(is_kept) || !is_behind && (wants.reads(is_buffered) || self.ftl.knows(page))
+        if entry_use.reads(is_kept)
+            || !is_behind && (entry_use.reads(is_buffered) || self.ftl.knows(page))
         {
             return false;
         }
-        if !self.look_ups.contains_key(&map_page) {
+        if !self.map_misses.contains_key(&map_page) {
             let token = token(TABLE, map_page);
             if !self.ftl.read(&mut self.nand, map_page, Cause::Map, token) {
                 // It was never written, or is in the controller.
@@ -67,8 +68,8 @@ impl<F: Ftl> Ssd<F> {
                 return false;
             }
         }
-        self.look_ups.entry(map_page).or_default().push(wants);
-        if wants.is_read() {
+        self.map_misses.entry(map_page).or_default().push(entry_use);
+        if entry_use.is_read() {
             self.waits_for_saving();
         }
         true
@@ -76,39 +77,40 @@ impl<F: Ftl> Ssd<F> {
 
     /// Requests that wait for the map.
     pub(super) fn looking_up(&self) -> usize {
-        self.look_ups.values().flatten().filter(|wants| wants.is_read()).count()
+        self.map_misses.values().flatten().filter(|entry_use| entry_use.is_read()).count()
     }
 
     /// A page of the map has been read: whatever waited for it goes on.
     pub(super) fn looked_up(&mut self, map_page: u32) {
-        for wants in self.look_ups.remove(&map_page).unwrap_or_default() {
-            let page = wants.page();
+        for entry_use in self.map_misses.remove(&map_page).unwrap_or_default() {
+            let page = entry_use.page();
             self.ftl.learn(page);
-            match wants {
-                Wants::Read(transfer) => {
+            match entry_use {
+                EntryUse::Read(transfer) => {
                     self.waited_for_saving();
                     self.fetch_known(transfer);
                 }
-                Wants::Ahead(token, page) => self.read_known_ahead(token, page),
-                Wants::Land(transfer, is_part) => {
+                EntryUse::Ahead(token, page) => self.read_known_ahead(token, page),
+                EntryUse::Land(transfer, is_part) => {
                     self.tell_resumed(Some(page));
                     self.land_known(transfer, is_part);
                 }
-                Wants::Trim(page) => self.trim_when_written(page),
+                EntryUse::Trim(page) => self.trim_when_written(page),
             }
         }
     }
 
     /// Whether a write waits for its entry.
     pub(super) fn is_any_landing(&self) -> bool {
-        self.look_ups.values().flatten().any(|wants| matches!(wants, Wants::Land(..)))
+        self.map_misses.values().flatten().any(|entry_use| matches!(entry_use, EntryUse::Land(..)))
     }
 
     /// Whether a write of `page` waits for its entry.
     pub(super) fn is_landing(&self, page: u32) -> bool {
-        let is_it = |wants: &Wants| matches!(wants, Wants::Land(t, _) if t.page == page);
+        let is_it =
+            |entry_use: &EntryUse| matches!(entry_use, EntryUse::Land(t, _) if t.page == page);
         let map_page = self.ftl.map_page(page);
-        let waiting = map_page.and_then(|map_page| self.look_ups.get(&map_page));
+        let waiting = map_page.and_then(|map_page| self.map_misses.get(&map_page));
         waiting.is_some_and(|all| all.iter().any(is_it))
     }
 

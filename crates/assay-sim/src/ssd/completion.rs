@@ -19,11 +19,11 @@ impl<F: Ftl> Ssd<F> {
             return;
         }
         let is_forced = flight.request.op == Op::Write && flight.request.fua;
-        if is_forced && self.lazy.is_some() && !self.is_protected {
+        if is_forced && self.cache.is_some() && !self.is_protected {
             // What is kept goes to the cells as behind a flush, and is answered then.
             self.requests[number as usize].request.op = Op::Flush;
             self.writes.push_back(number);
-            return self.send_for_writes();
+            return self.fetch_write_data();
         }
         self.complete(number);
     }

@@ -4,7 +4,7 @@
 use super::series::{FINE, write_columns};
 use crate::error::Result;
 use assay_fs::Directory;
-use assay_sim::{Moment, Stall};
+use assay_sim::{Snapshot, Stall};
 use assay_spec::Nanos;
 
 /// A drive in an interval.
@@ -19,7 +19,7 @@ struct Row {
 
 /// Rows of the drives, interval by interval.
 #[derive(Debug)]
-pub struct Moments {
+pub struct DriveSeries {
     origin: Nanos,
     /// Where the current interval begins and ends, on the target's clock.
     start: Nanos,
@@ -29,10 +29,10 @@ pub struct Moments {
     rows: Vec<Row>,
 }
 
-impl Moments {
+impl DriveSeries {
     /// From `now` on, of drives that have just been marked; `None` if there are none.
-    pub fn begin(now: Nanos, drives: usize) -> Option<Moments> {
-        (drives > 0).then(|| Moments {
+    pub fn begin(now: Nanos, drives: usize) -> Option<DriveSeries> {
+        (drives > 0).then(|| DriveSeries {
             origin: now,
             start: now,
             end: now + FINE,
@@ -47,9 +47,9 @@ impl Moments {
     }
 
     /// The interval is over, or the phase is: what each drive tells now.
-    pub fn take(&mut self, moments: &[Option<Moment>]) {
-        for (index, moment) in moments.iter().enumerate() {
-            let Some(Moment { free_blocks, stalled }) = *moment else { continue };
+    pub fn take(&mut self, snapshots: &[Option<Snapshot>]) {
+        for (index, snapshot) in snapshots.iter().enumerate() {
+            let Some(Snapshot { free_blocks, stalled }) = *snapshot else { continue };
             let before = &mut self.told[index];
             let waited = std::array::from_fn(|cause| {
                 // A spare that takes a member's place begins with nothing, and a wait of which
@@ -86,7 +86,7 @@ impl Moments {
 }
 
 #[cfg(test)]
-impl Moments {
+impl DriveSeries {
     /// How many rows there are.
     pub(crate) fn rows(&self) -> usize {
         self.rows.len()
@@ -105,24 +105,24 @@ impl Moments {
 mod tests {
     use super::*;
 
-    fn told(free_blocks: u64, link: u64) -> Option<Moment> {
-        let mut moment = Moment { free_blocks, ..Default::default() };
-        moment.stalled[Stall::Link as usize] = Nanos(link);
-        Some(moment)
+    fn told(free_blocks: u64, link: u64) -> Option<Snapshot> {
+        let mut snapshot = Snapshot { free_blocks, ..Default::default() };
+        snapshot.stalled[Stall::Link as usize] = Nanos(link);
+        Some(snapshot)
     }
 
     #[test]
     fn each_interval_has_what_was_waited_in_it() {
-        assert!(Moments::begin(Nanos(7), 0).is_none(), "no flash, no rows");
-        let mut moments = Moments::begin(Nanos(7), 2).expect("two drives");
-        assert_eq!(moments.end(), Nanos(7) + FINE);
-        moments.take(&[told(9, 100), told(5, 30)]);
-        assert!(!moments.is_begun(Nanos(7) + FINE) && moments.is_begun(Nanos(8) + FINE));
+        assert!(DriveSeries::begin(Nanos(7), 0).is_none(), "no flash, no rows");
+        let mut snapshots = DriveSeries::begin(Nanos(7), 2).expect("two drives");
+        assert_eq!(snapshots.end(), Nanos(7) + FINE);
+        snapshots.take(&[told(9, 100), told(5, 30)]);
+        assert!(!snapshots.is_begun(Nanos(7) + FINE) && snapshots.is_begun(Nanos(8) + FINE));
         // The first drive has failed; a spare took the place of the second.
-        moments.take(&[None, told(4, 10)]);
-        moments.take(&[None, told(4, 25)]);
+        snapshots.take(&[None, told(4, 10)]);
+        snapshots.take(&[None, told(4, 25)]);
         let row = |r: &Row| (r.start.0, r.drive, r.free_blocks, r.stalled[Stall::Link as usize].0);
-        let rows: Vec<_> = moments.rows.iter().map(row).collect();
+        let rows: Vec<_> = snapshots.rows.iter().map(row).collect();
         let f = FINE.0;
         assert_eq!(rows, [(0, 1, 9, 100), (0, 2, 5, 30), (f, 2, 4, 0), (2 * f, 2, 4, 15)]);
     }

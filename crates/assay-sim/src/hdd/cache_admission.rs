@@ -31,7 +31,7 @@ impl Hdd {
     }
 
     /// Whoever waits and does not need the arm is served; false if nobody was.
-    pub(super) fn spare_the_arm(&mut self, at: Nanos) -> bool {
+    pub(super) fn serve_without_arm(&mut self, at: Nanos) -> bool {
         self.take_in(at) | self.answer_from_cache(at)
     }
 

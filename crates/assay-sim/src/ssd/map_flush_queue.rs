@@ -5,13 +5,13 @@
 use super::Ssd;
 use super::flow::{NO_REQUEST, token};
 use super::link::Transfer;
-use super::lookup::Wants;
+use super::map_miss::EntryUse;
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use std::ops::Range;
 
 /// Something that waits for the map.
-pub(super) enum Parked {
+pub(super) enum WaitsForMap {
     /// A page in the buffer, or only a part of it.
     Page(Transfer, bool),
     /// A page to be read that waits in front of it.
@@ -20,46 +20,46 @@ pub(super) enum Parked {
     Trim(u32, Range<u32>),
 }
 
-impl Parked {
+impl WaitsForMap {
     /// Whether it changes where one of `pages` is.
     pub(super) fn is_in(&self, pages: &Range<u32>) -> bool {
         match self {
-            Parked::Page(transfer, _) => pages.contains(&transfer.page),
-            Parked::Read(_) => false,
-            Parked::Trim(_, trimmed) => trimmed.start < pages.end && pages.start < trimmed.end,
+            WaitsForMap::Page(transfer, _) => pages.contains(&transfer.page),
+            WaitsForMap::Read(_) => false,
+            WaitsForMap::Trim(_, trimmed) => trimmed.start < pages.end && pages.start < trimmed.end,
         }
     }
 }
 
 impl<F: Ftl> Ssd<F> {
-    pub(super) fn park(&mut self, parked: Parked) {
-        if !matches!(parked, Parked::Page(..)) {
+    pub(super) fn park(&mut self, waits_for_map: WaitsForMap) {
+        if !matches!(waits_for_map, WaitsForMap::Page(..)) {
             self.waits_for_saving();
         }
-        self.parked.push_back(parked);
+        self.waits_for_map.push_back(waits_for_map);
     }
 
     /// Whether `page`, which request `number` reads, was written or trimmed since the map began to
     /// be saved. If so, it is answered from the buffer, or will be when the map is saved.
     #[inline]
     pub(super) fn waits_for_map(&mut self, number: u32, page: u32) -> bool {
-        !self.parked.is_empty() && self.waits_for_parked(Transfer { number, page })
+        !self.waits_for_map.is_empty() && self.waits_for_parked(Transfer { number, page })
     }
 
     #[cold]
     fn waits_for_parked(&mut self, transfer: Transfer) -> bool {
         let page = transfer.page..transfer.page + 1;
-        let Some(last) = self.parked.iter().rfind(|p| p.is_in(&page)) else { return false };
+        let Some(last) = self.waits_for_map.iter().rfind(|p| p.is_in(&page)) else { return false };
         match last {
-            Parked::Page(_, false) if self.reads_buffer => self.transfer(transfer),
-            _ => self.park(Parked::Read(transfer)),
+            WaitsForMap::Page(_, false) if self.reads_buffer => self.transfer(transfer),
+            _ => self.park(WaitsForMap::Read(transfer)),
         }
         true
     }
 
     /// Pages in the buffer that wait.
     pub(super) fn parked_pages(&self) -> u64 {
-        self.parked.iter().filter(|p| matches!(p, Parked::Page(..))).count() as u64
+        self.waits_for_map.iter().filter(|p| matches!(p, WaitsForMap::Page(..))).count() as u64
     }
 
     /// The map is saved, if nothing is left of it: what waited goes on, until it is due again.
@@ -70,18 +70,18 @@ impl<F: Ftl> Ssd<F> {
             self.map_is_saved();
         }
         while self.saving == 0
-            && let Some(parked) = self.parked.pop_front()
+            && let Some(waits_for_map) = self.waits_for_map.pop_front()
         {
-            if !matches!(parked, Parked::Page(..)) {
+            if !matches!(waits_for_map, WaitsForMap::Page(..)) {
                 self.waited_for_saving();
             }
-            match parked {
-                Parked::Page(transfer, is_part) => {
+            match waits_for_map {
+                WaitsForMap::Page(transfer, is_part) => {
                     self.tell_resumed(Some(transfer.page));
-                    self.land(transfer, is_part);
+                    self.stage_page(transfer, is_part);
                 }
-                Parked::Read(transfer) => self.fetch(transfer),
-                Parked::Trim(number, _) => {
+                WaitsForMap::Read(transfer) => self.fetch(transfer),
+                WaitsForMap::Trim(number, _) => {
                     self.trim(number);
                     self.complete(number);
                 }
@@ -97,8 +97,8 @@ impl<F: Ftl> Ssd<F> {
         let first = request.offset.0.div_ceil(self.page.0) as u32;
         let end = (request.end().0 / self.page.0) as u32;
         for page in first..end {
-            match !self.look_ups.is_empty() && self.is_landing(page) {
-                true => _ = self.looks_up(Wants::Trim(page)),
+            match !self.map_misses.is_empty() && self.is_landing(page) {
+                true => _ = self.must_read_entry(EntryUse::Trim(page)),
                 false => self.trim_when_written(page),
             }
         }
@@ -133,14 +133,15 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn record_trims_if_due(&mut self) {
         if self.ftl.are_trims_due() {
             self.wants_record = true;
-            self.send_for_writes();
+            self.fetch_write_data();
         }
     }
 
     /// A page, or a part of one, that the host has sent is given to the flash.
     #[inline]
-    pub(super) fn land(&mut self, done: Transfer, is_part: bool) {
-        if !self.has_look_ups || !self.looks_up(Wants::Land(self.landing(done), is_part)) {
+    pub(super) fn stage_page(&mut self, done: Transfer, is_part: bool) {
+        if !self.may_miss_map || !self.must_read_entry(EntryUse::Land(self.landing(done), is_part))
+        {
             self.land_known(done, is_part);
         }
     }

@@ -10,7 +10,7 @@
 //! in the collector's open block when no free one is left. So a block's own pages can stay in its
 //! plane when nobody else takes them, and no collection waits for another.
 
-use super::collect::{Collecting, Move};
+use super::gc_per_plane::{Collecting, Move};
 use super::{Frontier, PageMap, Plane, Tables};
 use crate::ftl::Ftl;
 use crate::nand::{NOBODY, Nand};

@@ -1,8 +1,8 @@
 //! A small drive of the kind of another, written at random until it is steady, and looked at then.
 
-use super::demand::Changed;
+use super::cached_mapping_table::Changed;
 use super::{NONE, PageMap, mapped_pages};
-use crate::ftl::history::{Bed, RandomWrites};
+use crate::ftl::history::{FtlHarness, RandomWrites};
 use assay_spec::Bytes;
 use assay_spec::device::{
     Allocation, EraseTime, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec, WearSpec,
@@ -182,11 +182,11 @@ impl Twin {
         twin_spec.slc = slc;
         let map = PageMap::new(&twin_nand, twin_spec, host, 0, true);
         let logical = mapped_pages(&twin_nand, &twin_spec, host);
-        let mut bed = Bed::new(map, &twin_nand, host, writes);
+        let mut harness = FtlHarness::new(map, &twin_nand, host, writes);
         if spec.power_fail_safe {
-            bed = bed.keeping_replaced();
+            harness = harness.keeping_replaced();
         }
-        settle(&mut bed);
+        settle(&mut harness);
         let mut twin = Twin {
             writes,
             planes,
@@ -200,11 +200,11 @@ impl Twin {
             changed: Changed::default(),
         };
         for _ in 0..LOOKS {
-            bed.write(u64::from(host) / 4);
-            twin.look_at(&bed.map);
+            harness.write(u64::from(host) / 4);
+            twin.look_at(&harness.map);
         }
         twin.blocks.push(twin.pages.len());
-        twin.changed = bed.map.tables.demand.map(|demand| demand.look_at()).unwrap_or_default();
+        twin.changed = harness.map.tables.demand.map(|demand| demand.look_at()).unwrap_or_default();
         twin
     }
 
@@ -240,8 +240,8 @@ impl Twin {
         self.is_slc.push(map.tables.is_slc(block));
         let first = block * map.tables.pages_per_block;
         for slot in 0..map.tables.pages_per_block {
-            let page = map.tables.backward[(first + slot) as usize];
-            if page != NONE && map.tables.forward[page as usize] == first + slot {
+            let page = map.tables.p2l[(first + slot) as usize];
+            if page != NONE && map.tables.l2p[page as usize] == first + slot {
                 self.pages.push((slot as u16, page));
             }
         }
@@ -320,11 +320,11 @@ impl Twin {
 }
 
 /// Pass after pass, until one programs as much as the one before.
-fn settle(bed: &mut Bed<PageMap>) {
-    let pass = bed.map.tables.backward.len() as u64;
+fn settle(harness: &mut FtlHarness<PageMap>) {
+    let pass = harness.map.tables.p2l.len() as u64;
     let mut last = f64::NAN;
     for done in 0..MOST {
-        let ratio = bed.write(pass);
+        let ratio = harness.write(pass);
         if done >= FEWEST && (ratio / last - 1.0).abs() < SAME {
             break;
         }

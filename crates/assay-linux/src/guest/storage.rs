@@ -1,6 +1,6 @@
 //! What a job works on: elevators, the array, the file system.
 
-use super::{ArrayGround, FilesystemGround, Ground, MOUNT, Place, run, write};
+use super::{FilesystemSetup, MOUNT, MdSetup, Place, StorageSetup, run, write};
 use crate::error::{Error, Result};
 use rustix::mount::{MountFlags, mount};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ pub(super) fn drive_name(index: usize) -> String {
 }
 
 /// Makes it all.
-pub(super) fn prepare(ground: &Ground) -> Result<Place> {
-    for (index, rotational) in ground.rotational.iter().enumerate() {
+pub(super) fn prepare(storage: &StorageSetup) -> Result<Place> {
+    for (index, rotational) in storage.rotational.iter().enumerate() {
         let queue = format!("/sys/block/{}/queue", drive_name(index));
-        let scheduler = ground.scheduler.as_deref().unwrap_or("none");
+        let scheduler = storage.scheduler.as_deref().unwrap_or("none");
         write(&format!("{queue}/scheduler"), scheduler)?;
         write(&format!("{queue}/rotational"), if *rotational { "1" } else { "0" })?;
         // Elevators sort what waits; a drive that takes one at a time would leave them two.
@@ -27,36 +27,36 @@ pub(super) fn prepare(ground: &Ground) -> Result<Place> {
             write(&format!("{queue}/nr_requests"), "128")?;
         }
     }
-    let device = match &ground.array {
-        Some(array) => assemble(array, ground.rotational.len())?,
+    let device = match &storage.array {
+        Some(array) => assemble(array, storage.rotational.len())?,
         None => PathBuf::from(format!("/dev/{}", drive_name(0))),
     };
-    if let Some(kib) = ground.readahead_kib {
+    if let Some(kib) = storage.readahead_kib {
         let name = device.file_name().unwrap_or_default().to_string_lossy().into_owned();
         write(&format!("/sys/block/{name}/queue/read_ahead_kb"), &kib.to_string())?;
     }
-    let directory = match &ground.filesystem {
+    let directory = match &storage.filesystem {
         None => None,
         Some(filesystem) => {
-            make_filesystem(filesystem, &device, ground.rotational.len())?;
+            make_filesystem(filesystem, &device, storage.rotational.len())?;
             if filesystem.kind != "zfs" {
                 mount_filesystem(filesystem, &device)?;
             }
             Some(PathBuf::from(MOUNT))
         }
     };
-    Ok(Place { device, directory, filesystem: ground.filesystem.clone() })
+    Ok(Place { device, directory, filesystem: storage.filesystem.clone() })
 }
 
-fn assemble(array: &ArrayGround, drives: usize) -> Result<PathBuf> {
+fn assemble(array: &MdSetup, drives: usize) -> Result<PathBuf> {
     let all: Vec<String> = (0..drives).map(|i| format!("/dev/{}", drive_name(i))).collect();
     if array.level == "01" {
         // The kernel has no such level; two stripes that are mirrored are one.
         let (left, right) = all.split_at(drives / 2);
-        let stripe = ArrayGround { level: "0".to_owned(), missing: 0, ..array.clone() };
+        let stripe = MdSetup { level: "0".to_owned(), missing: 0, ..array.clone() };
         create("/dev/md1", &stripe, left)?;
         create("/dev/md2", &stripe, right)?;
-        let mirror = ArrayGround { level: "1".to_owned(), chunk_kib: None, ..array.clone() };
+        let mirror = MdSetup { level: "1".to_owned(), chunk_kib: None, ..array.clone() };
         create("/dev/md0", &mirror, &["/dev/md1".to_owned(), "/dev/md2".to_owned()])?;
     } else {
         create("/dev/md0", array, &all)?;
@@ -65,7 +65,7 @@ fn assemble(array: &ArrayGround, drives: usize) -> Result<PathBuf> {
 }
 
 /// Makes an array of drives; the contents of new ones agree, for all are zeros.
-fn create(device: &str, array: &ArrayGround, drives: &[String]) -> Result<()> {
+fn create(device: &str, array: &MdSetup, drives: &[String]) -> Result<()> {
     let level = format!("--level={}", array.level);
     let count = format!("--raid-devices={}", drives.len());
     let chunk = array.chunk_kib.map(|kib| format!("--chunk={kib}"));
@@ -83,7 +83,7 @@ fn create(device: &str, array: &ArrayGround, drives: &[String]) -> Result<()> {
     run("mdadm", &words)
 }
 
-fn make_filesystem(filesystem: &FilesystemGround, device: &Path, drives: usize) -> Result<()> {
+fn make_filesystem(filesystem: &FilesystemSetup, device: &Path, drives: usize) -> Result<()> {
     let device = device.to_string_lossy();
     if filesystem.kind == "zfs" {
         return make_pool(filesystem, &device, drives);
@@ -107,7 +107,7 @@ pub(super) const DISKS: &str = "/run/disks";
 
 /// Starts the process that is the file system, and makes a pool of the device, or of all drives if
 /// there are several and no array of them.
-fn make_pool(filesystem: &FilesystemGround, device: &str, drives: usize) -> Result<()> {
+fn make_pool(filesystem: &FilesystemSetup, device: &str, drives: usize) -> Result<()> {
     // It keeps its socket and what it knows of pools where the machine would, which is read-only.
     for place in ["/etc/zfs", "/var/lib/zfs"] {
         if Path::new(place).is_dir() {
@@ -173,7 +173,7 @@ const ZFS: &str = "zfs-fuse";
 const WRITTEN_BACK: Duration = Duration::from_secs(15);
 
 /// Mounts it.
-pub(super) fn mount_filesystem(filesystem: &FilesystemGround, device: &Path) -> Result<()> {
+pub(super) fn mount_filesystem(filesystem: &FilesystemSetup, device: &Path) -> Result<()> {
     let device = device.to_string_lossy();
     let mut words = vec!["-t", &filesystem.kind];
     if !filesystem.mount.is_empty() {

@@ -15,7 +15,7 @@ const LONGEST: f64 = 60.0;
 
 /// The state of the body.
 #[derive(Clone, Debug)]
-pub(super) struct Heat {
+pub(super) struct ThermalThrottle {
     spec: ThermalSpec,
     /// What is always drawn, and what may be beside when throttled, in watts.
     idle: f64,
@@ -33,12 +33,12 @@ pub(super) struct Heat {
     held_for: Nanos,
 }
 
-impl Heat {
+impl ThermalThrottle {
     /// A drive that has done nothing for long.
-    pub(super) fn new(spec: ThermalSpec, power: PowerSpec) -> Heat {
+    pub(super) fn new(spec: ThermalSpec, power: PowerSpec) -> ThermalThrottle {
         let idle = power.idle.as_f64();
         let temperature = spec.ambient + spec.resistance * idle;
-        Heat {
+        ThermalThrottle {
             spec,
             idle,
             beside: spec.power.as_f64() - idle,
@@ -89,7 +89,7 @@ impl<F: Ftl> Ssd<F> {
     /// How long the firmware takes for the next command, until when it may have to wait.
     #[inline]
     pub(super) fn command_time(&mut self) -> Nanos {
-        match self.heat.is_some() {
+        match self.thermal.is_some() {
             true => self.command + self.cool_down(),
             false => self.command,
         }
@@ -97,44 +97,44 @@ impl<F: Ftl> Ssd<F> {
 
     fn cool_down(&mut self) -> Nanos {
         let (now, drawn) = (self.nand.events.now(), self.drawn_for_operations());
-        let Some(heat) = &mut self.heat else { return Nanos::ZERO };
-        heat.pass(now, drawn);
-        heat.pause()
+        let Some(thermal) = &mut self.thermal else { return Nanos::ZERO };
+        thermal.pass(now, drawn);
+        thermal.pause()
     }
 
     /// What has just been asked for warms it. If that is nothing it does not look, so that it looks
     /// as often however many events there are.
-    pub(super) fn warm_up(&mut self) {
+    pub(super) fn update_temperature(&mut self) {
         let (now, drawn) = (self.nand.events.now(), self.drawn_for_operations());
-        if let Some(heat) = self.heat.as_mut().filter(|heat| heat.drawn != drawn) {
-            heat.pass(now, drawn);
+        if let Some(thermal) = self.thermal.as_mut().filter(|thermal| thermal.drawn != drawn) {
+            thermal.pass(now, drawn);
         }
     }
 
     /// How it is now. What it does later does not depend on when it is asked.
-    fn heat_now(&self) -> Option<Heat> {
-        let mut heat = self.heat.as_deref()?.clone();
-        heat.pass(self.nand.events.now(), self.drawn_for_operations());
-        Some(heat)
+    fn heat_now(&self) -> Option<ThermalThrottle> {
+        let mut thermal = self.thermal.as_deref()?.clone();
+        thermal.pass(self.nand.events.now(), self.drawn_for_operations());
+        Some(thermal)
     }
 
     /// Starts counting afresh.
     pub(super) fn mark_heat(&mut self) {
-        if let Some((now, heat)) = self.heat_now().zip(self.heat.as_mut()) {
-            heat.warmest = now.temperature;
-            heat.drawn -= now.drawn;
-            (heat.held, heat.held_for) = (0, Nanos::ZERO);
+        if let Some((now, thermal)) = self.heat_now().zip(self.thermal.as_mut()) {
+            thermal.warmest = now.temperature;
+            thermal.drawn -= now.drawn;
+            (thermal.held, thermal.held_for) = (0, Nanos::ZERO);
         }
     }
 
     /// What it tells of its heat.
     pub(super) fn warmth(&self) -> Vec<(String, f64)> {
-        let Some(heat) = self.heat_now() else { return Vec::new() };
+        let Some(thermal) = self.heat_now() else { return Vec::new() };
         vec![
-            ("temperature_c".to_owned(), heat.temperature),
-            ("temperature_max_c".to_owned(), heat.warmest),
-            ("throttled".to_owned(), heat.held as f64),
-            ("throttled_ns".to_owned(), heat.held_for.0 as f64),
+            ("temperature_c".to_owned(), thermal.temperature),
+            ("temperature_max_c".to_owned(), thermal.warmest),
+            ("throttled".to_owned(), thermal.held as f64),
+            ("throttled_ns".to_owned(), thermal.held_for.0 as f64),
         ]
     }
 }
@@ -145,7 +145,7 @@ mod tests {
     use assay_spec::units::{Joules, Watts};
 
     /// 10 K/W and 20 J/K: what is drawn shows by a factor of e after 200 s.
-    fn heat() -> Heat {
+    fn thermal() -> ThermalThrottle {
         let spec = ThermalSpec {
             ambient: 25.0,
             resistance: 10.0,
@@ -156,7 +156,7 @@ mod tests {
         };
         let none = Joules(0);
         let power = PowerSpec { idle: Watts(1_000_000), read: none, program: none, erase: none };
-        Heat::new(spec, power)
+        ThermalThrottle::new(spec, power)
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -165,52 +165,56 @@ mod tests {
 
     #[test]
     fn a_body_warms_up_and_cools_down() {
-        let mut heat = heat();
-        assert!(close(heat.temperature, 35.0), "25 and 10 for what is always drawn");
-        heat.pass(Nanos::from_secs(200), 0.0);
-        assert!(close(heat.temperature, 35.0));
+        let mut thermal = thermal();
+        assert!(close(thermal.temperature, 35.0), "25 and 10 for what is always drawn");
+        thermal.pass(Nanos::from_secs(200), 0.0);
+        assert!(close(thermal.temperature, 35.0));
         // 800 J at once are 40 K, of which the e-th part is left after 200 s, in any steps.
-        heat.pass(Nanos::from_secs(200), 800.0);
-        assert!(close(heat.temperature, 75.0));
-        (0..=100).for_each(|n| heat.pass(Nanos::from_secs(200 + 2 * n), 800.0));
-        assert!(close(heat.temperature, 35.0 + 40.0 / std::f64::consts::E));
+        thermal.pass(Nanos::from_secs(200), 800.0);
+        assert!(close(thermal.temperature, 75.0));
+        (0..=100).for_each(|n| thermal.pass(Nanos::from_secs(200 + 2 * n), 800.0));
+        assert!(close(thermal.temperature, 35.0 + 40.0 / std::f64::consts::E));
         // 4 W more for long: as warm as those make it.
         (1..100_000).for_each(|n| {
-            heat.pass(Nanos::from_millis(400_000 + 20 * n), 800.0 + 0.08 * n as f64);
+            thermal.pass(Nanos::from_millis(400_000 + 20 * n), 800.0 + 0.08 * n as f64);
         });
-        assert!((heat.temperature - 75.0).abs() < 0.05, "{}", heat.temperature);
+        assert!((thermal.temperature - 75.0).abs() < 0.05, "{}", thermal.temperature);
     }
 
     #[test]
     fn it_is_throttled_from_the_limit_until_it_has_cooled_down() {
-        let mut heat = heat();
+        let mut thermal = thermal();
         // 35 K are 700 J.
-        heat.pass(Nanos::ZERO, 699.0);
-        assert_eq!(heat.pause(), Nanos::ZERO);
-        heat.pass(Nanos::ZERO, 700.5);
-        assert_eq!(heat.pause(), Nanos::ZERO, "nothing was drawn since");
+        thermal.pass(Nanos::ZERO, 699.0);
+        assert_eq!(thermal.pause(), Nanos::ZERO);
+        thermal.pass(Nanos::ZERO, 700.5);
+        assert_eq!(thermal.pause(), Nanos::ZERO, "nothing was drawn since");
         // 4 J where 3 W may be drawn, of which 1 is always.
-        heat.pass(Nanos::ZERO, 704.5);
+        thermal.pass(Nanos::ZERO, 704.5);
         let second = 1_000_000_000;
-        let pause = heat.pause().0;
+        let pause = thermal.pause().0;
         assert!(pause.abs_diff(2 * second) < 10, "{pause}");
-        heat.pass(Nanos(pause), 704.5);
-        assert_eq!(heat.pause(), Nanos::ZERO);
+        thermal.pass(Nanos(pause), 704.5);
+        assert_eq!(thermal.pause(), Nanos::ZERO);
         // At 3 W in the mean it cools towards 55 °C, and is free at 60.
         let mut now = 2;
-        while heat.excess.is_some() {
+        while thermal.excess.is_some() {
             now += 1;
-            heat.pass(Nanos::from_secs(now), 704.5);
+            thermal.pass(Nanos::from_secs(now), 704.5);
         }
-        assert!(heat.temperature <= 60.0 && heat.temperature > 59.5, "{}", heat.temperature);
-        assert_eq!((heat.held, heat.warmest > 70.2), (1, true));
+        assert!(
+            thermal.temperature <= 60.0 && thermal.temperature > 59.5,
+            "{}",
+            thermal.temperature
+        );
+        assert_eq!((thermal.held, thermal.warmest > 70.2), (1, true));
     }
 
     #[test]
     fn a_command_is_not_held_back_for_ever() {
-        let mut heat = heat();
-        heat.pass(Nanos::ZERO, 700.5);
-        heat.pass(Nanos::ZERO, 1e12);
-        assert_eq!(heat.pause(), Nanos::from_secs(60) + Nanos(1));
+        let mut thermal = thermal();
+        thermal.pass(Nanos::ZERO, 700.5);
+        thermal.pass(Nanos::ZERO, 1e12);
+        assert_eq!(thermal.pause(), Nanos::from_secs(60) + Nanos(1));
     }
 }

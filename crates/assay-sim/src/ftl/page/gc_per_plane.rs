@@ -1,5 +1,5 @@
 //! Garbage collection of one plane: empties a block, page by page, and erases it. Its pages stay
-//! in the plane; `drive.rs` spreads them over all.
+//! in the plane; `gc_global.rs` spreads them over all.
 //!
 //! With `pace = "spread"` a block whose v of n pages are valid is emptied while the host writes the
 //! n − v pages that this frees: v moves for n − v host pages, evenly. With `"whole-block"` the
@@ -117,9 +117,9 @@ impl Tables {
         let gain = u32::from(self.blocks.stale[block as usize]);
         let cursor = block * self.pages_per_block;
         for line in 0..LINES_AHEAD {
-            prefetch(&self.backward, (cursor + line * LINE) as usize);
+            prefetch(&self.p2l, (cursor + line * LINE) as usize);
         }
-        prefetch(&self.current, cursor as usize / 64);
+        prefetch(&self.valid_bitmap, cursor as usize / 64);
         let valid = self.pages_per_block - gain;
         let (moved, credit, is_urgent) = (0, 0, false);
         plane.collecting =
@@ -157,19 +157,19 @@ impl Tables {
     pub(super) fn take_next(&mut self, plane: &mut Plane) -> Option<Move> {
         let job = plane.collecting.as_mut()?;
         let end = (job.block + 1) * self.pages_per_block;
-        let Some(from) = next_bit(&self.current, job.cursor, end) else {
+        let Some(from) = next_bit(&self.valid_bitmap, job.cursor, end) else {
             job.cursor = end;
             return None;
         };
         job.cursor = from + 1;
         job.moved += 1;
         let cause = job.cause;
-        prefetch(&self.backward, (from + LINES_AHEAD * LINE) as usize);
-        if let Some(page) = self.backward.get((from + AHEAD) as usize) {
-            prefetch(&self.forward, *page as usize);
+        prefetch(&self.p2l, (from + LINES_AHEAD * LINE) as usize);
+        if let Some(page) = self.p2l.get((from + AHEAD) as usize) {
+            prefetch(&self.l2p, *page as usize);
         }
-        let page = self.backward[from as usize];
-        debug_assert_eq!(self.forward[page as usize], from, "a current page is mapped");
+        let page = self.p2l[from as usize];
+        debug_assert_eq!(self.l2p[page as usize], from, "a valid_bitmap page is mapped");
         plane.live -= 1;
         self.change_entry(page);
         Some(Move { from: Ppa { plane: plane.index, page: from }, page, cause })

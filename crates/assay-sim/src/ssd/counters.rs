@@ -1,7 +1,7 @@
 //! The numbers that a drive tells of itself.
 
 use super::Ssd;
-use super::stall::{Moment, Stall};
+use super::stall::{Snapshot, Stall};
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use assay_spec::Nanos;
@@ -12,7 +12,7 @@ const BINS: u32 = 8;
 
 impl<F: Ftl> Ssd<F> {
     /// Everything counted since the last mark, and how worn the blocks are.
-    pub(super) fn numbers(&self) -> Vec<(String, f64)> {
+    pub(super) fn counter_values(&self) -> Vec<(String, f64)> {
         let counts = &self.nand.counts;
         let sum = |per_cause: &[u64]| per_cause.iter().sum::<u64>() as f64;
         let [array, channels] = self.nand.busy();
@@ -77,9 +77,9 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// What it tells of `now`.
-    pub(super) fn moment(&self, now: Nanos) -> Moment {
+    pub(super) fn snapshot(&self, now: Nanos) -> Snapshot {
         let stalled = self.stalled(now).map(|(_, time)| time);
-        Moment { free_blocks: self.ftl.free_blocks(), stalled }
+        Snapshot { free_blocks: self.ftl.free_blocks(), stalled }
     }
 
     /// Panics unless every erase there was is one of some block.

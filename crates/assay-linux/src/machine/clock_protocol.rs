@@ -4,7 +4,7 @@ use super::{DATE, Machine, broken};
 use crate::clock::{KERNEL_ID, Kind, MESSAGE, Message};
 use crate::error::{Error, Result};
 use crate::guest::Signal;
-use crate::wire;
+use crate::socket_io;
 use assay_spec::Nanos;
 use std::io::{Read, Write};
 
@@ -64,7 +64,7 @@ impl Machine<'_> {
         let time = u64::from(KERNEL_ID);
         let ack = Message { kind: Kind::Ack, sequence: message.sequence, time };
         let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
-        wire::send(control, &ack.bytes(), &[self.page.fd(), self.page.fd()])
+        socket_io::send(control, &ack.bytes(), &[self.page.fd(), self.page.fd()])
     }
 
     pub(super) fn tell(&mut self, message: Message) -> Result<()> {

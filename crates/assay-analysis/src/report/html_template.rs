@@ -3,7 +3,7 @@
 use super::escape;
 
 /// A page, without its sections. What is escaped already is said.
-pub(super) struct Skeleton<'a> {
+pub(super) struct HtmlTemplate<'a> {
     /// Its title, escaped.
     pub title: &'a str,
     /// The version of assay that it is of.
@@ -18,10 +18,10 @@ pub(super) struct Skeleton<'a> {
     pub foot: &'a str,
 }
 
-impl Skeleton<'_> {
+impl HtmlTemplate<'_> {
     /// The page with these sections: of each the id, the name and the HTML.
     pub(super) fn page(&self, sections: &[(&str, &str, String)]) -> String {
-        let Skeleton { title, version, css, skip, below, foot } = self;
+        let HtmlTemplate { title, version, css, skip, below, foot } = self;
         let mut out = format!(
             "<!doctype html>\n<!-- a page of assay -->\n<html lang=\"en\"><head>\
              <meta charset=\"utf-8\">\

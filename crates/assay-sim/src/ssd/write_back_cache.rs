@@ -52,7 +52,7 @@ impl Waiting {
 
 /// The pages that wait.
 #[derive(Debug)]
-pub(super) struct Lazy {
+pub(super) struct WriteBackCache {
     high: usize,
     low: usize,
     idle: Option<Nanos>,
@@ -69,12 +69,12 @@ pub(super) struct Lazy {
     run: Range<u32>,
 }
 
-impl Lazy {
+impl WriteBackCache {
     /// For a buffer of so many slots.
-    pub(super) fn new(spec: LazySpec, page: Bytes, slots: usize) -> Lazy {
+    pub(super) fn new(spec: LazySpec, page: Bytes, slots: usize) -> WriteBackCache {
         let pages = |size: Bytes| (size.0 / page.0) as usize;
         let high = pages(spec.high).clamp(1, slots);
-        Lazy {
+        WriteBackCache {
             high,
             low: pages(spec.low).min(high - 1),
             idle: spec.idle,
@@ -94,7 +94,7 @@ impl Lazy {
     }
 
     /// A write to `page` is sent for; true if the page waits, so that it takes no slot.
-    fn expect(&mut self, page: u32) -> bool {
+    fn expect_data(&mut self, page: u32) -> bool {
         let Some(waiting) = self.pages.get_mut(&page) else { return false };
         waiting.expected += 1;
         self.touch(page);
@@ -158,7 +158,7 @@ impl<F: Ftl> Ssd<F> {
     /// Whether a write to `page` that is sent for now replaces what waits of it.
     #[inline]
     pub(super) fn replaces(&mut self, page: u32) -> bool {
-        self.lazy.as_mut().is_some_and(|lazy| lazy.expect(page))
+        self.cache.as_mut().is_some_and(|cache| cache.expect_data(page))
     }
 
     /// A page of a write, or a part of one, has come over the link and stays.
@@ -166,13 +166,13 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn keep(&mut self, done: Transfer) {
         let part = self.part_of(done);
         let is_flushing = self.is_flushing();
-        let Some(lazy) = &mut self.lazy else { return };
-        let has_own_slot = lazy.put(done.page, part);
-        if lazy.pages.len() >= lazy.high {
-            lazy.down_to = Some(lazy.down_to.unwrap_or(lazy.low).min(lazy.low));
+        let Some(cache) = &mut self.cache else { return };
+        let has_own_slot = cache.put(done.page, part);
+        if cache.pages.len() >= cache.high {
+            cache.down_to = Some(cache.down_to.unwrap_or(cache.low).min(cache.low));
         }
         if is_flushing {
-            lazy.down_to = Some(0);
+            cache.down_to = Some(0);
         }
         if has_own_slot {
             self.drop_slot();
@@ -198,9 +198,9 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Everything that waits is given to the flash.
-    pub(super) fn give_all(&mut self) {
-        if let Some(lazy) = &mut self.lazy {
-            lazy.down_to = Some(0);
+    pub(super) fn flush_all(&mut self) {
+        if let Some(cache) = &mut self.cache {
+            cache.down_to = Some(0);
             self.give();
         }
     }
@@ -208,40 +208,40 @@ impl<F: Ftl> Ssd<F> {
     /// Pages are given to the flash, the oldest first, as long as too many wait.
     pub(super) fn give(&mut self) {
         self.give_those_too_many();
-        if let Some(lazy) = &mut self.lazy {
+        if let Some(cache) = &mut self.cache {
             // What of them is made whole first comes later and alone.
-            lazy.run = 0..0;
+            cache.run = 0..0;
         }
     }
 
     fn give_those_too_many(&mut self) {
         while self.saving == 0
-            && let Some(lazy) = &mut self.lazy
-            && let Some(down_to) = lazy.down_to
+            && let Some(cache) = &mut self.cache
+            && let Some(down_to) = cache.down_to
         {
-            if lazy.pages.len() <= down_to {
-                lazy.down_to = None;
+            if cache.pages.len() <= down_to {
+                cache.down_to = None;
                 return;
             }
-            let Some((page, is_part)) = lazy.take() else { return };
-            if !lazy.run.contains(&page) {
+            let Some((page, is_part)) = cache.take() else { return };
+            if !cache.run.contains(&page) {
                 // Pages in a row that will go one after the other.
-                let most = lazy.pages.len() - down_to;
-                let next = lazy.order.values().take(most).zip(page + 1..);
+                let most = cache.pages.len() - down_to;
+                let next = cache.order.values().take(most).zip(page + 1..);
                 let follows = |(next, wanted): &(&u32, u32)| {
-                    !is_part && **next == *wanted && lazy.may_follow(*wanted)
+                    !is_part && **next == *wanted && cache.may_follow(*wanted)
                 };
-                lazy.run = page..page + 1 + next.take_while(follows).count() as u32;
+                cache.run = page..page + 1 + next.take_while(follows).count() as u32;
             }
             self.tell_resumed(Some(page));
-            self.land(Transfer { number: NO_REQUEST, page }, is_part);
+            self.stage_page(Transfer { number: NO_REQUEST, page }, is_part);
         }
     }
 
     /// The pages that come one after the other with `page`, which is given to the flash for nobody.
     pub(super) fn run_of(&self, page: u32) -> Range<u32> {
-        match &self.lazy {
-            Some(lazy) if lazy.run.contains(&page) => lazy.run.clone(),
+        match &self.cache {
+            Some(cache) if cache.run.contains(&page) => cache.run.clone(),
             _ => page..page + 1,
         }
     }
@@ -249,17 +249,17 @@ impl<F: Ftl> Ssd<F> {
     /// Whether what is read waits, all of it.
     #[inline]
     pub(super) fn reads_waiting(&self, transfer: Transfer) -> bool {
-        self.lazy.as_ref().is_some_and(|lazy| {
-            let waiting = lazy.pages.get(&transfer.page);
+        self.cache.as_ref().is_some_and(|cache| {
+            let waiting = cache.pages.get(&transfer.page);
             waiting.is_some_and(|waiting| waiting.has(&self.part_of(transfer)))
         })
     }
 
     /// Trimmed pages do not wait any longer.
     pub(super) fn drop_waiting(&mut self, pages: Range<u32>) {
-        let Some(lazy) = self.lazy.as_mut().filter(|_| !pages.is_empty()) else { return };
-        let waiting: Vec<u32> = lazy.pages.range(pages).map(|(page, _)| *page).collect();
-        let slots = waiting.into_iter().filter(|page| lazy.forget(*page)).count();
+        let Some(cache) = self.cache.as_mut().filter(|_| !pages.is_empty()) else { return };
+        let waiting: Vec<u32> = cache.pages.range(pages).map(|(page, _)| *page).collect();
+        let slots = waiting.into_iter().filter(|page| cache.forget(*page)).count();
         (0..slots).for_each(|_| self.drop_slot());
         self.has_room |= slots > 0;
     }
@@ -268,11 +268,11 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn check_slots(&self) {
         let Some(buffer) = &self.buffer else { return };
         assert_eq!(buffer.free() as u64 + self.unprogrammed, self.slots, "slots of the buffer");
-        let Some(lazy) = &self.lazy else { return };
-        assert!(lazy.pages.len() as u64 <= self.unprogrammed, "what waits has a slot");
-        assert!(lazy.pages.len() < lazy.high || self.saving > 0 || lazy.down_to.is_some());
-        let of = |(age, page): (&u64, &u32)| lazy.pages.get(page).map(|w| w.age) == Some(*age);
-        assert!(lazy.order.len() == lazy.pages.len() && lazy.order.iter().all(of), "by age");
+        let Some(cache) = &self.cache else { return };
+        assert!(cache.pages.len() as u64 <= self.unprogrammed, "what waits has a slot");
+        assert!(cache.pages.len() < cache.high || self.saving > 0 || cache.down_to.is_some());
+        let of = |(age, page): (&u64, &u32)| cache.pages.get(page).map(|w| w.age) == Some(*age);
+        assert!(cache.order.len() == cache.pages.len() && cache.order.iter().all(of), "by age");
     }
 }
 

@@ -31,7 +31,7 @@ impl Fading {
 
 /// A process as the elevator knows it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Habit {
+pub(super) struct IoContext {
     think: Fading,
     seek: Fading,
     /// Where its last request ended, if it made one.
@@ -42,7 +42,7 @@ pub(super) struct Habit {
     in_flight: u32,
 }
 
-impl Habit {
+impl IoContext {
     /// It makes the request at `index` of `queue` at `now`; no pause counts for more than
     /// `think_max`.
     pub(super) fn asks(&mut self, now: Nanos, queue: &[Waiting], index: usize, think_max: Nanos) {
@@ -84,12 +84,12 @@ impl Habit {
 }
 
 /// The habit of `process`, which may be new.
-pub(super) fn of(habits: &mut Vec<Habit>, process: u32) -> &mut Habit {
+pub(super) fn of(io_contexts: &mut Vec<IoContext>, process: u32) -> &mut IoContext {
     let index = process as usize;
-    if habits.len() <= index {
-        habits.resize(index + 1, Habit::default());
+    if io_contexts.len() <= index {
+        io_contexts.resize(index + 1, IoContext::default());
     }
-    &mut habits[index]
+    &mut io_contexts[index]
 }
 
 #[cfg(test)]

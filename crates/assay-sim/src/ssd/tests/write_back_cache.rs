@@ -12,7 +12,7 @@ const IDLE: Nanos = Nanos::from_millis(10);
 const ONE: Nanos = Nanos(1);
 
 /// A buffer of so many pages that keeps some of them.
-fn lazy(slots: u64, high: u64, low: u64, idle: Option<Nanos>) -> impl Fn(&mut DeviceSpec) {
+fn cache(slots: u64, high: u64, low: u64, idle: Option<Nanos>) -> impl Fn(&mut DeviceSpec) {
     let marks = LazySpec { high: Bytes(high * PAGE), low: Bytes(low * PAGE), idle };
     move |device| {
         if let BufferSpec::Dram { size, flush, .. } = &mut ssd_of(device).buffer {
@@ -49,7 +49,7 @@ fn submit(drive: &mut dyn Drive, now: Nanos, op: Op, page: u64, pages: u64) {
 
 #[test]
 fn pages_go_at_the_high_mark_down_to_the_low_one() {
-    let (mut drive_, transfer) = drive(lazy(8, 3, 1, None));
+    let (mut drive_, transfer) = drive(cache(8, 3, 1, None));
     let (usual, mut now) = (COMMAND + transfer, Nanos::ZERO);
     write(&mut *drive_, &mut now, usual, &[0, 10]);
     submit(&mut *drive_, now, Op::Write, 20, 1);
@@ -68,7 +68,7 @@ fn pages_go_at_the_high_mark_down_to_the_low_one() {
 fn all_pages_go_when_the_drive_is_left_alone() {
     for background in [None, Some(Nanos::from_millis(3)), Some(IDLE), Some(IDLE + IDLE)] {
         let (mut drive_, transfer) = drive(|d| {
-            lazy(8, 8, 4, Some(IDLE))(d);
+            cache(8, 8, 4, Some(IDLE))(d);
             if let FtlSpec::Page(map) = &mut ssd_of(d).ftl {
                 let spec = |after| BackgroundSpec { after, blocks: 2 };
                 map.collection.background = background.map(spec);
@@ -89,7 +89,7 @@ fn all_pages_go_when_the_drive_is_left_alone() {
 
 #[test]
 fn a_flush_brings_all_pages_to_the_cells() {
-    let (mut drive_, transfer) = drive(lazy(8, 8, 4, None));
+    let (mut drive_, transfer) = drive(cache(8, 8, 4, None));
     let (usual, mut now) = (COMMAND + transfer, Nanos::ZERO);
     write(&mut *drive_, &mut now, usual, &[0, 10, 20]);
     assert_eq!(asked_by(&mut *drive_, now + Nanos::from_secs(9)), (0.0, 0.0));
@@ -111,7 +111,7 @@ fn a_flush_brings_all_pages_to_the_cells() {
 
 #[test]
 fn a_page_that_is_written_again_costs_one_program_and_no_slot() {
-    let (mut drive_, transfer) = drive(lazy(8, 8, 4, None));
+    let (mut drive_, transfer) = drive(cache(8, 8, 4, None));
     let (usual, mut now) = (COMMAND + transfer, Nanos::ZERO);
     write(&mut *drive_, &mut now, usual, &[5; 10]);
     latency(&mut *drive_, now, Op::Flush, 0, 0);
@@ -119,7 +119,7 @@ fn a_page_that_is_written_again_costs_one_program_and_no_slot() {
     let wa = counters.iter().find(|(name, _)| name == "wa").map(|(_, v)| *v);
     assert_eq!(wa, Some(0.1));
 
-    let (mut drive_, transfer) = drive(lazy(2, 2, 1, None));
+    let (mut drive_, transfer) = drive(cache(2, 2, 1, None));
     let mut now = Nanos::ZERO;
     // The second one has the first one go; both slots are taken until that is in the cells.
     write(&mut *drive_, &mut now, usual, &[0, 10]);
@@ -132,7 +132,7 @@ fn a_page_that_is_written_again_costs_one_program_and_no_slot() {
 /// Who waits for a slot needs none when the page it writes comes to wait.
 #[test]
 fn a_page_that_has_come_is_replaced_at_once() {
-    let (mut drive_, transfer) = drive(lazy(2, 2, 1, None));
+    let (mut drive_, transfer) = drive(cache(2, 2, 1, None));
     let mut now = Nanos::ZERO;
     write(&mut *drive_, &mut now, COMMAND + transfer, &[0, 10]);
     // Page 0 is on its way, 10 waits; 20 has the slot of 0, and has 10 go.
@@ -151,7 +151,7 @@ fn a_page_that_has_come_is_replaced_at_once() {
 fn parts_of_many_pages_join_those_that_are_made_whole() {
     const PAGES: u64 = 10_000;
     let (mut drive_, _) = drive(|d| {
-        lazy(2 * PAGES, 2 * PAGES, 0, Some(IDLE))(d);
+        cache(2 * PAGES, 2 * PAGES, 0, Some(IDLE))(d);
         ssd_of(d).nand.read = Nanos::from_secs(1);
     });
     let mut now = Nanos::ZERO;
@@ -174,7 +174,7 @@ fn parts_of_many_pages_join_those_that_are_made_whole() {
 
 #[test]
 fn what_was_written_longest_ago_goes_first() {
-    let (mut drive_, transfer) = drive(lazy(8, 3, 2, None));
+    let (mut drive_, transfer) = drive(cache(8, 3, 2, None));
     let (usual, mut now) = (COMMAND + transfer, Nanos::ZERO);
     write(&mut *drive_, &mut now, usual, &[0, 10, 0, 20]);
     assert_eq!(asked(&*drive_), (1.0, 0.0));
@@ -187,7 +187,7 @@ fn what_was_written_longest_ago_goes_first() {
 
 #[test]
 fn a_page_on_the_link_is_not_given_away_before_it_is_there() {
-    let (mut drive_, transfer) = drive(lazy(8, 2, 0, None));
+    let (mut drive_, transfer) = drive(cache(8, 2, 0, None));
     let (usual, mut now) = (COMMAND + transfer, Nanos::ZERO);
     write(&mut *drive_, &mut now, usual, &[10]);
     submit(&mut *drive_, now, Op::Write, 9, 2);
@@ -201,7 +201,7 @@ fn a_page_on_the_link_is_not_given_away_before_it_is_there() {
 
 #[test]
 fn parts_of_a_page_wait_together_and_the_rest_is_read_if_it_must_be() {
-    let (mut drive_, transfer) = drive(lazy(8, 8, 4, None));
+    let (mut drive_, transfer) = drive(cache(8, 8, 4, None));
     let part = |sectors: u64| COMMAND + Bytes(512 * sectors).time_at(Bytes(280_000_000));
     let at = |step: u64| Nanos::from_secs(step);
     assert_eq!(latency(&mut *drive_, at(0), Op::Write, 800, 1), part(1));
@@ -222,7 +222,7 @@ fn parts_of_a_page_wait_together_and_the_rest_is_read_if_it_must_be() {
 
 #[test]
 fn trimmed_pages_are_never_programmed() {
-    let (mut drive_, transfer) = drive(lazy(8, 8, 4, None));
+    let (mut drive_, transfer) = drive(cache(8, 8, 4, None));
     let (usual, mut now) = (COMMAND + transfer, Nanos::ZERO);
     write(&mut *drive_, &mut now, usual, &[0, 10]);
     assert_eq!(latency(&mut *drive_, now, Op::Trim, 0, 8), COMMAND);
@@ -241,7 +241,7 @@ fn trimmed_pages_are_never_programmed() {
 fn while_the_map_is_saved_pages_go_on_waiting() {
     let (mut drive_, transfer) = drive(|d| {
         saves_every_four_pages(d);
-        lazy(8, 6, 0, None)(d);
+        cache(8, 6, 0, None)(d);
     });
     let (usual, mut now) = (COMMAND + transfer, Nanos::ZERO);
     write(&mut *drive_, &mut now, usual, &[0, 10, 20, 30, 40, 50]);
@@ -258,7 +258,7 @@ fn while_the_map_is_saved_pages_go_on_waiting() {
 #[test]
 fn with_the_cache_off_nothing_waits() {
     let (mut drive_, transfer) = drive(|d| {
-        lazy(8, 8, 4, None)(d);
+        cache(8, 8, 4, None)(d);
         d.set_write_cache(false);
     });
     let through = COMMAND + transfer + SHIFT + PROGRAM;
@@ -282,7 +282,7 @@ fn pages_in_a_row_make_a_unit_of_the_log_together() {
         let (mut drive_, transfer) = drive(|d| {
             ssd_of(d).ftl = FtlSpec::Hybrid(spec);
             if kept {
-                lazy(8, 8, 4, None)(d);
+                cache(8, 8, 4, None)(d);
             }
         });
         let (usual, mut now) = (COMMAND + transfer, Nanos::ZERO);
@@ -299,7 +299,7 @@ fn what_is_on_the_link_when_the_power_fails_goes_to_the_cells_with_what_was_kept
     // What is kept, and written then: the same page, another, or the first of all.
     for (kept, last, pages) in [(&[0, 10][..], 0, 2.0), (&[0], 30, 2.0), (&[], 30, 1.0)] {
         let (mut drive_, transfer) = drive(|d| {
-            lazy(8, 8, 4, None)(d);
+            cache(8, 8, 4, None)(d);
             if let BufferSpec::Dram { protected, .. } = &mut ssd_of(d).buffer {
                 *protected = true;
             }

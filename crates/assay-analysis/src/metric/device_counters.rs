@@ -1,7 +1,7 @@
 //! Names of the numbers that modelled drives tell of themselves.
 //!
 //! An expectation may name them before any drive is built. A test of the program holds this list
-//! against the drives (`crates/assay/tests/told.rs`).
+//! against the drives (`crates/assay/tests/device_counters.rs`).
 
 /// Of a drive or an array, whatever it is made of.
 pub const NAMES: &[&str] = &[
