@@ -1,4 +1,4 @@
-//! The arrays: senses, programs, erases, and how the planes of a die share them.
+//! The arrays: sense, program and erase, and how the planes of a die share an array.
 
 use super::geometry::Geometry;
 use super::observe::{Operation, Step};
@@ -8,7 +8,7 @@ use crate::events::Queue;
 use assay_spec::Nanos;
 
 impl Nand {
-    /// Whether `plane` has nothing to do.
+    /// Returns `true` if `plane` has no operation under way or waiting.
     pub(crate) fn is_plane_idle(&self, plane: u32) -> bool {
         if let Some(fast_path) = &self.fast_path {
             return fast_path.is_idle(plane);
@@ -21,7 +21,7 @@ impl Nand {
             && !self.suspension.as_deref().is_some_and(has_readers)
     }
 
-    /// Whether what the planes have to do may begin on the array of `plane`.
+    /// Returns `true` if an operation of a plane's queue may begin on the array of `plane`.
     #[inline]
     pub(super) fn is_array_idle(&self, plane: u32) -> bool {
         let array = self.planes[plane as usize].array as usize;
@@ -29,7 +29,8 @@ impl Nand {
         self.arrays[array].op == NO_OP && self.suspension.as_deref().is_none_or(lets_others)
     }
 
-    /// Whether the array of `plane` senses, or has sensed, a page of it for its register.
+    /// Returns `true` if the array of `plane` senses, or has sensed, a page of `plane` for its
+    /// register.
     pub(super) fn is_sensing(&self, plane: u32) -> bool {
         let array = self.planes[plane as usize].array as usize;
         let index = self.arrays[array].op;
@@ -39,24 +40,24 @@ impl Nand {
         }
     }
 
-    /// Whether an array reads.
+    /// Returns `true` if the operation under way on `array` is a read. The array must be busy.
     pub(super) fn is_sensed(&self, array: usize) -> bool {
         self.pool.get(self.arrays[array].op).kind == Kind::Read
     }
 
-    /// Whether it reads for what goes before others.
+    /// Returns `true` if `array` serves a priority read.
     #[inline]
     pub(super) fn has_reader(&self, array: usize) -> bool {
         self.suspension.as_ref().is_some_and(|suspension| suspension.is_in(array))
     }
 
-    /// Whether it is leaving what it was at.
+    /// Returns `true` if `array` is suspending its operation.
     #[inline]
     pub(super) fn is_left(&self, array: usize) -> bool {
         self.suspension.as_ref().is_some_and(|suspension| suspension.is_leaving(array))
     }
 
-    /// How long the array takes for read `index`, which begins, and with which others it is queued.
+    /// Returns the event queue and the array time of read `index`, which begins now.
     #[inline]
     pub(super) fn sense_time(&mut self, index: u32) -> (Queue, Nanos) {
         let (queue, duration) = match self.has_multi_page() {
@@ -69,7 +70,7 @@ impl Nand {
         }
     }
 
-    /// Begins what `plane` can begin.
+    /// Begins the operations that `plane` can begin.
     pub(super) fn serve_plane(&mut self, plane: u32) {
         loop {
             let p = &self.planes[plane as usize];
@@ -84,8 +85,8 @@ impl Nand {
             let (kind, next, duration) = (op.kind, op.next, op.duration);
             let idle = self.is_array_idle(plane);
             if kind == Kind::Program {
-                // Without a cache register data comes in only while the array is at rest; with one,
-                // not while a page is sensed that will need it.
+                // Without a cache register data is loaded only while the array is idle; with one,
+                // not while the array senses a page that will need the register.
                 let room = idle || (self.cache_register && !self.is_sensing(plane));
                 if register == NO_OP && room {
                     let p = &mut self.planes[plane as usize];
@@ -94,8 +95,8 @@ impl Nand {
                 }
                 return;
             }
-            // With one register even an erase waits until the data is out: its command comes over
-            // the bus that the data is on.
+            // With one register even an erase waits until the data is out: its command needs the
+            // bus that transfers the data.
             let is_taken = || !self.cache_register || self.pool.get(register).kind == Kind::Program;
             if !idle || register != NO_OP && is_taken() {
                 return;
@@ -111,14 +112,15 @@ impl Nand {
                 p.register = head;
             }
             self.start(plane, head, queue, duration);
-            // Beside it data may come in, if there is a register for that.
+            // With a cache register, data may be loaded during the operation.
             if !self.cache_register || kind == Kind::Read {
                 return;
             }
         }
     }
 
-    /// An array begins an operation, or another plane joins the program that it begins now.
+    /// Begins operation `index` on the array of `plane`, or joins it to the multi-plane program
+    /// that begins now.
     #[inline]
     pub(super) fn start(&mut self, plane: u32, index: u32, queue: Queue, duration: Nanos) {
         let array = self.planes[plane as usize].array as usize;
@@ -139,7 +141,7 @@ impl Nand {
         if self.observer.is_some() {
             let mut op = *self.pool.get(index);
             if op.kind == Kind::Program {
-                // Of several pages the last: all before it are there, too.
+                // A program of several pages is reported by its last page.
                 op.ppa.page += self.pages_of(index) - 1;
             }
             let now = self.events.now();
@@ -147,6 +149,7 @@ impl Nand {
         }
     }
 
+    /// Reports the step or steps of `op` on its array to the observer.
     fn notify_array_step(&mut self, op: &Op, start: Nanos, end: Nanos) {
         let Some(observer) = &mut self.observer else { return };
         let mut notify = |step, page, start, end| {
@@ -158,7 +161,7 @@ impl Nand {
             Kind::Program => notify(Step::Program, op.ppa.page, start, end),
             Kind::Erase => notify(Step::Erase, op.ppa.page, start, end),
             Kind::Copy => {
-                // Seen alone, because with an observer copies are not joined.
+                // This is one copy: with an observer copies are not merged.
                 let sensed = start + self.read;
                 notify(Step::Sense, op.token as u32, start, sensed);
                 notify(Step::Program, op.ppa.page, sensed, end);
@@ -166,7 +169,8 @@ impl Nand {
         }
     }
 
-    /// Programs what is loaded on `plane`, if it is to be, and with it what is on the other planes.
+    /// Programs the page loaded on `plane` if it may begin, together with those of the die's other
+    /// planes.
     #[inline]
     pub(super) fn confirm(&mut self, plane: u32) {
         let index = self.planes[plane as usize].register;
@@ -175,7 +179,7 @@ impl Nand {
         }
     }
 
-    /// The same of `index`, which is in its register.
+    /// Programs operation `index`, which has the register of `plane`, as [`Nand::confirm`] does.
     fn confirm_loaded(&mut self, plane: u32, index: u32) {
         let op = self.pool.get(index);
         if op.kind != Kind::Program || !op.loaded || op.held {
@@ -197,9 +201,9 @@ impl Nand {
         }
     }
 
-    /// Whether `plane` is about to load a program of the same page of a block, and with as many
-    /// bits a cell: then the others of its die wait for it. Nobody waits for what is held: it may
-    /// be held for long.
+    /// Returns `true` if `plane` is about to load a program of the same page in a block, with as
+    /// many bits a cell: the other planes of the die then wait for it. They do not wait for a held
+    /// program, which may be held for long.
     fn will_join(&self, plane: u32, page: (u32, bool)) -> bool {
         let p = &self.planes[plane as usize];
         let (head, register) = (p.head, p.register);
@@ -216,12 +220,15 @@ impl Nand {
         }
     }
 
+    /// Returns `true` if `index` is a loaded program that may begin, of `page`: the page in its
+    /// block, and whether it has one bit a cell.
     fn is_ready_for(&self, index: u32, page: (u32, bool)) -> bool {
         let op = *self.pool.get(index);
         let same = (self.geometry.page_in_block(op.ppa.page), op.is_slc) == page;
         op.kind == Kind::Program && op.loaded && !op.held && same
     }
 
+    /// Begins program `index`, which is loaded on `plane`.
     fn start_program(&mut self, plane: u32, index: u32) {
         self.overwrites_register(plane);
         let op = self.pool.get(index);
@@ -237,9 +244,10 @@ impl Nand {
         }
     }
 
-    /// The program, copy or erase of an array is done, and what joined it.
+    /// Handles the end of the program, copy or erase of `array`, and of the programs that joined
+    /// it.
     pub(super) fn on_array_done(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
-        // The array counts as busy until all its planes are done with.
+        // The array counts as busy until the operations of all its planes have ended.
         self.on_program_or_erase_done(self.arrays[array].op, flash_events);
         if !self.arrays[array].joined.is_empty() {
             self.on_joined_done(array, flash_events);
@@ -251,12 +259,14 @@ impl Nand {
         self.serve_array(array);
     }
 
+    /// Handles the end of the programs that joined the one of `array`.
     fn on_joined_done(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
         while let Some(joined) = self.arrays[array].joined.pop() {
             self.on_program_or_erase_done(joined, flash_events);
         }
     }
 
+    /// Handles the end of program, copy or erase `index`.
     #[inline]
     fn on_program_or_erase_done(&mut self, index: u32, flash_events: &mut Vec<FlashEvent>) {
         let op = self.pool.get(index);
@@ -276,7 +286,7 @@ impl Nand {
         self.end(index);
     }
 
-    /// An operation has ended; those that wait for it may go on.
+    /// Ends operation `index` and serves the operations that wait for it.
     #[inline]
     pub(super) fn end(&mut self, index: u32) {
         self.pending -= 1;
@@ -294,7 +304,7 @@ impl Nand {
         }
     }
 
-    /// `waiting`, and its siblings, have one operation less to wait for.
+    /// Takes one off the wait count of `waiting` and its siblings, and serves their planes.
     fn serve_waiting(&mut self, mut waiting: u32) {
         while waiting != NO_OP {
             let op = self.pool.get_mut(waiting);
@@ -305,7 +315,8 @@ impl Nand {
         }
     }
 
-    /// A page is in the page register.
+    /// Handles the end of a sense: moves the page to the register that the bus reaches, and
+    /// transfers it.
     pub(super) fn on_sensed(&mut self, array: usize) {
         let index = self.arrays[array].op;
         let plane = self.pool.get(index).ppa.plane;
@@ -314,7 +325,7 @@ impl Nand {
         }
         let register = self.planes[plane as usize].register;
         if self.cache_register && register != NO_OP {
-            // It stays there until the cache register is free.
+            // The page stays in the page register until the cache register is free.
             self.arrays[array].waits = true;
             return;
         }
@@ -324,7 +335,7 @@ impl Nand {
         self.serve_array(array);
     }
 
-    /// An array has fallen idle: the planes that share it get it in turn.
+    /// Begins the next operation of `array`, which has fallen idle.
     #[inline]
     pub(super) fn serve_array(&mut self, array: usize) {
         match self.suspension.is_some() {
@@ -333,7 +344,7 @@ impl Nand {
         }
     }
 
-    /// It may begin what its planes have to do.
+    /// Serves the planes that share `array` in turn.
     #[inline]
     pub(super) fn serve_planes_of(&mut self, array: usize) {
         let planes = self.geometry.planes_of_array(array);

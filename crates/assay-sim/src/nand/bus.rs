@@ -1,4 +1,4 @@
-//! The channels: who gets the bus, and what happens when a page is through.
+//! The channels: arbitration of the bus, and the end of a transfer.
 
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
@@ -6,7 +6,7 @@ use super::{BEHIND, FlashEvent, NOBODY, Nand};
 use crate::events::Queue;
 
 impl Nand {
-    /// The register of `plane` asks for the bus.
+    /// Requests the bus for the transfer of operation `index` of `plane`.
     #[inline]
     pub(super) fn shift(&mut self, plane: u32, index: u32) {
         let channel = self.planes[plane as usize].channel as usize;
@@ -22,6 +22,7 @@ impl Nand {
         c.last = index;
     }
 
+    /// Begins the transfer of operation `index` on `channel`.
     #[inline]
     fn drive_channel(&mut self, channel: usize, index: u32) {
         self.channels[channel].now = index;
@@ -40,6 +41,7 @@ impl Nand {
         }
     }
 
+    /// Handles the end of the transfer on `channel` and begins the next one.
     pub(super) fn on_transfer_done(&mut self, channel: usize, flash_events: &mut Vec<FlashEvent>) {
         let c = &mut self.channels[channel];
         let (index, next) = (c.now, c.first);
@@ -79,7 +81,7 @@ impl Nand {
         self.serve_plane(plane);
     }
 
-    /// Data that waits on the array of `plane` moves to its free cache register.
+    /// Moves a sensed page that waits on the array of `plane` to the plane's free cache register.
     fn move_sensed(&mut self, plane: u32) {
         let array = self.planes[plane as usize].array as usize;
         let (index, waits) = (self.arrays[array].op, self.arrays[array].waits);

@@ -1,8 +1,9 @@
-//! What is in the cells at any time, told by what drives do: all that is left when the power fails.
+//! The contents of the cells over time, derived from the commands and steps of a drive: all that is
+//! left when the power fails.
 //!
-//! Each page carries in its spare area which logical page it holds and which version of it, as
-//! firmware writes it there. A program or an erase that is under way when the power fails leaves
-//! pages that cannot be read.
+//! The out-of-band area of each page says which logical page it holds and in which version, as
+//! firmware writes it. A program or an erase under way when the power fails leaves pages that
+//! cannot be read.
 
 use super::observe::{Operation, Step};
 use assay_spec::Nanos;
@@ -10,95 +11,99 @@ use assay_spec::device::NandSpec;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// What the spare area of a page says of it.
+/// The content of a page's out-of-band area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfBand {
     /// The logical page.
     pub logical: u32,
-    /// A number that each write of a page gets, higher than any before; copies keep it.
+    /// A number that each write of a page gets, higher than any before. Copies keep it.
     pub version: u64,
 }
 
-/// A page of a record of what has been trimmed: one bit a logical page.
+/// A page of the record of trimmed logical pages: one bit for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The logical page of its first bit.
+    /// The logical page of the first bit.
     pub first: u32,
-    /// Set for those that are trimmed.
+    /// The bits, lowest first; set for trimmed pages.
     pub trimmed: Vec<u64>,
 }
 
 impl Record {
-    /// Whether it says that `page` is trimmed.
+    /// Returns `true` if the record says that logical page `page` is trimmed.
     pub fn has(&self, page: u32) -> bool {
         let bit = page.wrapping_sub(self.first);
         self.trimmed.get(bit as usize / 64).is_some_and(|word| word >> (bit % 64) & 1 != 0)
     }
 
-    /// Those that it says are trimmed.
+    /// Returns the logical pages that the record says are trimmed.
     pub(crate) fn pages(&self) -> impl Iterator<Item = u32> + '_ {
         let all = self.first..self.first + self.trimmed.len() as u32 * 64;
         all.filter(|page| self.has(*page))
     }
 }
 
-/// What is found of a page.
+/// The state of a physical page as found after a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It can be programmed.
+    /// The page can be programmed.
     Erased,
-    /// It cannot be read.
+    /// The page cannot be read.
     Torn,
-    /// It holds a version of a logical page.
+    /// The page holds a version of a logical page.
     Holds(OutOfBand),
 }
 
-/// What is found of a block, beside its pages.
+/// The state of a block as found after a power failure, besides its pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockFound {
     /// A number that each block gets when its first page is programmed, higher than any before.
     pub opened: u64,
-    /// It was opened for pages that the drive itself moves.
+    /// Whether the block was opened for pages that the drive itself moves.
     pub by_collector: bool,
-    /// It has one bit a cell.
+    /// Whether the block has one bit a cell.
     pub is_slc: bool,
-    /// How often it has been erased.
+    /// The number of erases of the block.
     pub erases: u32,
 }
 
-/// All that a controller finds that knows nothing.
+/// All that a controller with empty memory finds in the flash.
 #[derive(Clone, Debug, Default)]
 pub struct Flash {
-    /// By physical page.
+    /// The pages, by physical page number.
     pub pages: Vec<Found>,
-    /// By block.
+    /// The blocks, by number.
     pub blocks: Vec<BlockFound>,
-    /// The contents of those pages that record what is trimmed, by version.
+    /// The contents of those pages that record trimmed pages, by version.
     pub records: HashMap<u64, Arc<Record>>,
 }
 
-/// A page that has been asked to be programmed.
+/// A program that has been requested: the page, its out-of-band area, and the state of its block
+/// then.
 type PendingProgram = (u32, OutOfBand, BlockFound);
 
-/// Knows what is in the cells.
+/// The contents of all cells, now and as requested.
 pub(super) struct Cells {
     pages_per_block: u32,
-    /// By physical page: what it holds or is getting, from when to when.
+    /// By physical page: its content, and when the program of it begins and ends.
     pages: Vec<Option<(OutOfBand, Nanos, Nanos)>>,
-    /// By block: what is asked of it and has not begun; none is an erase.
+    /// By block: the programs requested that have not begun; `None` is an erase.
     pending: Vec<VecDeque<Option<PendingProgram>>>,
     blocks: Vec<BlockFound>,
     /// By block: when its last erase ends.
     erased: Vec<Nanos>,
+    /// The number of the block opened last.
     opened: u64,
-    /// By logical page: the physical ones that hold or are getting a version of it.
+    /// By logical page: the physical pages that hold, or are getting, a version of it.
     copies: HashMap<u32, Vec<u32>>,
+    /// By version: the records of trimmed pages.
     records: HashMap<u64, Arc<Record>>,
-    /// By logical page that has been trimmed: the version that was, the last time.
+    /// By trimmed logical page: the newest version when it was trimmed last.
     trimmed: HashMap<u32, u64>,
 }
 
 impl Cells {
+    /// Creates the cells of a new drive: all erased.
     pub(super) fn new(spec: &NandSpec) -> Cells {
         let blocks = (spec.pages() / u64::from(spec.pages_per_block)) as usize;
         Cells {
@@ -114,13 +119,13 @@ impl Cells {
         }
     }
 
-    /// The cells of a drive that has lost its power once, when it has it again.
+    /// Creates the cells of a drive that finds `flash` after a power failure.
     pub(super) fn found(spec: &NandSpec, flash: &Flash) -> Cells {
         let mut cells = Cells::new(spec);
         for (page, found) in (0..).zip(&flash.pages) {
             let oob = match found {
                 Found::Erased => continue,
-                // Nothing that anybody looks for, but no room either.
+                // No one looks for such a page, but it is not free either.
                 Found::Torn => OutOfBand { logical: u32::MAX, version: 0 },
                 Found::Holds(oob) => *oob,
             };
@@ -133,45 +138,52 @@ impl Cells {
         cells
     }
 
-    /// All blocks have been erased so often.
+    /// Sets the erases of all blocks to `erases`.
     pub(super) fn used(&mut self, erases: u32) {
         self.blocks.iter_mut().for_each(|block| block.erases = erases);
     }
 
+    /// Returns the block of physical page `page`.
     fn block(&self, page: u32) -> usize {
         (page / self.pages_per_block) as usize
     }
 
+    /// Notes a requested program of `page` with `oob`, in a block for moved pages if
+    /// `by_collector`.
     pub(super) fn ask(&mut self, page: u32, oob: OutOfBand, by_collector: bool, is_slc: bool) {
         let block = self.block(page);
         let of = BlockFound { by_collector, is_slc, ..self.blocks[block] };
         self.pending[block].push_back(Some((page, oob, of)));
     }
 
+    /// Notes a requested erase of the block that begins with page `first`.
     pub(super) fn ask_erase(&mut self, first: u32) {
         let block = self.block(first);
         self.pending[block].push_back(None);
     }
 
+    /// Notes that `logical` is trimmed and that its newest version is `version`.
     pub(super) fn trim(&mut self, logical: u32, version: u64) {
         self.trimmed.insert(logical, version);
     }
 
+    /// Notes that the page with `version` holds `record`.
     pub(super) fn record(&mut self, version: u64, record: Record) {
         self.records.insert(version, Arc::new(record));
     }
 
-    /// What a physical page holds, or is getting, by what has begun.
+    /// Returns what physical page `page` holds or is getting, by the steps that have begun.
     pub(super) fn holds(&self, page: u32) -> Option<OutOfBand> {
         self.pages[page as usize].map(|(oob, ..)| oob)
     }
 
-    /// A program or an erase begins; if that `is_safe`, nothing may go that would be missed.
+    /// Follows the begin of a program or an erase. Panics if an erase comes before a program
+    /// requested earlier or, if `is_safe`, if it removes data that a power failure would need.
     pub(super) fn step(&mut self, operation: &Operation, is_safe: bool) {
         let block = self.block(operation.page);
         match operation.step {
             Step::Program => {
-                // Those before it that were gathered with it, too.
+                // The pages before it that were gathered with it are programmed, too.
                 while let Some(Some((page, oob, of))) = self.pending[block].front().copied()
                     && page <= operation.page
                 {
@@ -191,19 +203,20 @@ impl Cells {
         }
     }
 
-    /// A program or an erase that has begun will end nobody knows when.
+    /// Follows a suspension: the end of the program or erase is unknown.
     pub(super) fn suspended(&mut self, operation: &Operation) {
         let now = operation.start;
         self.ends_of(operation).filter(|end| **end > now).for_each(|end| *end = Nanos::NEVER);
     }
 
-    /// Now it is known.
+    /// Follows a resumption: the end of the program or erase is known again. Panics if it was not
+    /// suspended.
     pub(super) fn resumed(&mut self, operation: &Operation) {
         let left = self.ends_of(operation).filter(|end| **end == Nanos::NEVER);
         assert!(left.map(|end| *end = operation.end).count() > 0, "{operation:?} was not left");
     }
 
-    /// When what the block of `operation` is getting is there.
+    /// Returns the ends of the programs of the block of `operation`, or of its erase if it is one.
     fn ends_of(&mut self, operation: &Operation) -> Box<dyn Iterator<Item = &mut Nanos> + '_> {
         let block = self.block(operation.page);
         if operation.step == Step::Erase {
@@ -214,12 +227,13 @@ impl Cells {
         Box::new(pages.iter_mut().flatten().map(|(.., end)| end))
     }
 
+    /// Begins the program of `page`, which opens its block if that is erased.
     fn program(&mut self, block: usize, page: u32, oob: OutOfBand, of: BlockFound, at: &Operation) {
         let first = block * self.pages_per_block as usize;
         let pages = &self.pages[first..first + self.pages_per_block as usize];
         if pages.iter().all(Option::is_none) {
             self.opened += 1;
-            // When the program was asked for, the erase before it need not have begun.
+            // The erase before the program need not have begun when the program was requested.
             let erases = self.blocks[block].erases;
             self.blocks[block] = BlockFound { opened: self.opened, erases, ..of };
         }
@@ -227,7 +241,7 @@ impl Cells {
         self.copies.entry(oob.logical).or_default().push(page);
     }
 
-    /// Panics if something of a block would be missed.
+    /// Panics if the erase of `block` removes data that a power failure would need.
     fn check_erase(&self, block: usize, at: &Operation) {
         for page in at.page..at.page + self.pages_per_block {
             let Some((oob, ..)) = self.pages[page as usize] else { continue };
@@ -238,7 +252,7 @@ impl Cells {
         }
     }
 
-    /// What a block holds goes.
+    /// Removes the contents of `block`.
     fn erase(&mut self, block: usize, at: &Operation) {
         let first = at.page;
         for page in first..first + self.pages_per_block {
@@ -252,14 +266,15 @@ impl Cells {
         self.erased[block] = at.end;
     }
 
-    /// Whether `copy` lies in another block, is in the cells at `time`, and is as new as `version`.
+    /// Returns `true` if `copy` lies in another block, is in the cells at `time`, and is as new as
+    /// `version`.
     fn outlives(&self, copy: u32, block: usize, version: u64, time: Nanos) -> bool {
         let Some((oob, _, end)) = self.pages[copy as usize] else { return false };
         self.block(copy) != block && oob.version >= version && end <= time
     }
 
-    /// Whether the newest version of a page may go: it is trimmed, and that is written down, or
-    /// nothing older can come back.
+    /// Returns `true` if the newest version of a page may be erased: it is trimmed, and either a
+    /// record in the cells says so or no older version remains that could come back.
     fn may_go(&self, oob: OutOfBand, block: usize, time: Nanos) -> bool {
         if oob.logical == u32::MAX {
             return true;
@@ -273,7 +288,8 @@ impl Cells {
         (is_trimmed && is_oldest) || self.is_recorded(oob, time)
     }
 
-    /// Whether a page says that this version, or a newer one, is trimmed.
+    /// Returns `true` if a record in the cells at `time` says that this version, or a newer one, is
+    /// trimmed.
     fn is_recorded(&self, oob: OutOfBand, time: Nanos) -> bool {
         let of =
             |version: &u64| self.records.get(version).is_some_and(|record| record.has(oob.logical));
@@ -283,7 +299,8 @@ impl Cells {
             .any(|(page, _, end)| page.version > oob.version && *end <= time && of(&page.version))
     }
 
-    /// What is found when the power fails at `time`, before which everything has been told.
+    /// Returns what is found when the power fails at `time`. All steps before must have been
+    /// reported.
     pub(super) fn cut(&self, time: Nanos) -> Flash {
         let found = |(page, cell): (usize, &Option<(OutOfBand, Nanos, Nanos)>)| {
             let is_torn = self.erased[page / self.pages_per_block as usize] > time;

@@ -1,10 +1,10 @@
-//! Watches a drive's flash and panics when something is wrong.
+//! An observer that follows a drive's flash and panics when a rule is broken.
 //!
-//! It keeps its own idea of every page: whether it is erased, in which order its block is
-//! programmed, and what it holds, as (logical page, version). So it knows that a read for the host
-//! gets what was written last, that nothing is copied from a stale place, that pages of a block are
-//! programmed in ascending order and once, that an array or a channel does one thing at a time, and
-//! that, if it is to be so, nothing is erased that would be missed if the power failed.
+//! It keeps its own state of every page: whether it is erased, in which order its block is
+//! programmed, and what it holds, as (logical page, version). So it checks that a read for the host
+//! returns what was written last, that no stale page is copied, that the pages of a block are
+//! programmed once and in ascending order, that an array or a channel serves one operation at a
+//! time, and, on request, that nothing is erased that a power failure would need.
 
 use super::cells::{Cells, Flash, Found, OutOfBand, Record};
 use super::geometry::Geometry;
@@ -12,7 +12,7 @@ use super::observe::{Cause, FlashCommand, Observer, Operation, Step};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 
-/// What a physical page holds: a logical page and a number that grows with every write.
+/// The content of a physical page: a logical page and the number of its write, which grows.
 type Content = (u32, u64);
 
 /// An observer that panics when a rule of the flash is broken.
@@ -20,28 +20,32 @@ pub struct Checker {
     geometry: Geometry,
     pages_per_block: u32,
     multi_plane: bool,
-    /// Per physical page, by what was asked.
+    /// By physical page: its content once all commands so far have ended.
     contents: Vec<Option<Content>>,
-    /// Per logical page: the number of its last write, and of any.
+    /// By logical page: the number of its last write.
     versions: Vec<u64>,
+    /// The number of the last write of any page.
     writes: u64,
+    /// The contents of the cells over time.
     cells: Cells,
-    /// Blocks with one bit a cell.
+    /// By block: whether it has one bit a cell.
     slc: Vec<bool>,
-    /// Nothing may be erased that would be missed.
+    /// Whether to check that nothing is erased that a power failure would need.
     is_safe: bool,
-    /// What the page that is programmed next records.
+    /// The record of trimmed pages in the page that is programmed next.
     record: Option<Record>,
-    /// Per block: the first page that may be programmed, by what was done. Pages may be skipped.
+    /// By block: the first page that may be programmed, by the steps begun. Pages may be skipped.
     programmed: Vec<u32>,
+    /// By array: its last step.
     arrays: Vec<Busy>,
+    /// By channel: its last step.
     channels: Vec<Busy>,
-    /// Reads of old copies of pages that are being moved, which have not begun: the physical page,
-    /// and what it must hold then.
+    /// Reads of old copies of pages being moved that have not begun: the physical page, and the
+    /// content that it must hold then.
     old: Vec<(u32, Content)>,
 }
 
-/// The last thing a resource did.
+/// The last step of an array or a channel.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     step: Step,
@@ -51,7 +55,7 @@ struct Busy {
 }
 
 impl Checker {
-    /// Watches a drive of `logical` pages on the flash of `spec`, from when nothing is written yet.
+    /// Creates the checker of a new drive with `logical` pages on the flash of `spec`.
     pub fn new(spec: &NandSpec, logical: u32) -> Checker {
         let idle = Busy { step: Step::Erase, plane: 0, start: Nanos::ZERO, end: Nanos::ZERO };
         let geometry = Geometry::new(spec);
@@ -74,7 +78,7 @@ impl Checker {
         }
     }
 
-    /// Watches a drive that finds `flash`.
+    /// Creates the checker of a drive that finds `flash` after a power failure.
     pub fn found(spec: &NandSpec, logical: u32, flash: &Flash) -> Checker {
         let mut checker = Checker::new(spec, logical);
         checker.cells = Cells::found(spec, flash);
@@ -93,38 +97,39 @@ impl Checker {
         checker
     }
 
-    /// What a physical page holds when all that has been asked for is done: a logical page, and the
-    /// number of its write.
+    /// Returns the content of a physical page once all commands so far have ended: a logical page,
+    /// and the number of its write.
     pub fn holds(&self, page: u32) -> Option<(u32, u64)> {
         self.contents[page as usize]
     }
 
-    /// The number of the last write of a logical page.
+    /// Returns the number of the last write of a logical page.
     pub fn newest(&self, logical: u32) -> u64 {
         self.versions[logical as usize]
     }
 
-    /// The number of the last write of any page.
+    /// Returns the number of the last write of any page.
     pub fn writes(&self) -> u64 {
         self.writes
     }
 
-    /// The same, of a drive whose blocks have been erased so often before.
+    /// Sets the erases that all blocks have had before to `erases`.
     pub fn used(mut self, erases: u32) -> Checker {
         self.cells.used(erases);
         self
     }
 
-    /// The same, of a drive that nothing may be erased on that would be missed if the power failed.
+    /// Sets whether to check that nothing is erased that a power failure would need.
     pub fn power_fail_safe(self, is_safe: bool) -> Checker {
         Checker { is_safe, ..self }
     }
 
-    /// What is found when the power fails at `time`, to which the drive has been advanced.
+    /// Returns what is found when the power fails at `time`, to which the drive has been advanced.
     pub fn cut(&self, time: Nanos) -> Flash {
         self.cells.cut(time)
     }
 
+    /// Returns the number of the last write of `logical`, to be changed.
     fn version(&mut self, logical: u32) -> &mut u64 {
         // The drive's own pages, e.g. of its map, lie beyond the host's.
         if logical as usize >= self.versions.len() {
@@ -133,6 +138,7 @@ impl Checker {
         &mut self.versions[logical as usize]
     }
 
+    /// Follows a program of `page`; panics if the page is not erased.
     fn program(&mut self, page: u32, content: Content, cause: Cause) {
         let was = self.contents[page as usize].replace(content);
         assert_eq!(was, None, "page {page} is programmed twice");
@@ -141,16 +147,18 @@ impl Checker {
         self.cells.ask(page, OutOfBand { logical, version }, cause.collects(), is_slc);
     }
 
+    /// Returns the content of `page`; panics if it has none.
     fn read(&self, page: u32) -> Content {
         self.contents[page as usize].unwrap_or_else(|| panic!("page {page} holds nothing"))
     }
 
-    /// A read of `page` finds in the cells what is to be there, whatever has been asked since.
+    /// Panics unless `page` holds `content` in the cells, whatever has been requested since.
     fn check_old(&self, page: u32, content: Content, cause: Cause) {
         let there = self.cells.holds(page).map(|spare| (spare.logical, spare.version));
         assert_eq!(there, Some(content), "a read ({cause:?}) of page {page}");
     }
 
+    /// Checks a step of an array.
     fn step_on_array(&mut self, operation: &Operation) {
         let array = self.geometry.array(operation.plane);
         let Operation { step, plane, page, start, end, .. } = *operation;

@@ -1,4 +1,4 @@
-//! What may be asked of the chips.
+//! The commands that a mapping layer gives to the chips.
 
 use super::observe::FlashCommand;
 use super::ops::{Kind, NO_OP};
@@ -6,8 +6,9 @@ use super::{BEHIND, Batch, Cause, NOBODY, Nand, Plane, Ppa, page_of};
 use assay_spec::Nanos;
 
 impl Nand {
-    /// Asks for a read; `token` is told when the data is in the controller. Returns its number, for
-    /// a program that waits for it.
+    /// Queues a read; a [`FlashEvent::Read`](super::FlashEvent) with `token` reports when the data
+    /// is in the controller. Returns the operation's number, for programs that wait for it; `NO_OP`
+    /// on the fast path.
     #[inline]
     pub(crate) fn read(&mut self, ppa: Ppa, cause: Cause, token: u64) -> u32 {
         self.counts.reads[cause as usize] += 1;
@@ -22,7 +23,7 @@ impl Nand {
         let is_old = first.is_some_and(|from| from != ppa);
         let (ppa, first) = (first.unwrap_or(ppa), first.is_some());
         self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: subject(token) });
-        // What goes first has no collection before it.
+        // A priority read does not wait behind collection.
         let token = if first { token } else { self.marked(Kind::Read, ppa.plane, cause, token) };
         let index = self.pool.put(Kind::Read, cause, ppa, token);
         if self.has_multi_page() {
@@ -38,7 +39,7 @@ impl Nand {
         index
     }
 
-    /// Asks for a read that does not begin before all of `others` have ended.
+    /// Queues a read that does not begin before all of `others` have ended. Returns its number.
     pub(crate) fn read_after(&mut self, ppa: Ppa, cause: Cause, token: u64, others: &[u32]) -> u32 {
         self.counts.reads[cause as usize] += 1;
         self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: subject(token) });
@@ -50,7 +51,8 @@ impl Nand {
         index
     }
 
-    /// The operation `index` waits for `others`, behind whatever else waits for all of them.
+    /// Makes operation `index` wait for `others`, behind the operations that wait for all of them
+    /// already.
     #[inline]
     pub(super) fn wait_for(&mut self, index: u32, others: &[u32]) {
         for other in others {
@@ -61,6 +63,7 @@ impl Nand {
         }
     }
 
+    /// Appends operation `index` to the list of waiting operations that begins with `first`.
     #[cold]
     fn join_those_waiting(&mut self, index: u32, first: u32) {
         let mut last = first;
@@ -70,8 +73,8 @@ impl Nand {
         self.pool.get_mut(last).sibling = index;
     }
 
-    /// Asks for a program that needs the data of `reads`: it is not loaded before they have ended.
-    /// Returns its number, if it is not one of several pages.
+    /// Queues a program of the data of `reads`: it is not loaded before they have ended. Returns
+    /// its number, or `NO_OP` if it is one of several pages or on the fast path.
     #[inline]
     pub(crate) fn program_after(
         &mut self,
@@ -83,8 +86,9 @@ impl Nand {
         self.program_with(ppa, cause, token, reads, NO_OP)
     }
 
-    /// The same of a page that lay in block `old`, if it lay in one, which is not erased before
-    /// this has ended; not needed if the plane's order sees to that.
+    /// Queues a program as [`Nand::program_after`] does, and delays the erase of block `old`, where
+    /// the page lay, until the program has ended. `old` is `NO_OP` if there is none, or if the
+    /// order of the plane's queue delays the erase anyway.
     #[inline]
     pub(crate) fn program_with(
         &mut self,
@@ -117,8 +121,9 @@ impl Nand {
         index
     }
 
-    /// Asks for a program of what the page `from` holds, which is not loaded before `others`, its
-    /// read among them, have ended. The block of `from` is not erased before it has.
+    /// Queues a program of what page `from` holds. It is not loaded before `others`, which include
+    /// the read of `from`, have ended. After [`Nand::keep_replaced`] the block of `from` is not
+    /// erased before the program has ended.
     pub(crate) fn program_from(&mut self, to: Ppa, cause: Cause, from: Ppa, others: &[u32]) {
         self.notify_command(cause, FlashCommand::Copy { from: from.page, to: to.page });
         self.note_write(to, Some(from));
@@ -137,6 +142,7 @@ impl Nand {
         self.ask_program(index, to, cause, others);
     }
 
+    /// Counts and queues program `index`, which waits for `others`.
     #[inline]
     fn ask_program(&mut self, index: u32, ppa: Ppa, cause: Cause, others: &[u32]) {
         self.counts.programs[cause as usize] += 1;
@@ -145,7 +151,7 @@ impl Nand {
         self.wait_for(index, others);
     }
 
-    /// Asks for a program that is loaded and then waits until it is released; returns its number.
+    /// Queues a program that is loaded and then waits until it is released. Returns its number.
     pub(crate) fn program_held(&mut self, ppa: Ppa, cause: Cause, token: u64) -> u32 {
         self.notify_command(
             cause,
@@ -159,7 +165,7 @@ impl Nand {
         index
     }
 
-    /// Held programs begin together, when the last of them is loaded: one confirmation for all.
+    /// Releases held programs when the last of them is loaded: they begin together, confirmed once.
     pub(crate) fn release_together(&mut self, programs: Vec<u32>) {
         let loading = programs.iter().filter(|p| !self.pool.get(**p).loaded).count();
         match loading {
@@ -168,7 +174,7 @@ impl Nand {
         }
     }
 
-    /// A held program is loaded; if it was the last of its batch, they begin.
+    /// Notes that a held program is loaded; releases its batch if it was the last of it.
     pub(super) fn loaded_while_held(&mut self, program: u32) {
         let Some(index) = self.batches.iter().position(|b| b.programs.contains(&program)) else {
             return;
@@ -180,7 +186,7 @@ impl Nand {
         }
     }
 
-    /// Held programs may begin, those of one die together.
+    /// Lets held programs begin, those of one die together.
     pub(crate) fn release(&mut self, programs: &[u32]) {
         for program in programs {
             self.pool.get_mut(*program).held = false;
@@ -191,7 +197,7 @@ impl Nand {
         }
     }
 
-    /// Asks for a page to be moved to another of its plane through the register, without the bus.
+    /// Queues a copy-back: moves a page within its plane through the register, without the bus.
     #[inline(always)]
     pub(crate) fn copy_back(&mut self, from: Ppa, to: Ppa, cause: Cause) {
         debug_assert_eq!(from.plane, to.plane, "copy-back stays in its plane");
@@ -204,17 +210,18 @@ impl Nand {
         }
     }
 
+    /// Queues a copy-back of `duration` off the fast path.
     fn copy_step_by_step(&mut self, from: Ppa, to: Ppa, cause: Cause, duration: Nanos) {
         self.notify_command(cause, FlashCommand::Copy { from: from.page, to: to.page });
         self.note_write(to, Some(from));
         let Plane { head, tail, .. } = self.planes[from.plane as usize];
         let alone = self.planes.len() == self.arrays.len();
-        // An erase that other planes hold up may come between.
+        // An erase that waits for other planes may come between two copies.
         let may_come = self.keeps_replaced || self.erases_left > 0;
         let joins = alone && !self.cache_register && !may_come && self.suspension.is_none();
         if head != NO_OP && joins && self.observer.is_none() {
-            // Nothing comes between copies in a row when neither another plane nor a load can:
-            // they are one that takes as long.
+            // With neither another plane on the array nor a load, nothing comes between consecutive
+            // copies: one operation of their total duration is the same.
             let last = self.pool.get_mut(tail);
             if last.kind == Kind::Copy && last.cause == cause {
                 last.duration += duration;
@@ -227,7 +234,7 @@ impl Nand {
         self.ask(index, to.plane);
     }
 
-    /// Asks for the erase of the block that begins with page `ppa`.
+    /// Queues the erase of the block that begins with page `ppa`.
     pub(crate) fn erase(&mut self, ppa: Ppa, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         if self.fast_path.is_some() {
@@ -243,7 +250,8 @@ impl Nand {
         self.ask(index, ppa.plane);
     }
 
-    /// The operation `index` waits for its turn on `plane`.
+    /// Appends operation `index` to the queue of `plane`; if it is the first program of a block
+    /// whose erase has not begun, the erase goes before it.
     #[inline]
     pub(super) fn ask(&mut self, index: u32, plane: u32) {
         assert!(self.fast_path.is_none(), "what a server does it does in turn");
@@ -258,13 +266,14 @@ impl Nand {
         self.queue(index, plane);
     }
 
-    /// An operation for `cause` is asked of `plane`: what collection has there is counted.
+    /// Counts an operation for `cause` on `plane` if it is one of collection.
     #[inline]
     pub(super) fn count_collecting(&mut self, plane: u32, cause: Cause) {
         self.planes[plane as usize].collecting += u32::from(cause.collects());
     }
 
-    /// `token`, marked if it is the host's and collection is before it on `plane`.
+    /// Counts an operation for `cause` on `plane`. Returns `token`, with `BEHIND` set if the
+    /// operation is the host's and collection is before it.
     #[inline]
     pub(super) fn marked(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64) -> u64 {
         self.count_collecting(plane, cause);
@@ -274,6 +283,7 @@ impl Nand {
         }
     }
 
+    /// Begins a wait behind collection and returns `token` with `BEHIND` set.
     #[inline(never)]
     fn mark_behind(&mut self, kind: Kind, token: u64) -> u64 {
         let (kind, alone) = match kind {
@@ -285,6 +295,8 @@ impl Nand {
         token | BEHIND
     }
 
+    /// Appends operation `index` to the queue of `plane` and serves the plane if the queue was
+    /// empty.
     #[inline]
     fn queue(&mut self, index: u32, plane: u32) {
         if self.suspension.is_some() && self.pool.get(index).kind == Kind::Erase {
@@ -302,12 +314,12 @@ impl Nand {
     }
 }
 
-/// Whether the host waits for a read.
+/// Returns `true` if the host waits for a read of `cause` with `token`.
 fn is_awaited(cause: Cause, token: u64) -> bool {
     matches!(cause, Cause::Host | Cause::Map) && token != NOBODY
 }
 
-/// The logical page that a token is about.
+/// Returns the logical page in `token`, or `None` for `NOBODY`.
 fn subject(token: u64) -> Option<u32> {
     (token != NOBODY).then_some(page_of(token))
 }

@@ -1,14 +1,14 @@
-//! Wrong bits, and reads that are tried again.
+//! Bit errors and read retries.
 //!
-//! The share of wrong bits of a block grows with its erases by a power law (Mielke et al., IRPS
-//! 2008). Those of a codeword are Poisson; a page comes out if none of its codewords has more than
-//! can be put right. If it does not, it is sensed again by other voltages, which leaves fewer: for
-//! so long its plane does nothing else. The transfers of attempts that fail are not on the bus. A
-//! block with one bit a cell has no wrong bits that matter.
+//! The bit error rate of a block grows with its erases by a power law (Mielke et al., IRPS 2008).
+//! The bit errors of a codeword are Poisson; a page is read if none of its codewords has more than
+//! the code corrects. Otherwise the page is sensed again with other voltages, which leaves fewer
+//! errors, and the plane is busy for that time. The transfers of failed attempts are not on the
+//! bus. A block with one bit a cell has no bit errors that matter.
 //!
-//! How many attempts a page needs is a matter of its cells and how often they were erased: it is
-//! the same each time. What is made of a page that cannot be put right is lost with it, wherever
-//! it goes, until it is written anew.
+//! The number of attempts that a page needs depends on its cells and its erases only: it is the
+//! same each time. Data made of a page that cannot be corrected is lost with it, wherever it is
+//! copied, until it is written anew.
 
 use super::{FlashCommand, Nand, Ppa};
 use crate::events::Queue;
@@ -17,27 +17,31 @@ use assay_spec::device::{EccSpec, NandSpec};
 use assay_spec::seed::mix;
 use std::collections::HashSet;
 
+/// The model of bit errors, and the pages lost to them.
 pub(crate) struct Ecc {
     spec: EccSpec,
-    /// Erases after which a block has the share of wrong bits of a worn one.
+    /// The erases after which a block has the bit error rate of a worn one.
     cycles: f64,
-    /// Bits of a codeword, and codewords of a page.
+    /// The bits of a codeword.
     bits: f64,
+    /// The codewords of a page.
     codewords: f64,
-    /// By block: how often it has been erased.
+    /// By block: the number of its erases.
     erases: Vec<u32>,
-    /// By erases: the chances that so many attempts are enough, of 2⁶⁴; empty if not known yet.
+    /// By erases: the chances, in units of 2⁻⁶⁴, that 0, 1, 2 ... retries suffice; empty until
+    /// computed.
     chances: Vec<Vec<u64>>,
-    /// Physical pages whose contents are not what they should be.
+    /// Physical pages whose data is lost.
     lost: HashSet<u32>,
-    /// Attempts beyond the first, and pages given up, since the last mark.
+    /// Read attempts beyond the first since the last mark.
     pub retries: u64,
+    /// Reads that failed in all attempts, since the last mark.
     pub given_up: u64,
 }
 
 impl Ecc {
-    /// For the chips of `nand`, whose blocks take `cycles` erases in the mean, and have been erased
-    /// so often; never, if nothing is said.
+    /// Builds the model for the chips of `nand`, whose blocks last `cycles` erases on average (1 if
+    /// `None`). `erases` gives the erases so far by block; a block that it leaves out has none.
     pub(crate) fn new(spec: EccSpec, nand: &NandSpec, cycles: Option<u32>, erases: &[u32]) -> Ecc {
         let mut known = vec![0; (nand.planes() * nand.blocks_per_plane) as usize];
         known.iter_mut().zip(erases).for_each(|(own, erases)| *own = *erases);
@@ -54,7 +58,8 @@ impl Ecc {
         }
     }
 
-    /// Attempts beyond the first that page `page` of `block` needs, if any number is enough.
+    /// Returns the attempts beyond the first that `page` of `block` needs, or `None` if all would
+    /// fail.
     fn attempts(&mut self, page: u32, block: u32) -> Option<u32> {
         let erases = self.erases[block as usize];
         let draw = mix(mix(u64::from(page)) ^ u64::from(erases));
@@ -68,6 +73,7 @@ impl Ecc {
         enough.map(|attempts| attempts as u32)
     }
 
+    /// Computes the chances for a block with `erases` erases; see the field `chances`.
     fn chances_at(&self, erases: u32) -> Vec<u64> {
         let wrong = wrong_bits(&self.spec, f64::from(erases) / self.cycles);
         let enough = |attempt: u32| {
@@ -77,22 +83,23 @@ impl Ecc {
         (0..=self.spec.retries).map(enough).collect()
     }
 
+    /// Sets a mark: counts begin at zero from now on.
     pub(super) fn mark(&mut self) {
         (self.retries, self.given_up) = (0, 0);
     }
 }
 
-/// The share of wrong bits of a block that has had `share` of its erases.
+/// Returns the bit error rate of a block that has had `share` of its rated erases.
 fn wrong_bits(spec: &EccSpec, share: f64) -> f64 {
     (spec.fresh + (spec.worn - spec.fresh) * share.powf(spec.growth)).min(0.5)
 }
 
-/// The chance that a Poisson number of this mean is no more than `most`.
+/// Returns the chance that a Poisson variable with mean `mean` is at most `most`.
 fn at_most(most: u32, mean: f64) -> f64 {
     if mean == 0.0 {
         return 1.0;
     }
-    // The terms by their logarithms: the first may be too small for a number.
+    // The terms are computed by their logarithms: the first may be too small for an `f64`.
     let (mut log, each) = (-mean, mean.ln());
     let mut sum = log.exp();
     for k in 1..=most {
@@ -103,29 +110,31 @@ fn at_most(most: u32, mean: f64) -> f64 {
 }
 
 impl Nand {
-    /// Whether wrong bits matter.
+    /// Returns `true` if reads may have bit errors.
     #[inline]
     pub(crate) fn has_ecc(&self) -> bool {
         self.ecc.is_some()
     }
 
-    /// They do from now on.
+    /// Makes reads have the bit errors of `ecc` from now on.
     pub(crate) fn has_wrong_bits(&mut self, ecc: Ecc) {
         self.ecc = Some(Box::new(ecc));
     }
 
-    /// After a power cut blocks are found to have been erased so often.
+    /// Sets the numbers of erases to those that are found, block by block, after a power failure.
     pub(crate) fn finds_erases(&mut self, erases: impl Iterator<Item = u32>) {
         let Some(ecc) = &mut self.ecc else { return };
         ecc.erases.iter_mut().zip(erases).for_each(|(own, erases)| *own = erases);
     }
 
-    /// Whether the blocks have been erased as often as is known here.
+    /// Returns `true` if the erases known here equal `erases`, by block, or there are no bit
+    /// errors.
     pub(crate) fn knows_erases(&self, erases: &[u32]) -> bool {
         self.ecc.as_ref().is_none_or(|ecc| ecc.erases.iter().zip(erases).all(|(a, b)| a == b))
     }
 
-    /// The read `head` begins, which takes so long if it comes out at once: how long it takes.
+    /// Returns the event queue and the array time, with its retries, of read `head`, which begins
+    /// now and takes `duration` without retries.
     pub(super) fn sense_until_right(
         &mut self,
         head: u32,
@@ -145,7 +154,7 @@ impl Nand {
         }
     }
 
-    /// Whether what `ppa` holds, or is getting, cannot be had any more.
+    /// Returns `true` if the data that `ppa` holds, or is to hold, cannot be read any more.
     pub(crate) fn is_lost(&mut self, ppa: Ppa) -> bool {
         let is_slc = self.has_multi_page() && self.is_slc(ppa.page);
         let (block, is_buffered) = (self.geometry.block(ppa.page), self.is_buffered(ppa));
@@ -154,12 +163,12 @@ impl Nand {
         ecc.lost.contains(&ppa.page) || is_sensed && ecc.attempts(ppa.page, block).is_none()
     }
 
-    /// What `ppa` is getting is lost, or a part of it.
+    /// Notes that the data to be programmed to `ppa` is lost, or a part of it.
     pub(crate) fn note_lost(&mut self, ppa: Ppa) {
         self.ecc.iter_mut().for_each(|ecc| ecc.lost.extend([ppa.page]));
     }
 
-    /// What is asked for leaves what was lost behind, or takes it along.
+    /// Follows `command`: a copy takes lost data along, a program replaces it, an erase counts.
     pub(super) fn note_command(&mut self, command: &FlashCommand) {
         let (to, is_lost) = match *command {
             FlashCommand::Read { .. } => return,
@@ -178,8 +187,8 @@ impl Nand {
         };
     }
 
-    /// Attempts at reads beyond the first, and pages given up, since the last mark; nothing if
-    /// there are no wrong bits that matter.
+    /// Returns the read attempts beyond the first and the failed reads since the last mark, or
+    /// `None` if there are no bit errors.
     pub(crate) fn tried_again(&self) -> Option<(u64, u64)> {
         self.ecc.as_ref().map(|ecc| (ecc.retries, ecc.given_up))
     }
@@ -191,7 +200,7 @@ mod tests {
 
     #[test]
     fn chances_of_poisson_numbers() {
-        // By hand: e⁻² (1 + 2 + 2), and what tables say of a mean of 100.
+        // By hand: e⁻² (1 + 2 + 2), and from tables for a mean of 100.
         assert!((at_most(2, 2.0) - 5.0 * (-2.0_f64).exp()).abs() < 1e-12);
         assert!((at_most(100, 100.0) - 0.526_562).abs() < 1e-6);
         assert!((at_most(1100, 1000.0) - 0.999_1).abs() < 1e-4);

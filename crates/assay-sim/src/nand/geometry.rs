@@ -1,28 +1,29 @@
-//! Which array, channel and die a plane belongs to.
+//! The array, channel and die of each plane.
 //!
-//! Planes are numbered so that neighbours lie on neighbouring channels, then on the next die of
-//! each channel, then on the next plane of each die: pages striped over planes in turn use every
-//! bus first, then every die.
+//! Consecutive planes lie on consecutive channels, then on the next die of each channel, then on
+//! the next plane of each die: pages striped over the planes use every bus first, then every die.
 
 use super::Ppa;
 use assay_spec::device::{NandSpec, PlaneMode};
 
-/// The arrangement of the planes.
+/// The arrangement of planes, arrays, dies and channels.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     planes: u32,
     pages_per_block: u32,
     pages_per_plane: u32,
+    /// The number of dies of the drive.
     dies: u32,
     arrays: u32,
     planes_per_die: u32,
     planes_per_array: u32,
-    /// Per plane: its array and its channel.
+    /// By plane: its array.
     array: Vec<u32>,
+    /// By plane: its channel.
     channel: Vec<u32>,
 }
 
-/// Planes `first`, `first + step` and so on, `count` of them.
+/// A set of planes: `count` planes, namely `first`, `first + step` and so on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneSet {
     first: u32,
@@ -31,22 +32,26 @@ pub(crate) struct PlaneSet {
 }
 
 impl PlaneSet {
+    /// Returns the number of planes.
     #[inline]
     pub(crate) fn len(self) -> u32 {
         self.count
     }
 
+    /// Returns plane number `index` of the set.
     #[inline]
     pub(crate) fn get(self, index: u32) -> u32 {
         self.first + self.step * index
     }
 
+    /// Returns the planes in ascending order.
     pub(crate) fn iter(self) -> impl Iterator<Item = u32> {
         (0..self.count).map(move |index| self.get(index))
     }
 }
 
 impl Geometry {
+    /// Computes the arrangement of the chips of `spec`.
     pub(crate) fn new(spec: &NandSpec) -> Geometry {
         let planes = spec.planes();
         let dies = spec.channels * spec.dies_per_channel;
@@ -64,38 +69,42 @@ impl Geometry {
         }
     }
 
-    /// A physical page with its plane.
+    /// Returns the address of physical page `page` with its plane.
     pub(super) fn ppa(&self, page: u32) -> Ppa {
         Ppa { plane: page / self.pages_per_plane, page }
     }
 
+    /// Returns the number of arrays.
     pub(crate) fn arrays(&self) -> usize {
         self.arrays as usize
     }
 
+    /// Returns the array of `plane`.
     #[inline]
     pub(crate) fn array(&self, plane: u32) -> usize {
         self.array[plane as usize] as usize
     }
 
+    /// Returns the channel of `plane`.
     #[inline]
     pub(crate) fn channel(&self, plane: u32) -> usize {
         self.channel[plane as usize] as usize
     }
 
-    /// The planes of the die of `plane`.
+    /// Returns the planes of the die of `plane`.
     pub(crate) fn planes_of_die(&self, plane: u32) -> PlaneSet {
         PlaneSet { first: plane % self.dies, step: self.dies, count: self.planes_per_die }
     }
 
-    /// The planes that share an array.
+    /// Returns the planes that share `array`.
     #[inline]
     pub(crate) fn planes_of_array(&self, array: usize) -> PlaneSet {
         PlaneSet { first: array as u32, step: self.arrays, count: self.planes_per_array }
     }
 
-    /// Whether `ppa` is where data striped over the planes goes on behind `before`: on the next
-    /// plane, at the same place of a block; or on the first, one further.
+    /// Returns `true` if data striped over the planes continues at `ppa` behind `before`: on the
+    /// next plane at the same page of a block, or from the last plane on the first one at the next
+    /// page.
     pub(crate) fn follows(&self, before: Ppa, ppa: Ppa) -> bool {
         let (place, next) = (self.page_in_block(before.page), self.page_in_block(ppa.page));
         match before.plane + 1 == self.planes {
@@ -104,10 +113,12 @@ impl Geometry {
         }
     }
 
+    /// Returns the block of physical page `page`.
     pub(crate) fn block(&self, page: u32) -> u32 {
         page / self.pages_per_block
     }
 
+    /// Returns the number of physical page `page` within its block.
     #[inline]
     pub(crate) fn page_in_block(&self, page: u32) -> u32 {
         page % self.pages_per_block

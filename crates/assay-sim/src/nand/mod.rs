@@ -1,13 +1,13 @@
-//! Flash chips on their buses.
+//! NAND flash chips and the channels that connect them to the controller.
 //!
-//! A channel is a bus that the dies on it share; it goes to whoever is ready first. A plane has a
-//! page register, and with `cache_register` a second one, so that data moves over the bus while the
-//! array works. The array is the plane's own or the die's (`plane_mode`). A plane does its
-//! operations in the order in which it got them. Terms as in ONFI 1.0.
+//! A channel is a bus that its dies share; it serves requests in the order in which they come. A
+//! plane has a page register and, with `cache_register`, a cache register, so that the bus
+//! transfers data while the array works. Each plane or each die has an array (`plane_mode`). A
+//! plane serves its operations in the order in which it got them. Terms as in ONFI 1.0.
 //!
-//! Nothing here knows what a page holds; the mapping layers do. A [`FlashEvent`] ends an operation
-//! that somebody waits for. [`Observer`]s see every command and every step: that is how a
-//! [`Checker`] follows the drive.
+//! The mapping layers, not this module, know what a page holds. A [`FlashEvent`] reports the end of
+//! an operation that has a token. [`Observer`]s see every command and every step; a [`Checker`]
+//! follows the drive through them.
 //!
 //! *Invariants.* An array, a register and a channel serve one operation at a time. A plane's array
 //! operations begin in the order of its queue.
@@ -45,133 +45,152 @@ use plane_fast_path::PlaneFastPath;
 use std::collections::VecDeque;
 use suspend::Suspension;
 
-/// A physical page and its plane.
+/// A physical page address and the plane of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ppa {
+    /// The number of the plane within the drive.
     pub plane: u32,
     /// (plane · blocks + block) · pages + page.
     pub page: u32,
 }
 
-/// Something that somebody waited for.
+/// The end of an operation, or of a part of it, with the token of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlashEvent {
     /// The data of a read is in the controller.
     Read(u64),
-    /// The data of a program is in its register.
+    /// The data of a program is in the register of its plane.
     Loaded(u64),
-    /// And in the cells of this plane.
+    /// The data of a program is in the cells of the plane given second.
     Programmed(u64, u32),
 }
 
-/// Of a program's token: the data is safe only when it is in the cells.
+/// A bit in the token of a program: the data is safe only when it is in the cells.
 pub(crate) const IN_CELLS: u64 = 1 << 63;
 
-/// Of a token of the host: operations of collection were before it on its plane when it was asked
-/// for. Pages need one bit less.
+/// A bit in a token of the host: when the operation was requested, its plane had operations of
+/// collection to end first. Logical page numbers have one bit less for it.
 pub(crate) const BEHIND: u64 = 1 << 31;
 
-/// The logical page that a token is about.
+/// Returns the logical page number in `token`.
 #[inline]
 pub(crate) fn page_of(token: u64) -> u32 {
     (token & !BEHIND) as u32
 }
 
-/// Whom nobody tells.
+/// The token of an operation whose end no one waits for.
 pub(crate) const NOBODY: u64 = u64::MAX;
 
-/// A plane: the operations it has to begin, from `head` to `tail` (which means nothing if there is
-/// no head), and what it belongs to.
+/// A plane: its queue of operations that have not begun, its register, array and channel.
 struct Plane {
+    /// The first operation of the queue, or `NO_OP`.
     head: u32,
+    /// The last operation of the queue; meaningless if `head` is `NO_OP`.
     tail: u32,
     /// The operation whose data is in the register that the bus reaches.
     register: u32,
     array: u32,
     channel: u32,
-    /// Operations of collection that wait here or are under way.
+    /// The number of operations of collection that wait on this plane or are under way.
     collecting: u32,
 }
 
-/// A cell array: what it does, or holds sensed because the register is not free.
+/// A cell array.
 #[derive(Clone, Debug)]
 struct Array {
+    /// The operation under way, or the read whose sensed page waits for a register.
     op: u32,
-    /// Programs of other planes that are one with it.
+    /// Programs of other planes in the same multi-plane program.
     joined: Vec<u32>,
-    /// It has sensed a page that waits for its plane's register.
+    /// Whether the array holds a sensed page that waits for its plane's register.
     waits: bool,
-    /// The plane served first when the array falls idle.
+    /// The index, within the planes of the array, of the plane served first when the array falls
+    /// idle.
     turn: u32,
 }
 
-/// A bus: what is on it, and who waits for it, from first to last.
+/// A bus.
 struct Channel {
+    /// The operation whose page it transfers, or `NO_OP`.
     now: u32,
+    /// The first operation that waits for it, or `NO_OP`.
     first: u32,
+    /// The last operation that waits for it; meaningless if `first` is `NO_OP`.
     last: u32,
 }
 
 /// Held programs that will begin together.
 struct Batch {
     programs: Vec<u32>,
-    /// How many of them are not loaded.
+    /// The number of programs that are not loaded yet.
     loading: usize,
 }
 
-/// The chips of a drive.
+/// The flash chips of a drive.
 pub(crate) struct Nand {
     pub geometry: Geometry,
     /// The events of the whole drive.
     pub events: Events,
-    /// The first of the event slots here: of channels, then of arrays. (Of servers: of planes that
-    /// send, then of planes.)
+    /// The first event slot of the channels. On the fast path: of the planes as they send a page.
     first_slot: usize,
+    /// The first event slot of the arrays, behind those of the channels.
     first_array: usize,
     planes: Vec<Plane>,
     arrays: Vec<Array>,
     channels: Vec<Channel>,
     pool: Pool,
     batches: Vec<Batch>,
-    /// Programs of several pages, if there are such.
+    /// Programs of several pages, if the chips have them.
     multi_page: Option<MultiPage>,
-    /// By plane: erases for when it has nothing else to do; and how many there are.
+    /// By plane: erases to begin when the plane has nothing else to do.
     erases: Vec<VecDeque<u32>>,
+    /// The number of erases in `erases`, and of those that wait for replacers outside the queues.
     erases_left: usize,
+    /// Erases that wait for programs of other planes.
     replacing: Replacing,
-    /// Wrong bits, if there are any that matter.
+    /// The model of bit errors and read retries, if the drive has one.
     ecc: Option<Box<Ecc>>,
-    /// Planes that do one thing at a time, as long as nobody looks; and whether they could be.
+    /// The fast path for planes that do one operation at a time; only without an observer.
     fast_path: Option<Box<PlaneFastPath>>,
+    /// Whether the chips allow the fast path.
     fits_fast_path: bool,
-    /// Reads that go before others, if they do.
+    /// Priority reads and suspended operations, if the chips can suspend.
     suspension: Option<Box<Suspension>>,
-    /// Blocks wait to be erased until what replaced their pages is in the cells.
+    /// Whether a block is erased only after the programs that replaced its pages are in the cells.
     keeps_replaced: bool,
+    /// The time to sense a page.
     read: Nanos,
-    /// Of fast and slow pages.
+    /// The times to program a fast page and a slow page.
     program: [Nanos; 2],
+    /// The time to erase a block.
     erase: Nanos,
-    /// Read and program of a page with one bit a cell.
+    /// The times to sense and to program a page with one bit a cell.
     slc: [Nanos; 2],
+    /// The time to transfer a page over the bus.
     shift: Nanos,
+    /// Whether planes have a cache register.
     cache_register: bool,
+    /// Whether the planes of a die program together.
     multi_plane: bool,
-    /// Operations that have not ended.
+    /// The number of operations queued or under way.
     pending: u64,
     pub counts: Counts,
+    /// Array time since the last mark. A step counts as a whole when it begins, on the fast path
+    /// when it ends.
     array_total: Nanos,
+    /// Bus time since the last mark, counted in the same way as `array_total`.
     channel_total: Nanos,
-    /// Reads and programs of the host that wait behind collection: until the page is in the
-    /// controller, or in its register, less what that takes alone.
+    /// Waits of the host's reads and programs behind collection: until the page is in the
+    /// controller, or in its register, less the time that takes alone.
     behind: [Waits; 2],
-    /// How many do.
+    /// The numbers of the host's reads and programs that wait behind collection now.
     behind_open: [usize; 2],
+    /// The observer of all commands and steps, if there is one.
     observer: Option<Box<dyn Observer>>,
 }
 
 impl Nand {
-    /// The chips of `spec`; the drive around them has the first `first_slot` event slots.
+    /// Builds the chips of `spec`; the drive around them has the first `first_slot` event slots.
     pub(crate) fn new(spec: &NandSpec, first_slot: usize) -> Nand {
         let geometry = Geometry::new(spec);
         let plane = |index: u32| Plane {
@@ -220,31 +239,33 @@ impl Nand {
         }
     }
 
-    /// Tells every operation to `observer`; before the first.
+    /// Sends every command and step to `observer`, and leaves the fast path. Call before the first
+    /// request.
     pub(crate) fn observe(&mut self, observer: Box<dyn Observer>) {
         self.fast_path = None;
         self.observer = Some(observer);
     }
 
-    /// The observer, if there is one: what stands around the flash tells of itself, too.
+    /// Returns the observer, if there is one. The parts around the flash report to it, too.
     #[inline]
     pub(crate) fn observer(&mut self) -> Option<&mut (dyn Observer + 'static)> {
         self.observer.as_deref_mut()
     }
 
-    /// Whether nothing is under way or waiting.
+    /// Returns `true` if no operation is under way or waiting.
     pub(crate) fn is_idle(&self) -> bool {
         self.pending == 0
     }
 
-    /// Whether nothing is under way: what waits, if anything does, waits for what has not been
-    /// asked.
+    /// Returns `true` if no array and no channel is busy. Operations may wait even then, for
+    /// operations that have not been requested.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.arrays.iter().all(|a| a.op == NO_OP)
             && self.channels.iter().all(|c| c.now == NO_OP)
             && self.fast_path.as_ref().is_none_or(|fast_path| fast_path.are_idle())
     }
 
+    /// Reports `command` to the observer and to the model of bit errors.
     #[inline]
     fn notify_command(&mut self, cause: Cause, command: FlashCommand) {
         if let Some(observer) = &mut self.observer {
@@ -255,7 +276,7 @@ impl Nand {
         }
     }
 
-    /// How long a program of `page` takes, and with which others it is queued.
+    /// Returns the event queue and the time of a program of `page`.
     #[inline]
     fn program_time(&self, page: u32) -> (Queue, Nanos) {
         let [fast, slow] = self.program;
@@ -265,12 +286,13 @@ impl Nand {
         }
     }
 
+    /// Returns the event slot of `array`.
     #[inline]
     fn array_slot(&self, array: usize) -> usize {
         self.first_array + array
     }
 
-    /// The event of `slot`, which was in `queue`, happens.
+    /// Handles the event of `slot`, which was in `queue`.
     #[inline(always)]
     pub(crate) fn on_event(
         &mut self,
@@ -282,7 +304,8 @@ impl Nand {
             return self.on_plane_done(slot, flash_events);
         }
         match queue {
-            // Several pages, or a page with one bit a cell, take another time.
+            // Transfers of several pages and operations on pages with one bit a cell are in
+            // `Queue::Other`.
             Queue::Shift => self.on_transfer_done(slot - self.first_slot, flash_events),
             Queue::Other if slot < self.first_array => {
                 self.on_transfer_done(slot - self.first_slot, flash_events);
@@ -293,7 +316,7 @@ impl Nand {
         }
     }
 
-    /// What takes a time of its own on an array ends.
+    /// Handles the end of a step of `array` that was in `Queue::Other`.
     fn other(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
         if self.is_left(array) {
             self.has_left(array);
@@ -304,7 +327,7 @@ impl Nand {
         }
     }
 
-    /// Busy time of all arrays and of all channels since the last mark, until now.
+    /// Returns the busy time of all arrays and of all channels from the last mark until now.
     pub(crate) fn busy(&self) -> [Nanos; 2] {
         let counted = [self.array_total, self.channel_total];
         match &self.fast_path {
@@ -316,7 +339,7 @@ impl Nand {
         }
     }
 
-    /// What is counted of the time of arrays and of channels and has not passed: each step is
+    /// Returns the part of `array_total` and `channel_total` that lies in the future: each step is
     /// counted as a whole when it begins.
     fn ahead(&self) -> [Nanos; 2] {
         let left = self.suspension.as_ref().map_or(Nanos::ZERO, |suspension| suspension.left());
@@ -327,7 +350,8 @@ impl Nand {
         ahead
     }
 
-    /// Number and time of the host's waits behind collection until now: of reads, and of programs.
+    /// Returns number and time of the host's waits behind collection until `now`: of reads, of
+    /// programs.
     pub(crate) fn waited_behind(&self, now: Nanos) -> [(u64, Nanos); 2] {
         [0, 1].map(|i| {
             let waits = &self.behind[i];
@@ -335,14 +359,14 @@ impl Nand {
         })
     }
 
-    /// A wait behind collection has ended.
+    /// Ends a wait behind collection: of a read if `kind` is 0, of a program if it is 1.
     #[cold]
     fn not_behind(&mut self, kind: usize) {
         self.behind_open[kind] -= 1;
         self.behind[kind].end(self.events.now());
     }
 
-    /// Starts counting afresh.
+    /// Sets a mark: counts and busy times begin at zero from now on.
     pub(crate) fn mark(&mut self) {
         let now = self.events.now();
         for (waits, open) in self.behind.iter_mut().zip(self.behind_open) {

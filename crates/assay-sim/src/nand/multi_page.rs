@@ -1,9 +1,9 @@
-//! Programs of several pages: what is written together is gathered in the controller first.
+//! Programs of several pages: the controller gathers the pages that are programmed together.
 //!
-//! A physical page has room for several pages that are mapped on their own, and with several bits a
-//! cell so many physical pages are programmed in one go. Pages of a block that belong together come
-//! one after the other; when the last is there, they are loaded and programmed as one. Before, they
-//! are on no chip, and whoever wants one has it from the controller.
+//! A physical page may hold several pages that are mapped on their own, and cells with several bits
+//! have as many physical pages programmed in one go. Pages of a block that belong together are
+//! requested one after the other; with the last of them, all are loaded and programmed as one.
+//! Until then they are on no chip, and reads of them are served from the controller.
 
 use super::ops::{Kind, NO_OP};
 use super::{BEHIND, Cause, FlashEvent, NOBODY, Nand, Ppa};
@@ -13,39 +13,44 @@ use assay_spec::device::NandSpec;
 
 /// Pages that are programmed together.
 struct MultiPageProgram {
-    /// The operation they will be.
+    /// The operation that programs them.
     op: u32,
+    /// The first of the pages.
     first: u32,
+    /// The number of pages gathered.
     count: u32,
-    /// Whom to tell.
+    /// The tokens of the pages, without `NOBODY`.
     tokens: Vec<u64>,
-    /// Replacers that they belong to, once for each page.
+    /// The groups of replacers that the pages belong to, once for each page.
     replaces: Vec<u32>,
 }
 
-/// What is gathered, and what is on its way.
+/// The programs of several pages that are being gathered or are queued.
 pub(super) struct MultiPage {
-    /// Pages of a program.
+    /// The pages of a program with all bits of its cells.
     pages: u32,
-    /// Per plane: those that lack pages.
+    /// By plane: the programs that lack pages.
     open: Vec<Vec<MultiPageProgram>>,
-    /// By block: pages of it whose only newer copies are in those.
+    /// By block: the number of its pages whose only newer copies are in `open`.
     replaced: Vec<u16>,
-    /// How often one was asked for.
+    /// The number of programs queued since the beginning.
     asks: u64,
-    /// By the number that their operation has: those that are asked for, and numbers that are free.
+    /// The programs that are queued or under way, by the number in `Op::gang`.
     queued: Vec<Option<MultiPageProgram>>,
+    /// The free numbers in `queued`.
     free: Vec<u32>,
-    /// Of a program with one bit a cell.
+    /// The pages of a program with one bit a cell.
     slc_pages: u32,
-    /// Blocks with one bit a cell.
+    /// By block: whether it is used with one bit a cell. Empty if the chips do not allow that.
     in_slc: Vec<bool>,
-    /// Pages of a physical page, as far as that is known; and by plane, which its register has.
+    /// The mapped pages of a physical page; 1 if the bits of a cell are not known.
     part: u32,
+    /// By plane: the physical page in its register, or `NO_OP`.
     sensed_page: Vec<u32>,
 }
 
 impl MultiPage {
+    /// Returns the state for the chips of `spec`, or `None` if a program has one page.
     pub(super) fn new(spec: &NandSpec) -> Option<MultiPage> {
         let blocks = u64::from(spec.planes()) * u64::from(spec.blocks_per_plane);
         (spec.pages_per_program > 1).then(|| MultiPage {
@@ -64,13 +69,13 @@ impl MultiPage {
 }
 
 impl Nand {
-    /// Whether several pages are programmed together.
+    /// Returns `true` if several pages are programmed together.
     #[inline]
     pub(crate) fn has_multi_page(&self) -> bool {
         self.multi_page.is_some()
     }
 
-    /// From now on `block` is used with one bit a cell, or not.
+    /// Uses `block` with one bit a cell from now on, or with all bits.
     pub(crate) fn use_as_slc(&mut self, block: u32, is_slc: bool) {
         if let Some(mode) = self.multi_page.as_mut().and_then(|g| g.in_slc.get_mut(block as usize))
         {
@@ -81,36 +86,38 @@ impl Nand {
         }
     }
 
-    /// Whether `page` has one bit a cell.
+    /// Returns `true` if the block of `page` is used with one bit a cell.
     pub(super) fn is_slc(&self, page: u32) -> bool {
         let block = self.geometry.block(page) as usize;
         self.multi_page.as_ref().is_some_and(|g| g.in_slc.get(block) == Some(&true))
     }
 
-    /// Pages of a program with all bits of its cells.
+    /// Returns the number of pages of a program with all bits of its cells.
     pub(crate) fn pages_per_program(&self) -> u16 {
         self.multi_page.as_ref().map_or(1, |multi_page| multi_page.pages as u16)
     }
 
-    /// Pages that are programmed together with `page`, itself among them.
+    /// Returns the number of pages that are programmed together with `page`, including itself.
     pub(crate) fn program_unit(&self, page: u32) -> u32 {
         let Some(multi_page) = &self.multi_page else { return 1 };
         if self.is_slc(page) { multi_page.slc_pages } else { multi_page.pages }
     }
 
-    /// Whether `ppa` has been asked to be programmed and waits for others.
+    /// Returns `true` if a program of `ppa` has been requested and waits for the pages it lacks.
     pub(crate) fn is_buffered(&self, ppa: Ppa) -> bool {
         let Some(multi_page) = &self.multi_page else { return false };
         let open = &multi_page.open[ppa.plane as usize];
         open.iter().any(|gang| (gang.first..gang.first + gang.count).contains(&ppa.page))
     }
 
-    /// Whether the newest copy of a page of `block` waits for others, and is on no chip yet.
+    /// Returns `true` if the newest copy of a page of `block` is in an open program, thus on no
+    /// chip yet.
     pub(crate) fn is_buffered_from(&self, block: u32) -> bool {
         self.multi_page.as_ref().is_some_and(|g| g.replaced[block as usize] > 0)
     }
 
-    /// Whether all of those wait for the program of which `next` is the next page.
+    /// Returns `true` if all copies that [`Nand::is_buffered_from`] finds are in the open program
+    /// whose next page is `next`.
     pub(crate) fn is_buffered_before(&self, block: u32, next: Ppa) -> bool {
         let Some(multi_page) = &self.multi_page else { return false };
         let mut open_programs = multi_page.open[next.plane as usize].iter();
@@ -120,13 +127,13 @@ impl Nand {
         there == usize::from(multi_page.replaced[block as usize])
     }
 
-    /// How many programs of several pages have been asked for.
+    /// Returns the number of programs of several pages queued since the beginning.
     pub(crate) fn multi_page_programs(&self) -> u64 {
         self.multi_page.as_ref().map_or(0, |g| g.asks)
     }
 
-    /// A page, which lay in block `old`, joins those it is programmed with; all are asked for when
-    /// it is the last.
+    /// Adds page `ppa`, which lay in block `old`, to the pages it is programmed with, and queues
+    /// the program when it is the last of them. The program waits for `reads`.
     #[inline(never)]
     pub(super) fn add_to_program(
         &mut self,
@@ -143,7 +150,7 @@ impl Nand {
             let open_programs = &nand.multi_page.as_ref()?.open[ppa.plane as usize];
             open_programs.iter().position(|gang| gang.first + gang.count == ppa.page)
         };
-        // A page that begins a program goes on with none.
+        // The first page of a program opens a new one.
         let index = match open(self).filter(|_| place > 0) {
             Some(index) => index,
             None => self.open_gang(ppa, cause, is_slc),
@@ -170,9 +177,10 @@ impl Nand {
         }
     }
 
+    /// Opens a program that begins with page `ppa`, and returns its index among those of the plane.
     fn open_gang(&mut self, ppa: Ppa, cause: Cause, is_slc: bool) -> usize {
         let op = self.pool.put(Kind::Program, cause, ppa, NOBODY);
-        // For itself, as long as it lacks pages.
+        // The program waits for its own last page.
         self.pool.get_mut(op).waits = 1;
         self.pool.get_mut(op).is_slc = is_slc;
         self.count_collecting(ppa.plane, cause);
@@ -188,8 +196,8 @@ impl Nand {
         open_programs.len() - 1
     }
 
-    /// What is gathered for the program of which `page` would be the next is programmed without it
-    /// and what comes behind; false if nothing is.
+    /// Queues the open program whose next page would be `page`, without that page and those behind
+    /// it. Returns `false` if there is no such program.
     pub(crate) fn program_short(&mut self, plane: u32, page: u32) -> bool {
         let Some(multi_page) = &self.multi_page else { return false };
         let mut open_programs = multi_page.open[plane as usize].iter();
@@ -200,6 +208,7 @@ impl Nand {
         found.is_some()
     }
 
+    /// Queues the open program `index` of `plane`.
     fn ask_gang(&mut self, plane: u32, index: usize) {
         let Some(multi_page) = &mut self.multi_page else { return };
         let gang = multi_page.open[plane as usize].swap_remove(index);
@@ -219,7 +228,7 @@ impl Nand {
         self.ask(op, plane);
     }
 
-    /// How long the bus takes for operation `index`, and with which others it is queued.
+    /// Returns the event queue and the bus time of operation `index`.
     pub(super) fn shift_time(&self, index: u32) -> (Queue, Nanos) {
         match self.pages_of(index) {
             1 => (Queue::Shift, self.shift),
@@ -227,14 +236,14 @@ impl Nand {
         }
     }
 
-    /// Pages that operation `index` is about.
+    /// Returns the number of pages of operation `index`.
     pub(super) fn pages_of(&self, index: u32) -> u32 {
         let number = self.pool.get(index).gang;
         let gang = self.multi_page.as_ref().and_then(|g| g.queued.get(number as usize)?.as_ref());
         gang.map_or(1, |gang| gang.count)
     }
 
-    /// The pages of operation `index` are loaded: they do not wait behind collection any longer.
+    /// Ends the waits behind collection of the pages of program `index`, which is loaded.
     pub(super) fn program_loaded(&mut self, index: u32) {
         let number = self.pool.get(index).gang;
         let gang = self.multi_page.as_ref().and_then(|g| g.queued.get(number as usize)?.as_ref());
@@ -242,7 +251,8 @@ impl Nand {
         (0..behind).for_each(|_| self.not_behind(1));
     }
 
-    /// And in the cells.
+    /// Reports the pages of program `index`, which is in the cells of `plane`, and counts it as
+    /// ended in its groups of replacers.
     pub(super) fn program_ended(
         &mut self,
         index: u32,
@@ -259,8 +269,8 @@ impl Nand {
         gang.replaces.into_iter().for_each(|number| self.replaced(number));
     }
 
-    /// How long the array takes for read `index`, which begins, and with which others it is queued:
-    /// nothing, if the physical page is in the register.
+    /// Returns the event queue and the array time of read `index`, which begins now. The time is
+    /// zero if the register holds the physical page already.
     pub(super) fn sense(&mut self, index: u32) -> (Queue, Nanos) {
         let op = self.pool.get(index);
         let (plane, page, is_slc) = (op.ppa.plane, op.ppa.page, op.is_slc);
@@ -282,7 +292,7 @@ impl Nand {
         }
     }
 
-    /// A program takes the register of `plane`.
+    /// Notes that a program overwrites the register of `plane`.
     pub(super) fn overwrites_register(&mut self, plane: u32) {
         if let Some(multi_page) = &mut self.multi_page {
             multi_page.sensed_page[plane as usize] = NO_OP;
@@ -292,7 +302,7 @@ impl Nand {
         }
     }
 
-    /// The read `index`, which is new, is of a page with one bit a cell, or not.
+    /// Notes in the new read `index` whether `page` has one bit a cell.
     pub(super) fn note_slc(&mut self, index: u32, page: u32) {
         self.pool.get_mut(index).is_slc = self.is_slc(page);
     }

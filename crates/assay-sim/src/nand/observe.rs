@@ -1,10 +1,11 @@
-//! What a drive does inside, told to whoever asks.
+//! The interface through which observers follow a drive's flash.
 
 use super::cells::Record;
 use crate::work::Work;
 use assay_spec::Nanos;
 
-/// Why flash is touched: the denominator and the parts of write amplification.
+/// The cause of a flash operation: the parts of write amplification and, with `Host`, its
+/// denominator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
@@ -16,26 +17,26 @@ pub enum Cause {
     Collect,
     /// Wear levelling.
     Wear,
-    /// The map's own pages.
+    /// Pages of the mapping table.
     Map,
-    /// Data fetched before it is asked for.
+    /// Read-ahead: data read before it is requested.
     Ahead,
-    /// Data moves from blocks of one bit a cell to others.
+    /// Folding: data moved from blocks with one bit a cell to others.
     Fold,
-    /// The rest of a program that cannot wait for more.
+    /// The unused rest of a program that cannot wait for more pages.
     Pad,
 }
 
 impl Cause {
-    /// How many there are.
+    /// The number of causes.
     pub const COUNT: usize = 8;
 
-    /// Whether it is space or wear that makes the drive do it.
+    /// Returns `true` if the drive does it to gain space or to level wear.
     pub(crate) fn collects(self) -> bool {
         matches!(self, Cause::Collect | Cause::Wear | Cause::Fold)
     }
 
-    /// All, with the words for them.
+    /// All causes with their names.
     pub const ALL: [(Cause, &str); Cause::COUNT] = [
         (Cause::Host, "host"),
         (Cause::Partial, "partial"),
@@ -48,88 +49,91 @@ impl Cause {
     ];
 }
 
-/// One step of an operation on flash.
+/// A step of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Cell to register.
+    /// From the cells to the register.
     Sense,
-    /// Register to controller.
+    /// From the register to the controller.
     ShiftOut,
-    /// Controller to register.
+    /// From the controller to the register.
     ShiftIn,
-    /// Register to cell.
+    /// From the register to the cells.
     Program,
-    /// A block.
+    /// Erase of a block.
     Erase,
 }
 
-/// One step on one resource, from `start` to `end`.
+/// One step on one array or channel, from `start` to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What is done.
+    /// The kind of step.
     pub step: Step,
-    /// What for.
+    /// The cause of the operation.
     pub cause: Cause,
-    /// The plane.
+    /// The plane that the step is for.
     pub plane: u32,
-    /// The physical page; of an erase, the first of the block.
+    /// The physical page; for an erase the first of the block, for a program of several pages the
+    /// last.
     pub page: u32,
-    /// When it begins.
+    /// When the step begins.
     pub start: Nanos,
-    /// When it ends.
+    /// When the step ends.
     pub end: Nanos,
 }
 
-/// What a translation layer asks for, in the order in which a plane will do it.
+/// A command of a mapping layer. Commands come in the order in which a plane serves them, apart
+/// from priority reads and delayed erases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashCommand {
-    /// A physical page is read, for a logical one if it is a host's.
+    /// A read of a physical page.
     Read {
         /// The physical page.
         page: u32,
-        /// The logical page.
+        /// The logical page whose newest data the read must return, if it is for one.
         subject: Option<u32>,
     },
-    /// A physical page gets new contents of a logical one.
+    /// A program of a physical page with new data.
     Program {
         /// The physical page.
         page: u32,
-        /// The logical page.
+        /// The logical page that is written.
         subject: Option<u32>,
     },
-    /// A physical page gets the contents of another.
+    /// A program of a physical page with the data of another.
     Copy {
-        /// The physical page whose contents it is.
+        /// The source page.
         from: u32,
-        /// The physical page that gets them.
+        /// The target page.
         to: u32,
     },
-    /// A block is erased.
+    /// An erase of a block.
     Erase {
-        /// Its first physical page.
+        /// The first physical page of the block.
         page: u32,
     },
 }
 
-/// Sees what is asked of the flash, and every step of it when it begins.
+/// An observer of all flash commands as they are requested, and of all steps as they begin.
 pub trait Observer: Send {
-    /// Something is asked for.
+    /// Called when a command is requested.
     fn command(&mut self, _cause: Cause, _command: &FlashCommand) {}
-    /// A step begins.
+    /// Called when a step begins.
     fn operation(&mut self, operation: &Operation);
-    /// A program or an erase that has begun is left until it is resumed; so much time of its array
-    /// that takes.
+    /// Called when a program or an erase is suspended. `operation` spans the time that this takes
+    /// its array.
     fn suspended(&mut self, _operation: &Operation) {}
-    /// It is gone on with, and ends then.
+    /// Called when a suspended program or erase is resumed; `operation.end` is its new end.
     fn resumed(&mut self, _operation: &Operation) {}
-    /// Something beside the flash was at work; what is asked of the flash next follows from it.
+    /// Called for work of the drive outside the flash. The commands requested next follow from it.
     fn work(&mut self, _work: &Work) {}
-    /// From now on a block is used with one bit a cell, or not.
+    /// Called when a block is to be used with one bit a cell from now on, or with all bits.
     fn used_as(&mut self, _block: u32, _is_slc: bool) {}
-    /// A logical page is trimmed.
+    /// Called when a logical page is trimmed.
     fn trimmed(&mut self, _page: u32) {}
-    /// The page that is asked for next records this.
+    /// Called before the program of a page that records trimmed pages.
     fn records(&mut self, _record: Record) {}
-    /// What is asked next is for whoever wrote the logical `page`, or is the drive's own idea.
+    /// Called before commands for the request that wrote logical page `page`, or, with `None`,
+    /// before background work of the drive.
     fn resumes(&mut self, _page: Option<u32>) {}
 }

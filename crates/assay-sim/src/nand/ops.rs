@@ -1,70 +1,77 @@
-//! Operations waiting for a plane, and the pool they live in.
+//! Flash operations and the pool that holds them.
 
 use super::{Cause, Ppa};
 use assay_spec::Nanos;
 
-/// No operation.
+/// The number of no operation; also the end of a list, and no block or page.
 pub(crate) const NO_OP: u32 = u32::MAX;
 
-/// What is to be done.
+/// The kind of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Sense, then shift out.
+    /// Sense, then transfer to the controller.
     Read,
-    /// Shift in, then program.
+    /// Transfer to the register, then program.
     Program,
-    /// Sense and program within the plane, `count` times.
+    /// Copy-back: sense and program within the plane, once or several times in a row.
     Copy,
-    /// Erase.
+    /// Erase of a block.
     Erase,
 }
 
-/// One operation.
+/// A flash operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub kind: Kind,
     pub cause: Cause,
+    /// The page that is read or programmed, or the first of the block that is erased.
     pub ppa: Ppa,
-    /// Whom to tell.
+    /// The token in the events of the operation. For a copy: its source page.
     pub token: u64,
-    /// Of copies: how long all of them take.
+    /// For copies: the array time of all of them.
     pub duration: Nanos,
-    /// It may not begin before so many others have ended.
+    /// The number of operations that must end before this one begins.
     pub waits: u16,
-    /// Loaded, but not to be programmed before it is told.
+    /// For a program: it waits in the register until it is released. For an erase that waits for
+    /// replacers: it then waits until its plane is idle.
     pub held: bool,
-    /// In the register.
+    /// For a program: its data is in the register.
     pub loaded: bool,
-    /// Of reads and programs: of a page with one bit a cell.
+    /// For a read or a program: the page has one bit a cell.
     pub is_slc: bool,
-    /// Which pages it is about, if they are several.
+    /// For a program of several pages: its number in `MultiPage::queued`.
     pub gang: u32,
-    /// The first of the operations that wait for this one.
+    /// The first of the operations that wait for this one, or `NO_OP`.
     pub unblocks: u32,
-    /// The next of those that wait for the same ones.
+    /// The next of the operations that wait for the same ones, or `NO_OP`.
     pub sibling: u32,
-    /// The next in the queue of its plane, and later of its channel.
+    /// The next operation in the queue of the plane, later of the channel; the next free one in the
+    /// pool.
     pub next: u32,
-    /// Of a program: the replacers that it belongs to.
+    /// For a program: the group of programs that must end before the old block is erased.
     pub replaces: u32,
 }
 
-/// All operations there are, used again and again.
+/// The pool of all operations; entries are reused.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
+    /// The operations, by number.
     ops: Vec<Op>,
+    /// The first free entry, or `NO_OP`.
     free: u32,
 }
 
 impl Pool {
+    /// Creates an empty pool.
     pub(super) fn new() -> Pool {
         Pool { ops: Vec::new(), free: NO_OP }
     }
 
-    /// An operation that nobody waits for and that waits for nobody; its number.
+    /// Adds an operation that waits for no other and that no other waits for. Returns its number.
     ///
-    /// It is made in its place, field by field: made elsewhere and copied in wider words, the copy
-    /// would wait until everything written before has left the processor.
+    /// *Hot path.* The fields are written in place, one by one. A value built elsewhere would be
+    /// copied in wider words, and that copy would wait until all writes before it have left the
+    /// processor.
     #[inline]
     pub(super) fn put(&mut self, kind: Kind, cause: Cause, ppa: Ppa, token: u64) -> u32 {
         let mut index = self.free;
@@ -89,6 +96,7 @@ impl Pool {
         index
     }
 
+    /// Adds a free entry and returns its number.
     #[cold]
     fn grow(&mut self) -> u32 {
         self.ops.push(Op {
@@ -110,17 +118,20 @@ impl Pool {
         self.ops.len() as u32 - 1
     }
 
+    /// Frees entry `index`.
     #[inline]
     pub(super) fn release(&mut self, index: u32) {
         self.ops[index as usize].next = self.free;
         self.free = index;
     }
 
+    /// Returns operation `index`.
     #[inline]
     pub(super) fn get(&self, index: u32) -> &Op {
         &self.ops[index as usize]
     }
 
+    /// Returns operation `index` for changes.
     #[inline]
     pub(super) fn get_mut(&mut self, index: u32) -> &mut Op {
         &mut self.ops[index as usize]

@@ -1,6 +1,6 @@
-//! Erases that wait: until their plane has nothing else to do, or until their block is to be
-//! written; and until everything that replaced a page of it is in the cells, wherever that is. If
-//! the power fails before, what was there is still needed.
+//! Erases that wait: until their plane is idle or their block is to be written, and until every
+//! program that replaced a page of the block has ended, on whatever plane. If the power fails
+//! before that, the old pages are still needed.
 
 use super::observe::FlashCommand;
 use super::ops::{Kind, NO_OP};
@@ -8,32 +8,38 @@ use super::{Cause, NOBODY, Nand, Ppa};
 use crate::events::Queue;
 use assay_spec::device::NandSpec;
 
-/// Programs that have not ended and replace pages of a block, and are not before its erase on its
-/// plane anyway; and the erase, once it is asked for. What is written to the block after that is
-/// none of theirs.
+/// The programs that replace pages of a block, have not ended, and are not before its erase on its
+/// plane anyway; and the erase, once it is requested. Later writes to the block begin a new group.
 struct Replacers {
+    /// The block whose pages are replaced.
     block: u32,
+    /// The number of programs that have not ended.
     programs: u32,
+    /// The erase of the block, or `NO_OP` if it has not been requested.
     erase: u32,
 }
 
-/// What must be in the cells before blocks may be erased.
+/// The groups of programs that must end before blocks may be erased.
 pub(super) struct Replacing {
-    /// By block: the number of its replacers, if it has some and is not to be erased yet.
+    /// By block: the number of its group, or `NO_OP` if there is none or the erase has been
+    /// requested.
     by_block: Vec<u32>,
+    /// The groups, by number.
     replacers: Vec<Replacers>,
+    /// The free numbers in `replacers`.
     free: Vec<u32>,
-    /// Those whose erase is not in its plane's queue.
+    /// The groups whose erase has been requested and is not in its plane's queue.
     outside: Vec<u32>,
 }
 
 impl Replacing {
+    /// Creates the state for the chips of `spec`, without groups.
     pub(super) fn new(spec: &NandSpec) -> Replacing {
         let by_block = vec![NO_OP; (spec.planes() * spec.blocks_per_plane) as usize];
         Replacing { by_block, replacers: Vec::new(), free: Vec::new(), outside: Vec::new() }
     }
 
-    /// One more replaces a page of `block`; returns the number of its replacers.
+    /// Adds a program that replaces a page of `block`; returns the number of its group.
     #[inline]
     pub(super) fn add(&mut self, block: u32) -> u32 {
         let mut number = self.by_block[block as usize];
@@ -50,20 +56,20 @@ impl Replacing {
         number
     }
 
-    /// The block of replacers `number`.
+    /// Returns the block of group `number`.
     pub(super) fn block(&self, number: u32) -> u32 {
         self.replacers[number as usize].block
     }
 }
 
 impl Nand {
-    /// From now on blocks wait to be erased until what replaced their pages is in the cells.
+    /// Delays erases from now on until the programs that replaced pages of the block have ended.
     pub(crate) fn keep_replaced(&mut self) {
         self.keeps_replaced = true;
     }
 
-    /// Asks for the erase of the block that begins with page `ppa`, when there is time: not before
-    /// what is asked of the plane in the same moment. If that is nothing, see
+    /// Queues the erase of the block that begins with page `ppa` for when its plane is idle:
+    /// operations requested of the plane at the same time go first. If there are none, call
     /// [`Nand::erase_what_can_be`].
     pub(crate) fn erase_when_idle(&mut self, ppa: Ppa, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
@@ -77,6 +83,7 @@ impl Nand {
         }
     }
 
+    /// Leaves erase `index` for when `plane` is idle.
     fn leave_erase(&mut self, index: u32, plane: u32) {
         assert!(self.fast_path.is_none(), "what a server does it does in turn");
         self.pending += 1;
@@ -84,8 +91,8 @@ impl Nand {
         self.erases_left += 1;
     }
 
-    /// Whether erase `index` of the block of `ppa` waits until what replaced its pages is in the
-    /// cells.
+    /// Puts erase `index` of the block of `ppa` behind the programs that replace its pages. Returns
+    /// `false` if there are none.
     #[inline]
     pub(super) fn waits_for_replacers(&mut self, index: u32, ppa: Ppa) -> bool {
         let number = &mut self.replacing.by_block[self.geometry.block(ppa.page) as usize];
@@ -99,7 +106,7 @@ impl Nand {
         true
     }
 
-    /// A page of block `old`, if that is one, is replaced by program `index`.
+    /// Notes that program `index` replaces a page of block `old`, unless that is `NO_OP`.
     #[inline]
     pub(super) fn replaces(&mut self, index: u32, old: u32) {
         if old != NO_OP {
@@ -107,7 +114,7 @@ impl Nand {
         }
     }
 
-    /// One of replacers `number` is in the cells.
+    /// Notes that a program of group `number` has ended.
     #[inline]
     pub(super) fn replaced(&mut self, number: u32) {
         let replacers = &mut self.replacing.replacers[number as usize];
@@ -117,7 +124,8 @@ impl Nand {
         }
     }
 
-    /// If its erase is waiting it does no longer, but for its plane.
+    /// Frees group `number`, whose programs have ended. Its erase, if requested, then waits for its
+    /// plane only.
     fn all_replaced(&mut self, number: u32) {
         self.replacing.free.push(number);
         let Replacers { block, erase, .. } = self.replacing.replacers[number as usize];
@@ -145,7 +153,7 @@ impl Nand {
         }
     }
 
-    /// Erases begin on the planes that have nothing else to do.
+    /// Begins erases on the planes that are idle.
     #[inline]
     pub(crate) fn erase_what_can_be(&mut self) {
         if self.erases_left > 0 {
@@ -153,7 +161,7 @@ impl Nand {
         }
     }
 
-    /// The planes of the array of `plane` have nothing to do: one erase, if one waits.
+    /// Begins an erase that waits on `plane` if all planes of its array are idle.
     #[inline]
     pub(super) fn erase_if_idle(&mut self, plane: u32) {
         if self.erases_left > 0 {
@@ -161,6 +169,7 @@ impl Nand {
         }
     }
 
+    /// Does the work of [`Nand::erase_if_idle`] when erases wait somewhere.
     #[cold]
     fn erase_one_if_idle(&mut self, plane: u32) {
         let array = self.planes[plane as usize].array as usize;
@@ -178,20 +187,22 @@ impl Nand {
         }
     }
 
-    /// The erase that must come before page `ppa` is written, if it has not begun.
+    /// Returns the erase that must come before page `ppa` is written, if it is not in the queue
+    /// yet.
     #[inline]
     pub(super) fn erase_due(&mut self, ppa: Ppa) -> Option<u32> {
         let is_first = self.erases_left > 0 && self.geometry.page_in_block(ppa.page) == 0;
         if is_first { self.take_erase(ppa) } else { None }
     }
 
+    /// Takes the erase of the block that begins with `ppa` from those that wait outside the queue.
     #[cold]
     fn take_erase(&mut self, ppa: Ppa) -> Option<u32> {
         let is_it = |index: &u32| self.pool.get(*index).ppa.page == ppa.page;
         let index = match self.erases[ppa.plane as usize].iter().position(is_it) {
             Some(at) => self.erases[ppa.plane as usize].remove(at)?,
             None => {
-                // It goes before what is written now, and still waits.
+                // It enters the queue before this write, and waits there for its replacers.
                 let outside = &self.replacing.outside;
                 let erase = |n: &u32| self.replacing.replacers[*n as usize].erase;
                 let at = outside.iter().position(|number| is_it(&erase(number)))?;

@@ -1,15 +1,15 @@
-//! Planes that do one thing at a time.
+//! The fast path for planes that do one operation at a time.
 //!
-//! A plane with an array and one register of its own keeps both for whatever it does, from the
-//! first moment to the last: it is one server with one queue. What it does takes a time that is
-//! known when it begins, but for what it waits for the bus; and when it will ask for that is known
-//! then, too. So an operation has one event, its end, expected as if it got the bus at once. Who
-//! had the bus before is settled when that comes, in the order of asking, of which nothing is open
-//! any more; if the operation did wait, its end is put off.
+//! A plane with an array of its own and a single register keeps both for each operation from its
+//! first moment to its last: it is a server with one queue. The time of an operation is known when
+//! it begins, except for the wait for the bus; when it will request the bus is known then, too. So
+//! an operation has one event, its end, scheduled as if the bus were free. When that event comes,
+//! all requests for the bus before its own are known, and the bus is granted in their order; if the
+//! operation did wait, its end is put off.
 //!
-//! This is what `array.rs` and `bus.rs` do step by step, to the nanosecond, in fewer events. Steps
-//! are told to observers, so an observed drive goes by them; drives drawn at random hold the two
-//! together (`tests/random_drives.rs`).
+//! The result equals that of `array.rs` and `bus.rs`, to the nanosecond, in fewer events. Observers
+//! need every step, so an observed drive does not use the fast path. Tests compare both ways on
+//! random drives (`tests/random_drives.rs`).
 
 use super::ops::Kind;
 use super::{BEHIND, Cause, FlashEvent, NOBODY, Nand};
@@ -18,58 +18,65 @@ use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 use std::collections::VecDeque;
 
-/// Something that a plane has to do.
+/// An operation of a plane.
 #[derive(Clone, Copy)]
 struct Work {
-    /// Whom to tell.
+    /// The token in the events of the operation.
     token: u64,
-    /// How long the array takes for it.
+    /// The time that the operation takes on the array.
     time: Nanos,
     kind: Kind,
     cause: Cause,
 }
 
-/// A plane.
+/// A plane: its queue and the operation under way.
 struct Server {
+    /// The operations that have not begun.
     queue: VecDeque<Work>,
+    /// The number of its bus.
     bus: u32,
-    /// What it does, if it is busy.
+    /// The operation under way.
     now: Option<Work>,
-    /// If that is a program that comes right behind copies: how long those take.
+    /// The time of the copies right before the program under way, if they share its event.
     copies: Option<Nanos>,
-    /// When it asks for the bus, or is done if it does not; and when its data is through, if that
-    /// is settled.
+    /// When the operation under way requests the bus, or ends if it does not need the bus.
     asks: Nanos,
+    /// When the transfer of the operation under way ends, once the bus has been granted.
     through: Option<Nanos>,
-    /// Operations of collection that wait here or are under way.
+    /// The number of operations of collection that wait on this plane or are under way.
     collecting: u32,
 }
 
-/// A bus: since when it is free, and the planes that will ask for it, in order.
+/// A bus.
 struct Bus {
+    /// When the last granted transfer ends.
     free: Nanos,
+    /// The planes that will request the bus and when, in that order.
     asking: VecDeque<(Moment, u32)>,
 }
 
-/// All planes.
+/// All planes and buses of a drive on the fast path.
 pub(super) struct PlaneFastPath {
     planes: Vec<Server>,
     buses: Vec<Bus>,
-    /// The first event slot of planes that send a page, bus by bus; and of what else they do.
+    /// The first event slot of planes that read and send a page, ordered by bus.
     first_sending: usize,
+    /// The first event slot of planes for all other operations.
     first: usize,
-    /// By plane the number of its slot for sending, and the other way round.
+    /// By plane: the number of its slot for sending.
     sending: Vec<u32>,
+    /// By number of the slot for sending: its plane.
     sender: Vec<u32>,
-    /// How long arrays and buses had been busy at the last mark with what was under way.
+    /// The busy times, before the last mark, of arrays and buses with operations then under way.
     marked: [Nanos; 2],
+    /// The time to transfer a page over the bus.
     shift: Nanos,
-    /// Of fast pages.
+    /// The time to program a fast page.
     program: Nanos,
 }
 
 impl PlaneFastPath {
-    /// Whether the planes of `spec` do one thing at a time.
+    /// Returns `true` if the planes of `spec` do one operation at a time.
     pub(super) fn fit(spec: &NandSpec) -> bool {
         (spec.plane_mode == PlaneMode::Independent || spec.planes_per_die == 1)
             && !spec.cache_register
@@ -79,6 +86,7 @@ impl PlaneFastPath {
             && spec.read > Nanos::ZERO
     }
 
+    /// Builds the planes and buses of `nand`, all idle.
     fn new(nand: &Nand) -> PlaneFastPath {
         let planes = nand.planes.len() as u32;
         let mut sender: Vec<u32> = (0..planes).collect();
@@ -108,23 +116,23 @@ impl PlaneFastPath {
         }
     }
 
-    /// Whether `plane` has nothing to do.
+    /// Returns `true` if `plane` has no operation under way or waiting.
     pub(super) fn is_idle(&self, plane: u32) -> bool {
         self.planes[plane as usize].now.is_none()
     }
 
-    /// Whether no plane has.
+    /// Returns `true` if no plane has an operation under way or waiting.
     pub(super) fn are_idle(&self) -> bool {
         self.planes.iter().all(|server| server.now.is_none())
     }
 
-    /// The moment at which an operation of `plane` asks for the bus by itself.
+    /// Returns the moment at which an operation of `plane` requests the bus at time `at` by itself.
     #[inline]
     fn asks(&self, plane: u32, at: Nanos, events: &Events) -> Moment {
         events.moment_at(at, self.first + plane as usize)
     }
 
-    /// Whether something of collection is before what is asked of `plane` now.
+    /// Returns `true` if collection is before an operation that is requested of `plane` now.
     #[inline]
     fn collects(&self, plane: u32, events: &Events) -> bool {
         let server = &self.planes[plane as usize];
@@ -135,7 +143,7 @@ impl PlaneFastPath {
         }
     }
 
-    /// `plane`, which has nothing to do, begins what is next.
+    /// Begins the next operation of `plane`, which is idle.
     #[inline]
     fn begin(&mut self, plane: u32, events: &mut Events) {
         let (now, slot) = (events.now(), self.first + plane as usize);
@@ -181,7 +189,7 @@ impl PlaneFastPath {
         self.planes[plane as usize].now = Some(work);
     }
 
-    /// `plane` asks for its bus at `moment`.
+    /// Enters `plane` among those that request its bus, at `moment`.
     #[inline]
     fn ask(&mut self, plane: u32, moment: Moment) {
         let bus = self.planes[plane as usize].bus;
@@ -193,8 +201,8 @@ impl PlaneFastPath {
         }
     }
 
-    /// When the data of `plane`, which asks for its bus at `moment`, is through: all who ask before
-    /// have it before, and they are known by now.
+    /// Returns when the transfer of `plane`, which requests its bus at `moment`, ends. All planes
+    /// that request the bus before are known by now and are granted it first.
     #[inline]
     fn through(&mut self, plane: u32, moment: Moment) -> Nanos {
         let bus = &mut self.buses[self.planes[plane as usize].bus as usize];
@@ -208,8 +216,8 @@ impl PlaneFastPath {
         self.planes[plane as usize].through.unwrap_or(Nanos::NEVER)
     }
 
-    /// What `plane` does is expected to end now: if it does, what that was. If it had to wait for
-    /// the bus, its end is put off.
+    /// Ends the operation of `plane`, whose event has come, and returns it. If the operation had to
+    /// wait for the bus, puts its end off and returns `None`.
     #[inline]
     fn end(&mut self, plane: u32, slot: usize, events: &mut Events) -> Option<Work> {
         let server = &self.planes[plane as usize];
@@ -230,7 +238,7 @@ impl PlaneFastPath {
         Some(work)
     }
 
-    /// How long arrays and buses have been busy until `now` with what is under way.
+    /// Returns the time that arrays and buses have been busy until `now` with operations under way.
     fn under_way(&self, now: Nanos) -> [Nanos; 2] {
         let mut through: Vec<Option<Nanos>> = self.planes.iter().map(|s| s.through).collect();
         for bus in &self.buses {
@@ -240,7 +248,7 @@ impl PlaneFastPath {
                 through[*plane as usize] = Some(free);
             }
         }
-        // Of what begins and takes so long.
+        // The part of a step of length `time`, begun at `begin`, that has passed.
         let passed = |begin: Nanos, time: Nanos| now.clamp(begin, begin + time) - begin;
         let (mut arrays, mut buses) = (Nanos::ZERO, Nanos::ZERO);
         for (server, through) in self.planes.iter().zip(through) {
@@ -260,28 +268,29 @@ impl PlaneFastPath {
         [arrays, buses]
     }
 
-    /// Busy time of arrays and buses since the last mark, `ended` being that of what has ended.
+    /// Returns the busy time of arrays and buses since the last mark; `ended` is that of operations
+    /// that have ended since then.
     pub(super) fn busy(&self, ended: [Nanos; 2], now: Nanos) -> [Nanos; 2] {
         let under_way = self.under_way(now);
         [0, 1].map(|i| ended[i] + under_way[i] - self.marked[i])
     }
 
-    /// Starts counting afresh.
+    /// Sets a mark: busy times begin at zero from now on.
     pub(super) fn mark(&mut self, now: Nanos) {
         self.marked = self.under_way(now);
     }
 }
 
 impl Nand {
-    /// Whether planes are servers.
+    /// Returns `true` if the fast path is in use.
     #[cfg(test)]
     pub(crate) fn uses_plane_fast_path(&self) -> bool {
         self.fast_path.is_some()
     }
 
-    /// Planes that do one thing at a time are taken for servers, as long as nobody looks: before
-    /// the first request, of a drive that asks for nothing that waits for more than its turn on
-    /// its plane, and that itself waits for the cells and not for registers.
+    /// Switches to the fast path if the chips allow it and there is neither an observer nor a model
+    /// of bit errors. Call before the first request, and only for a drive whose operations wait for
+    /// nothing but their turn on the plane, and that itself waits for the cells, not for registers.
     pub(crate) fn use_plane_fast_path(&mut self) {
         if self.fits_fast_path && self.observer.is_none() && self.ecc.is_none() {
             let fast_path = PlaneFastPath::new(self);
@@ -290,7 +299,7 @@ impl Nand {
         }
     }
 
-    /// `plane`, which is a server, is asked for something that takes its array so long.
+    /// Queues an operation that takes its array `time` on `plane`; only on the fast path.
     #[inline]
     pub(super) fn serve(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64, time: Nanos) {
         let Some(fast_path) = &mut self.fast_path else { return };
@@ -311,7 +320,7 @@ impl Nand {
         }
     }
 
-    /// The same of a copy, which is one with those it comes right behind.
+    /// Queues a copy of `time` on `plane`, merged with the copy right before it for the same cause.
     #[inline(always)]
     pub(super) fn serve_copy(&mut self, plane: u32, cause: Cause, time: Nanos) {
         let Some(fast_path) = &mut self.fast_path else { return };
@@ -321,7 +330,7 @@ impl Nand {
         }
     }
 
-    /// What the plane of `slot` does is expected to end now.
+    /// Handles the event of `slot`: ends the operation of its plane, or puts the end off.
     #[inline]
     pub(super) fn on_plane_done(&mut self, slot: usize, flash_events: &mut Vec<FlashEvent>) {
         let Some(fast_path) = &mut self.fast_path else { return };

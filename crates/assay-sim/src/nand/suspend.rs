@@ -1,14 +1,12 @@
-//! Reads of the host that go before everything else on their array, and programs and erases that
-//! are left for them and gone on with afterwards (Wu and He, FAST 2012).
+//! Priority reads: an array suspends programs and erases for the host (Wu and He, FAST 2012).
 //!
-//! Such a read waits for what the array is at, unless that can be left, and for nothing that waits
-//! with it. Of a page that is being moved it reads the old copy, as long as that is there; of one
-//! that is about to be written otherwise it stays in its plane's queue. What it reads has a latch
-//! of its own on the plane, for the register may hold what was left. An erase of its block that has
-//! not begun does not before it has ended.
+//! A priority read waits for the operation under way on its array unless that can be suspended, and
+//! for no waiting operation. It reads the old copy of a page that is being moved, as long as that
+//! exists; a read of a page that gets new data stays in its plane's queue. A latch on the plane
+//! takes the page, as the register may hold suspended data. Erases of its block wait for it.
 //!
-//! Nobody waits for ever: reads are let in as they stand, then one operation of the queues has its
-//! turn; and what has been left so often is not left again.
+//! No operation waits for ever: the reads that wait at one time are admitted, then one operation of
+//! the queues has its turn; and an operation is suspended a limited number of times.
 
 use super::geometry::Geometry;
 use super::observe::{Operation, Step};
@@ -19,51 +17,53 @@ use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, SuspendSpec};
 use std::collections::{HashMap, VecDeque};
 
-/// What reads that go before others need to know.
+/// The state of priority reads and suspended operations.
 pub(super) struct Suspension {
     spec: SuspendSpec,
     arrays: Vec<PriorityReads>,
-    /// By plane.
+    /// By plane: its latch for priority reads.
     latches: Vec<Latch>,
-    /// Pages that are asked to be written and are not in the cells yet, each with where it is moved
-    /// from, if it is.
+    /// Page contents whose program is requested and has not ended; of a move, with the old copy.
     coming: HashMap<Copy, Option<Copy>>,
-    /// By block: erases asked for, and begun.
+    /// By block: the numbers of erases requested, and begun.
     erases: [Vec<u32>; 2],
-    /// How often something was left, since the last mark.
+    /// The number of suspensions since the last mark.
     pub count: u64,
 }
 
-/// The reads of an array that go before others.
+/// The priority reads of an array, and the operation that it suspended for them.
 #[derive(Clone, Debug, Default)]
 struct PriorityReads {
-    /// They have not begun. So many of them go before anything else.
+    /// Reads that have not begun.
     waiting: VecDeque<u32>,
+    /// The number of admitted reads: the first of `waiting`, before all other operations.
     let_in: usize,
-    /// What the array does is one of them.
+    /// Whether the operation under way is a priority read.
     is_in: bool,
-    /// What was left for them, and how long it had to go.
+    /// The suspended operation, and the time that it has left to run.
     left: Option<(u32, Nanos)>,
-    /// It is being left: the array cannot read yet.
+    /// Whether the array is suspending its operation and cannot sense yet.
     is_leaving: bool,
-    /// How often reads have been let in before it was done.
+    /// How often the operation has been suspended, or kept suspended, for reads.
     times: u32,
-    /// When what the array does ends.
+    /// When the operation under way ends.
     until: Nanos,
 }
 
-/// What a physical page holds between two erases of its block: the page, and how many come before.
+/// A page content between two erases of its block: the page, and the number of erases before.
 type Copy = (u32, u32);
 
-/// Where the page of such a read waits for the bus.
+/// The latch of a plane, where the page of a priority read waits for the bus.
 #[derive(Clone, Debug)]
 struct Latch {
+    /// The read whose page it holds, or `NO_OP`.
     op: u32,
-    /// The physical page that it has, if that is known.
+    /// The physical page that it holds, or `NO_OP` if that is not known.
     page: u32,
 }
 
 impl Suspension {
+    /// Creates the state for the chips of `nand`: no reads, nothing suspended.
     pub(super) fn new(spec: SuspendSpec, nand: &NandSpec, geometry: &Geometry) -> Suspension {
         let blocks = nand.planes() as usize * nand.blocks_per_plane as usize;
         Suspension {
@@ -76,59 +76,59 @@ impl Suspension {
         }
     }
 
-    /// Whether operations of the queues may begin on an array that does nothing.
+    /// Returns `true` if operations of the queues may begin on `array` when it is idle.
     #[inline]
     pub(super) fn lets_others(&self, array: usize) -> bool {
         self.arrays[array].let_in == 0 && self.arrays[array].left.is_none()
     }
 
-    /// Whether reads wait for `array`.
+    /// Returns `true` if priority reads wait for `array`.
     pub(super) fn has_waiting(&self, array: usize) -> bool {
         !self.arrays[array].waiting.is_empty()
     }
 
-    /// Whether `array` is about to leave what it is at.
+    /// Returns `true` if `array` is suspending its operation.
     #[inline]
     pub(super) fn is_leaving(&self, array: usize) -> bool {
         self.arrays[array].is_leaving
     }
 
-    /// Whether `array` does one of these reads.
+    /// Returns `true` if the operation under way on `array` is a priority read.
     #[inline]
     pub(super) fn is_in(&self, array: usize) -> bool {
         self.arrays[array].is_in
     }
 
-    /// What `array` begins ends then.
+    /// Notes that the operation that `array` begins ends at `end`.
     #[inline]
     pub(super) fn note_end(&mut self, array: usize, end: Nanos) {
         self.arrays[array].until = end;
     }
 
-    /// What `array` was at is done.
+    /// Notes that the operation of `array` has ended.
     pub(super) fn done(&mut self, array: usize) {
         self.arrays[array].times = 0;
     }
 
-    /// How long everything that was left has to go.
+    /// Returns the sum of the times that all suspended operations have left to run.
     pub(super) fn left(&self) -> Nanos {
         self.arrays.iter().filter_map(|r| r.left).fold(Nanos::ZERO, |sum, (_, left)| sum + left)
     }
 
-    /// The latch of `plane` may not have what is in the cells any more.
+    /// Notes that the latch of `plane` may not hold what is in the cells any more.
     pub(super) fn forgets_latched(&mut self, plane: u32) {
         self.latches[plane as usize].page = NO_OP;
     }
 
-    /// The latch of `plane` gets physical page `page`; whether it has it.
+    /// Puts physical page `page` into the latch of `plane`; returns `true` if it was there already.
     pub(super) fn latches(&mut self, plane: u32, page: u32) -> bool {
         std::mem::replace(&mut self.latches[plane as usize].page, page) == page
     }
 }
 
 impl Nand {
-    /// What a read of `ppa` can read that goes before all that is asked of its array: the page, or
-    /// where it is being moved from; nothing if it is written otherwise, or that is erased.
+    /// Returns the page that a priority read of `ppa` can sense: itself or, if it is being moved,
+    /// the old copy. Returns `None` if it gets new data, or if the erase of the old copy has begun.
     pub(super) fn to_read_first(&self, ppa: Ppa) -> Option<Ppa> {
         let Suspension { coming, erases: [asked, begun], .. } = &**self.suspension.as_ref()?;
         let block = |page: u32| self.geometry.block(page) as usize;
@@ -140,7 +140,7 @@ impl Nand {
         is_there.then(|| self.geometry.ppa(copy.0))
     }
 
-    /// What is asked to be written to `to` comes from there, or is new.
+    /// Notes a requested program of `to`, with the old copy `from` if it is a move.
     #[inline]
     pub(super) fn note_write(&mut self, to: Ppa, from: Option<Ppa>) {
         let Some(suspension) = &mut self.suspension else { return };
@@ -150,7 +150,7 @@ impl Nand {
         suspension.coming.insert(to, from);
     }
 
-    /// What operation `index` wrote is in the cells.
+    /// Notes that the pages of operation `index` are in the cells.
     pub(super) fn note_written(&mut self, index: u32) {
         let (first, pages) = (self.pool.get(index).ppa.page, self.pages_of(index));
         let Some(suspension) = &mut self.suspension else { return };
@@ -160,7 +160,7 @@ impl Nand {
         }
     }
 
-    /// The erase of the block of `page` is asked for.
+    /// Notes that the erase of the block of `page` is requested.
     #[inline]
     pub(super) fn note_erase(&mut self, page: u32) {
         if let Some(suspension) = &mut self.suspension {
@@ -168,14 +168,14 @@ impl Nand {
         }
     }
 
-    /// It begins.
+    /// Notes that the erase of the block of `page` begins.
     pub(super) fn note_erasing(&mut self, page: u32) {
         if let Some(suspension) = &mut self.suspension {
             suspension.erases[1][self.geometry.block(page) as usize] += 1;
         }
     }
 
-    /// The read `index` of `plane` goes before others.
+    /// Queues priority read `index` of `plane`.
     pub(super) fn ask_first(&mut self, index: u32, plane: u32) {
         self.pending += 1;
         let array = self.planes[plane as usize].array as usize;
@@ -189,8 +189,7 @@ impl Nand {
         }
     }
 
-    /// Read `index` reads an old copy: the erase of its block does not begin before, if it waits on
-    /// the plane.
+    /// Delays the erase of the block of read `index`, an old copy, if it is in the plane's queue.
     #[cold]
     pub(super) fn hold_up_erase(&mut self, index: u32) {
         let Ppa { plane, page } = self.pool.get(index).ppa;
@@ -208,7 +207,7 @@ impl Nand {
         }
     }
 
-    /// `array` leaves what it is at, if that can be and is the shorter way.
+    /// Suspends the operation of `array` if possible, unless it would end sooner than that takes.
     fn leave(&mut self, array: usize) {
         let Some(suspension) = &mut self.suspension else { return };
         let (now, spec) = (self.events.now(), suspension.spec);
@@ -230,7 +229,7 @@ impl Nand {
         self.tell_left(array, index, end, false);
     }
 
-    /// `array` has left what it was at.
+    /// Handles the end of the suspend time of `array`: admits and serves the reads that wait.
     pub(super) fn has_left(&mut self, array: usize) {
         self.arrays[array].op = NO_OP;
         let Some(suspension) = &mut self.suspension else { return };
@@ -240,7 +239,7 @@ impl Nand {
         self.serve_readers(array);
     }
 
-    /// It goes on with it.
+    /// Resumes the suspended operation of `array`.
     fn go_on(&mut self, array: usize) {
         let slot = self.array_slot(array);
         let Some(suspension) = &mut self.suspension else { return };
@@ -253,8 +252,8 @@ impl Nand {
         self.tell_left(array, index, end, true);
     }
 
-    /// `array`, which does nothing, begins a read that goes before others, or goes on with what it
-    /// left; false if it has neither, and others may have it.
+    /// Begins a priority read on `array`, which is idle, or resumes its suspended operation.
+    /// Returns `false` if there is neither, so that operations of the queues may begin.
     pub(super) fn serve_readers(&mut self, array: usize) -> bool {
         let Some(suspension) = &mut self.suspension else { return false };
         let readers = &mut suspension.arrays[array];
@@ -263,7 +262,7 @@ impl Nand {
                 self.go_on(array);
                 return true;
             }
-            // It stays left: for those that have come it would be again.
+            // It stays suspended: it would be suspended again for the reads that have come.
             readers.times += 1;
             readers.let_in = readers.waiting.len();
         }
@@ -274,7 +273,7 @@ impl Nand {
             let plane = self.pool.get(*index).ppa.plane;
             self.cache_register || suspension.latches[plane as usize].op == NO_OP
         };
-        // If all of them wait for their latch, the array does, too.
+        // If all admitted reads wait for their latches, the array waits, too.
         let Some(place) = readers.waiting.range(..readers.let_in).position(can_begin) else {
             return true;
         };
@@ -287,7 +286,8 @@ impl Nand {
         true
     }
 
-    /// `array` has fallen idle: the reads that wait now go before what its planes have to do.
+    /// Serves `array`, now idle: admits the reads that wait, unless a priority read has just ended;
+    /// then serves admitted reads, or else the planes.
     pub(super) fn serve_array_and_readers(&mut self, array: usize) {
         let let_in = |nand: &mut Nand| {
             let Some(suspension) = &mut nand.suspension else { return };
@@ -305,19 +305,19 @@ impl Nand {
             let_in(self);
             self.serve_readers(array);
         } else if self.suspension.as_ref().is_some_and(|s| s.has_waiting(array)) {
-            // It has its turn; but those that came meanwhile do not wait for it if it can be left.
+            // A queued operation has its turn, but is suspended if possible for reads that wait.
             self.leave(array);
         }
     }
 
-    /// A read that went before others is sensed on `plane`.
+    /// Handles the end of the sense of a priority read on `plane`.
     pub(super) fn reader_sensed(&mut self, array: usize, plane: u32) {
         let Some(suspension) = &mut self.suspension else { return };
         let index = self.arrays[array].op;
         let latch = &mut suspension.latches[plane as usize];
         self.arrays[array].waits = latch.op != NO_OP;
         if self.arrays[array].waits {
-            // It stays on the array until the one before it is through.
+            // The page stays on the array until the transfer of the one before it ends.
             return;
         }
         latch.op = index;
@@ -326,7 +326,7 @@ impl Nand {
         self.serve_array(array);
     }
 
-    /// Read `index` is through on the bus; true if it was one that went before others.
+    /// Handles the end of the transfer of read `index`; returns `true` if it was a priority read.
     pub(super) fn reader_shifted(&mut self, plane: u32, index: u32) -> bool {
         let Some(suspension) = &mut self.suspension else { return false };
         let latch = &mut suspension.latches[plane as usize];
@@ -347,13 +347,13 @@ impl Nand {
         true
     }
 
-    /// Erase `index` of `plane` is asked for: reads of its block that wait go before it.
+    /// Makes the new erase `index` of `plane` wait for the waiting priority reads of its block.
     pub(super) fn keep_behind_readers(&mut self, index: u32, plane: u32) {
         let Some(suspension) = &self.suspension else { return };
         let array = self.planes[plane as usize].array as usize;
         let block = self.geometry.block(self.pool.get(index).ppa.page);
         let waiting = suspension.arrays[array].waiting.iter().copied();
-        // If an erase of the block waits for them already, this one is behind it on the plane.
+        // If an earlier erase waits for some of them already, this one is behind it in the queue.
         let is_of = |read: &u32| {
             let read = self.pool.get(*read);
             self.geometry.block(read.ppa.page) == block && read.unblocks == NO_OP
@@ -363,8 +363,8 @@ impl Nand {
         self.wait_for(index, &before);
     }
 
-    /// Observers are told what has become of operation `index` of `array`, and of those that joined
-    /// it: left for reads, which begin at `end`, or gone on with until then.
+    /// Reports to the observer that operation `index` of `array`, with those joined to it, is
+    /// suspended, which takes until `end`, or is resumed and ends then.
     #[cold]
     fn tell_left(&mut self, array: usize, index: u32, end: Nanos, goes_on: bool) {
         if self.observer.is_none() {
@@ -393,7 +393,7 @@ impl Nand {
         }
     }
 
-    /// How often something was left for reads, since the last mark, if that can be.
+    /// Returns the suspensions since the last mark, or `None` if the chips cannot suspend.
     pub(crate) fn suspensions(&self) -> Option<u64> {
         self.suspension.as_ref().map(|suspension| suspension.count)
     }
