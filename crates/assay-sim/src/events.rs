@@ -26,7 +26,7 @@ pub(crate) enum Queue {
     /// A slow one.
     ProgramSlow,
     /// A page is through on a channel.
-    Shift,
+    Transfer,
     /// Anything that takes another time.
     Other,
 }
@@ -40,7 +40,7 @@ impl Queue {
         Queue::Sense,
         Queue::Program,
         Queue::ProgramSlow,
-        Queue::Shift,
+        Queue::Transfer,
         Queue::Other,
     ];
 }
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn events_come_in_order_of_time_and_slot() {
         const LONG: [Queue; 5] =
-            [Queue::Sense, Queue::Program, Queue::ProgramSlow, Queue::Shift, Queue::Other];
+            [Queue::Sense, Queue::Program, Queue::ProgramSlow, Queue::Transfer, Queue::Other];
         for slots in [4, 5, 40, 700] {
             let mut events = Events::new(slots);
             let mut pending: Vec<(u64, usize)> = Vec::new();

@@ -256,8 +256,8 @@ impl Tape {
 fn kind(step: Step, cause: Cause) -> Kind {
     let moves = matches!(cause, Cause::Collect | Cause::Wear | Cause::Map | Cause::Fold);
     match step {
-        Step::ShiftIn => Kind::In,
-        Step::ShiftOut => Kind::Out,
+        Step::TransferIn => Kind::In,
+        Step::TransferOut => Kind::Out,
         Step::Erase => Kind::Erase,
         Step::Sense | Step::Program if moves => Kind::Copy,
         Step::Sense if cause == Cause::Ahead => Kind::ReadAhead,
@@ -275,7 +275,7 @@ impl Observer for Recorder {
         let Operation { step, cause, plane, page, start, end } = *operation;
         self.record(|tape| {
             let Owner { request, page: logical } = tape.owners.of(step, cause, page);
-            let on_bus = matches!(step, Step::ShiftIn | Step::ShiftOut);
+            let on_bus = matches!(step, Step::TransferIn | Step::TransferOut);
             let (channel, array) = (plane % tape.channels, plane % tape.arrays);
             let (bus, cells) = (Resource::Channel(channel), Resource::Array(array));
             let (resource, beside, index) = match on_bus {

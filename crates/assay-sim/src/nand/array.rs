@@ -34,7 +34,7 @@ impl Nand {
     pub(super) fn is_sensing(&self, plane: u32) -> bool {
         let array = self.planes[plane as usize].array as usize;
         let index = self.arrays[array].op;
-        index != NO_OP && !self.has_reader(array) && {
+        index != NO_OP && !self.has_priority_read(array) && {
             let op = self.pool.get(index);
             op.kind == Kind::Read && op.ppa.plane == plane
         }
@@ -47,14 +47,14 @@ impl Nand {
 
     /// Returns `true` if `array` serves a priority read.
     #[inline]
-    pub(super) fn has_reader(&self, array: usize) -> bool {
+    pub(super) fn has_priority_read(&self, array: usize) -> bool {
         self.suspension.as_ref().is_some_and(|suspension| suspension.is_in(array))
     }
 
     /// Returns `true` if `array` is suspending its operation.
     #[inline]
-    pub(super) fn is_left(&self, array: usize) -> bool {
-        self.suspension.as_ref().is_some_and(|suspension| suspension.is_leaving(array))
+    pub(super) fn is_suspending(&self, array: usize) -> bool {
+        self.suspension.as_ref().is_some_and(|suspension| suspension.is_suspending(array))
     }
 
     /// Returns the event queue and the array time of read `index`, which begins now.
@@ -91,7 +91,7 @@ impl Nand {
                 if register == NO_OP && room {
                     let p = &mut self.planes[plane as usize];
                     (p.head, p.register) = (next, head);
-                    self.shift(plane, head);
+                    self.transfer(plane, head);
                 }
                 return;
             }
@@ -165,6 +165,42 @@ impl Nand {
                 let sensed = start + self.read;
                 notify(Step::Sense, op.token as u32, start, sensed);
                 notify(Step::Program, op.ppa.page, sensed, end);
+            }
+        }
+    }
+
+    /// Reports to the observer that operation `index` of `array`, with those joined to it, is
+    /// suspended, which takes until `end`, or is resumed and ends then.
+    #[cold]
+    pub(super) fn notify_suspension(
+        &mut self,
+        array: usize,
+        index: u32,
+        end: Nanos,
+        is_resumed: bool,
+    ) {
+        if self.observer.is_none() {
+            return;
+        }
+        let start = self.events.now();
+        let joined = self.arrays[array].joined.iter().copied();
+        let operations: Vec<Operation> = std::iter::once(index)
+            .chain(joined)
+            .map(|index| {
+                let op = self.pool.get(index);
+                let (cause, plane) = (op.cause, op.ppa.plane);
+                let (step, page) = match op.kind {
+                    Kind::Erase => (Step::Erase, op.ppa.page),
+                    _ => (Step::Program, op.ppa.page + self.pages_of(index) - 1),
+                };
+                Operation { step, cause, plane, page, start, end }
+            })
+            .collect();
+        let Some(observer) = &mut self.observer else { return };
+        for operation in &operations {
+            match is_resumed {
+                true => observer.resumed(operation),
+                false => observer.suspended(operation),
             }
         }
     }
@@ -291,7 +327,7 @@ impl Nand {
     pub(super) fn end(&mut self, index: u32) {
         self.pending -= 1;
         let op = self.pool.get(index);
-        let (waiting, replaces) = (op.unblocks, op.replaces);
+        let (waiting, replaces) = (op.first_waiter, op.replaces);
         if op.cause.collects() {
             self.planes[op.ppa.plane as usize].collecting -= 1;
         }
@@ -310,7 +346,7 @@ impl Nand {
             let op = self.pool.get_mut(waiting);
             op.waits -= 1;
             let plane = op.ppa.plane;
-            waiting = op.sibling;
+            waiting = op.next_waiter;
             self.serve_plane(plane);
         }
     }
@@ -320,8 +356,8 @@ impl Nand {
     pub(super) fn on_sensed(&mut self, array: usize) {
         let index = self.arrays[array].op;
         let plane = self.pool.get(index).ppa.plane;
-        if self.has_reader(array) {
-            return self.reader_sensed(array, plane);
+        if self.has_priority_read(array) {
+            return self.on_priority_sensed(array, plane);
         }
         let register = self.planes[plane as usize].register;
         if self.cache_register && register != NO_OP {
@@ -331,7 +367,7 @@ impl Nand {
         }
         self.arrays[array].op = NO_OP;
         self.planes[plane as usize].register = index;
-        self.shift(plane, index);
+        self.transfer(plane, index);
         self.serve_array(array);
     }
 
@@ -339,7 +375,7 @@ impl Nand {
     #[inline]
     pub(super) fn serve_array(&mut self, array: usize) {
         match self.suspension.is_some() {
-            true => self.serve_array_and_readers(array),
+            true => self.serve_array_and_reads(array),
             false => self.serve_planes_of(array),
         }
     }

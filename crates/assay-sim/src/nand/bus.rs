@@ -8,7 +8,7 @@ use crate::events::Queue;
 impl Nand {
     /// Requests the bus for the transfer of operation `index` of `plane`.
     #[inline]
-    pub(super) fn shift(&mut self, plane: u32, index: u32) {
+    pub(super) fn transfer(&mut self, plane: u32, index: u32) {
         let channel = self.planes[plane as usize].channel as usize;
         let c = &mut self.channels[channel];
         if c.now == NO_OP {
@@ -27,14 +27,14 @@ impl Nand {
     fn drive_channel(&mut self, channel: usize, index: u32) {
         self.channels[channel].now = index;
         let (queue, duration) = match self.has_multi_page() {
-            true => self.shift_time(index),
-            false => (Queue::Shift, self.shift),
+            true => self.transfer_time(index),
+            false => (Queue::Transfer, self.page_transfer),
         };
         let end = self.events.after(queue, self.first_slot + channel, duration);
         self.channel_total += duration;
         if let Some(observer) = &mut self.observer {
             let op = self.pool.get(index);
-            let step = if op.kind == Kind::Read { Step::ShiftOut } else { Step::ShiftIn };
+            let step = if op.kind == Kind::Read { Step::TransferOut } else { Step::TransferIn };
             let (cause, plane, page) = (op.cause, op.ppa.plane, op.ppa.page);
             let start = self.events.now();
             observer.operation(&Operation { step, cause, plane, page, start, end });
@@ -62,7 +62,7 @@ impl Nand {
             if token != NOBODY {
                 flash_events.push(FlashEvent::Loaded(token));
                 if token & BEHIND != 0 {
-                    self.not_behind(1);
+                    self.end_collection_wait(1);
                 }
             }
             return if held { self.loaded_while_held(index) } else { self.confirm(plane) };
@@ -70,10 +70,10 @@ impl Nand {
         if token != NOBODY {
             flash_events.push(FlashEvent::Read(token));
             if token & BEHIND != 0 {
-                self.not_behind(0);
+                self.end_collection_wait(0);
             }
         }
-        if self.suspension.is_none() || !self.reader_shifted(plane, index) {
+        if self.suspension.is_none() || !self.on_priority_transferred(plane, index) {
             self.planes[plane as usize].register = NO_OP;
             self.move_sensed(plane);
         }
@@ -85,10 +85,10 @@ impl Nand {
     fn move_sensed(&mut self, plane: u32) {
         let array = self.planes[plane as usize].array as usize;
         let (index, waits) = (self.arrays[array].op, self.arrays[array].waits);
-        if waits && !self.has_reader(array) && self.pool.get(index).ppa.plane == plane {
+        if waits && !self.has_priority_read(array) && self.pool.get(index).ppa.plane == plane {
             (self.arrays[array].op, self.arrays[array].waits) = (NO_OP, false);
             self.planes[plane as usize].register = index;
-            self.shift(plane, index);
+            self.transfer(plane, index);
             self.serve_array(array);
         }
     }

@@ -150,7 +150,13 @@ impl Cells {
 
     /// Notes a requested program of `page` with `oob`, in a block for moved pages if
     /// `by_collector`.
-    pub(super) fn ask(&mut self, page: u32, oob: OutOfBand, by_collector: bool, is_slc: bool) {
+    pub(super) fn on_program_requested(
+        &mut self,
+        page: u32,
+        oob: OutOfBand,
+        by_collector: bool,
+        is_slc: bool,
+    ) {
         let block = self.block(page);
         let of = BlockFound { by_collector, is_slc, ..self.blocks[block] };
         self.pending[block].push_back(Some((page, oob, of)));

@@ -144,7 +144,12 @@ impl Checker {
         assert_eq!(was, None, "page {page} is programmed twice");
         let (logical, version) = content;
         let is_slc = self.slc[(page / self.pages_per_block) as usize];
-        self.cells.ask(page, OutOfBand { logical, version }, cause.collects(), is_slc);
+        self.cells.on_program_requested(
+            page,
+            OutOfBand { logical, version },
+            cause.collects(),
+            is_slc,
+        );
     }
 
     /// Returns the content of `page`; panics if it has none.

@@ -33,8 +33,8 @@ impl Nand {
             self.hold_up_erase(index);
         }
         match first {
-            true => self.ask_first(index, ppa.plane),
-            false => self.ask(index, ppa.plane),
+            true => self.enqueue_priority_read(index, ppa.plane),
+            false => self.enqueue(index, ppa.plane),
         }
         index
     }
@@ -46,7 +46,7 @@ impl Nand {
         let token = self.marked(Kind::Read, ppa.plane, cause, token);
         let index = self.pool.put(Kind::Read, cause, ppa, token);
         self.pool.get_mut(index).waits = others.len() as u16;
-        self.ask(index, ppa.plane);
+        self.enqueue(index, ppa.plane);
         self.wait_for(index, others);
         index
     }
@@ -56,8 +56,8 @@ impl Nand {
     #[inline]
     pub(super) fn wait_for(&mut self, index: u32, others: &[u32]) {
         for other in others {
-            match self.pool.get(*other).unblocks {
-                NO_OP => self.pool.get_mut(*other).unblocks = index,
+            match self.pool.get(*other).first_waiter {
+                NO_OP => self.pool.get_mut(*other).first_waiter = index,
                 first => return self.join_those_waiting(index, first),
             }
         }
@@ -67,10 +67,10 @@ impl Nand {
     #[cold]
     fn join_those_waiting(&mut self, index: u32, first: u32) {
         let mut last = first;
-        while self.pool.get(last).sibling != NO_OP {
-            last = self.pool.get(last).sibling;
+        while self.pool.get(last).next_waiter != NO_OP {
+            last = self.pool.get(last).next_waiter;
         }
-        self.pool.get_mut(last).sibling = index;
+        self.pool.get_mut(last).next_waiter = index;
     }
 
     /// Queues a program of the data of `reads`: it is not loaded before they have ended. Returns
@@ -117,7 +117,7 @@ impl Nand {
         let token = self.marked(Kind::Program, ppa.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, ppa, token);
         self.replaces(index, old);
-        self.ask_program(index, ppa, cause, reads);
+        self.enqueue_program(index, ppa, cause, reads);
         index
     }
 
@@ -139,15 +139,15 @@ impl Nand {
             self.replaces(index, old);
         }
         self.count_collecting(to.plane, cause);
-        self.ask_program(index, to, cause, others);
+        self.enqueue_program(index, to, cause, others);
     }
 
     /// Counts and queues program `index`, which waits for `others`.
     #[inline]
-    fn ask_program(&mut self, index: u32, ppa: Ppa, cause: Cause, others: &[u32]) {
+    fn enqueue_program(&mut self, index: u32, ppa: Ppa, cause: Cause, others: &[u32]) {
         self.counts.programs[cause as usize] += 1;
         self.pool.get_mut(index).waits = others.len() as u16;
-        self.ask(index, ppa.plane);
+        self.enqueue(index, ppa.plane);
         self.wait_for(index, others);
     }
 
@@ -161,7 +161,7 @@ impl Nand {
         let token = self.marked(Kind::Program, ppa.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, ppa, token);
         self.pool.get_mut(index).held = true;
-        self.ask_program(index, ppa, cause, &[]);
+        self.enqueue_program(index, ppa, cause, &[]);
         index
     }
 
@@ -231,7 +231,7 @@ impl Nand {
         let index = self.pool.put(Kind::Copy, cause, to, u64::from(from.page));
         self.count_collecting(to.plane, cause);
         self.pool.get_mut(index).duration = duration;
-        self.ask(index, to.plane);
+        self.enqueue(index, to.plane);
     }
 
     /// Queues the erase of the block that begins with page `ppa`.
@@ -243,17 +243,17 @@ impl Nand {
         self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
         self.note_erase(ppa.page);
         let index = self.pool.put(Kind::Erase, cause, ppa, NOBODY);
-        if self.waits_for_replacers(index, ppa) {
+        if self.delay_behind_replacers(index, ppa) {
             return;
         }
         self.count_collecting(ppa.plane, cause);
-        self.ask(index, ppa.plane);
+        self.enqueue(index, ppa.plane);
     }
 
     /// Appends operation `index` to the queue of `plane`; if it is the first program of a block
     /// whose erase has not begun, the erase goes before it.
     #[inline]
-    pub(super) fn ask(&mut self, index: u32, plane: u32) {
+    pub(super) fn enqueue(&mut self, index: u32, plane: u32) {
         assert!(self.fast_path.is_none(), "what a server does it does in turn");
         self.pending += 1;
         let op = self.pool.get(index);
@@ -278,20 +278,20 @@ impl Nand {
     pub(super) fn marked(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64) -> u64 {
         self.count_collecting(plane, cause);
         match cause == Cause::Host && self.planes[plane as usize].collecting > 0 {
-            true => self.mark_behind(kind, token),
+            true => self.begin_collection_wait(kind, token),
             false => token,
         }
     }
 
     /// Begins a wait behind collection and returns `token` with `BEHIND` set.
     #[inline(never)]
-    fn mark_behind(&mut self, kind: Kind, token: u64) -> u64 {
+    fn begin_collection_wait(&mut self, kind: Kind, token: u64) -> u64 {
         let (kind, alone) = match kind {
-            Kind::Read => (0, self.read + self.shift),
-            _ => (1, self.shift),
+            Kind::Read => (0, self.read + self.page_transfer),
+            _ => (1, self.page_transfer),
         };
-        self.behind_open[kind] += 1;
-        self.behind[kind].begin(self.events.now() + alone);
+        self.open_collection_waits[kind] += 1;
+        self.collection_waits[kind].begin(self.events.now() + alone);
         token | BEHIND
     }
 
@@ -300,7 +300,7 @@ impl Nand {
     #[inline]
     fn queue(&mut self, index: u32, plane: u32) {
         if self.suspension.is_some() && self.pool.get(index).kind == Kind::Erase {
-            self.keep_behind_readers(index, plane);
+            self.delay_behind_reads(index, plane);
         }
         let p = &mut self.planes[plane as usize];
         if p.head == NO_OP {

@@ -40,7 +40,7 @@ use geometry::Geometry;
 use multi_page::MultiPage;
 pub use observe::{Cause, FlashCommand, Observer, Operation, Step};
 use ops::{NO_OP, Pool};
-use pending_erases::Replacing;
+use pending_erases::EraseDependencies;
 use plane_fast_path::PlaneFastPath;
 use std::collections::VecDeque;
 use suspend::Suspension;
@@ -147,7 +147,7 @@ pub(crate) struct Nand {
     /// The number of erases in `erases`, and of those that wait for replacers outside the queues.
     erases_left: usize,
     /// Erases that wait for programs of other planes.
-    replacing: Replacing,
+    replacing: EraseDependencies,
     /// The model of bit errors and read retries, if the drive has one.
     ecc: Option<Box<Ecc>>,
     /// The fast path for planes that do one operation at a time; only without an observer.
@@ -167,7 +167,7 @@ pub(crate) struct Nand {
     /// The times to sense and to program a page with one bit a cell.
     slc: [Nanos; 2],
     /// The time to transfer a page over the bus.
-    shift: Nanos,
+    page_transfer: Nanos,
     /// Whether planes have a cache register.
     cache_register: bool,
     /// Whether the planes of a die program together.
@@ -182,9 +182,9 @@ pub(crate) struct Nand {
     channel_total: Nanos,
     /// Waits of the host's reads and programs behind collection: until the page is in the
     /// controller, or in its register, less the time that takes alone.
-    behind: [Waits; 2],
+    collection_waits: [Waits; 2],
     /// The numbers of the host's reads and programs that wait behind collection now.
-    behind_open: [usize; 2],
+    open_collection_waits: [usize; 2],
     /// The observer of all commands and steps, if there is one.
     observer: Option<Box<dyn Observer>>,
 }
@@ -215,7 +215,7 @@ impl Nand {
             multi_page: MultiPage::new(spec),
             erases: vec![VecDeque::new(); spec.planes() as usize],
             erases_left: 0,
-            replacing: Replacing::new(spec),
+            replacing: EraseDependencies::new(spec),
             ecc: None,
             fast_path: None,
             fits_fast_path: PlaneFastPath::fit(spec),
@@ -225,15 +225,15 @@ impl Nand {
             program: [spec.program, spec.program_slow],
             erase: spec.erase,
             slc: spec.slc.map_or([spec.read, spec.program], |slc| [slc.read, slc.program]),
-            shift: spec.page.time_at(spec.bus),
+            page_transfer: spec.page.time_at(spec.bus),
             cache_register: spec.cache_register,
             multi_plane: spec.plane_mode == PlaneMode::MultiPlane,
             pending: 0,
             counts: Counts::default(),
             array_total: Nanos::ZERO,
             channel_total: Nanos::ZERO,
-            behind: Default::default(),
-            behind_open: [0; 2],
+            collection_waits: Default::default(),
+            open_collection_waits: [0; 2],
             observer: None,
             geometry,
         }
@@ -306,7 +306,7 @@ impl Nand {
         match queue {
             // Transfers of several pages and operations on pages with one bit a cell are in
             // `Queue::Other`.
-            Queue::Shift => self.on_transfer_done(slot - self.first_slot, flash_events),
+            Queue::Transfer => self.on_transfer_done(slot - self.first_slot, flash_events),
             Queue::Other if slot < self.first_array => {
                 self.on_transfer_done(slot - self.first_slot, flash_events);
             }
@@ -318,8 +318,8 @@ impl Nand {
 
     /// Handles the end of a step of `array` that was in `Queue::Other`.
     fn other(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
-        if self.is_left(array) {
-            self.has_left(array);
+        if self.is_suspending(array) {
+            self.on_suspended(array);
         } else if self.is_sensed(array) {
             self.on_sensed(array);
         } else {
@@ -354,22 +354,22 @@ impl Nand {
     /// programs.
     pub(crate) fn waited_behind(&self, now: Nanos) -> [(u64, Nanos); 2] {
         [0, 1].map(|i| {
-            let waits = &self.behind[i];
-            (waits.count(), waits.total(now, self.behind_open[i]))
+            let waits = &self.collection_waits[i];
+            (waits.count(), waits.total(now, self.open_collection_waits[i]))
         })
     }
 
     /// Ends a wait behind collection: of a read if `kind` is 0, of a program if it is 1.
     #[cold]
-    fn not_behind(&mut self, kind: usize) {
-        self.behind_open[kind] -= 1;
-        self.behind[kind].end(self.events.now());
+    fn end_collection_wait(&mut self, kind: usize) {
+        self.open_collection_waits[kind] -= 1;
+        self.collection_waits[kind].end(self.events.now());
     }
 
     /// Sets a mark: counts and busy times begin at zero from now on.
     pub(crate) fn mark(&mut self) {
         let now = self.events.now();
-        for (waits, open) in self.behind.iter_mut().zip(self.behind_open) {
+        for (waits, open) in self.collection_waits.iter_mut().zip(self.open_collection_waits) {
             waits.mark(now, open);
         }
         self.counts = Counts::default();

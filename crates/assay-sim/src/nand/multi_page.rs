@@ -35,7 +35,7 @@ pub(super) struct MultiPage {
     replaced: Vec<u16>,
     /// The number of programs queued since the beginning.
     asks: u64,
-    /// The programs that are queued or under way, by the number in `Op::gang`.
+    /// The programs that are queued or under way, by the number in `Op::program`.
     queued: Vec<Option<MultiPageProgram>>,
     /// The free numbers in `queued`.
     free: Vec<u32>,
@@ -107,7 +107,8 @@ impl Nand {
     pub(crate) fn is_buffered(&self, ppa: Ppa) -> bool {
         let Some(multi_page) = &self.multi_page else { return false };
         let open = &multi_page.open[ppa.plane as usize];
-        open.iter().any(|gang| (gang.first..gang.first + gang.count).contains(&ppa.page))
+        open.iter()
+            .any(|program| (program.first..program.first + program.count).contains(&ppa.page))
     }
 
     /// Returns `true` if the newest copy of a page of `block` is in an open program, thus on no
@@ -121,9 +122,9 @@ impl Nand {
     pub(crate) fn is_buffered_before(&self, block: u32, next: Ppa) -> bool {
         let Some(multi_page) = &self.multi_page else { return false };
         let mut open_programs = multi_page.open[next.plane as usize].iter();
-        let gang = open_programs.find(|gang| gang.first + gang.count == next.page);
+        let program = open_programs.find(|program| program.first + program.count == next.page);
         let is_of = |number: &&u32| self.replacing.block(**number) == block;
-        let there = gang.map_or(0, |gang| gang.replaces.iter().filter(is_of).count());
+        let there = program.map_or(0, |program| program.replaces.iter().filter(is_of).count());
         there == usize::from(multi_page.replaced[block as usize])
     }
 
@@ -148,37 +149,37 @@ impl Nand {
         let place = self.geometry.page_in_block(ppa.page) % unit;
         let open = |nand: &Nand| {
             let open_programs = &nand.multi_page.as_ref()?.open[ppa.plane as usize];
-            open_programs.iter().position(|gang| gang.first + gang.count == ppa.page)
+            open_programs.iter().position(|program| program.first + program.count == ppa.page)
         };
         // The first page of a program opens a new one.
         let index = match open(self).filter(|_| place > 0) {
             Some(index) => index,
-            None => self.open_gang(ppa, cause, is_slc),
+            None => self.open_program(ppa, cause, is_slc),
         };
         let token = match cause == Cause::Host && token != NOBODY {
             true => self.marked(Kind::Program, ppa.plane, cause, token),
             false => token,
         };
         let Some(multi_page) = &mut self.multi_page else { return };
-        let gang = &mut multi_page.open[ppa.plane as usize][index];
-        gang.count += 1;
+        let program = &mut multi_page.open[ppa.plane as usize][index];
+        program.count += 1;
         if token != NOBODY {
-            gang.tokens.push(token);
+            program.tokens.push(token);
         }
         if old != NO_OP {
-            gang.replaces.push(self.replacing.add(old));
+            program.replaces.push(self.replacing.add(old));
             multi_page.replaced[old as usize] += 1;
         }
-        let op = gang.op;
+        let op = program.op;
         self.pool.get_mut(op).waits += reads.len() as u16;
         self.wait_for(op, reads);
         if place + 1 == unit {
-            self.ask_gang(ppa.plane, index);
+            self.enqueue_multi_page(ppa.plane, index);
         }
     }
 
     /// Opens a program that begins with page `ppa`, and returns its index among those of the plane.
-    fn open_gang(&mut self, ppa: Ppa, cause: Cause, is_slc: bool) -> usize {
+    fn open_program(&mut self, ppa: Ppa, cause: Cause, is_slc: bool) -> usize {
         let op = self.pool.put(Kind::Program, cause, ppa, NOBODY);
         // The program waits for its own last page.
         self.pool.get_mut(op).waits = 1;
@@ -201,54 +202,56 @@ impl Nand {
     pub(crate) fn program_short(&mut self, plane: u32, page: u32) -> bool {
         let Some(multi_page) = &self.multi_page else { return false };
         let mut open_programs = multi_page.open[plane as usize].iter();
-        let found = open_programs.position(|gang| gang.first + gang.count == page);
+        let found = open_programs.position(|program| program.first + program.count == page);
         if let Some(index) = found {
-            self.ask_gang(plane, index);
+            self.enqueue_multi_page(plane, index);
         }
         found.is_some()
     }
 
     /// Queues the open program `index` of `plane`.
-    fn ask_gang(&mut self, plane: u32, index: usize) {
+    fn enqueue_multi_page(&mut self, plane: u32, index: usize) {
         let Some(multi_page) = &mut self.multi_page else { return };
-        let gang = multi_page.open[plane as usize].swap_remove(index);
+        let program = multi_page.open[plane as usize].swap_remove(index);
         multi_page.asks += 1;
-        for number in &gang.replaces {
+        for number in &program.replaces {
             multi_page.replaced[self.replacing.block(*number) as usize] -= 1;
         }
-        let op = gang.op;
+        let op = program.op;
         let number = multi_page.free.pop().unwrap_or(multi_page.queued.len() as u32);
         if number as usize == multi_page.queued.len() {
             multi_page.queued.push(None);
         }
-        multi_page.queued[number as usize] = Some(gang);
+        multi_page.queued[number as usize] = Some(program);
         let program = self.pool.get_mut(op);
-        program.gang = number;
+        program.multi_page = number;
         program.waits -= 1;
-        self.ask(op, plane);
+        self.enqueue(op, plane);
     }
 
     /// Returns the event queue and the bus time of operation `index`.
-    pub(super) fn shift_time(&self, index: u32) -> (Queue, Nanos) {
+    pub(super) fn transfer_time(&self, index: u32) -> (Queue, Nanos) {
         match self.pages_of(index) {
-            1 => (Queue::Shift, self.shift),
-            count => (Queue::Other, self.shift * u64::from(count)),
+            1 => (Queue::Transfer, self.page_transfer),
+            count => (Queue::Other, self.page_transfer * u64::from(count)),
         }
     }
 
     /// Returns the number of pages of operation `index`.
     pub(super) fn pages_of(&self, index: u32) -> u32 {
-        let number = self.pool.get(index).gang;
-        let gang = self.multi_page.as_ref().and_then(|g| g.queued.get(number as usize)?.as_ref());
-        gang.map_or(1, |gang| gang.count)
+        let number = self.pool.get(index).multi_page;
+        let program =
+            self.multi_page.as_ref().and_then(|g| g.queued.get(number as usize)?.as_ref());
+        program.map_or(1, |program| program.count)
     }
 
     /// Ends the waits behind collection of the pages of program `index`, which is loaded.
     pub(super) fn program_loaded(&mut self, index: u32) {
-        let number = self.pool.get(index).gang;
-        let gang = self.multi_page.as_ref().and_then(|g| g.queued.get(number as usize)?.as_ref());
-        let behind = gang.map_or(0, |g| g.tokens.iter().filter(|t| **t & BEHIND != 0).count());
-        (0..behind).for_each(|_| self.not_behind(1));
+        let number = self.pool.get(index).multi_page;
+        let program =
+            self.multi_page.as_ref().and_then(|g| g.queued.get(number as usize)?.as_ref());
+        let behind = program.map_or(0, |g| g.tokens.iter().filter(|t| **t & BEHIND != 0).count());
+        (0..behind).for_each(|_| self.end_collection_wait(1));
     }
 
     /// Reports the pages of program `index`, which is in the cells of `plane`, and counts it as
@@ -259,14 +262,16 @@ impl Nand {
         plane: u32,
         flash_events: &mut Vec<FlashEvent>,
     ) {
-        let number = std::mem::replace(&mut self.pool.get_mut(index).gang, NO_OP);
+        let number = std::mem::replace(&mut self.pool.get_mut(index).multi_page, NO_OP);
         let Some(multi_page) = &mut self.multi_page else { return };
-        let Some(gang) = multi_page.queued.get_mut(number as usize).and_then(Option::take) else {
+        let Some(program) = multi_page.queued.get_mut(number as usize).and_then(Option::take)
+        else {
             return;
         };
         multi_page.free.push(number);
-        flash_events.extend(gang.tokens.iter().map(|token| FlashEvent::Programmed(*token, plane)));
-        gang.replaces.into_iter().for_each(|number| self.replaced(number));
+        flash_events
+            .extend(program.tokens.iter().map(|token| FlashEvent::Programmed(*token, plane)));
+        program.replaces.into_iter().for_each(|number| self.replaced(number));
     }
 
     /// Returns the event queue and the array time of read `index`, which begins now. The time is
@@ -278,7 +283,7 @@ impl Nand {
         let physical = page / multi_page.part;
         let array = self.geometry.array(plane);
         let is_there = match self.suspension.as_mut().filter(|s| s.is_in(array)) {
-            Some(suspension) => suspension.latches(plane, physical),
+            Some(suspension) => suspension.latch_page(plane, physical),
             None => {
                 let before =
                     std::mem::replace(&mut multi_page.sensed_page[plane as usize], physical);
@@ -298,7 +303,7 @@ impl Nand {
             multi_page.sensed_page[plane as usize] = NO_OP;
         }
         if let Some(suspension) = &mut self.suspension {
-            suspension.forgets_latched(plane);
+            suspension.invalidate_latch(plane);
         }
     }
 

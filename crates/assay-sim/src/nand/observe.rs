@@ -55,9 +55,9 @@ pub enum Step {
     /// From the cells to the register.
     Sense,
     /// From the register to the controller.
-    ShiftOut,
+    TransferOut,
     /// From the controller to the register.
-    ShiftIn,
+    TransferIn,
     /// From the register to the cells.
     Program,
     /// Erase of a block.

@@ -40,11 +40,11 @@ pub(super) struct Op {
     /// For a read or a program: the page has one bit a cell.
     pub is_slc: bool,
     /// For a program of several pages: its number in `MultiPage::queued`.
-    pub gang: u32,
+    pub multi_page: u32,
     /// The first of the operations that wait for this one, or `NO_OP`.
-    pub unblocks: u32,
+    pub first_waiter: u32,
     /// The next of the operations that wait for the same ones, or `NO_OP`.
-    pub sibling: u32,
+    pub next_waiter: u32,
     /// The next operation in the queue of the plane, later of the channel; the next free one in the
     /// pool.
     pub next: u32,
@@ -89,8 +89,8 @@ impl Pool {
         op.waits = 0;
         op.held = false;
         op.loaded = false;
-        op.unblocks = NO_OP;
-        op.sibling = NO_OP;
+        op.first_waiter = NO_OP;
+        op.next_waiter = NO_OP;
         op.next = NO_OP;
         op.replaces = NO_OP;
         index
@@ -109,9 +109,9 @@ impl Pool {
             held: false,
             loaded: false,
             is_slc: false,
-            gang: NO_OP,
-            unblocks: NO_OP,
-            sibling: NO_OP,
+            multi_page: NO_OP,
+            first_waiter: NO_OP,
+            next_waiter: NO_OP,
             next: NO_OP,
             replaces: NO_OP,
         });

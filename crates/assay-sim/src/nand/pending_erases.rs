@@ -10,7 +10,7 @@ use assay_spec::device::NandSpec;
 
 /// The programs that replace pages of a block, have not ended, and are not before its erase on its
 /// plane anyway; and the erase, once it is requested. Later writes to the block begin a new group.
-struct Replacers {
+struct EraseGroup {
     /// The block whose pages are replaced.
     block: u32,
     /// The number of programs that have not ended.
@@ -20,23 +20,23 @@ struct Replacers {
 }
 
 /// The groups of programs that must end before blocks may be erased.
-pub(super) struct Replacing {
+pub(super) struct EraseDependencies {
     /// By block: the number of its group, or `NO_OP` if there is none or the erase has been
     /// requested.
     by_block: Vec<u32>,
     /// The groups, by number.
-    replacers: Vec<Replacers>,
+    replacers: Vec<EraseGroup>,
     /// The free numbers in `replacers`.
     free: Vec<u32>,
     /// The groups whose erase has been requested and is not in its plane's queue.
     outside: Vec<u32>,
 }
 
-impl Replacing {
+impl EraseDependencies {
     /// Creates the state for the chips of `spec`, without groups.
-    pub(super) fn new(spec: &NandSpec) -> Replacing {
+    pub(super) fn new(spec: &NandSpec) -> EraseDependencies {
         let by_block = vec![NO_OP; (spec.planes() * spec.blocks_per_plane) as usize];
-        Replacing { by_block, replacers: Vec::new(), free: Vec::new(), outside: Vec::new() }
+        EraseDependencies { by_block, replacers: Vec::new(), free: Vec::new(), outside: Vec::new() }
     }
 
     /// Adds a program that replaces a page of `block`; returns the number of its group.
@@ -45,7 +45,7 @@ impl Replacing {
         let mut number = self.by_block[block as usize];
         if number == NO_OP {
             number = self.free.pop().unwrap_or(self.replacers.len() as u32);
-            let new = Replacers { block, programs: 0, erase: NO_OP };
+            let new = EraseGroup { block, programs: 0, erase: NO_OP };
             match self.replacers.get_mut(number as usize) {
                 Some(replacers) => *replacers = new,
                 None => self.replacers.push(new),
@@ -76,15 +76,15 @@ impl Nand {
         self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
         self.note_erase(ppa.page);
         let index = self.pool.put(Kind::Erase, cause, ppa, NOBODY);
-        if !self.waits_for_replacers(index, ppa) {
-            self.leave_erase(index, ppa.plane);
+        if !self.delay_behind_replacers(index, ppa) {
+            self.queue_idle_erase(index, ppa.plane);
         } else {
             self.pool.get_mut(index).held = true;
         }
     }
 
     /// Leaves erase `index` for when `plane` is idle.
-    fn leave_erase(&mut self, index: u32, plane: u32) {
+    fn queue_idle_erase(&mut self, index: u32, plane: u32) {
         assert!(self.fast_path.is_none(), "what a server does it does in turn");
         self.pending += 1;
         self.erases[plane as usize].push_back(index);
@@ -94,7 +94,7 @@ impl Nand {
     /// Puts erase `index` of the block of `ppa` behind the programs that replace its pages. Returns
     /// `false` if there are none.
     #[inline]
-    pub(super) fn waits_for_replacers(&mut self, index: u32, ppa: Ppa) -> bool {
+    pub(super) fn delay_behind_replacers(&mut self, index: u32, ppa: Ppa) -> bool {
         let number = &mut self.replacing.by_block[self.geometry.block(ppa.page) as usize];
         let number = std::mem::replace(number, NO_OP);
         if number == NO_OP {
@@ -128,7 +128,7 @@ impl Nand {
     /// plane only.
     fn all_replaced(&mut self, number: u32) {
         self.replacing.free.push(number);
-        let Replacers { block, erase, .. } = self.replacing.replacers[number as usize];
+        let EraseGroup { block, erase, .. } = self.replacing.replacers[number as usize];
         if erase == NO_OP {
             self.replacing.by_block[block as usize] = NO_OP;
             return;
@@ -143,12 +143,12 @@ impl Nand {
         self.erases_left -= 1;
         match when_idle {
             true => {
-                self.leave_erase(erase, plane);
+                self.queue_idle_erase(erase, plane);
                 self.erase_if_idle(plane);
             }
             false => {
                 self.count_collecting(plane, self.pool.get(erase).cause);
-                self.ask(erase, plane);
+                self.enqueue(erase, plane);
             }
         }
     }

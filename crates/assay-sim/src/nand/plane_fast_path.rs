@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 /// An operation of a plane.
 #[derive(Clone, Copy)]
-struct Work {
+struct FastOp {
     /// The token in the events of the operation.
     token: u64,
     /// The time that the operation takes on the array.
@@ -30,19 +30,19 @@ struct Work {
 }
 
 /// A plane: its queue and the operation under way.
-struct Server {
+struct FastPlane {
     /// The operations that have not begun.
-    queue: VecDeque<Work>,
+    queue: VecDeque<FastOp>,
     /// The number of its bus.
     bus: u32,
     /// The operation under way.
-    now: Option<Work>,
+    now: Option<FastOp>,
     /// The time of the copies right before the program under way, if they share its event.
     copies: Option<Nanos>,
     /// When the operation under way requests the bus, or ends if it does not need the bus.
-    asks: Nanos,
+    bus_request_at: Nanos,
     /// When the transfer of the operation under way ends, once the bus has been granted.
-    through: Option<Nanos>,
+    transfer_end: Option<Nanos>,
     /// The number of operations of collection that wait on this plane or are under way.
     collecting: u32,
 }
@@ -57,20 +57,20 @@ struct Bus {
 
 /// All planes and buses of a drive on the fast path.
 pub(super) struct PlaneFastPath {
-    planes: Vec<Server>,
+    planes: Vec<FastPlane>,
     buses: Vec<Bus>,
     /// The first event slot of planes that read and send a page, ordered by bus.
     first_sending: usize,
     /// The first event slot of planes for all other operations.
     first: usize,
     /// By plane: the number of its slot for sending.
-    sending: Vec<u32>,
+    slot_of_plane: Vec<u32>,
     /// By number of the slot for sending: its plane.
-    sender: Vec<u32>,
+    plane_of_slot: Vec<u32>,
     /// The busy times, before the last mark, of arrays and buses with operations then under way.
     marked: [Nanos; 2],
     /// The time to transfer a page over the bus.
-    shift: Nanos,
+    page_transfer: Nanos,
     /// The time to program a fast page.
     program: Nanos,
 }
@@ -89,29 +89,29 @@ impl PlaneFastPath {
     /// Builds the planes and buses of `nand`, all idle.
     fn new(nand: &Nand) -> PlaneFastPath {
         let planes = nand.planes.len() as u32;
-        let mut sender: Vec<u32> = (0..planes).collect();
-        sender.sort_by_key(|plane| nand.geometry.channel(*plane));
-        let mut sending = vec![0; sender.len()];
-        (0..).zip(&sender).for_each(|(slot, plane)| sending[*plane as usize] = slot);
-        let server = |plane: u32| Server {
+        let mut plane_of_slot: Vec<u32> = (0..planes).collect();
+        plane_of_slot.sort_by_key(|plane| nand.geometry.channel(*plane));
+        let mut slot_of_plane = vec![0; plane_of_slot.len()];
+        (0..).zip(&plane_of_slot).for_each(|(slot, plane)| slot_of_plane[*plane as usize] = slot);
+        let fast_plane = |plane: u32| FastPlane {
             queue: VecDeque::new(),
             bus: nand.geometry.channel(plane) as u32,
             now: None,
             copies: None,
-            asks: Nanos::ZERO,
-            through: None,
+            bus_request_at: Nanos::ZERO,
+            transfer_end: None,
             collecting: 0,
         };
         let bus = |_: &_| Bus { free: Nanos::ZERO, asking: VecDeque::new() };
         PlaneFastPath {
-            planes: (0..planes).map(server).collect(),
+            planes: (0..planes).map(fast_plane).collect(),
             buses: nand.channels.iter().map(bus).collect(),
             first_sending: nand.first_slot,
             first: nand.first_slot + planes as usize,
-            sending,
-            sender,
+            slot_of_plane,
+            plane_of_slot,
             marked: [Nanos::ZERO; 2],
-            shift: nand.shift,
+            page_transfer: nand.page_transfer,
             program: nand.program[0],
         }
     }
@@ -123,23 +123,23 @@ impl PlaneFastPath {
 
     /// Returns `true` if no plane has an operation under way or waiting.
     pub(super) fn are_idle(&self) -> bool {
-        self.planes.iter().all(|server| server.now.is_none())
+        self.planes.iter().all(|fast_plane| fast_plane.now.is_none())
     }
 
     /// Returns the moment at which an operation of `plane` requests the bus at time `at` by itself.
     #[inline]
-    fn asks(&self, plane: u32, at: Nanos, events: &Events) -> Moment {
+    fn bus_request_at(&self, plane: u32, at: Nanos, events: &Events) -> Moment {
         events.moment_at(at, self.first + plane as usize)
     }
 
     /// Returns `true` if collection is before an operation that is requested of `plane` now.
     #[inline]
-    fn collects(&self, plane: u32, events: &Events) -> bool {
-        let server = &self.planes[plane as usize];
-        server.collecting > 0 && {
-            let over =
-                server.copies.is_some() && self.asks(plane, server.asks, events) < events.moment();
-            server.collecting > u32::from(over)
+    fn is_collection_ahead(&self, plane: u32, events: &Events) -> bool {
+        let fast_plane = &self.planes[plane as usize];
+        fast_plane.collecting > 0 && {
+            let over = fast_plane.copies.is_some()
+                && self.bus_request_at(plane, fast_plane.bus_request_at, events) < events.moment();
+            fast_plane.collecting > u32::from(over)
         }
     }
 
@@ -147,51 +147,51 @@ impl PlaneFastPath {
     #[inline]
     fn begin(&mut self, plane: u32, events: &mut Events) {
         let (now, slot) = (events.now(), self.first + plane as usize);
-        let server = &mut self.planes[plane as usize];
-        let Some(mut work) = server.queue.pop_front() else { return };
-        match work.kind {
+        let fast_plane = &mut self.planes[plane as usize];
+        let Some(mut op) = fast_plane.queue.pop_front() else { return };
+        match op.kind {
             Kind::Read => {
-                server.asks = now + work.time;
+                fast_plane.bus_request_at = now + op.time;
                 events.after(
                     Queue::Sense,
-                    self.first_sending + self.sending[plane as usize] as usize,
-                    work.time + self.shift,
+                    self.first_sending + self.slot_of_plane[plane as usize] as usize,
+                    op.time + self.page_transfer,
                 );
-                self.ask(plane, events.moment_at(now + work.time, slot));
+                self.request_bus(plane, events.moment_at(now + op.time, slot));
             }
             Kind::Program => {
-                server.asks = now;
+                fast_plane.bus_request_at = now;
                 let moment = events.moment();
-                self.ask(plane, moment);
-                let end = self.through(plane, moment) + work.time - now;
-                let queue = match end == self.shift + work.time {
-                    true if work.time == self.program => Queue::Program,
+                self.request_bus(plane, moment);
+                let end = self.transfer_end(plane, moment) + op.time - now;
+                let queue = match end == self.page_transfer + op.time {
+                    true if op.time == self.program => Queue::Program,
                     true => Queue::ProgramSlow,
                     false => Queue::Other,
                 };
                 events.after(queue, slot, end);
             }
             Kind::Copy => {
-                let mut end = work.time;
-                server.asks = now + end;
-                let next = server.queue.front().copied();
+                let mut end = op.time;
+                fast_plane.bus_request_at = now + end;
+                let next = fast_plane.queue.front().copied();
                 if let Some(program) = next.filter(|next| next.kind == Kind::Program) {
-                    server.queue.pop_front();
-                    server.copies = Some(work.time);
-                    self.ask(plane, events.moment_at(now + work.time, slot));
-                    work = program;
-                    end += self.shift + work.time;
+                    fast_plane.queue.pop_front();
+                    fast_plane.copies = Some(op.time);
+                    self.request_bus(plane, events.moment_at(now + op.time, slot));
+                    op = program;
+                    end += self.page_transfer + op.time;
                 }
                 events.after(Queue::Other, slot, end);
             }
-            Kind::Erase => server.asks = events.after(Queue::Other, slot, work.time),
+            Kind::Erase => fast_plane.bus_request_at = events.after(Queue::Other, slot, op.time),
         }
-        self.planes[plane as usize].now = Some(work);
+        self.planes[plane as usize].now = Some(op);
     }
 
     /// Enters `plane` among those that request its bus, at `moment`.
     #[inline]
-    fn ask(&mut self, plane: u32, moment: Moment) {
+    fn request_bus(&mut self, plane: u32, moment: Moment) {
         let bus = self.planes[plane as usize].bus;
         let asking = &mut self.buses[bus as usize].asking;
         let later = asking.iter().rev().take_while(|(other, _)| *other > moment).count();
@@ -204,64 +204,69 @@ impl PlaneFastPath {
     /// Returns when the transfer of `plane`, which requests its bus at `moment`, ends. All planes
     /// that request the bus before are known by now and are granted it first.
     #[inline]
-    fn through(&mut self, plane: u32, moment: Moment) -> Nanos {
+    fn transfer_end(&mut self, plane: u32, moment: Moment) -> Nanos {
         let bus = &mut self.buses[self.planes[plane as usize].bus as usize];
-        while let Some((_, other)) = bus.asking.front().copied().filter(|(asks, _)| *asks <= moment)
+        while let Some((_, other)) =
+            bus.asking.front().copied().filter(|(bus_request_at, _)| *bus_request_at <= moment)
         {
             bus.asking.pop_front();
-            let server = &mut self.planes[other as usize];
-            bus.free = bus.free.max(server.asks) + self.shift;
-            server.through = Some(bus.free);
+            let fast_plane = &mut self.planes[other as usize];
+            bus.free = bus.free.max(fast_plane.bus_request_at) + self.page_transfer;
+            fast_plane.transfer_end = Some(bus.free);
         }
-        self.planes[plane as usize].through.unwrap_or(Nanos::NEVER)
+        self.planes[plane as usize].transfer_end.unwrap_or(Nanos::NEVER)
     }
 
     /// Ends the operation of `plane`, whose event has come, and returns it. If the operation had to
     /// wait for the bus, puts its end off and returns `None`.
     #[inline]
-    fn end(&mut self, plane: u32, slot: usize, events: &mut Events) -> Option<Work> {
-        let server = &self.planes[plane as usize];
-        let work = server.now?;
-        if matches!(work.kind, Kind::Read | Kind::Program) {
-            let through = match server.through {
-                Some(through) => through,
-                None => self.through(plane, self.asks(plane, server.asks, events)),
+    fn end(&mut self, plane: u32, slot: usize, events: &mut Events) -> Option<FastOp> {
+        let fast_plane = &self.planes[plane as usize];
+        let op = fast_plane.now?;
+        if matches!(op.kind, Kind::Read | Kind::Program) {
+            let transfer_end = match fast_plane.transfer_end {
+                Some(transfer_end) => transfer_end,
+                None => self.transfer_end(
+                    plane,
+                    self.bus_request_at(plane, fast_plane.bus_request_at, events),
+                ),
             };
-            let end = if work.kind == Kind::Read { through } else { through + work.time };
+            let end = if op.kind == Kind::Read { transfer_end } else { transfer_end + op.time };
             if end > events.now() {
                 events.after(Queue::Other, slot, end - events.now());
                 return None;
             }
         }
-        let server = &mut self.planes[plane as usize];
-        (server.now, server.through) = (None, None);
-        Some(work)
+        let fast_plane = &mut self.planes[plane as usize];
+        (fast_plane.now, fast_plane.transfer_end) = (None, None);
+        Some(op)
     }
 
     /// Returns the time that arrays and buses have been busy until `now` with operations under way.
     fn under_way(&self, now: Nanos) -> [Nanos; 2] {
-        let mut through: Vec<Option<Nanos>> = self.planes.iter().map(|s| s.through).collect();
+        let mut transfer_end: Vec<Option<Nanos>> =
+            self.planes.iter().map(|s| s.transfer_end).collect();
         for bus in &self.buses {
             let mut free = bus.free;
             for (_, plane) in &bus.asking {
-                free = free.max(self.planes[*plane as usize].asks) + self.shift;
-                through[*plane as usize] = Some(free);
+                free = free.max(self.planes[*plane as usize].bus_request_at) + self.page_transfer;
+                transfer_end[*plane as usize] = Some(free);
             }
         }
         // The part of a step of length `time`, begun at `begin`, that has passed.
         let passed = |begin: Nanos, time: Nanos| now.clamp(begin, begin + time) - begin;
         let (mut arrays, mut buses) = (Nanos::ZERO, Nanos::ZERO);
-        for (server, through) in self.planes.iter().zip(through) {
-            let Some(work) = server.now else { continue };
-            let before = match work.kind {
-                Kind::Program => server.copies.unwrap_or_default(),
-                _ => work.time,
+        for (fast_plane, transfer_end) in self.planes.iter().zip(transfer_end) {
+            let Some(op) = fast_plane.now else { continue };
+            let before = match op.kind {
+                Kind::Program => fast_plane.copies.unwrap_or_default(),
+                _ => op.time,
             };
-            arrays += passed(server.asks - before, before);
-            if let Some(through) = through {
-                buses += passed(through - self.shift, self.shift);
-                if work.kind == Kind::Program {
-                    arrays += passed(through, work.time);
+            arrays += passed(fast_plane.bus_request_at - before, before);
+            if let Some(transfer_end) = transfer_end {
+                buses += passed(transfer_end - self.page_transfer, self.page_transfer);
+                if op.kind == Kind::Program {
+                    arrays += passed(transfer_end, op.time);
                 }
             }
         }
@@ -306,16 +311,16 @@ impl Nand {
         self.pending += 1;
         fast_path.planes[plane as usize].collecting += u32::from(cause.collects());
         let mut token = token;
-        if cause == Cause::Host && fast_path.collects(plane, &self.events) {
+        if cause == Cause::Host && fast_path.is_collection_ahead(plane, &self.events) {
             token |= BEHIND;
             if kind == Kind::Read {
-                self.behind_open[0] += 1;
-                self.behind[0].begin(self.events.now() + self.read + self.shift);
+                self.open_collection_waits[0] += 1;
+                self.collection_waits[0].begin(self.events.now() + self.read + self.page_transfer);
             }
         }
-        let server = &mut fast_path.planes[plane as usize];
-        server.queue.push_back(Work { token, time, kind, cause });
-        if server.now.is_none() {
+        let fast_plane = &mut fast_path.planes[plane as usize];
+        fast_plane.queue.push_back(FastOp { token, time, kind, cause });
+        if fast_plane.now.is_none() {
             fast_path.begin(plane, &mut self.events);
         }
     }
@@ -336,30 +341,31 @@ impl Nand {
         let Some(fast_path) = &mut self.fast_path else { return };
         let plane = match slot.checked_sub(fast_path.first) {
             Some(plane) => plane as u32,
-            None => fast_path.sender[slot - fast_path.first_sending],
+            None => fast_path.plane_of_slot[slot - fast_path.first_sending],
         };
-        let Some(Work { token, time, kind, cause }) = fast_path.end(plane, slot, &mut self.events)
+        let Some(FastOp { token, time, kind, cause }) =
+            fast_path.end(plane, slot, &mut self.events)
         else {
             return;
         };
-        let server = &mut fast_path.planes[plane as usize];
+        let fast_plane = &mut fast_path.planes[plane as usize];
         self.pending -= 1;
-        server.collecting -= u32::from(cause.collects());
+        fast_plane.collecting -= u32::from(cause.collects());
         self.array_total += time;
-        if let Some(copies) = server.copies.take() {
+        if let Some(copies) = fast_plane.copies.take() {
             self.pending -= 1;
-            server.collecting -= 1;
+            fast_plane.collecting -= 1;
             self.array_total += copies;
         }
         match kind {
             Kind::Read => {
-                self.channel_total += self.shift;
+                self.channel_total += self.page_transfer;
                 if token != NOBODY {
                     flash_events.push(FlashEvent::Read(token));
                 }
             }
             Kind::Program => {
-                self.channel_total += self.shift;
+                self.channel_total += self.page_transfer;
                 if token != NOBODY {
                     flash_events.push(FlashEvent::Programmed(token, plane));
                 }
@@ -368,7 +374,7 @@ impl Nand {
         }
         fast_path.begin(plane, &mut self.events);
         if kind == Kind::Read && token != NOBODY && token & BEHIND != 0 {
-            self.not_behind(0);
+            self.end_collection_wait(0);
         }
     }
 }

@@ -9,7 +9,6 @@
 //! the queues has its turn; and an operation is suspended a limited number of times.
 
 use super::geometry::Geometry;
-use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
 use super::{Nand, Ppa};
 use crate::events::Queue;
@@ -24,7 +23,7 @@ pub(super) struct Suspension {
     /// By plane: its latch for priority reads.
     latches: Vec<Latch>,
     /// Page contents whose program is requested and has not ended; of a move, with the old copy.
-    coming: HashMap<Copy, Option<Copy>>,
+    pending_programs: HashMap<PageVersion, Option<PageVersion>>,
     /// By block: the numbers of erases requested, and begun.
     erases: [Vec<u32>; 2],
     /// The number of suspensions since the last mark.
@@ -37,21 +36,21 @@ struct PriorityReads {
     /// Reads that have not begun.
     waiting: VecDeque<u32>,
     /// The number of admitted reads: the first of `waiting`, before all other operations.
-    let_in: usize,
+    admitted: usize,
     /// Whether the operation under way is a priority read.
-    is_in: bool,
+    is_reading: bool,
     /// The suspended operation, and the time that it has left to run.
-    left: Option<(u32, Nanos)>,
+    suspended: Option<(u32, Nanos)>,
     /// Whether the array is suspending its operation and cannot sense yet.
-    is_leaving: bool,
+    is_suspending: bool,
     /// How often the operation has been suspended, or kept suspended, for reads.
-    times: u32,
+    admissions: u32,
     /// When the operation under way ends.
-    until: Nanos,
+    ends_at: Nanos,
 }
 
 /// A page content between two erases of its block: the page, and the number of erases before.
-type Copy = (u32, u32);
+type PageVersion = (u32, u32);
 
 /// The latch of a plane, where the page of a priority read waits for the bus.
 #[derive(Clone, Debug)]
@@ -70,7 +69,7 @@ impl Suspension {
             spec,
             arrays: vec![PriorityReads::default(); geometry.arrays()],
             latches: vec![Latch { op: NO_OP, page: NO_OP }; nand.planes() as usize],
-            coming: HashMap::new(),
+            pending_programs: HashMap::new(),
             erases: [vec![0; blocks], vec![0; blocks]],
             count: 0,
         }
@@ -79,7 +78,7 @@ impl Suspension {
     /// Returns `true` if operations of the queues may begin on `array` when it is idle.
     #[inline]
     pub(super) fn lets_others(&self, array: usize) -> bool {
-        self.arrays[array].let_in == 0 && self.arrays[array].left.is_none()
+        self.arrays[array].admitted == 0 && self.arrays[array].suspended.is_none()
     }
 
     /// Returns `true` if priority reads wait for `array`.
@@ -89,39 +88,42 @@ impl Suspension {
 
     /// Returns `true` if `array` is suspending its operation.
     #[inline]
-    pub(super) fn is_leaving(&self, array: usize) -> bool {
-        self.arrays[array].is_leaving
+    pub(super) fn is_suspending(&self, array: usize) -> bool {
+        self.arrays[array].is_suspending
     }
 
     /// Returns `true` if the operation under way on `array` is a priority read.
     #[inline]
     pub(super) fn is_in(&self, array: usize) -> bool {
-        self.arrays[array].is_in
+        self.arrays[array].is_reading
     }
 
     /// Notes that the operation that `array` begins ends at `end`.
     #[inline]
     pub(super) fn note_end(&mut self, array: usize, end: Nanos) {
-        self.arrays[array].until = end;
+        self.arrays[array].ends_at = end;
     }
 
     /// Notes that the operation of `array` has ended.
     pub(super) fn done(&mut self, array: usize) {
-        self.arrays[array].times = 0;
+        self.arrays[array].admissions = 0;
     }
 
     /// Returns the sum of the times that all suspended operations have left to run.
     pub(super) fn left(&self) -> Nanos {
-        self.arrays.iter().filter_map(|r| r.left).fold(Nanos::ZERO, |sum, (_, left)| sum + left)
+        self.arrays
+            .iter()
+            .filter_map(|r| r.suspended)
+            .fold(Nanos::ZERO, |sum, (_, left)| sum + left)
     }
 
     /// Notes that the latch of `plane` may not hold what is in the cells any more.
-    pub(super) fn forgets_latched(&mut self, plane: u32) {
+    pub(super) fn invalidate_latch(&mut self, plane: u32) {
         self.latches[plane as usize].page = NO_OP;
     }
 
     /// Puts physical page `page` into the latch of `plane`; returns `true` if it was there already.
-    pub(super) fn latches(&mut self, plane: u32, page: u32) -> bool {
+    pub(super) fn latch_page(&mut self, plane: u32, page: u32) -> bool {
         std::mem::replace(&mut self.latches[plane as usize].page, page) == page
     }
 }
@@ -130,10 +132,11 @@ impl Nand {
     /// Returns the page that a priority read of `ppa` can sense: itself or, if it is being moved,
     /// the old copy. Returns `None` if it gets new data, or if the erase of the old copy has begun.
     pub(super) fn to_read_first(&self, ppa: Ppa) -> Option<Ppa> {
-        let Suspension { coming, erases: [asked, begun], .. } = &**self.suspension.as_ref()?;
+        let suspension = self.suspension.as_ref()?;
+        let [requested, begun] = &suspension.erases;
         let block = |page: u32| self.geometry.block(page) as usize;
-        let mut copy = (ppa.page, asked[block(ppa.page)]);
-        while let Some(from) = coming.get(&copy) {
+        let mut copy = (ppa.page, requested[block(ppa.page)]);
+        while let Some(from) = suspension.pending_programs.get(&copy) {
             copy = (*from)?;
         }
         let is_there = begun[block(copy.0)] == copy.1;
@@ -144,10 +147,10 @@ impl Nand {
     #[inline]
     pub(super) fn note_write(&mut self, to: Ppa, from: Option<Ppa>) {
         let Some(suspension) = &mut self.suspension else { return };
-        let asked = &suspension.erases[0];
-        let copy = |page: u32| (page, asked[self.geometry.block(page) as usize]);
+        let requested = &suspension.erases[0];
+        let copy = |page: u32| (page, requested[self.geometry.block(page) as usize]);
         let (to, from) = (copy(to.page), from.map(|from| copy(from.page)));
-        suspension.coming.insert(to, from);
+        suspension.pending_programs.insert(to, from);
     }
 
     /// Notes that the pages of operation `index` are in the cells.
@@ -156,7 +159,7 @@ impl Nand {
         let Some(suspension) = &mut self.suspension else { return };
         let begun = suspension.erases[1][self.geometry.block(first) as usize];
         for page in first..first + pages {
-            suspension.coming.remove(&(page, begun));
+            suspension.pending_programs.remove(&(page, begun));
         }
     }
 
@@ -176,16 +179,16 @@ impl Nand {
     }
 
     /// Queues priority read `index` of `plane`.
-    pub(super) fn ask_first(&mut self, index: u32, plane: u32) {
+    pub(super) fn enqueue_priority_read(&mut self, index: u32, plane: u32) {
         self.pending += 1;
         let array = self.planes[plane as usize].array as usize;
         let Some(suspension) = &mut self.suspension else { return };
         suspension.arrays[array].waiting.push_back(index);
         if self.arrays[array].op != NO_OP {
-            self.leave(array);
+            self.suspend(array);
         } else if suspension.lets_others(array) {
-            suspension.arrays[array].let_in = 1;
-            self.serve_readers(array);
+            suspension.arrays[array].admitted = 1;
+            self.serve_priority_reads(array);
         }
     }
 
@@ -208,65 +211,65 @@ impl Nand {
     }
 
     /// Suspends the operation of `array` if possible, unless it would end sooner than that takes.
-    fn leave(&mut self, array: usize) {
+    fn suspend(&mut self, array: usize) {
         let Some(suspension) = &mut self.suspension else { return };
         let (now, spec) = (self.events.now(), suspension.spec);
-        let readers = &mut suspension.arrays[array];
+        let reads = &mut suspension.arrays[array];
         let index = self.arrays[array].op;
         let can_be = matches!(self.pool.get(index).kind, Kind::Program | Kind::Erase);
-        let is_shorter = readers.until > now + spec.suspend;
-        if !can_be || !is_shorter || readers.is_leaving || readers.times == spec.most {
+        let is_shorter = reads.ends_at > now + spec.suspend;
+        if !can_be || !is_shorter || reads.is_suspending || reads.admissions == spec.most {
             return;
         }
-        readers.left = Some((index, readers.until - now));
-        readers.times += 1;
-        readers.is_leaving = true;
+        reads.suspended = Some((index, reads.ends_at - now));
+        reads.admissions += 1;
+        reads.is_suspending = true;
         suspension.count += 1;
         let slot = self.array_slot(array);
         self.events.call_off(slot);
         let end = self.events.after(Queue::Other, slot, spec.suspend);
         self.array_total += spec.suspend;
-        self.tell_left(array, index, end, false);
+        self.notify_suspension(array, index, end, false);
     }
 
     /// Handles the end of the suspend time of `array`: admits and serves the reads that wait.
-    pub(super) fn has_left(&mut self, array: usize) {
+    pub(super) fn on_suspended(&mut self, array: usize) {
         self.arrays[array].op = NO_OP;
         let Some(suspension) = &mut self.suspension else { return };
-        let readers = &mut suspension.arrays[array];
-        readers.is_leaving = false;
-        readers.let_in = readers.waiting.len();
-        self.serve_readers(array);
+        let reads = &mut suspension.arrays[array];
+        reads.is_suspending = false;
+        reads.admitted = reads.waiting.len();
+        self.serve_priority_reads(array);
     }
 
     /// Resumes the suspended operation of `array`.
-    fn go_on(&mut self, array: usize) {
+    fn resume(&mut self, array: usize) {
         let slot = self.array_slot(array);
         let Some(suspension) = &mut self.suspension else { return };
         let resume = suspension.spec.resume;
-        let Some((index, left)) = suspension.arrays[array].left.take() else { return };
+        let Some((index, left)) = suspension.arrays[array].suspended.take() else { return };
         self.arrays[array].op = index;
         let end = self.events.after(Queue::Other, slot, resume + left);
         suspension.note_end(array, end);
         self.array_total += resume;
-        self.tell_left(array, index, end, true);
+        self.notify_suspension(array, index, end, true);
     }
 
     /// Begins a priority read on `array`, which is idle, or resumes its suspended operation.
     /// Returns `false` if there is neither, so that operations of the queues may begin.
-    pub(super) fn serve_readers(&mut self, array: usize) -> bool {
+    pub(super) fn serve_priority_reads(&mut self, array: usize) -> bool {
         let Some(suspension) = &mut self.suspension else { return false };
-        let readers = &mut suspension.arrays[array];
-        if readers.let_in == 0 && readers.left.is_some() {
-            if readers.waiting.is_empty() || readers.times == suspension.spec.most {
-                self.go_on(array);
+        let reads = &mut suspension.arrays[array];
+        if reads.admitted == 0 && reads.suspended.is_some() {
+            if reads.waiting.is_empty() || reads.admissions == suspension.spec.most {
+                self.resume(array);
                 return true;
             }
             // It stays suspended: it would be suspended again for the reads that have come.
-            readers.times += 1;
-            readers.let_in = readers.waiting.len();
+            reads.admissions += 1;
+            reads.admitted = reads.waiting.len();
         }
-        if readers.let_in == 0 {
+        if reads.admitted == 0 {
             return false;
         }
         let can_begin = |index: &u32| {
@@ -274,12 +277,12 @@ impl Nand {
             self.cache_register || suspension.latches[plane as usize].op == NO_OP
         };
         // If all admitted reads wait for their latches, the array waits, too.
-        let Some(place) = readers.waiting.range(..readers.let_in).position(can_begin) else {
+        let Some(place) = reads.waiting.range(..reads.admitted).position(can_begin) else {
             return true;
         };
-        let Some(index) = readers.waiting.remove(place) else { return true };
-        readers.let_in -= 1;
-        readers.is_in = true;
+        let Some(index) = reads.waiting.remove(place) else { return true };
+        reads.admitted -= 1;
+        reads.is_reading = true;
         let plane = self.pool.get(index).ppa.plane;
         let (queue, duration) = self.sense_time(index);
         self.start(plane, index, queue, duration);
@@ -288,30 +291,30 @@ impl Nand {
 
     /// Serves `array`, now idle: admits the reads that wait, unless a priority read has just ended;
     /// then serves admitted reads, or else the planes.
-    pub(super) fn serve_array_and_readers(&mut self, array: usize) {
-        let let_in = |nand: &mut Nand| {
+    pub(super) fn serve_array_and_reads(&mut self, array: usize) {
+        let admit = |nand: &mut Nand| {
             let Some(suspension) = &mut nand.suspension else { return };
-            let readers = &mut suspension.arrays[array];
-            if !std::mem::take(&mut readers.is_in) {
-                readers.let_in = readers.waiting.len();
+            let reads = &mut suspension.arrays[array];
+            if !std::mem::take(&mut reads.is_reading) {
+                reads.admitted = reads.waiting.len();
             }
         };
-        let_in(self);
-        if self.serve_readers(array) {
+        admit(self);
+        if self.serve_priority_reads(array) {
             return;
         }
         self.serve_planes_of(array);
         if self.arrays[array].op == NO_OP {
-            let_in(self);
-            self.serve_readers(array);
+            admit(self);
+            self.serve_priority_reads(array);
         } else if self.suspension.as_ref().is_some_and(|s| s.has_waiting(array)) {
             // A queued operation has its turn, but is suspended if possible for reads that wait.
-            self.leave(array);
+            self.suspend(array);
         }
     }
 
     /// Handles the end of the sense of a priority read on `plane`.
-    pub(super) fn reader_sensed(&mut self, array: usize, plane: u32) {
+    pub(super) fn on_priority_sensed(&mut self, array: usize, plane: u32) {
         let Some(suspension) = &mut self.suspension else { return };
         let index = self.arrays[array].op;
         let latch = &mut suspension.latches[plane as usize];
@@ -322,12 +325,12 @@ impl Nand {
         }
         latch.op = index;
         self.arrays[array].op = NO_OP;
-        self.shift(plane, index);
+        self.transfer(plane, index);
         self.serve_array(array);
     }
 
     /// Handles the end of the transfer of read `index`; returns `true` if it was a priority read.
-    pub(super) fn reader_shifted(&mut self, plane: u32, index: u32) -> bool {
+    pub(super) fn on_priority_transferred(&mut self, plane: u32, index: u32) -> bool {
         let Some(suspension) = &mut self.suspension else { return false };
         let latch = &mut suspension.latches[plane as usize];
         if latch.op != index {
@@ -337,18 +340,18 @@ impl Nand {
         let array = self.planes[plane as usize].array as usize;
         let next = self.arrays[array].op;
         if next == NO_OP {
-            self.serve_readers(array);
+            self.serve_priority_reads(array);
         } else if suspension.is_in(array)
             && self.arrays[array].waits
             && self.pool.get(next).ppa.plane == plane
         {
-            self.reader_sensed(array, plane);
+            self.on_priority_sensed(array, plane);
         }
         true
     }
 
     /// Makes the new erase `index` of `plane` wait for the waiting priority reads of its block.
-    pub(super) fn keep_behind_readers(&mut self, index: u32, plane: u32) {
+    pub(super) fn delay_behind_reads(&mut self, index: u32, plane: u32) {
         let Some(suspension) = &self.suspension else { return };
         let array = self.planes[plane as usize].array as usize;
         let block = self.geometry.block(self.pool.get(index).ppa.page);
@@ -356,41 +359,11 @@ impl Nand {
         // If an earlier erase waits for some of them already, this one is behind it in the queue.
         let is_of = |read: &u32| {
             let read = self.pool.get(*read);
-            self.geometry.block(read.ppa.page) == block && read.unblocks == NO_OP
+            self.geometry.block(read.ppa.page) == block && read.first_waiter == NO_OP
         };
         let before: Vec<u32> = waiting.filter(is_of).collect();
         self.pool.get_mut(index).waits += before.len() as u16;
         self.wait_for(index, &before);
-    }
-
-    /// Reports to the observer that operation `index` of `array`, with those joined to it, is
-    /// suspended, which takes until `end`, or is resumed and ends then.
-    #[cold]
-    fn tell_left(&mut self, array: usize, index: u32, end: Nanos, goes_on: bool) {
-        if self.observer.is_none() {
-            return;
-        }
-        let start = self.events.now();
-        let joined = self.arrays[array].joined.iter().copied();
-        let told: Vec<Operation> = std::iter::once(index)
-            .chain(joined)
-            .map(|index| {
-                let op = self.pool.get(index);
-                let (cause, plane) = (op.cause, op.ppa.plane);
-                let (step, page) = match op.kind {
-                    Kind::Erase => (Step::Erase, op.ppa.page),
-                    _ => (Step::Program, op.ppa.page + self.pages_of(index) - 1),
-                };
-                Operation { step, cause, plane, page, start, end }
-            })
-            .collect();
-        let Some(observer) = &mut self.observer else { return };
-        for operation in &told {
-            match goes_on {
-                true => observer.resumed(operation),
-                false => observer.suspended(operation),
-            }
-        }
     }
 
     /// Returns the suspensions since the last mark, or `None` if the chips cannot suspend.

@@ -51,17 +51,17 @@ impl Owners {
         let owner = |page| Owner { request, page };
         let steps: &[(Step, u32, Owner)] = match *command {
             FlashCommand::Read { page, subject } => {
-                &[(Step::Sense, page, owner(subject)), (Step::ShiftOut, page, owner(subject))]
+                &[(Step::Sense, page, owner(subject)), (Step::TransferOut, page, owner(subject))]
             }
             FlashCommand::Program { page, subject } => {
-                &[(Step::ShiftIn, page, owner(subject)), (Step::Program, page, owner(subject))]
+                &[(Step::TransferIn, page, owner(subject)), (Step::Program, page, owner(subject))]
             }
             FlashCommand::Copy { from, to } => {
                 // With copy-back the page is sensed without being asked for by itself.
                 if !self.waiting.contains_key(&key(Step::Sense, cause, from)) {
                     self.push(Step::Sense, cause, from, owner(None));
                 }
-                &[(Step::ShiftIn, to, owner(None)), (Step::Program, to, owner(None))]
+                &[(Step::TransferIn, to, owner(None)), (Step::Program, to, owner(None))]
             }
             FlashCommand::Erase { page } => &[(Step::Erase, page, owner(None))],
         };
@@ -78,7 +78,7 @@ impl Owners {
     pub(super) fn of(&mut self, step: Step, cause: Cause, page: u32) -> Owner {
         if step == Step::Program {
             // A copy within the plane does not come over the bus.
-            self.waiting.remove(&key(Step::ShiftIn, cause, page));
+            self.waiting.remove(&key(Step::TransferIn, cause, page));
         }
         let key = key(step, cause, page);
         let Some(queue) = self.waiting.get_mut(&key) else { return Owner::default() };
@@ -93,8 +93,8 @@ impl Owners {
 fn key(step: Step, cause: Cause, page: u32) -> Key {
     let step = match step {
         Step::Sense => 0,
-        Step::ShiftOut => 1,
-        Step::ShiftIn => 2,
+        Step::TransferOut => 1,
+        Step::TransferIn => 2,
         Step::Program => 3,
         Step::Erase => 4,
     };
