@@ -1,4 +1,4 @@
-//! Histories of random writes, and a map that goes through one without a drive around it.
+//! Histories of random writes, and a harness that takes a map through one without a drive.
 
 use super::Ftl;
 use crate::nand::{FlashEvent, NOBODY, Nand};
@@ -6,35 +6,35 @@ use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 use assay_spec::seed::mix;
 
-/// Random writes of single pages: a share `heat` of them goes to the first share `hot` of the
-/// drive, the rest to the rest.
+/// Random writes of single pages. The share `heat` of them goes to the first share `hot` of the
+/// drive's pages, the rest to the remaining pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomWrites {
-    /// The share of the pages.
+    /// The share of the pages that are hot.
     pub hot: f64,
-    /// The share of the writes.
+    /// The share of the writes that go to hot pages.
     pub heat: f64,
-    /// Which of all such histories.
+    /// The seed of the history.
     pub seed: u64,
 }
 
 impl RandomWrites {
-    /// All pages alike.
+    /// Uniform random writes: all pages are alike.
     pub const UNIFORM: RandomWrites = RandomWrites { hot: 0.5, heat: 0.5, seed: 0 };
 
-    /// Another history of the kind.
+    /// Returns the history of the same kind with another seed.
     pub const fn seeded(self, seed: u64) -> RandomWrites {
         RandomWrites { seed, ..self }
     }
 
-    /// The page of `pages` that write number `step` goes to.
+    /// Returns the page, out of `pages`, that write number `step` goes to.
     pub(super) fn page(self, step: u64, pages: u32) -> u32 {
         if pages < 2 {
             return 0;
         }
         let pages = u64::from(pages);
         let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
-        // Numbers that are close give other histories, too.
+        // Mixed, so that seeds that are close give unrelated histories.
         let seed = mix(self.seed);
         let (r, s) = (mix(seed ^ (2 * step)), mix(seed ^ (2 * step + 1)));
         let is_hot = r < (self.heat * u64::MAX as f64) as u64;
@@ -42,35 +42,42 @@ impl RandomWrites {
     }
 }
 
-/// Which of `n` a random number stands for.
+/// Maps a random 64-bit number evenly to one below `n`.
 pub(super) fn below(random: u64, n: u64) -> u64 {
     ((u128::from(random) * u128::from(n)) >> 64) as u64
 }
 
-/// A map and what it asks, while it is written.
+/// A map with chips of its own, for writing histories without a drive.
 pub(super) struct FtlHarness<F> {
+    /// The map that is written.
     pub(super) map: F,
+    /// The chips, on which hardly anything takes time.
     nand: Nand,
+    /// The number of logical pages written to.
     pages: u32,
+    /// The history.
     writes: RandomWrites,
-    /// Writes so far: the next one's number.
+    /// The number of the next write.
     pub(super) step: u64,
+    /// A buffer for the events of the chips, which are ignored.
     flash_events: Vec<FlashEvent>,
 }
 
 impl<F: Ftl> FtlHarness<F> {
+    /// Returns a harness for `map`, with chips of the same blocks as `nand`. Writes go to `pages`
+    /// pages.
     pub(super) fn new(map: F, nand: &NandSpec, pages: u32, writes: RandomWrites) -> FtlHarness<F> {
         let nand = Nand::new(&in_no_time(nand), 0);
         FtlHarness { map, nand, pages, writes, step: 0, flash_events: Vec::new() }
     }
 
-    /// The same of chips that erase nothing before what replaced it is in the cells.
+    /// Delays each erase until the programs that replaced pages of the block have ended.
     pub(super) fn keeping_replaced(mut self) -> FtlHarness<F> {
         self.nand.keep_replaced();
         self
     }
 
-    /// Writes so many pages; returns how many it programs for each.
+    /// Writes the next `count` pages of the history. Returns the write amplification.
     pub(super) fn write(&mut self, count: u64) -> f64 {
         self.nand.mark();
         for step in self.step..self.step + count {
@@ -82,7 +89,7 @@ impl<F: Ftl> FtlHarness<F> {
         self.nand.counts.programmed() as f64 / count as f64
     }
 
-    /// What it has asked for ends.
+    /// Handles the events of the chips until none is left.
     fn end(&mut self) {
         while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
             self.nand.on_event(queue, slot, &mut self.flash_events);
@@ -90,7 +97,7 @@ impl<F: Ftl> FtlHarness<F> {
         self.flash_events.clear();
     }
 
-    /// The map, which waits for nothing.
+    /// Drains the map and returns it. Panics if an operation still waits.
     pub(super) fn done(mut self) -> F {
         self.map.drain(&mut self.nand);
         self.end();
@@ -99,7 +106,7 @@ impl<F: Ftl> FtlHarness<F> {
     }
 }
 
-/// Chips like these on which hardly anything takes time: each plane has a bus of its own.
+/// Returns the same chips with operations of 1 ns and a bus for each plane.
 fn in_no_time(nand: &NandSpec) -> NandSpec {
     NandSpec {
         channels: nand.planes(),
@@ -115,7 +122,8 @@ fn in_no_time(nand: &NandSpec) -> NandSpec {
     }
 }
 
-/// The largest distance between two distributions, each sorted (Kolmogorov).
+/// Returns the largest distance between two empirical distributions (Kolmogorov). Each sample must
+/// be sorted.
 #[cfg(test)]
 pub(super) fn distance(a: &[u32], b: &[u32]) -> f64 {
     let below = |all: &[u32], x: u32| all.partition_point(|y| *y <= x) as f64 / all.len() as f64;

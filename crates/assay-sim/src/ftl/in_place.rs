@@ -1,24 +1,26 @@
-//! No translation: a medium whose pages are written where they are, such as phase-change memory.
+//! No translation: a medium whose pages are overwritten in place, such as phase-change memory.
 //!
-//! Logical pages lie striped over the planes, for good. Nothing is erased, moved or forgotten: a
-//! trim does nothing, and a page that was never written is read like any other.
+//! Logical pages are striped over the planes for good. Nothing is erased or moved. A trim does
+//! nothing, and a page that was never written is read like any other.
 
 use super::Ftl;
 use crate::nand::{Cause, Nand, Ppa};
 use assay_spec::device::NandSpec;
 use std::ops::Range;
 
+/// The layer of a medium that is overwritten in place.
 pub(crate) struct InPlace {
     planes: u32,
     pages_per_plane: u32,
 }
 
 impl InPlace {
-    /// The pages of `nand`, of which the capacity is the first ones.
+    /// Returns the layer for the pages of `nand`. The capacity is the first of them.
     pub(crate) fn new(nand: &NandSpec) -> InPlace {
         InPlace { planes: nand.planes(), pages_per_plane: nand.pages_per_plane() as u32 }
     }
 
+    /// Returns where logical page `page` lies.
     fn ppa(&self, page: u32) -> Ppa {
         let plane = page % self.planes;
         Ppa { plane, page: plane * self.pages_per_plane + page / self.planes }
@@ -75,7 +77,7 @@ mod tests {
         DeviceSpec::parse(Source { file: bundled.file, text: bundled.text }).expect("a drive")
     }
 
-    /// How long each of these requests takes that come together.
+    /// Returns the times, in ns, at which `requests`, submitted together, complete.
     fn together(requests: &[(Op, u64, u64)]) -> Vec<u64> {
         let mut drive = build(&spec(), Past::New);
         for (tag, (op, offset, length)) in (0..).zip(requests) {
@@ -90,13 +92,17 @@ mod tests {
         done.iter().map(|c| c.at.0).collect()
     }
 
-    /// 512 bytes on a channel take 640 ns, on the link 160; a die reads them in 5970.
+    /// The time that the drive takes for a command, in ns.
     const COMMAND: u64 = 500;
+    /// The time in which a die reads 512 bytes, in ns.
     const READ: u64 = 5970;
+    /// The time of 512 bytes on a channel, in ns.
     const SHIFT: u64 = 640;
+    /// The time of 512 bytes on the link, in ns.
     const LINK: u64 = 160;
-    /// Bytes from one die to the next of its channel, and to itself.
+    /// The distance in bytes to the next die of the same channel.
     const NEXT: u64 = 7 * 512;
+    /// The distance in bytes to the next sector of the same die.
     const AGAIN: u64 = 28 * 512;
 
     #[test]
@@ -105,15 +111,15 @@ mod tests {
         assert_eq!(together(&[(Op::Read, 0, 512)]), [alone]);
         // Seven sectors from seven channels, one behind the other on the link.
         assert_eq!(together(&[(Op::Read, 0, NEXT)]), [alone + 6 * LINK]);
-        // The eighth from a second die of the first channel, whose bus it waits for; the link is
-        // still busy when it comes.
+        // The eighth comes from a second die of the first channel and waits for that bus. The link
+        // is still busy when it comes.
         assert_eq!(together(&[(Op::Read, 0, 4096)]), [alone + 7 * LINK]);
-        // The same die a second time.
+        // Both requests need the same die.
         let two = together(&[(Op::Read, 0, 512), (Op::Read, AGAIN, 512)]);
         assert_eq!(two, [alone, alone + READ]);
     }
 
-    /// It is written where it is, again and again, and read at once; nothing is moved or erased.
+    /// Pages are overwritten in place and read at once; nothing is moved or erased.
     #[test]
     fn what_is_written_again_costs_nothing_more() {
         let requests = 20_000_u64;
@@ -130,7 +136,7 @@ mod tests {
         let told = |name: &str| counters.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
         assert_eq!((told("wa"), told("blocks_erased")), (Some(1.0), Some(0.0)));
         assert_eq!(told("erases"), None, "there are no blocks");
-        // 5 W all the time; a third reads 8 sectors, the others write them.
+        // 5 W all the time; a third of the requests read 8 sectors each, the others write 8.
         let (read, written) = (told("pages_read").unwrap(), told("pages_programmed").unwrap());
         assert_eq!((read / 8.0).ceil(), (requests as f64 / 3.0).ceil());
         let energy = 5.0 * now.as_secs_f64() + 0.64e-6 * read + 2.05e-6 * written;

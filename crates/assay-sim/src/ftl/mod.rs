@@ -1,6 +1,6 @@
-//! Flash translation layers: where a logical page is, and what must be done to write one.
+//! Flash translation layers (FTLs): where each logical page lies, and what a write of one takes.
 //!
-//! A layer decides and asks the chips; it never computes a time of its own.
+//! A layer decides and queues operations on the chips. It never computes a time of its own.
 
 pub(crate) mod gc;
 pub(crate) mod history;
@@ -12,82 +12,88 @@ pub(crate) mod wear;
 use crate::nand::{Cause, Flash, Nand, Ppa};
 use std::ops::Range;
 
-/// No page.
+/// No page, block or superblock.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Maps logical pages to flash.
+/// A flash translation layer, which maps logical pages to flash.
 pub(crate) trait Ftl: Send {
-    /// Reads a logical page for `token`; false if it was never written, and nothing is to be read.
+    /// Queues the read of a logical page with `token`. Returns `false` if there is nothing to read
+    /// from flash: the page holds nothing, or its newest copy is still in the controller.
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool;
-    /// Writes a logical page whose data is in the controller, one of the pages of `run`, which come
-    /// one after the other; `token` is told how far it is, marked as `IN_CELLS` if the register is
-    /// needed for something else. Returns the plane.
+    /// Queues the program of a logical page whose data is in the controller, and returns the plane.
+    /// The page is one of `run`, which are written one after the other. The events of the program
+    /// carry `token`, with `IN_CELLS` set if the register is needed for something else first.
     fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32;
-    /// Saves the map to flash, if it is time; returns how many pages of it are on their way, each
-    /// of which gives a notice for request [`crate::ssd::MAP`].
+    /// Queues the programs of the changed map pages if a checkpoint is due, and returns their
+    /// number. Each gives an event for request [`crate::ssd::MAP`]. Called once after each host
+    /// write.
     fn save_map(&mut self, _nand: &mut Nand) -> u32 {
         0
     }
-    /// The page of the map, as a logical page, that has the entry of `page`, if the map is not in
-    /// memory as a whole.
+    /// Returns the map page, as a logical page, with the entry of `page`, or `None` if the whole
+    /// map is in memory.
     fn map_page(&self, _page: u32) -> Option<u32> {
         None
     }
-    /// Whether the entry of `page`, which is asked for, is in memory.
+    /// Returns `true` if the map entry of `page` is in memory. Counts a lookup.
     fn knows(&mut self, _page: u32) -> bool {
         true
     }
-    /// It has been read.
+    /// Puts the map entry of `page` into memory. Its map page has been read, or is not on flash.
     fn learn(&mut self, _page: u32) {}
-    /// Forgets a logical page.
+    /// Trims a logical page.
     fn trim(&mut self, page: u32);
-    /// Some have been forgotten: what that makes due is written.
+    /// Writes the map pages that have become due. Called after the trims of a request.
     fn have_been_trimmed(&mut self, _nand: &mut Nand) {}
-    /// Whether it forgets pages at all: a worn one may not be able to write that down.
+    /// Returns `false` if trims must be refused: a worn-out drive may be unable to record them.
     fn takes_trims(&self) -> bool {
         true
     }
-    /// Whether so many trims wait to be written down that they should be.
+    /// Returns `true` if so many trims wait to be recorded that they should be recorded now.
     fn are_trims_due(&self) -> bool {
         false
     }
-    /// Writes down what has been trimmed, now that nothing else is on its way to the cells; returns
-    /// how many pages of the record are, each of which gives a notice as those of the map do.
+    /// Queues the programs of the record of trimmed pages, and returns their number. No other
+    /// program may be on its way to the cells. Each gives an event for request [`crate::ssd::MAP`].
     fn record_trims(&mut self, _nand: &mut Nand) -> u32 {
         0
     }
-    /// All of them are in the cells.
+    /// Handles the end of all programs that [`Ftl::record_trims`] has queued.
     fn trims_are_recorded(&mut self) {}
-    /// What is half done is to be finished.
+    /// Lets loaded pages that wait for the rest of their stripe be programmed.
     fn flush(&mut self, _nand: &mut Nand) {}
-    /// What has been written goes to the cells, whatever that costs.
+    /// Programs all pages that wait for others, though incomplete programs waste pages.
     fn drain(&mut self, nand: &mut Nand) {
         self.flush(nand);
     }
-    /// The drive is left alone: asks for the next piece of background work; false if there is none.
+    /// Queues the next piece of background work on a drive left alone. Returns `false` if there is
+    /// none.
     fn background(&mut self, _nand: &mut Nand) -> bool {
         false
     }
-    /// `page` will be asked for soon: its map entry is fetched.
+    /// Prefetches the map entry of `page`, which will be needed soon.
     fn prefetch_hint(&self, _page: u32) {}
-    /// It will be written, and its map entry is there by now: what that points to is fetched.
+    /// Prefetches what the map entry of `page` points to: the page will be written. The entry
+    /// itself should be in the CPU's cache by now, after [`Ftl::prefetch_hint`].
     fn expect_write(&self, _page: u32) {}
-    /// Takes over what is found on the flash, having known nothing; false if it cannot.
+    /// Rebuilds the state from what a recovery scan finds on the flash. The layer must be empty.
+    /// Returns `false` if it cannot recover.
     fn recover(&mut self, _nand: &mut Nand, _flash: &Flash) -> bool {
         false
     }
-    /// The physical page that a read of a logical page would sense, if it is written.
+    /// Returns the physical page that a read of a logical page would sense, or `None` if the
+    /// logical page holds nothing.
     fn locate(&self, page: u32) -> Option<Ppa>;
-    /// Panics unless all invariants hold. Walks everything.
+    /// Checks all invariants over all tables. Panics if one does not hold.
     fn check(&self);
-    /// How often each block has been erased.
+    /// Returns the erase count of each block.
     fn erases(&self) -> &[u32];
-    /// Whether so many blocks have gone bad that no more writes can be taken.
+    /// Returns `true` if so many blocks have gone bad that the drive takes no more writes.
     fn is_worn_out(&self) -> bool;
-    /// Erased blocks that nothing is written to yet.
+    /// Returns the number of free blocks.
     fn free_blocks(&self) -> u64;
-    /// Numbers it tells of itself beside.
+    /// Returns the layer's own counters with their names.
     fn counters(&self) -> Vec<(String, f64)>;
-    /// Starts counting afresh.
+    /// Sets a mark: counters begin at zero from now on.
     fn mark(&mut self) {}
 }

@@ -1,21 +1,24 @@
-//! Which free block is used next, whether a cold one must be freed, and when a block has had it.
+//! Wear levelling and endurance: which free block is used next, which cold block must be emptied,
+//! and when a block is worn.
 
 use assay_spec::device::{EnduranceSpec, WearSpec};
 use assay_spec::seed::mix;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The free blocks of a plane in the order in which they will be used.
+/// The free blocks of a plane, in the order in which they will be used.
 #[derive(Clone, Debug)]
 pub(crate) struct FreeBlocks {
+    /// The wear-levelling policy, which gives the order.
     wear: WearSpec,
-    /// (key, block): the smallest first.
+    /// (key, block): the smallest is used first.
     heap: BinaryHeap<Reverse<(u32, u32)>>,
+    /// The number of blocks added since the beginning.
     freed: u32,
 }
 
 impl FreeBlocks {
-    /// All blocks of `range`, never erased.
+    /// Returns a set of all blocks of `range`, never erased.
     pub(crate) fn new(wear: WearSpec, range: std::ops::Range<u32>) -> FreeBlocks {
         let mut free = FreeBlocks { wear, heap: BinaryHeap::new(), freed: 0 };
         range.for_each(|block| free.put(block, 0));
@@ -26,12 +29,12 @@ impl FreeBlocks {
         self.heap.len()
     }
 
-    /// None is free.
+    /// Removes all blocks.
     pub(crate) fn clear(&mut self) {
         self.heap.clear();
     }
 
-    /// Adds a block that has been erased `erases` times.
+    /// Adds `block`, which has been erased `erases` times.
     pub(crate) fn put(&mut self, block: u32, erases: u32) {
         let key = match self.wear {
             WearSpec::None => self.freed,
@@ -41,33 +44,37 @@ impl FreeBlocks {
         self.heap.push(Reverse((key, block)));
     }
 
-    /// Takes the next block.
+    /// Removes and returns the block to use next, or `None` if none is free.
     pub(crate) fn take(&mut self) -> Option<u32> {
         self.heap.pop().map(|Reverse((_, block))| block)
     }
 
+    /// Returns the free blocks in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.heap.iter().map(|Reverse((_, block))| *block)
     }
 }
 
-/// How many erases blocks take, and which have gone bad.
+/// The endurance of the blocks, and which of them have gone bad.
 #[derive(Clone, Debug)]
 pub(crate) struct Endurance {
+    /// The rated cycles, their spread and the number of spare blocks.
     spec: EnduranceSpec,
-    /// By plane: the blocks that are not used any more.
+    /// By plane: the bad blocks, which are used no more.
     bad: Vec<Vec<u32>>,
-    /// One more would have gone bad than may.
+    /// Whether a plane has had more worn blocks than spare ones: the drive takes no more writes.
     pub(crate) is_over: bool,
 }
 
 impl Endurance {
+    /// Returns the state of `planes` planes without bad blocks.
     pub(crate) fn new(spec: EnduranceSpec, planes: usize) -> Endurance {
         Endurance { spec, bad: vec![Vec::new(); planes], is_over: false }
     }
 
-    /// Whether `block` has been erased as often as it can be. Blocks differ as the sum of twelve
-    /// uniform numbers does, which is normal but for its ends.
+    /// Returns `true` if `block`, erased `erases` times, has been erased as often as it can be.
+    /// Blocks differ as the sum of twelve uniform numbers does, which is normal except for its
+    /// tails.
     pub(crate) fn is_worn(&self, block: u32, erases: u32) -> bool {
         let uniform = |i: u64| mix(u64::from(block) * 12 + i) as f64 / u64::MAX as f64;
         let deviations = (0..12).map(uniform).sum::<f64>() - 6.0;
@@ -75,8 +82,9 @@ impl Endurance {
         f64::from(erases) >= (f64::from(self.spec.cycles) * share).max(1.0)
     }
 
-    /// `block` of `plane` is worn: true if it is not to be used any more. What the drive has begun
-    /// still finds room in the block that would have been one too many.
+    /// Retires the worn `block` of `plane`. Returns `false` if the plane has no spare block left.
+    /// The drive then takes no more writes, but the block stays in use, so that pending work finds
+    /// room.
     pub(crate) fn retire(&mut self, plane: usize, block: u32) -> bool {
         let has_spare = self.bad[plane].len() < self.spec.spare_blocks as usize;
         match has_spare {
@@ -86,18 +94,19 @@ impl Endurance {
         has_spare
     }
 
-    /// After a power cut so many blocks of a plane are found worn.
+    /// Notes that a recovery scan has found `blocks` worn blocks in a plane.
     pub(crate) fn finds_worn(&mut self, blocks: usize) {
         self.is_over |= blocks > self.spec.spare_blocks as usize;
     }
 
-    /// The bad blocks of `plane`.
+    /// Returns the bad blocks of `plane`.
     pub(crate) fn bad(&self, plane: usize) -> &[u32] {
         &self.bad[plane]
     }
 
-    /// What it tells, as drives do: spare blocks that are left in the plane that has fewest, and
-    /// erases, each in per cent of what there was or may be.
+    /// Returns the wear counters that drives report. `available_spare` is the share of spare blocks
+    /// left in the plane with the fewest, `percentage_used` the mean of `erases` as a share of the
+    /// rated cycles; both are in per cent.
     pub(crate) fn counters(&self, erases: &[u32]) -> Vec<(String, f64)> {
         let bad = self.bad.iter().map(Vec::len).sum::<usize>() as f64;
         let most = self.bad.iter().map(Vec::len).max().unwrap_or_default();
@@ -114,7 +123,9 @@ impl Endurance {
     }
 }
 
-/// With static levelling, the block that must be emptied because the others have left it behind.
+/// Returns the closed block that static wear levelling must empty: the least erased one, if the
+/// most erased block of the plane is ahead of it by more than the spread. Returns `None` with other
+/// policies.
 pub(crate) fn cold_block(wear: WearSpec, closed: &[u32], erases: &[u32]) -> Option<usize> {
     let WearSpec::Static { spread } = wear else { return None };
     let most = *erases.iter().max()?;

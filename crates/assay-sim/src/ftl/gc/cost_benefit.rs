@@ -1,6 +1,6 @@
-//! Cost-benefit: the highest age · (1 − u) / 2u, with u the valid share of a block (Rosenblum and
-//! Ousterhout, ACM TOCS 1992; Kawaguchi et al., USENIX 1995, for flash). Keeps cold blocks from
-//! being copied over and over while they wait for their last stale pages.
+//! Cost-benefit: the block with the highest age · (1 − u) / 2u, u being its share of valid pages
+//! (Rosenblum and Ousterhout, ACM TOCS 1992; Kawaguchi et al., USENIX 1995, for flash). Old blocks
+//! are emptied with more valid pages left; young ones wait until more of their pages are stale.
 
 use super::{Candidates, Victim};
 
@@ -9,7 +9,7 @@ pub(super) struct CostBenefit;
 impl Victim for CostBenefit {
     fn choose(&self, blocks: Candidates<'_>) -> Option<usize> {
         let pages = u64::from(blocks.pages_per_block);
-        // age · stale / valid, compared as fractions: no rounding decides.
+        // Compares age · stale / valid as fractions, so that no rounding decides.
         let value = |b: usize| {
             let age = u64::from(blocks.now - blocks.closed[b]) + 1;
             let stale = u64::from(blocks.stale[b]);

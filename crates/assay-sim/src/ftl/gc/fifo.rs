@@ -1,5 +1,5 @@
-//! First in, first out: the block closed longest ago. Even wear, more copying (Desnoyers, SYSTOR
-//! 2012, gives its write amplification in closed form).
+//! First in, first out (FIFO): the block closed longest ago. Wear is even, but more pages are
+//! copied (Desnoyers, SYSTOR 2012, gives the write amplification in closed form).
 
 use super::{Candidates, Victim};
 

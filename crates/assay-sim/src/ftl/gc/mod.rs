@@ -1,4 +1,4 @@
-//! Which block of a plane is emptied next. One policy a file; all are listed here.
+//! Victim selection: which block of a plane is emptied next. Each policy has a file of its own.
 
 mod cost_benefit;
 mod fifo;
@@ -7,38 +7,41 @@ mod random_greedy;
 
 use assay_spec::device::VictimSpec;
 
-/// The blocks of a plane, as a policy sees them.
+/// The blocks of a plane, as a victim policy sees them.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidates<'a> {
-    /// Stale pages of each block.
+    /// By block: the number of stale pages.
     pub stale: &'a [u16],
-    /// When each block was closed, counted in closed blocks; 0 if it is not closed.
+    /// By block: the value of the clock `now` when the block was closed; 0 if it is not closed.
     pub closed: &'a [u32],
-    /// The same count, now.
+    /// The number of blocks closed so far, in the whole drive: the clock.
     pub now: u32,
     pub pages_per_block: u32,
+    /// The plane, which policies with random draws use.
     pub plane: u32,
-    /// Stale pages that a block must have to be worth emptying.
+    /// The number of stale pages that a block must have to be worth emptying.
     pub least: u16,
 }
 
 impl Candidates<'_> {
-    /// Closed blocks with enough that is stale: only these are worth emptying.
+    /// Returns the closed blocks with enough stale pages: only these are worth emptying.
     fn eligible(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.stale.len()).filter(|b| self.is_eligible(*b))
     }
 
+    /// Returns `true` if `block` is closed and has enough stale pages.
     fn is_eligible(&self, block: usize) -> bool {
         self.closed[block] != 0 && self.stale[block] >= self.least
     }
 }
 
-/// Chooses a closed block that is worth emptying, if there is any.
+/// A victim policy.
 pub(crate) trait Victim: Send {
+    /// Returns the index of a closed block that is worth emptying, or `None` if there is none.
     fn choose(&self, blocks: Candidates<'_>) -> Option<usize>;
 }
 
-/// The policy of a spec; `seed` for those that draw.
+/// Returns the policy of `spec`. `seed` is for policies with random draws.
 pub(crate) fn policy(spec: VictimSpec, seed: u64) -> Box<dyn Victim> {
     match spec {
         VictimSpec::Greedy => Box::new(greedy::Greedy),
@@ -72,7 +75,7 @@ mod tests {
         })
     }
 
-    /// Whatever a policy prefers, it is one of those.
+    /// Every policy chooses only blocks with at least `least` stale pages.
     #[test]
     fn a_block_has_enough_to_be_worth_it() {
         for spec in ALL {
@@ -101,7 +104,7 @@ mod tests {
         let closed = [90, 99, 1, 95];
         assert_eq!(chosen(VictimSpec::Greedy, &stale, &closed), Some(1));
         assert_eq!(chosen(VictimSpec::Fifo, &stale, &closed), Some(2));
-        // (age)(1 − u) / 2u: 10·40/48, 1·50/28, 99·10/108, 5·45/38, halved: the third.
+        // age · (1 − u) / 2u is 10·40/48, 1·50/28, 99·10/108 and 5·45/38: the third is the highest.
         assert_eq!(chosen(VictimSpec::CostBenefit, &stale, &closed), Some(2));
         let all = VictimSpec::RandomGreedy { choices: 1000 };
         assert_eq!(chosen(all, &stale, &closed), Some(1), "with enough draws it is greedy");

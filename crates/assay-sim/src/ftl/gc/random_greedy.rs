@@ -1,15 +1,16 @@
-//! Random-greedy, d choices: the block with the fewest valid pages of `choices` drawn at random
-//! (Van Houdt, SIGMETRICS 2013; Li et al., SIGMETRICS 2013). Nearly greedy for d ≥ 10, at a cost
-//! that does not grow with the drive.
-
+//! Random-greedy, d choices: of `choices` blocks drawn at random, the one with the fewest valid
+//! pages (Van Houdt, SIGMETRICS 2013; Li et al., SIGMETRICS 2013). Nearly greedy for d ≥ 10, at a
+//! cost that does not grow with the drive.
 //!
-//! What is drawn is a function of the drive's state, not of how often it was looked at.
+//! The draw is a function of the drive's state, not of the number of earlier calls.
 
 use super::{Candidates, Victim};
 use assay_spec::seed::mix;
 
 pub(super) struct RandomGreedy {
+    /// The number of blocks to draw.
     pub(super) choices: u32,
+    /// The seed of the draws.
     pub(super) seed: u64,
 }
 
@@ -25,7 +26,7 @@ impl Victim for RandomGreedy {
             ((u128::from(r) * count as u128) >> 64) as usize
         };
         let drawn = (0..self.choices).map(draw).filter(|b| blocks.is_eligible(*b));
-        // None of those drawn will do: from a random place on, the first that does.
+        // If no drawn block is eligible: the first one that is, from a random place on.
         drawn.max_by_key(|b| blocks.stale[*b]).or_else(|| {
             let from = draw(self.choices);
             (from..count).chain(0..from).find(|b| blocks.is_eligible(*b))

@@ -1,17 +1,17 @@
-//! What is written: to the stream if it comes in order, else to a log; and how logs are merged.
+//! Writes to the stream, if they come in order, or else to logs; and the merges of logs.
 
 use super::shape::Place;
 use super::*;
 use super::{Hybrid, Log, Stream};
 
 impl Hybrid {
-    /// Programs the stripe as far as it is loaded.
+    /// Lets the held programs of an incomplete stripe begin.
     pub(super) fn close_stripe(&mut self, nand: &mut Nand) {
         nand.release(&self.held);
         self.held.clear();
     }
 
-    /// Ends the stream: what is missing is copied, and it takes the old superblock's place.
+    /// Ends the stream: copies the missing pages, and replaces the old superblock.
     pub(super) fn close_stream(&mut self, nand: &mut Nand) {
         self.close_stripe(nand);
         let Some(stream) = self.stream.take() else { return };
@@ -21,6 +21,7 @@ impl Hybrid {
         self.replace(nand, stream.superblock, stream.block);
     }
 
+    /// Opens a stream at `place`, after ending the one before. Copies the pages before `place`.
     pub(super) fn open_stream(&mut self, nand: &mut Nand, place: Place) {
         self.close_stream(nand);
         let block = self.superblocks.take(place.superblock);
@@ -29,7 +30,7 @@ impl Hybrid {
         self.stream = Some(Stream { superblock, block, fill: place.offset });
     }
 
-    /// The next page of the stream.
+    /// Writes the next page of the stream, at `place`. Returns its plane.
     pub(super) fn write_in_order(&mut self, nand: &mut Nand, place: Place, token: u64) -> u32 {
         let Some(stream) = &mut self.stream else { return 0 };
         let ppa = self.superblocks.ppa(place, stream.block, place.offset / self.shape.width);
@@ -46,7 +47,8 @@ impl Hybrid {
         ppa.plane
     }
 
-    /// Makes sure that the superblock of `place` has a log with room for a unit.
+    /// Returns the index of the log of the superblock of `place`, which has room for a unit. Merges
+    /// logs and opens one if needed.
     pub(super) fn log_for(&mut self, nand: &mut Nand, place: Place) -> usize {
         let superblock = place.superblock;
         let found = self.logs.iter().position(|log| log.superblock == superblock);
@@ -57,12 +59,12 @@ impl Hybrid {
             let room = |next: &u16| u32::from(*next) + most <= pages;
             let own = (place.offset % self.shape.width) as usize;
             let full = match self.switches_logs {
-                // The last row is still to be filled when its first page is there.
+                // The last row is yet to be filled when its first page is there.
                 true => !room(&self.logs[index].next[own]),
                 false => !self.logs[index].next.iter().all(room),
             };
             if !full {
-                // It is now the one used last.
+                // The log is now the most recently used.
                 if let Some(log) = self.logs.remove(index) {
                     self.logs.push_back(log);
                 }
@@ -79,7 +81,7 @@ impl Hybrid {
         self.logs.len() - 1
     }
 
-    /// Opens a log for what is written at `place`.
+    /// Opens a log for a write at `place`.
     pub(super) fn open_log(&mut self, nand: &mut Nand, place: Place) {
         let Place { superblock, offset } = place;
         let block = self.superblocks.take(superblock);
@@ -103,10 +105,11 @@ impl Hybrid {
         });
     }
 
-    /// Full merge: the newest copies of all pages go to a new superblock.
+    /// Merges a superblock in full: copies the newest version of each page to a new superblock.
+    /// Ends its stream or switches its log instead, if it can.
     pub(super) fn merge(&mut self, nand: &mut Nand, superblock: u32) {
         if self.stream.is_some_and(|stream| stream.superblock == superblock) {
-            // The stream has what is newest; with the rest it takes the place of data and log.
+            // The stream has the newest pages. With the rest copied it replaces data and log.
             return self.close_stream(nand);
         }
         if self.switches_logs && self.switch(nand, superblock) {
@@ -118,8 +121,8 @@ impl Hybrid {
         self.replace(nand, superblock, block);
     }
 
-    /// If all that the log of a superblock has lies in its place there, what is missing is copied
-    /// behind it, and it takes the data's place.
+    /// Switches the log of a superblock for its data if all pages in it are in their places: copies
+    /// the missing pages behind them first. Returns `false` if it cannot.
     pub(super) fn switch(&mut self, nand: &mut Nand, superblock: u32) -> bool {
         let Some(at) = self.logs.iter().position(|log| log.superblock == superblock) else {
             return false;
@@ -139,7 +142,7 @@ impl Hybrid {
         true
     }
 
-    /// The next place of a page in its log.
+    /// Takes the next place of a page in log `number`, and returns it.
     pub(super) fn append(&mut self, number: usize, place: Place) -> Ppa {
         let index = self.logs[number].next[(place.offset % self.shape.width) as usize];
         if u32::from(index) == self.logs[number].blocks.len() as u32 * self.shape.pages_per_block {
@@ -152,8 +155,8 @@ impl Hybrid {
         self.logs[number].ppa(self, place, index)
     }
 
-    /// A page out of order: it goes to its log. What of its unit the run leaves out is read before
-    /// and follows it, while the host has its answer.
+    /// Writes a page that is out of order to its log. The pages of its unit that `run` leaves out
+    /// are read first and programmed behind it; the host does not wait for those programs.
     pub(super) fn write_to_log(
         &mut self,
         nand: &mut Nand,
@@ -176,7 +179,7 @@ impl Hybrid {
         let reads = self.read_unit(nand, &rest);
         let ppa = self.append(log, place);
         self.written[page as usize] = true;
-        // There is no register to leave the data in while its unit is read.
+        // No register is free to hold the data while the unit is read.
         let token = if reads.is_empty() { token } else { token | IN_CELLS };
         let program = nand.program_after(ppa, Cause::Host, token, &reads);
         for (other, from) in rest {

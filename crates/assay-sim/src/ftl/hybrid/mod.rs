@@ -1,23 +1,23 @@
-//! Mapping by superblock (Kang et al., EMSOFT 2006), with logs for what is not sequential: each for
-//! one superblock (Kim et al., IEEE TCE 2002, BAST), or shared by all, with one sequential log (Lee
-//! et al., ACM TECS 2007, FAST).
+//! Mapping by superblock (Kang et al., EMSOFT 2006), with logs for what is not sequential: a log
+//! for each superblock (BAST: Kim et al., IEEE TCE 2002), or logs shared by all, with one
+//! sequential log (FAST: Lee et al., ACM TECS 2007).
 //!
 //! A superblock is one block on each of `width` planes. Logical superblocks map to physical ones as
-//! a whole, and every page keeps its plane, so that merging needs no bus, and what a plane holds of
-//! a superblock is found again after a power cut from that plane alone. One *stream* at a time, a
-//! superblock written from its first page on, goes in order into a new superblock that takes the
-//! old one's place when it is complete; its pages wait in the registers and are programmed a stripe
-//! at a time, when all of it is loaded. Anything else goes to the *log* of its superblock, in units
-//! of `unit` pages whose other pages are read first. A log may open with copies of the pages before
-//! what is written, as a stream does, and go on in further superblocks when it is full. When no log
-//! is left, or one can have no more, those longest unused are *merged*, one or some at a time: the
-//! newest copy of each page is copied to a new superblock, then the old ones are erased. A log that
-//! has everything in its place can be *switched* for the data instead, as BAST does. Without logs
-//! (`mapping = "block"`) every write begins a stream where it is, after the pages before it have
-//! been copied: block mapping with replacement blocks.
+//! a whole, and every page keeps its plane. So merges need no bus, and a recovery scan finds what a
+//! plane holds of a superblock from that plane alone. One *stream* at a time, a superblock written
+//! in order from its first page on, goes to a new superblock, which replaces the old one when it is
+//! complete. Its pages wait in the registers and are programmed a stripe at a time, when all of it
+//! is loaded. Other pages go to the *log* of their superblock, in units of `unit` pages; the rest
+//! of a unit is read first. A log may open with copies of the pages before the one written, as a
+//! stream does, and go on in further superblocks when it is full. When no log is left, the least
+//! recently used ones are *merged*, one or some at a time; so is a log that is full for good. The
+//! newest copy of each page is copied to a new superblock, then the old ones are erased. A log with
+//! all pages in their places can be *switched* for the data instead (BAST). Without logs (`mapping
+//! = "block"`) every write begins a stream at its place, after the pages before it have been
+//! copied: block mapping with replacement blocks.
 //!
-//! *Invariants.* A block is data, log, stream, free or bad. Pages of a block are programmed in
-//! order, except that a log or stream may end before its block does.
+//! *Invariants.* A block is data, log, stream, free or bad. The pages of a block are programmed in
+//! order; a log or stream may end before its block does.
 
 mod logs;
 mod recover;
@@ -41,41 +41,47 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use superblocks::Superblocks;
 
+/// A translation layer that maps superblocks, with logs.
 pub(crate) struct Hybrid {
     shape: Shape,
     superblocks: Superblocks,
+    /// The number of pages of a mapping unit.
     unit: u32,
+    /// The most logs at a time; of each group if logs are shared.
     log_limit: usize,
-    /// Physical superblock of each logical one, or `NONE`.
+    /// By logical superblock: the physical one, or `NONE`.
     data: Vec<u32>,
-    /// Whether a logical page holds anything.
+    /// By logical page: whether it holds data.
     written: Vec<bool>,
-    /// Logs in use, the longest unused first.
+    /// The logs in use, the least recently used first.
     logs: VecDeque<Log>,
-    /// Those that belong to no superblock, if they do not.
+    /// The logs that belong to no superblock, if logs are shared.
     shared: Option<Shared>,
-    /// What is written in order goes to its log, too, and takes the data's place there.
+    /// Whether sequential writes go to logs, too, which can be switched for the data.
     switches_logs: bool,
     stream: Option<Stream>,
-    /// The stream's programs that are loaded, or will be, and wait for the rest of their stripe.
+    /// The stream's programs that are or will be loaded, and wait for the rest of their stripe.
     held: Vec<u32>,
     /// How the rest of a unit is read.
     unit_reads: UnitReads,
+    /// The most superblocks of a log.
     blocks_per_log: u32,
     log_opens: LogOpens,
+    /// The number of logs merged at once when none is left.
     merge_together: usize,
-    /// Writes in a row, each where the last one ended, that make a stream; and how many there were.
+    /// The sequential writes in a row that make a stream anywhere; none do if 0.
     stream_after: u32,
+    /// The sequential writes in a row so far.
     in_a_row: u32,
-    /// Where the last write ended.
+    /// The page behind the last write.
     last_end: u32,
-    /// By block: how often it was erased.
+    /// By block: the number of its erases.
     erases: Vec<u32>,
     endurance: Option<Endurance>,
     merges: [u64; 3],
-    /// Logs opened so far.
+    /// The number of logs opened so far.
     opened: u64,
-    /// Whether merges copy anything: it makes no difference to where pages are.
+    /// Whether merges copy pages. That makes no difference to where pages are.
     copies: bool,
 }
 
@@ -83,13 +89,13 @@ pub(crate) struct Hybrid {
 #[derive(Clone, Debug)]
 struct Log {
     superblock: u32,
-    /// How many had been opened when it was, itself among them.
+    /// The number of logs opened so far when this one was opened, including itself.
     opened: u64,
-    /// Its physical superblocks, the oldest first.
+    /// The physical superblocks, the oldest first.
     blocks: Vec<u32>,
-    /// Next page on each plane, counted through the blocks.
+    /// By plane: the next page to program, counted through all `blocks`.
     next: Vec<u16>,
-    /// Where on its plane the newest copy of each page is, counted likewise.
+    /// By page: where on its plane its newest copy is, counted likewise, or `NOT_HERE`.
     index: Vec<u16>,
 }
 
@@ -101,10 +107,10 @@ impl Log {
     }
 }
 
-/// No copy in a log.
+/// The index of a page without a copy in the log.
 const NOT_HERE: u16 = u16::MAX;
 
-/// A superblock being written in order: everything before `fill` is there.
+/// A superblock that is written in order: all pages before `fill` are there.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     superblock: u32,
@@ -112,13 +118,13 @@ struct Stream {
     fill: u32,
 }
 
-/// Kinds of merges that are counted.
+/// The kinds of merges, as indices of `Hybrid::merges`.
 const SWITCH: usize = 0;
 const PARTIAL: usize = 1;
 const FULL: usize = 2;
 
 impl Hybrid {
-    /// The map of `logical` pages, all unwritten, or all written once in order if `filled`.
+    /// Returns the map of `logical` pages: all unwritten, or all written once in order if `filled`.
     pub(crate) fn new(nand: &NandSpec, spec: HybridSpec, logical: u32, filled: bool) -> Hybrid {
         let width = spec.width.unwrap_or(nand.planes());
         let shape = Shape {
@@ -158,7 +164,7 @@ impl Hybrid {
         }
     }
 
-    /// The same of blocks that wear out.
+    /// Makes the blocks wear out as `spec` says.
     pub(crate) fn wearing_out(mut self, spec: Option<EnduranceSpec>) -> Hybrid {
         self.endurance =
             spec.map(|spec| Endurance::new(spec, (self.shape.groups * self.shape.width) as usize));
@@ -166,7 +172,7 @@ impl Hybrid {
         self
     }
 
-    /// Asks for the erases of a physical superblock.
+    /// Queues the erases of physical superblock `number` on the planes of `superblock`.
     fn erase(&mut self, nand: &mut Nand, superblock: u32, number: u32) {
         for (index, plane) in (0..).zip(self.superblocks.planes(superblock)) {
             self.erase_block(nand, plane, self.superblocks.block(number, index));
@@ -178,7 +184,7 @@ impl Hybrid {
         self.erases[(plane * self.shape.blocks_per_plane + block) as usize] += 1;
     }
 
-    /// An erased superblock falls apart, and its blocks can be used again.
+    /// Unlinks an erased superblock and frees its blocks.
     fn give_back(&mut self, superblock: u32, number: u32) {
         for (index, plane) in (0..).zip(self.superblocks.planes(superblock)) {
             self.give_back_block(plane, self.superblocks.block(number, index));
@@ -186,7 +192,7 @@ impl Hybrid {
         self.superblocks.unlink(number);
     }
 
-    /// An erased block can be used again, unless it is worn and not the one too many.
+    /// Frees an erased block, unless it is worn and can be retired.
     fn give_back_block(&mut self, plane: u32, block: u32) {
         let is_bad = self.is_worn(plane, block)
             && self.endurance.as_mut().is_some_and(|e| e.retire(plane as usize, block));
@@ -208,7 +214,7 @@ impl Hybrid {
         self.logs.iter().find(|log| log.superblock == superblock)
     }
 
-    /// The newest copy of a page that is not in the stream.
+    /// Returns where the newest copy of a page is that holds data and is not in the stream.
     fn at_rest(&self, page: u32) -> Option<Ppa> {
         if !self.written[page as usize] {
             return None;
@@ -216,7 +222,7 @@ impl Hybrid {
         self.at_rest_or_trimmed(page)
     }
 
-    /// The same of a page that is written, or has been trimmed and is copied along.
+    /// Does as [`Hybrid::at_rest`], but also for a trimmed page, which is copied along.
     fn at_rest_or_trimmed(&self, page: u32) -> Option<Ppa> {
         let place = self.shape.place(page);
         if let Some(physical) = self.shared.as_ref().and_then(|shared| shared.newest(page)) {
@@ -251,8 +257,8 @@ impl Hybrid {
         }
     }
 
-    /// `block` takes the place of a superblock's data and log. The oldest go first: if the power
-    /// fails in between, no page that has been trimmed has an older copy than it had.
+    /// Replaces the data and log of a superblock by `block`. The oldest are erased first: if the
+    /// power fails in between, no trimmed page comes back in an older version than it had.
     fn replace(&mut self, nand: &mut Nand, superblock: u32, block: u32) {
         let old = std::mem::replace(&mut self.data[superblock as usize], block);
         let old = Some(old).filter(|old| *old != NONE);
@@ -277,8 +283,8 @@ impl Hybrid {
 impl Ftl for Hybrid {
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
         let Some(ppa) = self.locate(page) else { return false };
-        // The registers hold what is not programmed yet: a read makes them let go of it, and waits
-        // until it is in the cells.
+        // The read needs the registers, which hold pages that are not programmed yet: it releases
+        // them and waits until they are in the cells.
         let held = std::mem::take(&mut self.held);
         nand.release(&held);
         match held.is_empty() {

@@ -1,22 +1,23 @@
-//! A map made again from what is found on the flash, as [`crate::ftl::page`] does: of each page
-//! the newest version counts.
+//! Recovery after a power cut: rebuilds the map from what is found on the flash, as
+//! [`crate::ftl::page`] does. The newest version of each page is valid.
 //!
-//! A plane does what it is asked in order, so what it holds is what it held at some moment of its
-//! own past, whatever the other planes had done by then: each is put in order for itself. Where one
-//! block has the newest of all that the plane has of a superblock, in its place, the others are
-//! erased; where none has, they are merged. Logs that superblocks share go when that is done for
-//! each that is in them. Then superblocks are linked anew. At no moment does a plane lack the block
-//! that this takes: one that a merge was filling holds nothing that is not elsewhere, and a stream
-//! leaves the one that its merge would take.
+//! A plane does its operations in order, so it holds what it held at some moment of its own past,
+//! whatever the other planes had done by then: each plane is recovered by itself. If one block has
+//! the newest version of all pages that the plane has of a superblock, each in its place, the other
+//! blocks are erased; if none has, they are merged. Shared logs are erased when that is done for
+//! each superblock in them. Then superblocks are linked anew. A plane never lacks the free block
+//! that this takes: a block that a merge was filling holds only copies, and a stream leaves the
+//! block that its merge would take.
 //!
-//! Nothing says what was trimmed: it may be there again as it was when that was done.
+//! Trims are not recorded: a trimmed page may come back as it was when it was trimmed.
 
 use super::{Hybrid, NONE};
 use crate::nand::{Cause, Flash, Found, Nand, OutOfBand, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Hybrid {
-    /// Takes over what is found. Asks for the merges and erases that must come first.
+    /// Takes over what the recovery scan has found. Queues the merges and erases that must come
+    /// first. The map must be empty.
     pub(super) fn find(&mut self, nand: &mut Nand, flash: &Flash) {
         assert!(self.data.iter().all(|number| *number == NONE), "it knows nothing yet");
         self.erases = flash.blocks.iter().map(|block| block.erases).collect();
@@ -38,7 +39,7 @@ impl Hybrid {
         }
     }
 
-    /// The newest version of each logical page, 0 if there is none.
+    /// Returns the newest version of each logical page, 0 if there is none.
     fn find_newest(&self, flash: &Flash) -> Vec<u64> {
         let mut newest = vec![0; self.written.len()];
         for found in &flash.pages {
@@ -49,7 +50,7 @@ impl Hybrid {
         newest
     }
 
-    /// Puts a plane in order: the block that it has of each superblock.
+    /// Recovers a plane. Returns, by superblock, the block that the plane has of it.
     fn find_blocks(
         &mut self,
         nand: &mut Nand,
@@ -57,10 +58,10 @@ impl Hybrid {
         newest: &[u64],
         plane: u32,
     ) -> BTreeMap<u32, u32> {
-        // By superblock: the blocks that have something of it, and those that have nothing else.
+        // By superblock: the blocks with pages of it, and those of them with no other pages.
         let mut of: BTreeMap<u32, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
         let mut shared: Vec<u32> = Vec::new();
-        // What can be written, and whether it is to be erased before.
+        // The blocks without pages, and whether they must be erased first.
         let mut empty: Vec<(u32, bool)> = Vec::new();
         for block in 0..self.shape.blocks_per_plane {
             let pages = self.pages_of(flash, plane, block);
@@ -99,8 +100,9 @@ impl Hybrid {
         found
     }
 
-    /// The block with all that counts of a superblock on a plane, which `all` have, and among them
-    /// its `own`, the oldest first. Its own others are erased.
+    /// Returns a block with all valid pages that the plane has of a superblock, and merges if there
+    /// is none. `all` are the blocks with such pages, `own` those of them with no other pages, the
+    /// oldest first. Erases the others of `own`.
     fn one_of(
         &mut self,
         nand: &mut Nand,
@@ -130,8 +132,8 @@ impl Hybrid {
             let pages = map.pages_of(flash, plane, block);
             (0..).zip(pages).find(|(_, found)| is_newest(found, page)).map(|(index, _)| index)
         };
-        // Of copies the older ones are enough, if all are there: a merge that was under way begins
-        // anew, and however often the power fails, it takes no more than one block.
+        // Erases blocks whose pages are all in other blocks, the newest first: a merge that was
+        // under way begins anew. So it takes no more than one block, however often the power fails.
         for at in (0..own.len()).rev() {
             let block = own[at];
             let others = || all.iter().filter(|other| **other != block);
@@ -154,18 +156,20 @@ impl Hybrid {
         block
     }
 
-    /// A block with nothing that counts is erased.
+    /// Erases `block`, which has no valid page, and frees it.
     fn free_found(&mut self, nand: &mut Nand, plane: u32, block: u32) {
         self.erase_block(nand, plane, block);
         self.give_back_block(plane, block);
     }
 
+    /// Returns what was found in the pages of `block`.
     fn pages_of<'a>(&self, flash: &'a Flash, plane: u32, block: u32) -> &'a [Found] {
         let first = self.shape.first_page(plane, block) as usize;
         &flash.pages[first..first + self.shape.pages_per_block as usize]
     }
 
-    /// If more blocks of `plane` are worn than there are spare ones, the drive took no more writes.
+    /// Notes how many blocks of `plane` are worn: if more than its spare ones, the drive takes no
+    /// writes.
     fn find_worn(&mut self, plane: u32) {
         let worn = (0..self.shape.blocks_per_plane).filter(|b| self.is_worn(plane, *b)).count();
         if let Some(endurance) = &mut self.endurance {

@@ -1,42 +1,48 @@
-//! Logs that belong to nobody (Lee et al., ACM TECS 2007, FAST): a page goes to the next place of
-//! its plane in the log that is being filled, whatever superblock of its group it is of. When the
-//! group has as many as it may have, its oldest is emptied: each superblock with a page in it that
-//! counts is merged.
+//! Logs that all superblocks of a group share (FAST: Lee et al., ACM TECS 2007). A page goes to the
+//! next place on its plane in the log that is being filled, whichever superblock it belongs to.
+//! When a group has as many logs as it may have, its oldest is emptied: each superblock with a
+//! valid page in it is merged.
 //!
 //! A log may hold old copies of a page that has been merged since. If that page is trimmed, merges
-//! take its content along as long as there are such: else one of them would be the newest that is
-//! found after a power cut.
+//! copy its content along as long as logs hold such copies: otherwise a recovery scan would find
+//! one of them as the newest version.
 
 use super::{Hybrid, NONE};
 use crate::nand::{Nand, Ppa};
 use std::collections::VecDeque;
 
+/// The shared logs of all groups.
 pub(super) struct Shared {
-    /// By group, the oldest first.
+    /// By group: its logs, the oldest first.
     logs: Vec<VecDeque<SharedLog>>,
-    /// By logical page: the physical page in a log that counts, or `NONE`.
+    /// By logical page: the physical page of its valid copy in a log, or `NONE`.
     newest: Vec<u32>,
-    /// By logical page: copies in logs, old ones among them.
+    /// By logical page: the number of its copies in logs, old ones included.
     copies: Vec<u32>,
 }
 
+/// A shared log.
 pub(super) struct SharedLog {
+    /// The group whose superblocks share the log.
     pub(super) group: u32,
-    /// How many had been opened when it was, itself among them.
+    /// The number of logs opened so far when this one was opened, including itself.
     pub(super) opened: u64,
+    /// The physical superblock.
     pub(super) number: u32,
-    /// Next page on each plane.
+    /// By plane of the group: the next page to program.
     pub(super) next: Vec<u32>,
-    /// Logical pages with their physical ones.
+    /// The pages written, as (logical page, physical page).
     pub(super) wrote: Vec<(u32, u32)>,
 }
 
 impl Shared {
+    /// Returns the state of `pages` logical pages in `groups` groups, without logs.
     pub(super) fn new(pages: usize, groups: u32) -> Shared {
         let logs = (0..groups).map(|_| VecDeque::new()).collect();
         Shared { logs, newest: vec![NONE; pages], copies: vec![0; pages] }
     }
 
+    /// Returns the number of logs.
     pub(super) fn len(&self) -> usize {
         self.logs.iter().map(VecDeque::len).sum()
     }
@@ -45,52 +51,53 @@ impl Shared {
         self.logs.iter().flatten()
     }
 
-    /// The physical page of `page` in a log, if it counts.
+    /// Returns the physical page of the valid copy of `page` in a log, if there is one.
     pub(super) fn newest(&self, page: u32) -> Option<u32> {
         Some(self.newest[page as usize]).filter(|physical| *physical != NONE)
     }
 
-    /// There is another log.
+    /// Adds `log`, which is the newest of its group.
     pub(super) fn open(&mut self, log: SharedLog) {
         self.logs[log.group as usize].push_back(log);
     }
 
-    /// Whether a log holds a copy of `page`.
+    /// Returns `true` if a log holds a copy of `page`, valid or not.
     pub(super) fn has_copy(&self, page: u32) -> bool {
         self.copies[page as usize] > 0
     }
 
-    /// What logs hold of `page` does not count any longer.
+    /// Invalidates the copies of `page` in logs.
     pub(super) fn supersede(&mut self, page: u32) {
         self.newest[page as usize] = NONE;
     }
 
-    /// The physical superblocks of all logs, with a logical one of their group.
+    /// Returns the physical superblocks of all logs, each behind a logical one of its group.
     pub(super) fn superblocks(&self) -> impl Iterator<Item = (u32, u32)> {
         self.all().map(|log| (log.group, log.number))
     }
 
-    /// How many logs had been opened when the oldest was.
+    /// Returns the number of logs that had been opened when the oldest was, including itself.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.all().map(|log| log.opened).min()
     }
 
-    /// Of the pages written to the oldest log of `group` the next from number `from` on that
-    /// counts: its number, and the logical page.
+    /// Returns the next valid page in the oldest log of `group`, from its write number `from` on:
+    /// the number of the write, and the logical page.
     fn counting_in_oldest(&self, group: u32, from: usize) -> Option<(usize, u32)> {
         let counts = |(_, (page, at)): &(usize, &(u32, u32))| self.newest[*page as usize] == *at;
         let mut wrote = self.logs[group as usize].front()?.wrote.iter().enumerate().skip(from);
         wrote.find(counts).map(|(number, (page, _))| (number, *page))
     }
 
-    /// The log of `group` that has the next page of a plane: older ones are full there.
+    /// Returns the index of the log of `group` that takes the next page of a plane. Older logs are
+    /// full there. Returns `None` if all are.
     fn room(&self, group: u32, offset: usize, pages: u32) -> Option<usize> {
         let logs = &self.logs[group as usize];
         let index = logs.partition_point(|log| log.next[offset] == pages);
         (index < logs.len()).then_some(index)
     }
 
-    /// Panics unless the copies of each page are counted and those that count are there.
+    /// Panics unless the copies of each page are counted and all valid ones are in a log.
     pub(super) fn check(&self) {
         let mut copies = vec![0; self.copies.len()];
         let mut found = 0;
@@ -105,7 +112,8 @@ impl Shared {
 }
 
 impl Hybrid {
-    /// The next place of `page` in the logs that all share.
+    /// Takes the next place of `page` in the shared logs, and returns it. Opens a log if all are
+    /// full.
     pub(super) fn append_to_shared(&mut self, nand: &mut Nand, page: u32) -> Ppa {
         let place = self.shape.place(page);
         let group = place.superblock % self.shape.groups;
@@ -128,7 +136,8 @@ impl Hybrid {
         self.shared.as_mut().expect("its logs are shared")
     }
 
-    /// Opens a log in `group`; its number among those of the group.
+    /// Opens a log in `group`, and empties the oldest first if there are as many as there may be.
+    /// Returns the index of the log in the group.
     fn open_shared(&mut self, nand: &mut Nand, group: u32) -> usize {
         if self.shared().logs[group as usize].len() >= self.log_limit {
             self.empty_oldest(nand, group);
@@ -141,7 +150,7 @@ impl Hybrid {
         self.shared().logs[group as usize].len() - 1
     }
 
-    /// Merges every superblock with a page in the oldest log of `group`, and erases that.
+    /// Merges every superblock with a valid page in the oldest log of `group`, and erases the log.
     fn empty_oldest(&mut self, nand: &mut Nand, group: u32) {
         let mut from = 0;
         while let Some((number, page)) = self.shared().counting_in_oldest(group, from) {

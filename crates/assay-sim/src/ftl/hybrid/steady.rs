@@ -1,18 +1,18 @@
-//! A map of superblocks as random writes leave it, without a drive that is written.
+//! The steady state of superblock mapping after random writes, without writing a drive.
 //!
-//! Whatever was written before the oldest log was opened has been merged and lies in order, as it
-//! does on a filled drive. So what is left of a long history is its last part. The map goes through
-//! that alone: no merge copies anything. A *turn* ends when none of the logs is left that there
-//! were when it began. After some of them nothing tells that the drive had been filled; each
-//! history then ends at a moment of its own in the turn after, as logs that all share are emptied
-//! together.
+//! All that was written before the oldest log was opened has been merged and lies in order, as on a
+//! filled drive. So only the last part of a long history is left, and the map goes through that
+//! alone, with merges that copy nothing. A *turn* ends when none of the logs is left that existed
+//! when it began. After some turns nothing shows that the drive had been filled. Each history then
+//! ends at a random moment of the next turn, because shared logs are emptied together.
 //!
 //! One thing takes far longer than turns. Where pages keep their plane and logs are shared, a plane
-//! that chance gave more to write runs ahead of the others, and as far as there are logs: the next
-//! one is opened for it, and the oldest goes though others have not filled it. But that is the same
-//! whichever superblocks are written, so it is played before, by planes alone (`spread_planes`).
+//! that by chance gets more writes runs ahead of the others, as far as there are logs: the next log
+//! is opened for it, and the oldest is emptied though others have not filled it. That does not
+//! depend on which superblocks are written, so it is simulated before, for planes alone
+//! (`spread_planes`).
 //!
-//! What it leaves out: no block has been erased.
+//! It leaves out one thing: no block has been erased.
 
 use super::Hybrid;
 use super::shared::{Shared, SharedLog};
@@ -21,15 +21,15 @@ use crate::ftl::{Ftl, NONE};
 use assay_spec::device::{HybridSpec, NandSpec};
 use assay_spec::seed::mix;
 
-/// Where there are no logs yet the first ends at once.
+/// The number of turns. If there are no logs yet, the first ends at once.
 const TURNS: u32 = 5;
-/// A turn ends when as many pages have been written as so many drives have, whatever the logs.
+/// The most pages written in a turn, in pages of the drive: then it ends, whatever the logs.
 const MOST: u64 = 8;
-/// Writes for which planes run ahead of each other, at most.
+/// The most writes that are simulated for planes to run ahead of each other.
 const STEPS: u64 = 1 << 27;
 
 impl Hybrid {
-    /// The map of `logical` pages as random writes leave it.
+    /// Returns the map of `logical` pages as random writes leave it.
     pub(crate) fn steady(
         nand: &NandSpec,
         spec: HybridSpec,
@@ -53,18 +53,19 @@ impl Hybrid {
         map
     }
 
-    /// Logs that all share as planes fill them that have run ahead of each other. What is in them
-    /// counts no longer.
+    /// Opens shared logs, filled as planes fill them that have run ahead of each other. No page in
+    /// them is valid.
     fn spread_planes(&mut self, seed: u64) {
         let Some(mut shared) = self.shared.take() else { return };
         let (rows, width) = (self.shape.pages_per_block, self.shape.width);
         let all = u64::from(rows) * self.log_limit as u64;
-        // Until differences between planes, which wander, have gone through all logs some times.
+        // Enough for the differences between planes, a random walk, to pass through all logs some
+        // times.
         let steps = (all * all * u64::from(width) / 2).min(STEPS / u64::from(self.shape.groups));
-        // Those in which superblocks lie; one plane has nobody to run ahead of.
+        // Only groups with superblocks. A single plane cannot run ahead.
         let groups = self.shape.groups.min(self.data.len() as u32);
         for group in 0..if width == 1 { 0 } else { groups } {
-            // Rows that each plane has filled; the logs there are, all ever opened counted.
+            // The rows that each plane has filled; and the logs, numbered by all ever opened.
             let mut filled = vec![0_u64; width as usize];
             let (mut oldest, mut opened) = (0, 0);
             let own = mix(seed ^ !u64::from(group));
@@ -100,14 +101,14 @@ impl Hybrid {
         self.shared = Some(shared);
     }
 
-    /// How many logs had been opened when the oldest was that there is.
+    /// Returns the number of logs that had been opened when the oldest was, including itself.
     fn oldest_log(&self) -> Option<u64> {
         let shared = self.shared.as_ref().and_then(Shared::oldest);
         self.logs.iter().map(|log| log.opened).chain(shared).min()
     }
 }
 
-/// Writes until no log is left that there is; how many pages that is.
+/// Writes until none of the present logs is left. Returns the number of pages written.
 fn turn(harness: &mut FtlHarness<Hybrid>, logical: u32) -> u64 {
     let (opened, begin) = (harness.map.opened, harness.step);
     let most = MOST * u64::from(logical);

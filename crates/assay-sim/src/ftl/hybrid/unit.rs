@@ -1,4 +1,4 @@
-//! The rest of a mapping unit that is written only in part: read before, written behind.
+//! Mapping units of which only a part is written: the rest is read before and written behind.
 
 use super::Hybrid;
 use crate::nand::{Cause, NOBODY, Nand, Ppa};
@@ -6,19 +6,20 @@ use assay_spec::device::UnitReads;
 use std::ops::Range;
 
 impl Hybrid {
-    /// The pages of the unit that `page` is in.
+    /// Returns the pages of the unit of `page`.
     pub(super) fn unit_of(&self, page: u32) -> Range<u32> {
         let first = page - page % self.unit;
         first..(first + self.unit).min(self.written.len() as u32)
     }
 
-    /// What there is of the unit of `page` outside `run`, and where.
+    /// Returns the written pages of the unit of `page` outside `run`, with their places.
     pub(super) fn rest_of_unit(&self, page: u32, run: &Range<u32>) -> Vec<(u32, Ppa)> {
         let others = self.unit_of(page).filter(|p| !run.contains(p) && self.written[*p as usize]);
         others.filter_map(|p| Some((p, self.at_rest(p)?))).collect()
     }
 
-    /// Reads the rest of a unit; the reads after which all of it is there.
+    /// Queues the reads of the rest of a unit. Returns those to wait for: after them all of it is
+    /// there.
     pub(super) fn read_unit(&self, nand: &mut Nand, rest: &[(u32, Ppa)]) -> Vec<u32> {
         let mut reads = Vec::new();
         for (_, from) in rest {

@@ -1,16 +1,18 @@
-//! Sets of pages.
+//! Sets of pages, as bitmaps.
 
-/// A set of pages, one bit each.
+/// A set of pages, one bit for each.
 #[derive(Default)]
 pub(super) struct Bits {
+    /// The bits, by page. Pages beyond the end are not in the set.
     words: Vec<u64>,
+    /// The number of pages in the set.
     count: u64,
-    /// No word before this is other than zero.
+    /// The index of a word before which all words are zero.
     first: usize,
 }
 
 impl Bits {
-    /// Whether `page` is in it.
+    /// Returns `true` if `page` is in the set.
     #[inline]
     pub(super) fn has(&self, page: u32) -> bool {
         self.word(page as usize / 64) >> (page % 64) & 1 != 0
@@ -29,7 +31,7 @@ impl Bits {
         self.count += u64::from(new);
     }
 
-    /// Takes `page` out.
+    /// Removes `page`.
     pub(super) fn clear(&mut self, page: u32) {
         if self.count > 0 && self.has(page) {
             self.words[page as usize / 64] &= !(1 << (page % 64));
@@ -37,7 +39,7 @@ impl Bits {
         }
     }
 
-    /// Takes all pages out, in order.
+    /// Removes all pages, and returns them in order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = u32> + '_ {
         let mut at = self.first;
         std::iter::from_fn(move || {
@@ -55,12 +57,12 @@ impl Bits {
         })
     }
 
-    /// Pages 64 · `index` and those that follow it, one bit each.
+    /// Returns the bits of 64 pages from 64 · `index` on.
     pub(super) fn word(&self, index: usize) -> u64 {
         self.words.get(index).copied().unwrap_or_default()
     }
 
-    /// How many there are.
+    /// Returns the number of pages in the set.
     #[inline]
     pub(super) fn len(&self) -> u64 {
         self.count

@@ -1,16 +1,16 @@
-//! A map of which only a part is in memory: entries are read from flash when they are asked for,
-//! and pages of the map are written when too many entries have changed (DFTL: Gupta, Kim and
-//! Urgaonkar, ASPLOS 2009).
+//! A cached mapping table: only a part of the map is in memory. Entries are read from flash when
+//! they are needed, and map pages are written when too many entries have changed (DFTL: Gupta, Kim
+//! and Urgaonkar, ASPLOS 2009).
 //!
-//! The pages of the map are logical pages beyond the host's, so they are placed, collected and
-//! counted like any other. Where they are is kept in memory. Whatever changes an entry, a write, a
-//! trim or a move, has it in the cache from then on, and it stays until its page has been written.
-//! When half of the cache has changed, a page of the map with no fewer such entries than the mean
-//! is written, and so all of them at once. What has not changed leaves the cache in the order in
-//! which it came, but what was asked for since then has a second chance.
+//! Map pages are logical pages beyond the host's, so they are placed, collected and counted like
+//! any other. Their places are kept in memory. An entry that a write, a trim or a move changes
+//! enters the cache and stays until its map page has been written. When more than half of the cache
+//! has changed, a map page with no fewer changed entries than the mean is written, with all of them
+//! at once. Unchanged entries leave the cache in the order in which they came; an entry used since
+//! then has a second chance.
 //!
-//! *Invariants.* Every changed entry is in the cache. More are there than there is room for only
-//! while all of them are changed.
+//! *Invariants.* Every changed entry is in the cache. The cache holds more entries than it has room
+//! for only while all of them are changed.
 
 use super::PageMap;
 use super::bits::Bits;
@@ -23,41 +23,47 @@ use assay_spec::device::PageMapSpec;
 use assay_spec::seed::mix;
 use std::collections::VecDeque;
 
-/// What of a map has changed: the share of the entries of each of its pages, and the page that was
-/// written last.
+/// The changed entries of a map, as seen in a snapshot.
 #[derive(Default)]
 pub(super) struct Changed {
+    /// By map page: the share of its entries that have changed.
     shares: Vec<f64>,
+    /// The number of the map page written last.
     turn: usize,
 }
 
-/// Pages of the map that are written with one page of the host, at most.
+/// The most map pages that are written with one host page.
 pub(super) const AT_A_TIME: u32 = 4;
 
-/// What is in memory of a map.
+/// The part of a map that is in memory.
 pub(super) struct Demand {
-    /// Entries in a page of the map, and the first such page, as a logical page.
+    /// The number of entries in a map page.
     entries: u32,
+    /// The first map page, as a logical page.
     first: u32,
-    /// Entries that the cache has room for.
+    /// The number of entries that the cache has room for.
     room: u64,
-    /// In the cache; of them changed; of them asked for since they stood first.
+    /// The entries in the cache, by logical page.
     cached: Bits,
+    /// The cached entries that have changed.
     changed: Bits,
+    /// The entries used since they were last first in `clean`.
     used: Bits,
-    /// Those that have not changed, and may leave, from first to last. What has changed since is
-    /// passed over; `queued` has whatever stands here.
+    /// The unchanged entries, which may leave, from first to last. Entries changed since are
+    /// skipped.
     clean: VecDeque<u32>,
+    /// The entries in `clean`.
     queued: Bits,
-    /// By page of the map: its changed entries; and the one that was written last.
+    /// By map page: the number of its changed entries.
     of_page: Vec<u32>,
+    /// The number of the map page written last.
     turn: usize,
-    /// Entries asked for, those of them that were not there, and pages of the map written.
+    /// The numbers of lookups, of misses, and of map pages written.
     pub(super) counts: [u64; 3],
 }
 
 impl Demand {
-    /// Of a map of `host` pages; nothing is in memory.
+    /// Returns the state of a map of `host` pages, with room for `room` entries. None is in memory.
     pub(super) fn new(room: u64, page: Bytes, host: u32) -> Demand {
         let entries = (page.0 / PageMapSpec::ENTRY) as u32;
         Demand {
@@ -75,12 +81,13 @@ impl Demand {
         }
     }
 
-    /// The page of the map with the entry of `page`, as a logical page.
+    /// Returns the map page, as a logical page, with the entry of `page`.
     pub(super) fn map_page(&self, page: u32) -> u32 {
         self.first + page / self.entries
     }
 
-    /// Whether the entry of `page`, which is asked for, is in the cache.
+    /// Returns `true` if the entry of `page` is in the cache. Counts a lookup, and a miss if it is
+    /// not.
     pub(super) fn knows(&mut self, page: u32) -> bool {
         let is_there = self.cached.has(page);
         self.counts[0] += 1;
@@ -91,13 +98,13 @@ impl Demand {
         is_there
     }
 
-    /// The entry of `page`, which was asked for, comes into the cache.
+    /// Puts the entry of `page`, which was needed, into the cache.
     pub(super) fn learn(&mut self, page: u32) {
         self.used.set(page);
         self.put(page);
     }
 
-    /// The entry of `page`, if it is one of the host's, changes.
+    /// Notes that the entry of `page` changes. Only pages of the host have entries.
     #[inline(never)]
     pub(super) fn change(&mut self, page: u32) {
         if page >= self.first {
@@ -115,6 +122,7 @@ impl Demand {
         self.changed.has(page)
     }
 
+    /// Adds the entry of `page` to the cache, and makes room for it.
     fn put(&mut self, page: u32) {
         if self.cached.has(page) {
             return;
@@ -124,7 +132,7 @@ impl Demand {
         self.make_room();
     }
 
-    /// The entry of `page`, unless it has changed, stands last of those that may leave.
+    /// Queues the entry of `page`, unless it has changed, as the last of those that may leave.
     fn may_leave(&mut self, page: u32) {
         if !self.changed.has(page) && !self.queued.has(page) {
             self.queued.set(page);
@@ -132,8 +140,8 @@ impl Demand {
         }
     }
 
-    /// What was not asked for since it stood first last leaves. There are too many as long as all
-    /// have changed.
+    /// Removes entries until there is room, those used since they were last first only the next
+    /// time. There are too many as long as all have changed.
     fn make_room(&mut self) {
         while self.cached.len() > self.room
             && let Some(page) = self.clean.pop_front()
@@ -152,20 +160,20 @@ impl Demand {
         }
     }
 
-    /// The number of a page of the map that is to be written, if one is.
+    /// Returns the number of a map page that must be written, if one must.
     fn due(&mut self) -> Option<usize> {
         let (changed, pages) = (self.changed.len(), self.of_page.len());
         if changed <= self.room / 2 {
             return None;
         }
-        // One of them has as many as the mean.
+        // At least one map page has as many as the mean.
         let has_enough = |n: &usize| u64::from(self.of_page[*n]) * pages as u64 >= changed;
         let found = (self.turn + 1..=self.turn + pages).map(|n| n % pages).find(has_enough);
         self.turn = found.unwrap_or(self.turn);
         found
     }
 
-    /// The page of the map with this number is written; whether that is all of its entries.
+    /// Notes that map page `number` is written. Returns `true` if all its entries had changed.
     fn written(&mut self, number: usize) -> bool {
         let first = number as u32 * self.entries;
         let end = (first + self.entries).min(self.first);
@@ -180,13 +188,13 @@ impl Demand {
         std::mem::take(&mut self.of_page[number]) == end - first
     }
 
-    /// What has changed of each page of the map, and which is written next.
+    /// Returns a snapshot of the changed entries.
     pub(super) fn look_at(&self) -> Changed {
         let share = |n: &u32| f64::from(*n) / f64::from(self.entries);
         Changed { shares: self.of_page.iter().map(share).collect(), turn: self.turn }
     }
 
-    /// A cache, empty so far, like that of a smaller drive after the same history.
+    /// Fills the cache, empty so far, like that of a smaller drive after the same history.
     pub(super) fn become_like(&mut self, like: &Changed, writes: RandomWrites) {
         let (own, its) = (self.of_page.len() as u64, like.shares.len() as u64);
         for page in 0..self.first {
@@ -197,7 +205,7 @@ impl Demand {
             }
         }
         self.turn = (like.turn as u64 * own / its) as usize;
-        // The rest is what was asked for last. Few are hot: not all of it may be found.
+        // The rest are pages written last. If few pages are hot, the cache may not become full.
         for step in 0..4 * self.room {
             if self.cached.len() < self.room {
                 self.put(writes.page(step, self.first));
@@ -205,7 +213,7 @@ impl Demand {
         }
     }
 
-    /// Panics unless what is known of the entries agrees.
+    /// Panics unless the sets of entries agree.
     pub(super) fn check(&self) {
         let mut of_page = vec![0; self.of_page.len()];
         for page in (0..self.first).filter(|page| self.changed.has(*page)) {
@@ -223,8 +231,8 @@ impl Demand {
 }
 
 impl PageMap {
-    /// Writes pages of the map, so many at most, if it is time: of what they hold beside, their old
-    /// copies are read.
+    /// Writes the map pages that are due, `most` at most. The old copy of a map page is read first,
+    /// unless all its entries have changed.
     pub(super) fn write_changed(&mut self, nand: &mut Nand, most: u32) {
         for _ in 0..most {
             let is_over = self.is_worn_out();
@@ -239,7 +247,8 @@ impl PageMap {
         }
     }
 
-    /// The same of all that are due, each once at most: much has changed at once.
+    /// Writes all map pages that are due, each once at most, after many entries have changed at
+    /// once.
     pub(super) fn write_all_changed(&mut self, nand: &mut Nand) {
         let pages = self.tables.demand.as_ref().map_or(0, |demand| demand.of_page.len());
         self.write_changed(nand, pages as u32);

@@ -1,9 +1,10 @@
-//! Whether the maps and what is known of the blocks agree.
+//! Checks that the mapping tables and the state of the blocks agree.
 
 use super::{NONE, PageMap, Plane};
 use crate::ftl::Ftl;
 
 impl PageMap {
+    /// Checks l2p, p2l, the valid bitmap and the valid pages of each plane against each other.
     pub(super) fn check_maps(&self) {
         let t = &self.tables;
         let mut live = vec![0_u32; self.planes.len()];
@@ -15,12 +16,13 @@ impl PageMap {
         }
         for (plane, live) in self.planes.iter().zip(live) {
             assert_eq!(plane.live, live, "valid pages of plane {}", plane.index);
-            // After a power cut some may be back that had left.
+            // After a power cut, pages that had moved away may be back.
             let back = self.tables.kept_free() as u32 * self.tables.pages_per_block;
             assert!(live <= self.plane_limit + back);
         }
     }
 
+    /// Checks that each block is in one state, and that the free blocks are counted right.
     pub(super) fn check_planes(&self) {
         let mut free = 0_i64;
         for plane in &self.planes {
@@ -51,6 +53,7 @@ impl PageMap {
         assert_eq!(self.free_blocks() as i64, free, "blocks neither open, closed nor bad");
     }
 
+    /// Checks the counts of `block`, which is in `state`.
     fn check_block(&self, block: u32, state: &str, plane: &Plane) {
         let t = &self.tables;
         let (b, first) = (block as usize, block * t.pages_per_block);
@@ -66,7 +69,7 @@ impl PageMap {
             page != NONE && t.l2p[page as usize] == *p
         };
         let valid = (first..first + written.min(t.pages_per_block)).filter(mapped).count() as u32;
-        // A block being emptied still counts what has been moved out of it as current.
+        // In a block that is being emptied, moved pages still count as valid.
         let moved = plane.collecting.as_ref().filter(|c| c.block == block).map_or(0, |c| c.moved);
         assert_eq!(u32::from(t.blocks.stale[b]) + valid + moved, written, "pages of block {block}");
     }

@@ -1,14 +1,15 @@
-//! Garbage collection over the whole drive: the pages of a block that is emptied go through the
-//! controller to all planes in turn, like the host's.
+//! Garbage collection over the whole drive: the valid pages of a victim go through the controller
+//! to all planes in turn, like host pages.
 //!
-//! Planes that have run down to their reserve wait in a queue; with each host page, the first of
-//! them collects. With `pace = "spread"` it moves v pages while the host writes n − v, wherever
-//! those go, with `"whole-block"` all at once: one block a host page at most, which keeps up, as
-//! every block gains a page. So there is an end to it, though moves make other planes collect.
+//! Planes that are down to their reserve wait in a queue. With each host page, the first of them
+//! collects. With `pace = "spread"` it moves v pages while the host writes n − v, to whichever
+//! planes these go. With `"whole-block"` it makes all moves at once: at most one block for each
+//! host page. That keeps up, because every block emptied gains a page. So collection comes to an
+//! end, though moves make other planes collect.
 //!
-//! *Room.* Neither the host nor a page from elsewhere takes a plane's last free block, or a place
-//! in the collector's open block when no free one is left. So a block's own pages can stay in its
-//! plane when nobody else takes them, and no collection waits for another.
+//! *Room.* Neither the host nor a page from another plane takes the last free block of a plane, or
+//! a place in the collector's open block when no free one is left. So the pages of a victim can
+//! stay in its plane when no other plane takes them, and no collection waits for another.
 
 use super::gc_per_plane::{Collecting, Move};
 use super::{Frontier, PageMap, Plane, Tables};
@@ -17,13 +18,13 @@ use crate::nand::{NOBODY, Nand};
 use assay_spec::device::{Frontiers, Pace};
 
 impl PageMap {
-    /// Does the collection that is due with a host page; returns the plane that has room for it.
+    /// Does the collection that is due with a host page. Returns a plane that has room for `page`.
     pub(super) fn make_room_on_drive(&mut self, nand: &mut Nand, page: u32) -> usize {
         self.collect_due(nand);
         if let Some(plane) = self.next_with_room(Frontier::Host) {
             return plane;
         }
-        // From here on only this plane collects, so it does not fill up in between.
+        // Only this plane collects from here on, so it does not fill up in between.
         let chosen = self.choose_plane(page);
         while !self.has_room(&self.planes[chosen], Frontier::Host) {
             if self.frees_emptied(nand, chosen) {
@@ -39,7 +40,7 @@ impl PageMap {
         chosen
     }
 
-    /// What one host page makes the first plane do that is due.
+    /// Does what one host page makes due on the first plane that waits to collect.
     fn collect_due(&mut self, nand: &mut Nand) {
         let Some(first) = self.first_due() else { return };
         self.frees_emptied(nand, first);
@@ -55,7 +56,8 @@ impl PageMap {
         }
     }
 
-    /// The first plane that is due. Some may have been given their blocks by other ways since.
+    /// Returns the first plane in the queue that must collect. Removes planes before it, which have
+    /// got free blocks in other ways since.
     fn first_due(&mut self) -> Option<usize> {
         loop {
             let first = *self.tables.due.front()? as usize;
@@ -68,7 +70,7 @@ impl PageMap {
         }
     }
 
-    /// The moves that are due with one host page.
+    /// Makes the moves that are due with one host page, and erases the block if it is then empty.
     fn advance_over_drive(&mut self, plane: usize, nand: &mut Nand) {
         let due = self.planes[plane].collecting.as_mut().map_or(0, Collecting::due);
         for _ in 0..due {
@@ -81,13 +83,14 @@ impl PageMap {
         }
     }
 
-    /// All moves that are left, and the erase.
+    /// Makes all moves that are left, and erases the block.
     fn finish_over_drive(&mut self, plane: usize, nand: &mut Nand) {
         while self.move_over_drive(plane, nand) {}
         self.tables.erase(&mut self.planes[plane], nand);
     }
 
-    /// Moves the next valid page of `plane` to the plane whose turn it is; false if there is none.
+    /// Moves the next valid page of the victim of `plane` to the next plane in turn with room, or
+    /// within `plane` if there is none. Returns `false` if no valid page is left.
     #[inline]
     fn move_over_drive(&mut self, plane: usize, nand: &mut Nand) -> bool {
         let Some(next) = self.tables.take_next(&mut self.planes[plane]) else { return false };
@@ -105,7 +108,7 @@ impl PageMap {
         true
     }
 
-    /// The next plane in turn that has room for a page from elsewhere.
+    /// Returns the next plane in turn that has room for a page of the host or of another plane.
     #[inline]
     pub(super) fn next_with_room(&mut self, frontier: Frontier) -> Option<usize> {
         let limit = self.plane_limit;
@@ -114,17 +117,19 @@ impl PageMap {
         self.next_in_turn(|p| p.live < limit && p.has_room(frontier, shared, spare))
     }
 
+    /// Returns `true` if `plane` has room in `frontier` for a page of the host or of another plane.
     fn has_room(&self, plane: &Plane, frontier: Frontier) -> bool {
         let shared = self.tables.collection.frontiers == Frontiers::One;
         plane.has_room(frontier, shared, self.tables.kept_free())
     }
 
-    /// Asks for the next move or erase of each plane that has nothing to do; false if none is due.
+    /// Queues the next move or erase of each idle plane. Returns `false` if none is due.
     pub(super) fn collect_over_drive_in_background(&mut self, nand: &mut Nand) -> bool {
         let mut asked = false;
         for plane in 0..self.planes.len() {
             while self.tables.may_collect_in_background(&mut self.planes[plane], nand) {
-                // If it waits for others, nothing is asked for that would end.
+                // An erase that waits for gathered pages queues nothing whose end would continue
+                // the work: then the next block is taken.
                 if self.move_over_drive(plane, nand)
                     || self.tables.erase(&mut self.planes[plane], nand)
                 {
@@ -136,7 +141,8 @@ impl PageMap {
         asked
     }
 
-    /// Every plane can take back what is left of the block it is emptying, or a whole one.
+    /// Checks that every plane can take back what is left of its victim, or a whole block, and that
+    /// the queue is right. Panics otherwise.
     pub(super) fn check_room(&self) {
         if !self.tables.collection.over_drive {
             return;
@@ -161,20 +167,22 @@ impl PageMap {
 }
 
 impl Plane {
-    /// Whether the next page needs a block that waits for what was moved out of it.
+    /// Returns `true` if the next moved page needs a block, and the only empty ones wait for
+    /// gathered pages.
     fn is_out_of_room(&self) -> bool {
         self.free.len() == 0 && !self.emptied.is_empty() && self.collect.next == self.collect.end
     }
 
-    /// Whether a page that is not of the block being emptied here finds room, and leaves enough for
-    /// those that are.
+    /// Returns `true` if a page of the host or of another plane finds room and leaves enough for
+    /// the pages of this plane's victim. `spare` more blocks stay free. `shared` means one frontier
+    /// for all.
     #[inline]
     pub(super) fn has_room(&self, frontier: Frontier, shared: bool, spare: usize) -> bool {
         let own = frontier == Frontier::Collect && !shared;
         let open = if own { self.collect } else { self.host };
         let kept = match open.next == open.end {
             true => 2,
-            // Only the collector's open block is part of what must be left.
+            // Only the collector's open block is part of the room that must be left.
             false => usize::from(own || shared),
         };
         self.free.len() >= kept + if kept > 0 { spare } else { 0 }
@@ -182,12 +190,13 @@ impl Plane {
 }
 
 impl Tables {
-    /// Whether `plane` has fewer free blocks than it should.
+    /// Returns `true` if `plane` has fewer free blocks than it should.
     fn is_low(&self, plane: &Plane) -> bool {
         plane.empty_blocks() < self.collection.reserve_blocks as usize + self.kept_free()
     }
 
-    /// `plane` has taken a free block: it may have to wait for its turn to collect.
+    /// Queues `plane` for its turn to collect if it is low and collection is over the drive. Called
+    /// when it has taken a free block.
     pub(super) fn note_due(&mut self, plane: &mut Plane) {
         if self.collection.over_drive && !plane.is_due && self.is_low(plane) {
             plane.is_due = true;
@@ -195,7 +204,8 @@ impl Tables {
         }
     }
 
-    /// The collection of a plane cannot be laid between the host's writes, or not over the drive.
+    /// Counts the collection of `plane` as urgent, once: it is not spread over host writes, or not
+    /// over the drive.
     #[cold]
     fn count_urgent(&mut self, plane: usize, planes: &mut [Plane]) {
         let Some(job) = &mut planes[plane].collecting else { return };

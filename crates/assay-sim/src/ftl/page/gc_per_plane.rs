@@ -1,10 +1,10 @@
-//! Garbage collection of one plane: empties a block, page by page, and erases it. Its pages stay
-//! in the plane; `gc_global.rs` spreads them over all.
+//! Garbage collection within a plane: empties a victim page by page, and erases it. The valid pages
+//! stay in the plane; `gc_global.rs` moves them to all planes.
 //!
-//! With `pace = "spread"` a block whose v of n pages are valid is emptied while the host writes the
-//! n − v pages that this frees: v moves for n − v host pages, evenly. With `"whole-block"` the
-//! plane stops for it. Whatever the pace, before the host may take the last free block a plane
-//! collects at once: that block is the collector's.
+//! With `pace = "spread"` a victim with v of n pages valid is emptied while the host writes the n −
+//! v pages that this gains: v moves, evenly spread over n − v host pages. With `"whole-block"` the
+//! plane stops for it. With either pace, a plane collects at once before the host may take its last
+//! free block: that one is the collector's.
 
 use super::{Frontier, LINE, Plane, Tables};
 use crate::ftl::wear::cold_block;
@@ -15,52 +15,59 @@ use assay_spec::device::{BackgroundSpec, CopyPath, EraseTime, Pace};
 /// A block that is being emptied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Collecting {
+    /// The number of the block.
     pub(super) block: u32,
+    /// The reason for emptying it.
     cause: Cause,
-    /// The next page to look at.
+    /// The next physical page to look at.
     cursor: u32,
-    /// Pages moved so far.
+    /// The pages moved so far.
     pub(super) moved: u32,
-    /// Valid pages at the start, and what emptying the block gains.
+    /// The valid pages at the start.
     valid: u32,
+    /// The stale pages at the start: emptying the block gains so many pages.
     gain: u32,
-    /// Host pages × valid pages not yet answered by moves.
+    /// The part of a move that is owed for host pages written, in units of 1/`gain`.
     credit: u32,
-    /// Whether it is counted among the urgent ones.
+    /// Whether the collection is counted in `Tables::urgent`.
     pub(super) is_urgent: bool,
 }
 
-/// A page that leaves the block that is being emptied.
+/// A valid page that leaves the block that is being emptied.
 pub(super) struct Move {
+    /// The physical page that it leaves.
     pub(super) from: Ppa,
+    /// The logical page.
     pub(super) page: u32,
+    /// The reason for emptying the block.
     pub(super) cause: Cause,
 }
 
 impl Collecting {
-    /// The moves that are due with one host page.
+    /// Counts a host page, and returns the number of moves that are due with it.
     pub(super) fn due(&mut self) -> u32 {
-        // A block without anything stale (emptied for its wear) gains nothing: a page a page.
+        // A block without stale pages, emptied to level wear, gains nothing: all moves are due at
+        // once.
         let price = self.gain.max(1);
         let due = (self.credit + self.valid) / price;
         self.credit = (self.credit + self.valid) % price;
         due
     }
 
-    /// Pages it may still have to move.
+    /// Returns the number of pages that may still have to be moved.
     pub(super) fn left(&self) -> u32 {
         self.valid - self.moved
     }
 }
 
-/// Map entries are asked for so many pages before they are needed.
+/// The number of pages by which map entries are prefetched ahead.
 const AHEAD: u32 = 16;
-/// Lines of the back-map are asked for so many lines before.
+/// The number of cache lines by which the p2l table is prefetched ahead.
 const LINES_AHEAD: u32 = 4;
 
 impl Tables {
-    /// Does the collection that is due with a page to `plane`, so that there is room for it. A page
-    /// of the map takes from the reserve as long as it lasts: everything waits for the map.
+    /// Does the collection that is due with a page for `plane`, so that there is room for it. A map
+    /// page takes blocks of the reserve while they last, because everything waits for the map.
     #[inline]
     pub(super) fn make_room(&mut self, plane: &mut Plane, nand: &mut Nand, cause: Cause) {
         let reserve = match cause {
@@ -77,13 +84,13 @@ impl Tables {
         }
     }
 
-    /// Whether the host's next page would need the collector's free block.
+    /// Returns `true` if the next host page would need the collector's free block.
     #[inline]
     pub(super) fn lacks_room(&self, plane: &Plane) -> bool {
         plane.host.next == plane.host.end && plane.free.len() < 2 + self.kept_free()
     }
 
-    /// Empties a block at once.
+    /// Empties a block at once. Panics if no block of `plane` has a stale page.
     pub(super) fn collect_at_once(&mut self, plane: &mut Plane, nand: &mut Nand) {
         self.urgent += 1;
         let started = plane.collecting.is_some() || self.start(plane);
@@ -92,12 +99,14 @@ impl Tables {
         self.free_emptied(plane, nand);
     }
 
-    /// Chooses a block of `plane` to empty; false if no block has anything stale.
+    /// Chooses a victim in `plane`, and begins to empty it. Returns `false` if no block has a stale
+    /// page.
     pub(super) fn start(&mut self, plane: &mut Plane) -> bool {
         self.start_worth(plane, 1)
     }
 
-    /// The same of blocks with so many stale pages.
+    /// Does as [`Tables::start`] with victims of at least `least` stale pages. A cold block that
+    /// wear levelling empties needs none.
     fn start_worth(&mut self, plane: &mut Plane, least: u16) -> bool {
         let blocks = self.blocks.candidates(plane.index, least);
         let erases = &self.blocks.erases[self.blocks.range(plane.index)];
@@ -110,7 +119,7 @@ impl Tables {
         true
     }
 
-    /// Begins to empty a block of `plane`.
+    /// Begins to empty block `index` of `plane`.
     pub(super) fn start_with(&mut self, plane: &mut Plane, index: usize, cause: Cause) {
         let block = (self.blocks.range(plane.index).start + index) as u32;
         let cause = self.cause_of(block, cause);
@@ -126,7 +135,7 @@ impl Tables {
             Some(Collecting { block, cause, cursor, moved, valid, gain, credit, is_urgent });
     }
 
-    /// The moves that are due with one host page.
+    /// Makes the moves that are due with one host page, and erases the block if it is then empty.
     fn advance(&mut self, plane: &mut Plane, nand: &mut Nand) {
         let Some(job) = &mut plane.collecting else { return };
         for _ in 0..job.due() {
@@ -139,20 +148,21 @@ impl Tables {
         }
     }
 
-    /// Whether nothing in the block that is being emptied is current any more.
+    /// Returns `true` if the block that is being emptied has no valid page left.
     pub(super) fn is_empty(&self, plane: &Plane) -> bool {
         plane.collecting.as_ref().is_some_and(|job| {
             job.moved + u32::from(self.blocks.stale[job.block as usize]) == self.pages_per_block
         })
     }
 
-    /// All moves that are left, and the erase.
+    /// Makes all moves that are left, and erases the block.
     fn finish(&mut self, plane: &mut Plane, nand: &mut Nand) {
         while self.move_next(plane, nand) {}
         self.erase(plane, nand);
     }
 
-    /// Takes the next valid page out of the block; `None` if there is none.
+    /// Takes the next valid page out of the block that is being emptied. Returns `None` if there is
+    /// none. The caller must place it.
     #[inline(always)]
     pub(super) fn take_next(&mut self, plane: &mut Plane) -> Option<Move> {
         let job = plane.collecting.as_mut()?;
@@ -175,12 +185,13 @@ impl Tables {
         Some(Move { from: Ppa { plane: plane.index, page: from }, page, cause })
     }
 
-    /// Moves the next valid page within its plane; false if there is none.
+    /// Moves the next valid page within its plane. Returns `false` if there is none.
     #[inline(always)]
     fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
         let Some(Move { from, page, cause }) = self.take_next(plane) else { return false };
         if plane.free.len() == 0 {
-            // A block that is full has no program that lacks pages.
+            // If the collector's block is full, all its programs are complete, and blocks that
+            // waited for them are free.
             self.free_emptied(plane, nand);
         }
         let to = self.place(plane, page, Frontier::Collect);
@@ -194,7 +205,8 @@ impl Tables {
         true
     }
 
-    /// Erases the emptied block; false if it waits for pages that are gathered.
+    /// Erases the emptied block. Returns `false` if the erase waits for gathered pages. Panics if
+    /// the block has a valid page.
     pub(super) fn erase(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
         assert!(self.is_empty(plane), "a block is erased that holds something");
         let Some(job) = plane.collecting.take() else { return false };
@@ -213,6 +225,7 @@ impl Tables {
         !waits
     }
 
+    /// Queues the erase of the emptied `block`, and adds it to the free blocks.
     pub(super) fn free(&mut self, plane: &mut Plane, nand: &mut Nand, block: u32, cause: Cause) {
         self.blocks.erases[block as usize] += 1;
         self.put_free(plane, block);
@@ -223,7 +236,7 @@ impl Tables {
         }
     }
 
-    /// An erased block can be used, unless it is worn.
+    /// Adds an erased block to the free blocks, unless it goes bad.
     pub(super) fn put_free(&mut self, plane: &mut Plane, block: u32) {
         match self.goes_bad(plane, block) {
             true => self.note_due(plane),
@@ -231,8 +244,8 @@ impl Tables {
         }
     }
 
-    /// Whether `block`, which is erased, is not used again. If no other is free, the collector
-    /// needs it: it is used once more.
+    /// Returns `true` if the erased `block` is worn and has been retired. If no other block is
+    /// free, the collector needs this one: it is used once more.
     #[inline]
     fn goes_bad(&mut self, plane: &Plane, block: u32) -> bool {
         let Some(endurance) = &mut self.endurance else { return false };
@@ -242,7 +255,8 @@ impl Tables {
             && endurance.retire(plane.index as usize, block)
     }
 
-    /// Whether `plane` is idle and has, or now gets, a block to empty though nobody waits for it.
+    /// Returns `true` if `plane` is idle and has a block to empty in the background. Chooses one if
+    /// needed.
     pub(super) fn may_collect_in_background(&mut self, plane: &mut Plane, nand: &Nand) -> bool {
         let background = self.collection.background;
         if (background.is_none() && self.cache.is_none()) || !nand.is_plane_idle(plane.index) {
@@ -258,11 +272,12 @@ impl Tables {
         let lacks = |b: BackgroundSpec| plane.empty_blocks() < b.blocks as usize;
         background.is_some_and(lacks)
             && !plane.wants_emptied()
-            // For less than a program that lacks pages may waste it would never come to an end.
+            // A victim must gain at least what an incomplete program may waste: else this would
+            // never end.
             && self.start_worth(plane, nand.pages_per_program())
     }
 
-    /// Asks for the next move or erase on a plane that has nothing to do; false if none is due.
+    /// Queues the next move or erase on `plane` if it is idle. Returns `false` if none is due.
     pub(super) fn collect_in_background(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
         while self.may_collect_in_background(plane, nand) {
             if self.move_next(plane, nand) || self.erase(plane, nand) {
@@ -273,7 +288,7 @@ impl Tables {
     }
 }
 
-/// The first set bit from `from` to `end`, `end` excluded.
+/// Returns the first set bit from `from` to `end`, `end` excluded.
 #[inline]
 fn next_bit(words: &[u64], from: u32, end: u32) -> Option<u32> {
     let mut index = from;

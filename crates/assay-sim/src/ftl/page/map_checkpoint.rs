@@ -1,28 +1,32 @@
-//! The map on flash: from time to time the pages of it that have changed are written, and until
-//! they are in the cells nothing else is: writes wait in the buffer, and when that is full in front
-//! of it (what SIGMETRICS 2009, section 5.7, was told by a maker of the rare long pauses).
+//! Checkpoints of the map: from time to time the map pages that have changed are written to flash.
+//! Until they are in the cells, nothing else is written: writes wait in the buffer, and in front of
+//! it when it is full. (A vendor named this as the reason for rare long pauses: SIGMETRICS 2009,
+//! section 5.7.)
 //!
-//! The pages of the map are logical pages beyond the host's, so they are placed, collected and
-//! counted like any other. Where they are is kept in memory.
+//! Map pages are logical pages beyond the host's, so they are placed, collected and counted like
+//! any other. Their places are kept in memory.
 
 use super::bits::Bits;
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;
 
-/// Which pages of the map have changed since it was last saved.
+/// The map pages that have changed since the last checkpoint.
 pub(super) struct SavedMap {
-    /// Host pages between two times.
+    /// The number of host pages written between two checkpoints.
     every: u64,
+    /// The number of host pages written since the last checkpoint.
     since: u64,
-    /// Entries in a page of the map.
+    /// The number of entries in a map page.
     entries: u32,
-    /// The first page of the map, as a logical page.
+    /// The first map page, as a logical page.
     first: u32,
+    /// The numbers of the map pages that have changed.
     changed: Bits,
 }
 
 impl SavedMap {
-    /// Of a map of `logical` pages, saved each time the host has written `every` bytes.
+    /// Returns the state of a map of `logical` pages, saved each time the host has written `every`
+    /// bytes.
     pub(super) fn new(every: Bytes, page: Bytes, logical: u32) -> SavedMap {
         SavedMap {
             every: (every.0 / page.0).max(1),
@@ -33,20 +37,20 @@ impl SavedMap {
         }
     }
 
-    /// The entry of a host's page has changed.
+    /// Notes that the entry of host page `page` has changed.
     #[inline]
     pub(super) fn change(&mut self, page: u32) {
         self.changed.set(page / self.entries);
     }
 
-    /// The host has written a page; true if it is time.
+    /// Counts a page written by the host. Returns `true` if a checkpoint is due.
     #[inline]
     pub(super) fn is_due(&mut self) -> bool {
         self.since += 1;
         self.since >= self.every
     }
 
-    /// The logical pages to write; from now on nothing has changed.
+    /// Returns the map pages to write, as logical pages. None counts as changed from now on.
     pub(super) fn take(&mut self) -> Vec<u32> {
         self.since = 0;
         let first = self.first;

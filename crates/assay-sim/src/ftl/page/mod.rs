@@ -1,21 +1,21 @@
 //! Page-level mapping: every logical page may lie anywhere (Ban 1995; the survey of Gal and Toledo,
 //! ACM Computing Surveys 2005).
 //!
-//! Pages go to the planes in turn, or to the plane their number says. Each plane is a little log of
-//! its own: it opens a free block, fills it in order, closes it, and empties blocks when few are
-//! left free (`gc_per_plane.rs`): into blocks of its own, or of all planes in turn
+//! Pages go to the planes in turn, or to the plane that their number gives. Each plane is a log: it
+//! opens a free block, fills it in order and closes it. It empties blocks when few free ones are
+//! left (`gc_per_plane.rs`). Valid pages move within their plane, or to all planes in turn
 //! (`gc_global.rs`).
 //!
-//! *Speed.* A write touches three random cache lines: its map entry, the bit of the old copy, and
-//! the count of the old block; each moved page one. All are asked for early. The tables are flat
-//! and in huge pages: 4 bytes a logical page, 4 bytes and a bit a physical one.
+//! *Invariants.* The l2p and p2l tables are inverse of each other on valid pages. The stale count
+//! of a closed block is the number of its pages that no l2p entry points to. The pages of a block
+//! are programmed in order. A block is free, open or closed. A plane holds at most `plane_limit`
+//! valid pages, so that one of its closed blocks has a stale page whenever space must be found. The
+//! pages left in a block that is being emptied find room in their own plane at any time, wherever
+//! they go. A plane that empties no block has a free block for the next collection.
 //!
-//! *Invariants.* Map and back-map are inverse of each other on valid pages. A closed block's stale
-//! count is its number of pages that no map entry points to. Pages of a block are programmed in
-//! order. A block is free, open or closed. A plane holds at most `plane_limit` valid pages, so that
-//! one of its closed blocks has a stale page whenever space must be found. What is left of a block
-//! that is being emptied finds room in its own plane at any time, wherever its pages go; a plane
-//! that empties none has a free block for the next.
+//! *Hot path.* A write touches three random cache lines: its l2p entry, the valid bit of the old
+//! copy, and the stale count of the old block. A moved page touches one. All are prefetched. The
+//! tables are flat and in huge pages: 4 bytes a logical page, 4 bytes and a bit a physical one.
 
 mod bits;
 mod cached_mapping_table;
@@ -49,23 +49,25 @@ use std::ops::Range;
 use tables::{Frontier, LINE, Open, Plane, Tables, mapped_pages};
 use trims::Trims;
 
-/// A translation layer that maps every page on its own.
+/// A translation layer that maps each page on its own.
 pub(crate) struct PageMap {
     allocation: Allocation,
     tables: Tables,
     planes: Vec<Plane>,
-    /// The most valid pages a plane takes.
+    /// The most valid pages that a plane takes.
     plane_limit: u32,
+    /// The plane whose turn is next.
     next_plane: u32,
+    /// The checkpoints of the map, if it is saved.
     saved: Option<SavedMap>,
     trims: Trims,
-    /// How many programs of several pages had been asked for when emptied blocks were looked at.
+    /// The number of multi-page programs queued when the emptied blocks were last checked.
     multi_page_programs: u64,
 }
 
 impl PageMap {
-    /// The map of `logical` pages, all unwritten, or all written in order, and what is spare
-    /// before, if `filled`.
+    /// Returns the map of `logical` host pages: all unwritten, or, if `filled`, all written in
+    /// order after the spare space has been filled with old copies.
     pub(crate) fn new(
         nand: &NandSpec,
         spec: PageMapSpec,
@@ -93,8 +95,8 @@ impl PageMap {
             multi_page_programs: 0,
         };
         if filled {
-            // The same placement as writing the pages in order; a test holds it to that.
-            // None of it lies in the cache.
+            // Places pages as writes in order would; a test compares the two. None is in the SLC
+            // cache.
             let cache = map.tables.cache.take();
             let before = logical - map.tables.spare_pages(&map.planes, logical);
             (before..logical).chain(0..logical).for_each(|page| {
@@ -104,7 +106,7 @@ impl PageMap {
             });
             map.tables.cache = cache;
         }
-        // What is on flash of the map is right, and none of it is in memory.
+        // The map pages on flash are up to date, and no entry is in memory.
         map.tables.demand = spec.map_cache.map(|size| {
             let room = size.0 / PageMapSpec::CACHED_ENTRY;
             Box::new(Demand::new(room, nand.page, host))
@@ -112,8 +114,8 @@ impl PageMap {
         map
     }
 
-    /// The same of blocks that wear out. Planes take no more than they hold without their spare
-    /// ones.
+    /// Makes the blocks wear out as `spec` says. Planes then take only the valid pages that they
+    /// hold without their spare blocks.
     pub(crate) fn wearing_out(mut self, spec: Option<EnduranceSpec>) -> PageMap {
         let spare = spec.map_or(0, |spec| spec.spare_blocks);
         self.plane_limit -= spare * self.tables.pages_per_block;
@@ -122,7 +124,7 @@ impl PageMap {
         self
     }
 
-    /// The plane that takes `page`. It has room: the declaration was checked for that.
+    /// Returns the plane that takes `page`. It has room, because the capacity was checked.
     #[inline]
     fn choose_plane(&mut self, page: u32) -> usize {
         if self.allocation == Allocation::Static {
@@ -133,7 +135,7 @@ impl PageMap {
             .expect("the capacity was checked against the flash: not every plane is full")
     }
 
-    /// The next plane in turn for which `takes` holds, if there is one.
+    /// Returns the next plane in turn for which `takes` returns `true`.
     #[inline]
     fn next_in_turn(&mut self, takes: impl Fn(&Plane) -> bool) -> Option<usize> {
         for _ in 0..self.planes.len() {
@@ -146,11 +148,13 @@ impl PageMap {
         None
     }
 
-    /// Programs `page` where the next one goes, when `reads` have ended; returns the plane.
+    /// Programs `page` at the next place after `reads`, and collects first if it must. Returns the
+    /// plane.
     #[inline]
     fn put(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64, reads: &[u32]) -> u32 {
-        // The old copy is stale before the collector looks, so that it is not moved for nothing;
-        // but as long as the new one has no place, it may be all there is when the power fails.
+        // The old copy goes stale before GC looks, so that it is not moved for nothing. With power
+        // cuts it stays valid until the new copy has a place: it may be the only one when the power
+        // fails.
         let is_safe = self.tables.is_safe;
         if !is_safe {
             self.forget(page);
@@ -176,7 +180,7 @@ impl PageMap {
         if self.tables.cache.is_some() {
             self.tables.tell_mode(nand, ppa);
         }
-        // On one plane the order of asking is enough, unless pages are gathered first.
+        // Within a plane the queue's order is enough, unless pages are gathered for their program.
         let old =
             old.filter(|old| self.tables.plane_of(*old) != ppa.plane || nand.has_multi_page());
         let block = old.map_or(NONE, |old| nand.geometry.block(old));
@@ -190,7 +194,7 @@ impl PageMap {
         ppa.plane
     }
 
-    /// The old copy of `page`, if there is one, goes stale; returns where it is.
+    /// Makes the old copy of `page` stale and returns where it is, if there is one.
     #[inline(never)]
     fn replace(&mut self, page: u32) -> Option<u32> {
         self.trims.written(page);
@@ -199,19 +203,19 @@ impl PageMap {
         (old != NONE).then_some(old)
     }
 
-    /// Programs the pages of the map that have changed; returns how many.
+    /// Programs the map pages that have changed, and returns their number.
     #[cold]
     fn write_map(&mut self, nand: &mut Nand) -> u32 {
         let pages = self.saved.as_mut().map(SavedMap::take).unwrap_or_default();
         for page in &pages {
             self.put(nand, *page, Cause::Map, u64::from(MAP) << 32 | u64::from(*page), &[]);
         }
-        // Everything waits for them.
+        // All writes wait for these pages.
         self.drain(nand);
         pages.len() as u32
     }
 
-    /// The old copy of `page`, if there is one, goes stale.
+    /// Unmaps `page`, and makes its old copy stale if there is one.
     #[inline]
     fn forget(&mut self, page: u32) {
         let old = std::mem::replace(&mut self.tables.l2p[page as usize], NONE);
@@ -314,7 +318,7 @@ impl Ftl for PageMap {
     fn background(&mut self, nand: &mut Nand) -> bool {
         let mut asked = false;
         if self.is_worn_out() {
-            // Nobody writes to it any more: what it did would only wear it on.
+            // A worn-out drive takes no writes: collection would only wear it further.
             nand.erase_what_can_be();
             return false;
         }
@@ -327,7 +331,7 @@ impl Ftl for PageMap {
         }
         if nand.has_multi_page() {
             self.free_emptied(nand);
-            // Over the drive every plane would pay for it, and for nothing if nobody writes.
+            // Over the drive all planes would pad their programs, for nothing if no write comes.
             let planes = if self.tables.collection.over_drive { 0 } else { self.planes.len() };
             for plane in 0..planes {
                 asked |= self.frees_emptied(nand, plane);

@@ -1,12 +1,12 @@
-//! Blocks that are empty but for copies of pages that wait to be programmed with others: they are
-//! free when those pages are on the chips.
+//! Emptied blocks that are not free yet: newer copies of their pages wait to be programmed with
+//! others. They are free when those pages have been given to the chips.
 
 use super::{PageMap, Plane, Tables};
 use crate::ftl::Ftl;
 use crate::nand::{Nand, Ppa};
 
 impl PageMap {
-    /// Emptied blocks whose pages are on the chips elsewhere by now are free.
+    /// Frees the emptied blocks whose pages have been given to the chips since the last call.
     pub(super) fn free_emptied(&mut self, nand: &mut Nand) {
         let is_new = std::mem::replace(&mut self.multi_page_programs, nand.multi_page_programs())
             != nand.multi_page_programs();
@@ -15,7 +15,8 @@ impl PageMap {
         }
     }
 
-    /// If `plane` wants its emptied blocks, what they wait for is programmed; true if it gets some.
+    /// Programs the pages that the emptied blocks of `plane` wait for, if the plane needs the
+    /// blocks. Returns `true` if it gets some.
     #[inline]
     pub(super) fn frees_emptied(&mut self, nand: &mut Nand, plane: usize) -> bool {
         let before = self.planes[plane].emptied.len();
@@ -26,13 +27,13 @@ impl PageMap {
         self.planes[plane].emptied.len() < before
     }
 
-    /// Whether nothing that `plane` collects would free its emptied block, and no more are free
-    /// than at any time.
+    /// Returns `true` if nothing that `plane` collects would free its emptied blocks, and it has no
+    /// more free blocks than it always keeps.
     #[cold]
     fn is_held_up(&self, nand: &Nand, plane: usize) -> bool {
         let p = &self.planes[plane];
         let may_wait = p.collecting.is_some() || p.free.len() > self.tables.kept_free();
-        // Without an open block this is no page, and nothing is gathered at it.
+        // Without an open block this is no page, and no program is found at it.
         let first = p.collect.block.wrapping_mul(self.tables.pages_per_block);
         let next = first.wrapping_add(p.collect.next);
         let own = Ppa { plane: p.index, page: next };
@@ -43,7 +44,7 @@ impl PageMap {
 }
 
 impl Tables {
-    /// Those of the emptied blocks of `plane` are free whose pages are on the chips elsewhere.
+    /// Frees the emptied blocks of `plane` whose pages have been given to the chips.
     pub(super) fn free_emptied(&mut self, plane: &mut Plane, nand: &mut Nand) {
         let mut index = 0;
         while let Some((block, cause)) = plane.emptied.get(index).copied() {
@@ -58,14 +59,14 @@ impl Tables {
 }
 
 impl Plane {
-    /// Blocks that are free or will be.
+    /// Returns the number of blocks that are free or will be.
     pub(super) fn empty_blocks(&self) -> usize {
         self.free.len() + self.emptied.len()
     }
 
-    /// Whether emptied blocks are wanted before another is begun: they are worth more than what
-    /// programs that lack pages cost, or no other is left. One that waits for the collector's own
-    /// program is free when the next that is emptied has filled that.
+    /// Returns `true` if emptied blocks should be freed before another block is emptied: they are
+    /// worth more than incomplete programs cost, or no other block is free. A single one that waits
+    /// for the collector's own program becomes free when the next victim has filled that.
     pub(super) fn wants_emptied(&self) -> bool {
         let count = self.emptied.len();
         self.collecting.is_none() && (count > 1 || (count == 1 && self.free.len() == 0))

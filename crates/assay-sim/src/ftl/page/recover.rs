@@ -1,11 +1,11 @@
-//! A map made again from what is found on the flash: the controller has lost its power, and knows
-//! nothing but what the cells and the spare areas say.
+//! Recovery after a power cut: rebuilds the map from what the cells and the out-of-band areas say.
+//! The controller knows nothing else.
 //!
-//! Of each logical page the newest version counts, unless a newer record says that it is trimmed.
-//! Blocks with nothing that counts are erased. The blocks that were being filled are filled on,
-//! behind what was torn; if it is not known what a block was for, it is closed. What had been moved
-//! or written when the power failed may be back where it was, so a plane can hold more than it
-//! should, or lack the room to collect: then pages of it go to others first.
+//! Of each logical page the newest version is valid, unless a newer record says that it is trimmed.
+//! Blocks without valid pages are erased. The block opened last of each frontier is filled on
+//! behind its torn pages; all others are closed. Pages that had been moved or written when the
+//! power failed may be back where they were. So a plane can hold more than its limit, or lack the
+//! room to collect: then pages of it move to other planes first.
 
 use super::gc_per_plane::{Move, clear_bits, set_bits};
 use super::{Frontier, NONE, Open, PageMap};
@@ -15,7 +15,8 @@ use assay_spec::device::Frontiers;
 use std::ops::Range;
 
 impl PageMap {
-    /// Takes over what is found. Asks for erases and moves that must come before anything else.
+    /// Takes over what the recovery scan has found. Queues the erases and moves that must come
+    /// before anything else. The map must be empty.
     pub(super) fn find(&mut self, nand: &mut Nand, flash: &Flash) {
         assert!(self.planes.iter().all(|plane| plane.live == 0), "it knows nothing yet");
         let newest = self.find_newest(flash);
@@ -33,15 +34,15 @@ impl PageMap {
         for plane in 0..self.planes.len() {
             self.find_blocks(nand, flash, plane);
         }
-        // Twice: those that come last have room for what the first had to keep.
+        // Twice, because planes that come last have room for what the first ones had to keep.
         for plane in (0..self.planes.len()).chain(0..self.planes.len()) {
             self.make_room_again(nand, plane);
         }
         self.planes.iter_mut().for_each(|plane| self.tables.note_due(plane));
     }
 
-    /// The physical page of each logical one's newest version; of copies of it the one in the block
-    /// that was opened last, for the other is being emptied.
+    /// Returns the physical page of each logical page's newest version, or `NONE`. Of several
+    /// copies it is the one in the block opened last, for the other block was being emptied.
     fn find_newest(&self, flash: &Flash) -> Vec<u32> {
         let mut newest: Vec<(u64, u64, u32)> = vec![(0, 0, NONE); self.tables.l2p.len()];
         for (physical, found) in (0..).zip(&flash.pages) {
@@ -53,6 +54,7 @@ impl PageMap {
         newest.into_iter().map(|(.., physical)| physical).collect()
     }
 
+    /// Returns the version that `physical` holds, or 0.
     fn version(flash: &Flash, physical: u32) -> u64 {
         match flash.pages.get(physical as usize) {
             Some(Found::Holds(spare)) => spare.version,
@@ -60,7 +62,7 @@ impl PageMap {
         }
     }
 
-    /// Pages that a newer record says are trimmed are not there.
+    /// Unmaps the pages that a newer record says are trimmed.
     fn find_trimmed(&mut self, flash: &Flash) {
         for page in self.trims.pages(self.tables.l2p.len()) {
             let at = self.tables.l2p[page as usize];
@@ -76,7 +78,7 @@ impl PageMap {
         }
     }
 
-    /// What each block of a plane is.
+    /// Finds the state of each block of a plane, and erases those without valid pages.
     fn find_blocks(&mut self, nand: &mut Nand, flash: &Flash, plane: usize) {
         let tables = &mut self.tables;
         let per_block = tables.pages_per_block;
@@ -84,7 +86,7 @@ impl PageMap {
         let plane = &mut self.planes[plane];
         plane.free.clear();
         let mut used: Vec<u32> = Vec::new();
-        // What can be written, and whether it is to be erased before.
+        // The blocks without valid pages, and whether they must be erased first.
         let mut empty: Vec<(u32, bool)> = Vec::new();
         for block in range.start as u32..range.end as u32 {
             let pages = block * per_block..(block + 1) * per_block;
@@ -110,7 +112,7 @@ impl PageMap {
             let open = if own { &mut plane.collect } else { &mut plane.host };
             let before = std::mem::replace(open, Open { block, next: next.min(end), end });
             if before.block != NONE {
-                // It is full, or nobody goes on with it.
+                // The block before is full, or is not filled on.
                 tables.blocks.closings += 1;
                 tables.blocks.closed[before.block as usize] = tables.blocks.closings;
                 tables.count(before.block, 0..0);
@@ -127,7 +129,8 @@ impl PageMap {
         tables.find_worn(plane);
     }
 
-    /// A plane can collect, and take what others have too much of, and holds no more than it may.
+    /// Empties blocks until the plane can collect, can take pages of others, and is within its
+    /// limit.
     fn make_room_again(&mut self, nand: &mut Nand, plane: usize) {
         for _ in 0..self.tables.blocks.per_plane {
             let p = &self.planes[plane];
@@ -144,7 +147,8 @@ impl PageMap {
         }
     }
 
-    /// A page goes to a plane that has room for it: to one that holds less, if it can.
+    /// Moves a page to the next plane with room and below its limit, or within its own if there is
+    /// none.
     fn move_anywhere(&mut self, nand: &mut Nand, plane: usize, next: &Move) {
         let target = self.next_with_room(Frontier::Collect).unwrap_or(plane);
         let p = &self.planes[target];
@@ -156,7 +160,8 @@ impl PageMap {
     }
 }
 
-/// The first page of a block that is erased, as are all behind it, and that no program has begun.
+/// Returns the first page of a block, by its index, from which on all pages are erased and no
+/// program has begun.
 fn first_erased(flash: &Flash, first: u32, pages: u32, nand: &Nand) -> u32 {
     let is_used = |index: &u32| flash.pages[(first + index) as usize] != Found::Erased;
     let used = (0..pages).rev().find(is_used).map_or(0, |index| index + 1);
@@ -164,7 +169,7 @@ fn first_erased(flash: &Flash, first: u32, pages: u32, nand: &Nand) -> u32 {
 }
 
 impl super::Tables {
-    /// Of `block` the pages count that are mapped, and those still `to_come`.
+    /// Counts the valid pages of `block`: those that are mapped, and those still `to_come`.
     fn count(&mut self, block: u32, to_come: Range<u32>) {
         let pages = self.pages_per_block;
         let first = block * pages;
@@ -179,7 +184,7 @@ impl super::Tables {
         self.blocks.stale[block as usize] = stale as u16;
     }
 
-    /// A block with nothing that counts is erased.
+    /// Erases `block`, which has no valid page, and frees it.
     fn erase_found(&mut self, plane: &mut super::Plane, nand: &mut Nand, block: u32) {
         self.blocks.erases[block as usize] += 1;
         let first = Ppa { plane: plane.index, page: block * self.pages_per_block };
@@ -187,12 +192,14 @@ impl super::Tables {
         self.put_free(plane, block);
     }
 
+    /// Returns `true` if `block` has been erased as often as it can be.
     fn is_worn(&self, block: u32) -> bool {
         let erases = self.blocks.erases[block as usize];
         self.endurance.as_ref().is_some_and(|e| e.is_worn(block, erases))
     }
 
-    /// If more blocks of `plane` are worn than there are spare ones, the drive took no more writes.
+    /// Notes how many blocks of `plane` are worn: if more than its spare ones, the drive takes no
+    /// writes.
     fn find_worn(&mut self, plane: &super::Plane) {
         let worn = self.blocks.range(plane.index).filter(|b| self.is_worn(*b as u32)).count();
         if let Some(endurance) = &mut self.endurance {
@@ -200,7 +207,7 @@ impl super::Tables {
         }
     }
 
-    /// The closed block of `plane` with the fewest pages that count, by its place in the plane.
+    /// Returns the closed block of `plane` with the fewest valid pages, by its index in the plane.
     fn emptiest(&self, plane: &super::Plane) -> Option<usize> {
         let range = self.blocks.range(plane.index);
         let closed = |b: &usize| self.blocks.closed[range.start + b] != 0;

@@ -1,4 +1,5 @@
-//! A small drive of the kind of another, written at random until it is steady, and looked at then.
+//! The twin of a drive: a small drive of the same kind, written at random until it is steady, and
+//! then copied in snapshots.
 
 use super::cached_mapping_table::Changed;
 use super::{NONE, PageMap, mapped_pages};
@@ -10,84 +11,92 @@ use assay_spec::device::{
 use assay_spec::seed::mix;
 use std::ops::Range;
 
-/// Planes of the twin, at most; its blocks a plane, at least; its pages, about.
+/// The most planes of a twin.
 const PLANES: u32 = 4;
+/// The fewest blocks of a twin's plane.
 const BLOCKS: u32 = 96;
+/// The approximate number of a twin's pages.
 const PAGES: u32 = 1 << 17;
-/// Blocks of a plane that it takes for them to be like others.
+/// The fewest blocks of a plane at which blocks resemble each other.
 const FEWEST_BLOCKS: u32 = 48;
-/// How full a drive may be of valid pages, and must be, for it to have a steady state that a twin
-/// of it finds.
+/// The largest share of valid pages at which a twin finds the steady state.
 const FULLEST: f64 = 0.98;
+/// The smallest share of valid pages at which a drive has a steady state.
 const EMPTIEST: f64 = 0.25;
-/// As many pages as its flash has are written to the twin so often before it can be steady, and at
-/// most.
+/// The passes, each of as many pages as the twin's flash has, before it can be steady.
 const FEWEST: usize = 4;
+/// The most passes.
 const MOST: usize = 40;
-/// It is steady when a pass programs so much as the one before.
+/// The relative change of write amplification between passes below which the twin is steady.
 const SAME: f64 = 0.01;
-/// So often, a quarter of a pass apart, is it looked at: more blocks to take after.
+/// The number of snapshots, a quarter of a pass apart: more of them give more blocks as models.
 const LOOKS: usize = 6;
 
-/// Like which block of the twin one is.
+/// The model of a block.
 #[derive(Clone, Copy)]
 pub(super) struct Like {
+    /// The number of a block of the twin.
     pub(super) model: u32,
-    /// Valid pages it has more.
+    /// The number of valid pages that the block has more than its model.
     pub(super) more: i32,
 }
 
-/// Valid pages of a block of the twin: place and logical page.
+/// The valid pages of a block of the twin: place and logical page.
 type Valid = [(u16, u32)];
 
-/// A plane of the twin when it was looked at.
+/// A snapshot of a plane of the twin.
 pub(super) struct Look {
-    /// Its closed blocks, the oldest first.
+    /// The closed blocks, the oldest first.
     closed: Range<usize>,
-    /// Its open ones and how far they are written: the host's and, if it has its own, the
-    /// collector's.
+    /// The open blocks and the number of pages written: the host's, and the collector's if it has
+    /// one.
     pub(super) open: Vec<(Like, u32)>,
-    /// Its free ones, but for those that are kept for the cache; and those.
+    /// The number of free blocks, without those kept for the SLC cache.
     free: u32,
+    /// The number of free blocks kept for the SLC cache.
     kept_for_cache: u32,
 }
 
-/// What the twin was like.
+/// The snapshots of a twin.
 pub(super) struct Twin {
-    /// The history that it went through.
+    /// The history that the twin went through.
     pub(super) writes: RandomWrites,
+    /// The number of the twin's planes.
     pub(super) planes: u32,
+    /// The number of the twin's mapped logical pages.
     pub(super) logical: u32,
+    /// Whether all planes are equally far in filling their open blocks.
     is_in_step: bool,
-    /// Where the valid pages of each block begin in `pages`.
+    /// By block: the index of its first valid page in `pages`.
     blocks: Vec<usize>,
+    /// The valid pages of all blocks.
     pages: Vec<(u16, u32)>,
-    /// Which of them have one bit a cell.
+    /// By block: whether it has one bit a cell.
     is_slc: Vec<bool>,
-    /// Plane by plane, look by look.
+    /// The snapshots: all planes of the first, then those of the next.
     looks: Vec<Look>,
-    /// What of its map it has in memory, changed.
+    /// The changed entries in memory, if only a part of the map is there.
     pub(super) changed: Changed,
 }
 
-/// How large a twin is, and what of the drive it is like.
+/// The size of a twin, and what it takes over from the drive.
 pub(crate) struct Shape {
     planes: u32,
     blocks: u32,
-    /// Pages of the host's.
+    /// The number of the twin's host pages.
     host: u32,
-    /// What of a cache of entries the twin has, if the map is not in memory as a whole.
+    /// The size of the twin's cached mapping table, unless the whole map is in memory.
     cache: Option<Bytes>,
-    /// The twin's cache of one bit a cell.
+    /// The twin's SLC cache.
     slc: Option<SlcCacheSpec>,
-    /// Blocks of a plane that always can be in the cache: the twin's, and the drive's.
+    /// The blocks of a plane that may always be in the SLC cache: the twin's, and the drive's.
     fixed: [u32; 2],
-    /// The drive's pages that are mapped.
+    /// The number of the drive's mapped pages.
     pub(super) mapped: u32,
 }
 
 impl Shape {
-    /// The twin of a drive of `host` pages; why there is none, if so.
+    /// Returns the shape of the twin of a drive of `host` pages, or the reason why there is none.
     pub(crate) fn of(
         nand: &NandSpec,
         spec: &PageMapSpec,
@@ -112,12 +121,12 @@ impl Shape {
         if full < EMPTIEST * f64::from(full_ones) {
             return Err("most of its pages are spare");
         }
-        // Large blocks are many pages: fewer planes have enough of them.
+        // Large blocks have many pages, so fewer planes have enough of them.
         let planes = 4 * PAGES / (BLOCKS * nand.pages_per_block);
         let planes = planes.clamp(1, PLANES).min(nand.planes());
         let blocks = (PAGES / (planes * nand.pages_per_block)).max(BLOCKS).max(8 * kept);
         let blocks = blocks.min(usable);
-        // As many of its blocks can be in the cache, of those that always can at least one.
+        // The same share of blocks can be in the SLC cache; at least one if the drive has any.
         let of_cache = |size: Bytes| {
             let share = f64::from(blocks) / f64::from(usable);
             let own = f64::from(SlcCacheSpec::blocks(size, nand).min(usable)) * share;
@@ -134,13 +143,13 @@ impl Shape {
             let of = |size| block * u64::from(of_cache(size));
             SlcCacheSpec { size: of(slc.size), fixed: of(slc.fixed), ..slc }
         });
-        // Blocks with nothing in them in the mean: free ones, and the rest of the open ones.
+        // The blocks that are empty in the mean: free ones, and the rest of the open ones.
         let open = if spec.collection.frontiers == Frontiers::One { 0.5 } else { 1.0 };
         let room = |blocks: u32| f64::from(blocks) - (f64::from(kept) - 0.5 + open);
         let most = planes * (full_ones * nand.pages_per_block - 1);
         let share = full * room(blocks) / room(usable) * pages;
         let pages = ((share * f64::from(planes)) as u32).min(most);
-        // A map of which only a part is in memory has its pages there, and that part.
+        // A cached mapping table and its map pages keep their share, too.
         let of_all = f64::from(host) / f64::from(mapped);
         let own = if spec.map_cache.is_some() { (f64::from(pages) * of_all) as u32 } else { pages };
         let share = f64::from(own) / f64::from(host);
@@ -148,7 +157,7 @@ impl Shape {
         Ok(Shape { planes, blocks, host: own, cache, slc, fixed, mapped })
     }
 
-    /// Blocks of one of the drive's planes that are free where the twin's looks like that.
+    /// Returns the number of free blocks of a drive's plane that is modelled on `look`.
     pub(super) fn free(&self, look: &Look) -> u32 {
         let [twin, drive] = self.fixed.map(u64::from);
         let kept = u64::from(look.kept_for_cache) * drive + twin / 2;
@@ -157,7 +166,7 @@ impl Shape {
 }
 
 impl Twin {
-    /// The twin of a drive, written until it is steady and looked at then.
+    /// Returns the twin of a drive, written until it is steady and then copied in snapshots.
     pub(super) fn written(
         nand: &NandSpec,
         spec: PageMapSpec,
@@ -208,11 +217,12 @@ impl Twin {
         twin
     }
 
+    /// Takes a snapshot of each plane of `map`.
     fn look_at(&mut self, map: &PageMap) {
         let t = &map.tables;
         for plane in &map.planes {
             let blocks = t.blocks.range(plane.index);
-            // One that is being emptied is like no other: many like it would be space for nothing.
+            // A block being emptied is no model: many like it would be spare space for nothing.
             let emptied = plane.collecting.as_ref().map(|c| c.block as usize);
             let is_closed = |b: &usize| t.blocks.closed[*b] != 0 && Some(*b) != emptied;
             let mut closed: Vec<usize> = blocks.filter(is_closed).collect();
@@ -227,7 +237,7 @@ impl Twin {
                 copied.push((like, o.next));
                 self.copy(map, o.block);
             }
-            // One that empties a block may have no free one; one that does not, has.
+            // A plane that empties a block may have no free one; a plane that empties none has one.
             let free = plane.free.len().max(1) as u32;
             let kept_for_cache = plane.kept_for_cache.min(free - 1);
             let free = free - kept_for_cache;
@@ -235,6 +245,7 @@ impl Twin {
         }
     }
 
+    /// Copies the valid pages of `block`.
     fn copy(&mut self, map: &PageMap, block: u32) {
         self.blocks.push(self.pages.len());
         self.is_slc.push(map.tables.is_slc(block));
@@ -247,9 +258,9 @@ impl Twin {
         }
     }
 
-    /// Which plane of the twin, and when, `plane` has its open and free blocks from. Where the
-    /// host's pages go to the planes in turn and not between moved ones, all are as far in filling
-    /// a block: so it is one moment for all.
+    /// Returns the snapshot that gives `plane` its open and free blocks. If host pages go to the
+    /// planes in turn, and not between moved ones, all planes are equally far in filling a block:
+    /// then it is one moment for all.
     pub(super) fn look_for(&self, plane: u32) -> &Look {
         let turn = if self.is_in_step { 0 } else { u64::from(plane) };
         self.look_at_turn(plane, mix(self.writes.seed ^ turn))
@@ -261,11 +272,12 @@ impl Twin {
         &self.looks[(look * self.planes + plane % self.planes) as usize]
     }
 
-    /// Like which block one of `plane` is that is the `rank`th oldest of `closed` ones.
+    /// Returns the model of the `rank`th oldest of `closed` blocks of `plane`: one of the same
+    /// relative age.
     pub(super) fn of_age(&self, plane: u32, is_static: bool, rank: u32, closed: u32) -> Like {
         let turn = mix(self.writes.seed ^ (u64::from(plane) << 32 | u64::from(rank)));
         let look = match is_static {
-            // Only every so many of the pages lie on a plane.
+            // With static allocation only every n-th page lies on a plane.
             true => self.look_at_turn(plane, turn),
             false => &self.looks[(turn % self.looks.len() as u64) as usize],
         };
@@ -286,7 +298,8 @@ impl Twin {
         self.is_slc[model as usize]
     }
 
-    /// The valid pages of a block of `plane`, with room for so many, `like` one of the twin's.
+    /// Fills `valid` with the valid pages of a block of `plane` that is modelled on `like` and has
+    /// `room` pages. Only every `step`th logical page lies on the plane.
     pub(super) fn valid(
         &self,
         like: Like,
@@ -297,7 +310,7 @@ impl Twin {
     ) {
         valid.clear();
         valid.extend_from_slice(self.of(like.model));
-        // Where pages come or go, and which ones come, is chance.
+        // Chance decides which pages are added, and where pages are added or removed.
         let of_like = self.writes.seed ^ (u64::from(like.model) << 32);
         let turn = |i: u32| mix(of_like ^ u64::from(i)) >> 20;
         for i in like.more..0 {
@@ -311,7 +324,7 @@ impl Twin {
             let free = places.filter(|slot| !taken[*slot as usize]).take(like.more as usize);
             let pages = u64::from(self.logical / step * step);
             valid.extend(free.map(|slot| {
-                // On a plane with fixed places only every `step`th page lies.
+                // With static allocation only every `step`th page lies on a plane.
                 let page = (turn(slot + 1) % pages) as u32 / step * step + plane % step;
                 (slot as u16, page)
             }));
@@ -319,7 +332,7 @@ impl Twin {
     }
 }
 
-/// Pass after pass, until one programs as much as the one before.
+/// Writes pass after pass until one programs as much as the one before.
 fn settle(harness: &mut FtlHarness<PageMap>) {
     let pass = harness.map.tables.p2l.len() as u64;
     let mut last = f64::NAN;

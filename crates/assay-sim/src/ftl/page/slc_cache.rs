@@ -1,31 +1,33 @@
-//! A cache of one bit a cell: the host's data goes to blocks that are faster and hold less, and is
-//! folded into others later.
+//! An SLC cache: host data goes to blocks with one bit a cell, which are faster and hold less, and
+//! is folded into other blocks later.
 //!
-//! Such a block is one of which only the front is used. The rest counts as stale from the start, so
-//! that it is worth emptying whatever it holds, and emptying it is folding: the pages go to a block
-//! with all bits. So nothing else need know of it. It is folded when the drive has been left alone
-//! for a while, the oldest first, or when the plane must find space.
+//! Only the first pages of such a block are used. The rest counts as stale from the start, so the
+//! block is worth emptying whatever it holds, and emptying it is folding: its pages move to a block
+//! with all bits. So nothing else need know of it. Blocks are folded, the oldest first, when the
+//! drive has been left alone for a while, or when the plane must find space.
 //!
-//! The host gets such blocks as long as no more than `most` of a plane are in use and others free
-//! beyond those that collection waits for; and at any time the `fixed` ones, for which blocks
-//! are kept free. Else it writes to blocks with all bits at once.
+//! The host gets such a block while fewer than `most` of a plane are in use and other blocks are
+//! free beyond the reserve of GC. It gets the `fixed` ones at any time: blocks are kept free for
+//! them. Otherwise it writes to blocks with all bits.
 
 use super::{Open, PageMap, Plane, Tables, gc_per_plane};
 use crate::nand::{Cause, Nand, Ppa};
 use assay_spec::device::{NandSpec, SlcCacheSpec};
 
-/// What is known of the cache.
+/// The state of the SLC cache.
 pub(super) struct SlcCache {
-    /// Blocks of a plane: always, and at most.
+    /// The blocks of a plane that may be in the cache at any time.
     fixed: u32,
+    /// The most blocks of a plane in the cache.
     most: u32,
-    /// Pages of a block.
+    /// The number of pages of a block in the cache.
     pages: u32,
-    /// By block: whether it is one of these.
+    /// By block: whether it is in the cache.
     is_in: Vec<bool>,
 }
 
 impl SlcCache {
+    /// Returns an empty cache.
     pub(super) fn new(spec: SlcCacheSpec, nand: &NandSpec) -> SlcCache {
         let bits = nand.slc.map_or(1, |slc| slc.bits);
         SlcCache {
@@ -38,7 +40,7 @@ impl SlcCache {
 }
 
 impl PageMap {
-    /// The chips of a drive that does not begin empty are told which blocks are in the cache.
+    /// Sets the mode of the cached blocks on the chips, for a drive that does not begin empty.
     pub(crate) fn tell_modes(&self, nand: &mut Nand) {
         let all = self.tables.cache.iter().flat_map(|cache| (0..).zip(&cache.is_in));
         all.filter(|(_, is_in)| **is_in).for_each(|(block, _)| nand.use_as_slc(block, true));
@@ -46,10 +48,11 @@ impl PageMap {
 }
 
 impl Tables {
-    /// How many pages of `block`, which `plane` opens for the host, are to be used.
+    /// Puts `block`, which `plane` opens for the host, into the cache if it may be there. Returns
+    /// how many of its pages are to be used.
     pub(super) fn open_for_host(&mut self, plane: &mut Plane, block: u32) -> u32 {
         let kept = self.collection.reserve_blocks + plane.kept_for_cache;
-        // `block` is not among the free ones any longer.
+        // `block` is no longer among the free blocks.
         let free = plane.free.len() as u32;
         let Some(cache) = &mut self.cache else { return self.pages_per_block };
         let may_grow = plane.cached < cache.most && free > kept;
@@ -65,22 +68,24 @@ impl Tables {
         pages
     }
 
-    /// `count` pages from `first` on, which are not written, are stale.
+    /// Marks `count` pages from `first` on, which are not written, as stale.
     fn make_void(&mut self, first: u32, count: u32) {
         gc_per_plane::clear_bits(&mut self.valid_bitmap, u64::from(first), u64::from(count));
         self.blocks.stale[(first / self.pages_per_block) as usize] += count as u16;
     }
 
-    /// Pages of a block with one bit a cell.
+    /// Returns the number of pages of a block with one bit a cell.
     pub(super) fn slc_pages(&self) -> u32 {
         self.cache.as_ref().map_or(self.pages_per_block, |cache| cache.pages)
     }
 
+    /// Returns `true` if `block` is in the cache.
     pub(super) fn is_slc(&self, block: u32) -> bool {
         self.cache.as_ref().is_some_and(|cache| cache.is_in[block as usize])
     }
 
-    /// `block`, which is in use, has one bit a cell, or not. One too many is emptied as others are.
+    /// Puts `block`, which is in use, into the cache if it has one bit a cell and the cache has
+    /// room. Else it is emptied like any other block.
     pub(super) fn enter_cache(&mut self, plane: &mut Plane, block: u32, is_slc: bool) {
         let Some(cache) = self.cache.as_mut().filter(|_| is_slc) else { return };
         if plane.cached < cache.most.max(cache.fixed) {
@@ -90,7 +95,7 @@ impl Tables {
         }
     }
 
-    /// `block` has been emptied.
+    /// Removes `block`, which has been emptied, from the cache.
     pub(super) fn leaves_cache(&mut self, plane: &mut Plane, block: u32) {
         let Some(cache) = &mut self.cache else { return };
         if std::mem::take(&mut cache.is_in[block as usize]) {
@@ -99,7 +104,7 @@ impl Tables {
         }
     }
 
-    /// The chips are told how the block of `ppa` is used, when it is opened.
+    /// Sets the mode of the block of `ppa` on the chips if `ppa` is its first page.
     #[inline(never)]
     pub(super) fn tell_mode(&self, nand: &mut Nand, ppa: Ppa) {
         if ppa.page.is_multiple_of(self.pages_per_block) {
@@ -108,12 +113,12 @@ impl Tables {
         }
     }
 
-    /// Why a block is emptied that is chosen for `cause`.
+    /// Returns the reason for emptying `block`, chosen for `cause`: a cached block is folded.
     pub(super) fn cause_of(&self, block: u32, cause: Cause) -> Cause {
         if self.is_slc(block) { Cause::Fold } else { cause }
     }
 
-    /// The block of `plane` to fold next: of those that are full the oldest.
+    /// Returns the block of `plane` to fold next, by its index: the oldest closed one in the cache.
     pub(super) fn to_fold(&self, plane: &Plane) -> Option<usize> {
         let cache = self.cache.as_ref().filter(|_| plane.cached > 0)?;
         let range = self.blocks.range(plane.index);
@@ -122,9 +127,9 @@ impl Tables {
         (0..closed.len()).filter(is_full).min_by_key(|b| closed[*b])
     }
 
-    /// Programs what `plane` has gathered, though it lacks pages: those stay empty. The collector
-    /// waits if it has no further block, and gets none by this: it must find room for all that it
-    /// has begun to move.
+    /// Programs the pages that `plane` has gathered though others are missing: those stay empty.
+    /// The collector's program waits if the plane has no further free block and gets none by this,
+    /// because the collector must find room for all pages that it has begun to move.
     pub(super) fn pad(&mut self, plane: &mut Plane, nand: &mut Nand) {
         for is_host in [true, false] {
             let open = if is_host { plane.host } else { plane.collect };
@@ -143,7 +148,8 @@ impl Tables {
         }
     }
 
-    /// Panics unless each plane knows its blocks in the cache, and only those are used in part.
+    /// Checks the cache counts of each plane, and that cached blocks are used only in part. Panics
+    /// otherwise.
     pub(super) fn check_cache(&self, planes: &[Plane]) {
         let Some(cache) = &self.cache else { return };
         for plane in planes {

@@ -1,13 +1,13 @@
-//! A drive that has been written at random for long, without writing it.
+//! The steady state of a drive after long random writes, without writing it.
 //!
-//! A small drive with the same share of spare pages and the same policies, the twin, is written
-//! until it is steady. Each block of the drive is then made like one of the twin's that was closed
-//! as long ago, relative to the others of its plane: as many valid pages, in the same places, and
-//! in each a logical page from the same part of the address space, which is dealt out in shuffled
-//! order. That takes a random write a page instead of the several passes that a history takes.
+//! A twin, a small drive with the same share of spare pages and the same policies, is written until
+//! it is steady. Each block of the drive is then modelled on a block of the twin that was closed as
+//! long ago, relative to the others of its plane. It has as many valid pages, in the same places,
+//! and each is a logical page from the same part of the address space; these are dealt out in
+//! shuffled order. That takes one random write a page instead of the several passes of a history.
 //!
-//! What it leaves out: no block is being emptied; blocks have never been erased; the caches of
-//! planes are as full as each other.
+//! It leaves out three things: no block is being emptied, no block has ever been erased, and the
+//! SLC caches of all planes are equally full.
 
 use super::gc_per_plane::set_bits;
 use super::scaled_drive::{Like, Shape, Twin};
@@ -17,7 +17,7 @@ use assay_spec::device::{Allocation, NandSpec, PageMapSpec};
 use assay_spec::seed::mix;
 
 impl PageMap {
-    /// The map of `host` pages as random writes leave it; there is a twin.
+    /// Returns the map of `host` pages as random writes leave it. Panics if the drive has no twin.
     pub(crate) fn steady(
         nand: &NandSpec,
         spec: PageMapSpec,
@@ -31,10 +31,12 @@ impl PageMap {
         map
     }
 
+    /// Models the blocks of this empty map on those of `twin`.
     fn become_like(&mut self, twin: &Twin, shape: &Shape) {
         let planes = self.planes.len() as u32;
         let likes: Vec<Vec<Like>> = (0..planes).map(|p| self.likes(twin, p, shape)).collect();
-        // How many pages of the drive stand for each of the twin's, and where they begin.
+        // By page of the twin: the number of the drive's pages that stand for it, later the next of
+        // them.
         let is_static = self.allocation == Allocation::Static;
         let (parts, step) = if is_static { (planes, twin.planes) } else { (1, 1) };
         let per_part = twin.logical.div_ceil(step) as usize;
@@ -52,7 +54,7 @@ impl PageMap {
             part.iter_mut().for_each(|n| sum += std::mem::replace(n, sum));
         }
         self.enter_caches(twin, &likes);
-        // Of the pages that stand for one of the twin's, chance says which lies where.
+        // Chance decides which of the pages that stand for one of the twin's lies where.
         for (plane, index) in shuffled(&likes, twin.writes.seed) {
             let like = likes[plane as usize][index as usize];
             twin.valid(like, plane, step, self.room(twin, like.model), &mut valid);
@@ -75,7 +77,8 @@ impl PageMap {
         }
     }
 
-    /// Open blocks come first: what is written next goes to them, and there may be too many.
+    /// Puts blocks into the SLC caches, open ones first: the next writes go to them, and there may
+    /// be too many blocks.
     fn enter_caches(&mut self, twin: &Twin, likes: &[Vec<Like>]) {
         for (index, likes) in (0..).zip(likes) {
             let first = self.block_of(index, 0);
@@ -86,13 +89,12 @@ impl PageMap {
         }
     }
 
-    /// The first blocks of a plane are used, the others free.
+    /// Returns block `index` of `plane`. The first blocks of a plane are used, the others free.
     fn block_of(&self, plane: u32, index: u32) -> u32 {
         plane * self.tables.blocks.per_plane + index
     }
 
-    /// Which blocks of the twin those of `plane` are like: closed ones, oldest first, then open
-    /// ones.
+    /// Returns the models of the blocks of `plane`: closed ones, oldest first, then open ones.
     fn likes(&self, twin: &Twin, plane: u32, shape: &Shape) -> Vec<Like> {
         let look = twin.look_for(plane);
         let closed = self.tables.blocks.per_plane - shape.free(look) - look.open.len() as u32;
@@ -102,8 +104,8 @@ impl PageMap {
         let open: Vec<Like> = look.open.iter().map(|(like, _)| *like).collect();
         let wanted = self.share(plane, shape, twin.writes.seed);
         let has = likes.iter().chain(&open).map(|l| i64::from(twin.count(l.model))).sum::<i64>();
-        // What it lacks, or has too much, comes from all of them, and what some do not take from
-        // the next ones that do.
+        // Spreads what the plane lacks, or has too much, over all closed blocks. What some cannot
+        // take goes to the next ones that can.
         let lacking = i64::from(wanted) - has;
         let (twice, n) = (2 * lacking, i64::from(closed));
         let part = |i: i64| (twice * i + n).div_euclid(2 * n);
@@ -121,9 +123,9 @@ impl PageMap {
         likes
     }
 
-    /// Valid pages of `plane`. Each plane gets as many as the others while chance says which pages
-    /// go stale: the more a plane has the more it loses, and so it has half as much variance as it
-    /// has pages. What one has more another has less.
+    /// Returns the number of valid pages of `plane`. Each plane gets as many writes as the others
+    /// while chance decides which pages go stale. The more pages a plane has, the more it loses, so
+    /// the variance is half its number of pages. What one plane has more another has less.
     fn share(&self, plane: u32, shape: &Shape, seed: u64) -> u32 {
         let planes = self.planes.len() as u32;
         let mean = shape.mapped / planes + u32::from(plane < shape.mapped % planes);
@@ -133,7 +135,7 @@ impl PageMap {
         }
         let uniform = |i: u64| mix(mix(mix(seed) ^ u64::from(pair)) ^ i) as f64 / u64::MAX as f64;
         let normal = (0..12).map(uniform).sum::<f64>() - 6.0;
-        // A drive that is nearly full keeps more even.
+        // Planes of a nearly full drive differ less.
         let pages = shape.mapped / planes;
         let most =
             (self.tables.blocks.per_plane * self.tables.pages_per_block).saturating_sub(pages) / 8;
@@ -142,11 +144,12 @@ impl PageMap {
         mean.saturating_add_signed(if plane < half { more } else { -more })
     }
 
-    /// Pages that a block like the twin's `model` has room for.
+    /// Returns the number of pages that a block modelled on `model` has room for.
     fn room(&self, twin: &Twin, model: u32) -> u32 {
         if twin.is_slc(model) { self.tables.slc_pages() } else { self.tables.pages_per_block }
     }
 
+    /// Takes the blocks of `plane` from the free ones, closes them, and opens the last.
     fn close_and_open(&mut self, twin: &Twin, plane: u32, likes: &[Like]) {
         let (first, planes) = (self.block_of(plane, 0), self.planes.len() as u32);
         let (own, t) = (&mut self.planes[plane as usize], &mut self.tables);
@@ -163,7 +166,7 @@ impl PageMap {
         let written = (first + closed as u32..).zip(open);
         let mut opened = written.map(|(block, (_, next))| {
             let end = if t.is_slc(block) { t.slc_pages() } else { t.pages_per_block };
-            // What is not written yet is neither stale nor anything.
+            // Pages not written yet are not stale.
             let rest = end - next;
             t.blocks.stale[block as usize] -= rest as u16;
             let unwritten = u64::from(block * t.pages_per_block + next);
@@ -176,7 +179,8 @@ impl PageMap {
 }
 
 impl Tables {
-    /// Puts `pages` into the places of a block where they are; nothing counts in the others.
+    /// Maps `pages`, (place in the block, logical page), to their places in `block`. Its other
+    /// pages are stale.
     fn lay(&mut self, block: u32, pages: impl Iterator<Item = (u16, u32)>) {
         let first = block * self.pages_per_block;
         let mut count = 0;
@@ -191,7 +195,7 @@ impl Tables {
     }
 }
 
-/// All blocks of all planes, (plane, index), in random order.
+/// Returns all blocks of all planes, (plane, index), in random order.
 fn shuffled(likes: &[Vec<Like>], seed: u64) -> Vec<(u32, u32)> {
     let each = |(plane, likes): (u32, &Vec<Like>)| (0..likes.len() as u32).map(move |i| (plane, i));
     let mut order: Vec<(u32, u32)> = (0..).zip(likes).flat_map(each).collect();

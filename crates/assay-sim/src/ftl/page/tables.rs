@@ -1,5 +1,5 @@
-//! Where every page is, what is known of every block, and each plane's log: what the parts of a
-//! page map share.
+//! The state that the parts of a page map share: the mapping tables, the state of each block, and
+//! the log of each plane.
 
 use super::NONE;
 use super::cached_mapping_table::Demand;
@@ -14,47 +14,60 @@ use assay_spec::device::{
 };
 use std::collections::VecDeque;
 
-/// Where every page is, and what is known of every block: what the planes' logs share.
+/// The mapping tables and the state of each block, which the logs of all planes share.
 pub(super) struct Tables {
+    /// The garbage collection policy.
     pub(super) collection: CollectionSpec,
+    /// The wear-levelling policy.
     pub(super) wear: WearSpec,
-    /// What is on the flash is enough to go on when the power fails.
+    /// Whether the flash alone is enough to recover from a power cut.
     pub(super) is_safe: bool,
     pub(super) pages_per_block: u32,
     pub(super) pages_per_plane: u32,
-    /// Logical page to physical.
+    /// Logical page to physical page, or `NONE`.
     pub(super) l2p: Vec<u32>,
-    /// Physical page to logical: of a closed or open block, whatever was last programmed there.
+    /// Physical page to logical page. In open and closed blocks: the page last programmed there,
+    /// whether it is valid or not.
     pub(super) p2l: Vec<u32>,
-    /// One bit a physical page: not stale. Of an open block also set for pages yet to come, so that
-    /// only what goes stale must touch it.
+    /// One bit for each physical page, set if the page is not stale. It is also set for pages of an
+    /// open block that are yet to be programmed, so that only a page that goes stale must touch it.
     pub(super) valid_bitmap: Vec<u64>,
+    /// The state of each block.
     pub(super) blocks: Blocks,
+    /// The victim policy.
     pub(super) victim: Box<dyn Victim>,
-    /// Planes with fewer free blocks than they should have, in the order in which they are to
-    /// collect; only if the whole drive takes their pages.
+    /// The planes with fewer free blocks than they should have, in the order in which they collect.
+    /// Used only if collection is over the whole drive.
     pub(super) due: VecDeque<u32>,
+    /// The SLC cache, if there is one.
     pub(super) cache: Option<SlcCache>,
-    /// What is in memory of the map, if that is not all.
+    /// The cached mapping table, unless the whole map is in memory.
     pub(super) demand: Option<Box<Demand>>,
+    /// The endurance of the blocks, if they wear out.
     pub(super) endurance: Option<Endurance>,
-    /// Collections that could not be spread because the host had used up its room.
+    /// The number of urgent collections: a lack of free blocks kept them from being spread over
+    /// host writes, or over the drive.
     pub(super) urgent: u64,
 }
 
-/// What is known of each block.
+/// The state of each block, by block number.
 pub(super) struct Blocks {
-    /// Pages gone stale since it was opened.
+    /// The pages that have gone stale since the block was opened.
     pub(super) stale: Vec<u16>,
-    /// When it was closed, counted in closed blocks; 0 if it is open or free.
+    /// The value of `closings` when the block was closed; 0 if it is open or free.
     pub(super) closed: Vec<u32>,
+    /// The number of blocks closed so far.
     pub(super) closings: u32,
+    /// The number of erases of the block.
     pub(super) erases: Vec<u32>,
+    /// The number of blocks of a plane.
     pub(super) per_plane: u32,
+    /// The number of pages of a block.
     pub(super) pages: u32,
 }
 
 impl Blocks {
+    /// Returns the state of blocks that are all free and were never erased.
     pub(super) fn new(nand: &NandSpec) -> Blocks {
         let count = (nand.planes() * nand.blocks_per_plane) as usize;
         Blocks {
@@ -67,11 +80,13 @@ impl Blocks {
         }
     }
 
+    /// Returns the blocks of `plane`.
     pub(super) fn range(&self, plane: u32) -> std::ops::Range<usize> {
         let first = (plane * self.per_plane) as usize;
         first..first + self.per_plane as usize
     }
 
+    /// Returns the blocks of `plane` for a victim policy. A victim must have `least` stale pages.
     pub(super) fn candidates(&self, plane: u32, least: u16) -> Candidates<'_> {
         Candidates {
             stale: &self.stale[self.range(plane)],
@@ -83,7 +98,7 @@ impl Blocks {
         }
     }
 
-    /// Closes the block `full`, if there is one, and opens `block`.
+    /// Closes block `full` unless it is `NONE`, and resets the stale count of `block`, which opens.
     pub(super) fn turn_over(&mut self, full: u32, block: u32) {
         if full != NONE {
             self.closings += 1;
@@ -94,56 +109,69 @@ impl Blocks {
     }
 }
 
-/// Pages that are mapped of a drive of `host` pages: those of a map that is on flash, too.
+/// Returns the number of mapped logical pages of a drive with `host` host pages. Map pages on flash
+/// are mapped, too.
 pub(super) fn mapped_pages(nand: &NandSpec, spec: &PageMapSpec, host: u32) -> u32 {
     host + spec.map_pages(nand.page, u64::from(host)) as u32
 }
 
-/// A plane's log.
+/// The log of a plane.
 pub(super) struct Plane {
+    /// The number of the plane.
     pub(super) index: u32,
+    /// The free blocks.
     pub(super) free: FreeBlocks,
+    /// The open block for host pages.
     pub(super) host: Open,
-    /// Where collected pages go; unused if they share the host's.
+    /// The open block for moved pages. Unused if they share the host's.
     pub(super) collect: Open,
+    /// The block that is being emptied.
     pub(super) collecting: Option<Collecting>,
-    /// Blocks that are empty but for copies of pages that wait to be programmed with others.
+    /// Emptied blocks that are not free yet: newer copies of their pages wait to be programmed with
+    /// others. Each with the cause of its collection.
     pub(super) emptied: Vec<(u32, Cause)>,
-    /// Whether it is in `Tables::due`.
+    /// Whether the plane is in `Tables::due`.
     pub(super) is_due: bool,
-    /// Valid pages.
+    /// The number of valid pages.
     pub(super) live: u32,
-    /// Blocks with one bit a cell, and free ones that are kept for such.
+    /// The number of blocks in the SLC cache.
     pub(super) cached: u32,
+    /// The number of free blocks that are kept for the SLC cache.
     pub(super) kept_for_cache: u32,
 }
 
-/// An open block, its next page, and how many are used.
+/// An open block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
+    /// The number of the block, or `NONE`.
     pub(super) block: u32,
+    /// The next page to program. If it is `end`, the block is full.
     pub(super) next: u32,
+    /// The number of pages that are used: fewer than the block has if it is in the SLC cache.
     pub(super) end: u32,
 }
 
 impl Open {
-    /// Pages of a block of `pages` that are written or will not be.
+    /// Returns how many pages of the block, which has `pages`, are written or will never be.
     pub(super) fn written(&self, pages: u32) -> u32 {
         self.next + pages - self.end
     }
 }
 
-/// Entries of the back-map in a cache line.
+/// The number of p2l entries in a cache line.
 pub(super) const LINE: u32 = 16;
 
-/// Which open block a page goes to.
+/// The open block that a page goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frontier {
+    /// The block for host pages.
     Host,
+    /// The block for moved pages.
     Collect,
 }
 
 impl Plane {
+    /// Returns the log of plane `index`, all of whose blocks are free.
     pub(super) fn new(index: u32, nand: &NandSpec, spec: PageMapSpec) -> Plane {
         let none = Open { block: NONE, next: nand.pages_per_block, end: nand.pages_per_block };
         let first = index * nand.blocks_per_plane;
@@ -165,6 +193,7 @@ impl Plane {
 }
 
 impl Tables {
+    /// Returns the tables of `logical` unwritten pages. `seed` is for the victim policy.
     pub(super) fn new(nand: &NandSpec, spec: PageMapSpec, logical: u32, seed: u64) -> Tables {
         let pages = nand.pages() as usize;
         Tables {
@@ -186,8 +215,9 @@ impl Tables {
         }
     }
 
-    /// How many of the `logical` pages leave old copies when they are written in order, again and
-    /// again: whole blocks of every plane, but for those that it keeps free.
+    /// Returns how many of the `logical` pages leave old copies when the drive is written in order
+    /// again and again: they fill the blocks of each plane that neither hold data nor are kept
+    /// free.
     pub(super) fn spare_pages(&self, planes: &[Plane], logical: u32) -> u32 {
         let count = planes.len() as u32;
         let full = logical.div_ceil(count * self.pages_per_block);
@@ -199,18 +229,21 @@ impl Tables {
         (spare * count * self.pages_per_block).min(logical)
     }
 
-    /// Blocks of a plane that are free at any time, so that there is room for what is torn.
+    /// Returns the number of blocks that a plane keeps free at any time, so that after a power cut
+    /// there is room in spite of torn pages.
     #[inline]
     pub(super) fn kept_free(&self) -> usize {
         usize::from(self.is_safe)
     }
 
+    /// Returns the plane of a physical page.
     #[inline]
     pub(super) fn plane_of(&self, physical: u32) -> u32 {
         physical / self.pages_per_plane
     }
 
-    /// Gives `page` the next physical page of a plane's frontier.
+    /// Maps `page` to the next physical page of a plane's frontier, and returns that. Opens a block
+    /// first if the frontier is full. The old copy of `page` must be stale already.
     #[inline(always)]
     pub(super) fn place(&mut self, plane: &mut Plane, page: u32, frontier: Frontier) -> Ppa {
         let shared = self.collection.frontiers == Frontiers::One;
@@ -231,7 +264,8 @@ impl Tables {
         Ppa { plane: plane.index, page: physical }
     }
 
-    /// Closes the full block of a frontier, if there is one, and opens the next.
+    /// Closes the full block of a frontier, if there is one, and opens the next. `own` is true for
+    /// the collector's own frontier. Panics if no block is free.
     #[inline(never)]
     pub(super) fn open_next(&mut self, plane: &mut Plane, own: bool) {
         let block = plane.free.take().expect("a free block is kept");
@@ -246,14 +280,14 @@ impl Tables {
         self.note_due(plane);
     }
 
-    /// Closes the block `full`, if there is one, and opens `block`.
+    /// Closes block `full` unless it is `NONE`, and opens `block` with all bits set.
     pub(super) fn turn_over(&mut self, full: u32, block: u32) {
         self.blocks.turn_over(full, block);
         let first = u64::from(block) * u64::from(self.pages_per_block);
         gc_per_plane::set_bits(&mut self.valid_bitmap, first, u64::from(self.pages_per_block));
     }
 
-    /// `page` will be elsewhere: its entry changes, if not all of them are in memory.
+    /// Notes that the map entry of `page` changes, unless the whole map is in memory.
     #[inline]
     pub(super) fn change_entry(&mut self, page: u32) {
         if let Some(demand) = &mut self.demand {
@@ -261,6 +295,7 @@ impl Tables {
         }
     }
 
+    /// Marks physical page `physical`, the old copy of `page`, as stale.
     #[inline]
     pub(super) fn make_stale(&mut self, physical: u32, page: u32) {
         debug_assert_eq!(self.p2l[physical as usize], page, "the maps are inverse");

@@ -1,4 +1,4 @@
-//! Steady-state write amplification against published analysis.
+//! Tests of the steady-state write amplification against published analysis.
 //!
 //! `spare` is (raw − user) / user, as in the papers; α = raw / user = 1 + spare.
 
@@ -11,7 +11,7 @@ use assay_spec::device::{
 };
 use assay_spec::{Bytes, Nanos};
 
-/// Planes of `blocks` × `pages`, in no time.
+/// Returns planes of `blocks` blocks of `pages` pages, on which hardly anything takes time.
 pub(super) fn nand(planes: u32, blocks: u32, pages: u32) -> NandSpec {
     NandSpec {
         channels: planes,
@@ -33,7 +33,7 @@ pub(super) fn nand(planes: u32, blocks: u32, pages: u32) -> NandSpec {
     }
 }
 
-/// One frontier, a block at a time.
+/// Returns a spec with one frontier, which collects a block at a time.
 pub(super) fn spec(victim: VictimSpec) -> PageMapSpec {
     PageMapSpec {
         allocation: Allocation::Dynamic,
@@ -55,7 +55,7 @@ pub(super) fn spec(victim: VictimSpec) -> PageMapSpec {
     }
 }
 
-/// Write amplification of one plane over one pass of the user capacity, after `passes` of them.
+/// Returns the write amplification of one plane over one pass of the user capacity, after `passes`.
 fn measure(
     victim: VictimSpec,
     (blocks, pages): (u32, u32),
@@ -71,7 +71,7 @@ fn measure(
     harness.write(u64::from(user))
 }
 
-/// Relative to `theory`.
+/// Returns the deviation of `measured` relative to `theory`.
 fn deviation(measured: f64, theory: f64) -> f64 {
     measured / theory - 1.0
 }
@@ -85,17 +85,17 @@ fn solve(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     low
 }
 
-/// Xiang and Kurkoski, ITA 2012: greedy with large blocks, A = 1/(1 − u) with u = e^{−α(1 − u)},
-/// that is α / (α + W(−α e^{−α})). First in, first out has it whatever the block (Desnoyers, SYSTOR
-/// 2012).
+/// Returns the write amplification of greedy collection with large blocks (Xiang and Kurkoski, ITA
+/// 2012): A = 1/(1 − u) with u = e^{−α(1 − u)}, that is α / (α + W(−α e^{−α})). First in, first out
+/// has the same with blocks of any size (Desnoyers, SYSTOR 2012).
 fn large_blocks(spare: f64) -> f64 {
     let alpha = 1.0 + spare;
     1.0 / (1.0 - solve(0.0, 1.0 - 1e-9, |u| (-alpha * (1.0 - u)).exp() - u))
 }
 
-/// First in, first out with a share `heat` of the writes on a share `hot` of the pages: each class
-/// k is appended a_k = r_k H / (1 − e_k) times a cycle, and the cycle is as long as the log (Menon,
-/// VLDB 1995; Desnoyers, SYSTOR 2012).
+/// Returns the write amplification of first in, first out with a share `heat` of the writes on a
+/// share `hot` of the pages. Each class k is appended a_k = r_k H / (1 − e_k) times a cycle, and
+/// the cycle is as long as the log (Menon, VLDB 1995; Desnoyers, SYSTOR 2012).
 fn fifo_hot_cold(spare: f64, hot: f64, heat: f64) -> f64 {
     let alpha = 1.0 + spare;
     let classes = [(hot, heat), (1.0 - hot, 1.0 - heat)];
@@ -107,10 +107,11 @@ fn fifo_hot_cold(spare: f64, hot: f64, heat: f64) -> f64 {
     1.0 / (1.0 - solve(0.0, 1.0 - 1e-9, |u| log(u) - 1.0))
 }
 
-/// Van Houdt, SIGMETRICS 2013: the mean field of d choices. With x_i the share of blocks that have
-/// i of b pages valid, and one victim per b − m host writes (m its mean valid pages): (b − m) / (ρ
-/// b) · ((i + 1) x_{i+1} − i x_i) = P(victim has i), ρ = user / raw. Where all d drawn blocks are
-/// wholly valid, which the paper empties for nothing, ours takes any other one.
+/// Returns the write amplification of the mean field of d choices (Van Houdt, SIGMETRICS 2013).
+/// With x_i the share of blocks that have i of b pages valid, and one victim per b − m host writes
+/// (m its mean valid pages): (b − m) / (ρ b) · ((i + 1) x_{i+1} − i x_i) = P(victim has i), ρ =
+/// user / raw. If all d drawn blocks are wholly valid, the paper empties one for nothing; ours
+/// takes any other block.
 fn d_choices(spare: f64, b: u32, d: f64) -> f64 {
     let rho = 1.0 / (1.0 + spare);
     // For a trial m, follows the balance from x_b down; returns the mean of the victims minus m.

@@ -1,11 +1,12 @@
-//! What has been trimmed, written down: when the power fails, old copies of trimmed pages are still
-//! on the flash, and must not come back once a flush has been answered.
+//! The record of trimmed pages. After a power cut, old copies of trimmed pages are still on the
+//! flash; they must not come back once a flush has been answered.
 //!
-//! The record is one bit a logical page, in logical pages beyond the host's and the map's, so they
-//! are placed, collected and counted like any other. Those of them that have changed are written
-//! with a flush, or when many trims wait. A page is found trimmed if the newest record says so and
-//! is newer than the page. So it is written when nothing else is on its way to the cells; and until
-//! it is there the trimmed pages are kept, and moved when their blocks are emptied.
+//! The record has one bit for each logical page. It lies in logical pages beyond those of the host
+//! and the map, so it is placed, collected and counted like any other page. The record pages that
+//! have changed are written with a flush, or when many trims wait. A recovery scan takes a page as
+//! trimmed if the newest record says so and is newer than the page. So the record is written when
+//! nothing else is on its way to the cells. Until it is there, trimmed pages stay mapped, and are
+//! moved when their blocks are emptied.
 
 use super::bits::Bits;
 use super::{NONE, PageMap};
@@ -16,26 +17,30 @@ use assay_spec::Bytes;
 
 /// The trimmed pages.
 pub(super) struct Trims {
-    /// Logical pages of a page of the record, the first of which is `first`.
+    /// The number of logical pages that a record page covers.
     bits: u32,
+    /// The first record page, as a logical page.
     first: u32,
-    /// So many may wait.
+    /// The most trims that may wait to be recorded.
     most: u64,
-    /// Not written down; being written down; written down, and not written since.
+    /// Trimmed pages of which no record has been requested.
     waiting: Bits,
+    /// Trimmed pages whose record is being written.
     recording: Bits,
+    /// Trimmed pages whose record is in the cells, and that have not been written since.
     recorded: Bits,
-    /// Pages of the record that have changed.
+    /// The numbers of the record pages that have changed.
     changed: Bits,
 }
 
-/// Pages of flash that the record for `logical` pages takes.
+/// Returns the number of flash pages that the record for `logical` pages takes.
 pub(crate) fn record_pages(page: Bytes, logical: u64) -> u64 {
     logical.div_ceil(page.0 * 8)
 }
 
 impl Trims {
-    /// Of `logical` pages; the record's own begin with `first`.
+    /// Returns the state for `logical` pages without trims. The record begins with logical page
+    /// `first`.
     pub(super) fn new(page: Bytes, logical: u32, first: u32) -> Trims {
         Trims {
             bits: (page.0 * 8) as u32,
@@ -48,20 +53,20 @@ impl Trims {
         }
     }
 
-    /// Whether `page`, which is mapped, is kept only until its trim is written down.
+    /// Returns `true` if `page`, which is mapped, is kept only until its trim is recorded.
     #[inline]
     pub(super) fn has(&self, page: u32) -> bool {
         self.waiting.len() + self.recording.len() > 0
             && (self.waiting.has(page) || self.recording.has(page))
     }
 
-    /// `page`, which is mapped, is trimmed.
+    /// Notes the trim of `page`, which must be mapped.
     pub(super) fn trim(&mut self, page: u32) {
         self.waiting.set(page);
         self.changed.set(page / self.bits);
     }
 
-    /// `page` is written. The record need not say so: the page is newer.
+    /// Notes that `page` is written. The record need not say so: the page is newer.
     #[inline]
     pub(super) fn written(&mut self, page: u32) {
         if self.waiting.len() + self.recording.len() + self.recorded.len() > 0 {
@@ -71,22 +76,22 @@ impl Trims {
         }
     }
 
-    /// Whether so many wait to be written down that they should be.
+    /// Returns `true` if so many trims wait that they should be recorded.
     pub(super) fn are_due(&self) -> bool {
         self.waiting.len() > self.most
     }
 
-    /// The pages of the record.
+    /// Returns the record pages. `logical` is the number of all mapped pages.
     pub(super) fn pages(&self, logical: usize) -> std::ops::Range<u32> {
         self.first..logical as u32
     }
 
-    /// `page` is found trimmed.
+    /// Notes that a recovery scan has found `page` trimmed.
     pub(super) fn note_recorded(&mut self, page: u32) {
         self.recorded.set(page);
     }
 
-    /// The page of the record with this number.
+    /// Returns the content of record page `number`.
     fn record(&self, number: u32) -> Record {
         let words = (number * self.bits / 64) as usize..((number + 1) * self.bits / 64) as usize;
         let all = |index| self.recording.word(index) | self.recorded.word(index);
@@ -95,18 +100,19 @@ impl Trims {
 }
 
 impl PageMap {
+    /// Notes the trim of `page`, which stays mapped until the trim is recorded.
     pub(super) fn trim_later(&mut self, page: u32) {
         if self.tables.l2p[page as usize] != NONE && !self.trims.has(page) {
             self.trims.trim(page);
         }
     }
 
-    /// Writes down what has been trimmed; returns how many pages that takes.
+    /// Queues the programs of the record pages that have changed, and returns their number.
     pub(super) fn write_record(&mut self, nand: &mut Nand) -> u32 {
         if self.trims.waiting.len() == 0 {
             return 0;
         }
-        // Nothing is left of the last time.
+        // The record before is in the cells, so `recording` is empty.
         std::mem::swap(&mut self.trims.recording, &mut self.trims.waiting);
         let changed: Vec<u32> = self.trims.changed.drain().collect();
         for number in &changed {
@@ -120,7 +126,7 @@ impl PageMap {
         changed.len() as u32
     }
 
-    /// What was being written down is in the cells: the pages are needed no more.
+    /// Unmaps the pages whose trims are now recorded in the cells.
     pub(super) fn record_is_written(&mut self) {
         let mut recording = std::mem::take(&mut self.trims.recording);
         for page in recording.drain() {
