@@ -1,10 +1,10 @@
-//! Where written pages wait for the flash.
+//! The DRAM write buffer: slots for written pages that are not in the cells yet.
 
 use assay_spec::Bytes;
 use assay_spec::device::BufferSpec;
 use std::collections::VecDeque;
 
-/// Pages that a buffer has room for.
+/// Returns the number of pages that fit in `buffer`.
 pub(super) fn slots(buffer: BufferSpec, page: Bytes) -> usize {
     match buffer {
         BufferSpec::Registers => 0,
@@ -12,18 +12,18 @@ pub(super) fn slots(buffer: BufferSpec, page: Bytes) -> usize {
     }
 }
 
-/// DRAM that acknowledges writes and hands them to the flash: at once, unless
-/// `write_back_cache.rs` keeps them.
-/// A page keeps its slot until its data is in the cells.
+/// The DRAM write buffer. It passes pages to the flash at once, unless `write_back_cache.rs` keeps
+/// them. A page keeps its slot until its data is in the cells.
 pub(crate) struct WriteBuffer {
+    /// Number of free slots.
     free: usize,
-    /// Per plane, in the order of writing: the pages on their way.
+    /// Pages on their way to the cells, per plane, in write order.
     planes: Vec<VecDeque<u32>>,
-    /// Pages written in part, whose rest is being read.
+    /// Partly written pages, the rest of which is being read from the flash.
     merging: Vec<u32>,
-    /// Those of them that have been trimmed since.
+    /// Pages of `merging` that have been trimmed meanwhile.
     trimmed: Vec<u32>,
-    /// (page, request): writes to those that are not answered before the page is in the cells.
+    /// (page, request): writes to merging pages that are answered when the page is in the cells.
     joined: Vec<(u32, u32)>,
 }
 
@@ -38,7 +38,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Takes a slot for a page to come; false if there is none.
+    /// Reserves a slot for a page; returns `false` if none is free.
     #[inline]
     pub(crate) fn reserve(&mut self) -> bool {
         let has_room = self.free > 0;
@@ -46,19 +46,19 @@ impl WriteBuffer {
         has_room
     }
 
-    /// Slots that are free.
+    /// Returns the number of free slots.
     pub(crate) fn free(&self) -> usize {
         self.free
     }
 
-    /// The page that a slot was taken for goes to `plane`.
+    /// Notes that `page`, which has a reserved slot, goes to `plane`.
     #[inline]
     pub(crate) fn fill(&mut self, plane: u32, page: u32) {
         self.planes[plane as usize].push_back(page);
     }
 
-    /// `page` is in the cells of `plane`: its slot is free. Planes of one die that program together
-    /// end together, but each keeps its order.
+    /// Frees the slot of `page`, which is in the cells of `plane`. Panics unless it is the first
+    /// there: planes that program together end together, but each keeps its order.
     #[inline]
     pub(crate) fn release(&mut self, plane: u32, page: u32) {
         let first = self.planes[plane as usize].pop_front();
@@ -66,22 +66,22 @@ impl WriteBuffer {
         self.free += 1;
     }
 
-    /// A slot that was taken is not needed.
+    /// Frees a reserved slot that is not needed.
     pub(crate) fn give_back(&mut self) {
         self.free += 1;
     }
 
-    /// The rest of `page` is being read.
+    /// Notes that the rest of `page` is being read from the flash.
     pub(crate) fn merge(&mut self, page: u32) {
         self.merging.push(page);
     }
 
-    /// And has come.
+    /// Notes that the rest of `page` has been read.
     pub(crate) fn merged(&mut self, page: u32) {
         self.merging.retain(|p| *p != page);
     }
 
-    /// `page` is trimmed; true if its rest is being read, and it is to be when that has come.
+    /// Returns `true` if `page` is merging, and notes that it must be trimmed after the merge.
     #[inline]
     pub(crate) fn trims_merging(&mut self, page: u32) -> bool {
         let is_merging = self.is_merging(page);
@@ -91,7 +91,7 @@ impl WriteBuffer {
         is_merging
     }
 
-    /// Whether `page` was to be trimmed; it is not any more.
+    /// Returns `true` if `page` must be trimmed after its merge, and clears that note.
     #[inline]
     pub(crate) fn was_trimmed(&mut self, page: u32) -> bool {
         let before = self.trimmed.len();
@@ -99,31 +99,31 @@ impl WriteBuffer {
         self.trimmed.len() < before
     }
 
-    /// `request` writes another part of `page` while its rest is being read, and waits for both.
+    /// Notes that `request`, which writes another part of merging `page`, waits for the program.
     pub(crate) fn join(&mut self, page: u32, request: u32) {
         self.joined.push((page, request));
     }
 
-    /// Whether a request waits for `page`.
+    /// Returns `true` if a joined request waits for `page`.
     #[inline]
     pub(crate) fn is_joined(&self, page: u32) -> bool {
         !self.joined.is_empty() && self.joined.iter().any(|(p, _)| *p == page)
     }
 
-    /// A request that waits for `page`, which is in the cells now, if there is one.
+    /// Removes and returns a joined request that waits for `page`, which is in the cells now.
     #[inline]
     pub(crate) fn joined(&mut self, page: u32) -> Option<u32> {
         let index = self.joined.iter().position(|(p, _)| *p == page)?;
         Some(self.joined.swap_remove(index).1)
     }
 
-    /// Whether the rest of `page` is being read.
+    /// Returns `true` if the rest of `page` is being read from the flash.
     #[inline]
     pub(crate) fn is_merging(&self, page: u32) -> bool {
         !self.merging.is_empty() && self.merging.contains(&page)
     }
 
-    /// Whether the buffer still holds `page`, which lies on `plane`.
+    /// Returns `true` if `page` is on its way to the cells of `plane`.
     #[inline]
     pub(crate) fn holds(&self, plane: u32, page: u32) -> bool {
         self.planes[plane as usize].contains(&page)

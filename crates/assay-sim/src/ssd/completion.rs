@@ -1,16 +1,16 @@
-//! How requests end.
+//! Completion of requests.
 
 use super::Ssd;
 use crate::ftl::Ftl;
 use assay_spec::{Completion, Op};
 
-/// `EROFS`: the drive takes no writes any more.
+/// `EROFS`: the drive is worn out and accepts no writes.
 const READ_ONLY: i32 = 30;
-/// `EIO`: what is read cannot be put right.
+/// `EIO`: the page has an uncorrectable error.
 const UNREADABLE: i32 = 5;
 
 impl<F: Ftl> Ssd<F> {
-    /// A page of a request is done from the host's point of view.
+    /// Counts a page of a request as done; after the last page, completes the request.
     #[inline]
     pub(super) fn page_done(&mut self, number: u32) {
         let flight = &mut self.requests[number as usize];
@@ -20,7 +20,7 @@ impl<F: Ftl> Ssd<F> {
         }
         let is_forced = flight.request.op == Op::Write && flight.request.fua;
         if is_forced && self.cache.is_some() && !self.is_protected {
-            // What is kept goes to the cells as behind a flush, and is answered then.
+            // An FUA write with a write-back cache is answered by a flush of the cache.
             self.requests[number as usize].request.op = Op::Flush;
             self.writes.push_back(number);
             return self.fetch_write_data();

@@ -1,4 +1,4 @@
-//! When what is written must be in the cells: flushes, and writes that are answered only then.
+//! Draining of written pages into the cells: for flushes, waiting writes and a power cut.
 
 use super::Ssd;
 use super::link::Transfer;
@@ -7,12 +7,13 @@ use crate::ftl::Ftl;
 use assay_spec::{Nanos, Op};
 
 impl<F: Ftl> Ssd<F> {
-    /// Whether all that was written before the first flush is in the cells. If not, it goes there.
+    /// Returns `true` if all pages written before the first flush are in the cells; starts their
+    /// programs if not.
     pub(super) fn is_flushed(&mut self) -> bool {
         if self.saving > 0 {
             return false;
         }
-        // What has been trimmed, or written, meanwhile is not what was asked for.
+        // Trims and writes that arrived during the recording are not covered by this flush.
         if std::mem::take(&mut self.has_recorded) {
             return true;
         }
@@ -27,7 +28,7 @@ impl<F: Ftl> Ssd<F> {
         self.saving == 0
     }
 
-    /// Whether a flush is next among the writes, or one of the drive's own.
+    /// Returns `true` if a flush is first in `writes`, or if the drive flushes for itself.
     pub(super) fn is_flushing(&self) -> bool {
         self.wants_record
             || !self.is_protected && self.writes.front().is_some_and(|n| self.is_of(*n, Op::Flush))
@@ -37,16 +38,16 @@ impl<F: Ftl> Ssd<F> {
         self.requests[number as usize].request.op == op
     }
 
-    /// Programs what is gathered, if somebody waits for it or for its room: not before everything
-    /// that was sent for is there, because each program that lacks pages wastes them.
+    /// Starts incomplete multi-page programs if a request waits for one of their pages or slots. It
+    /// first waits for all fetched write data, because an incomplete program wastes flash pages.
     #[cold]
     pub(super) fn drain_if_due(&mut self) {
         let is_write = |t: &Transfer| self.is_of(t.number, Op::Write);
         if self.on_link.iter().chain(&self.link).any(is_write) || self.is_any_landing() {
             return;
         }
-        // Who waits for a slot gets none from pages that wait for others. An erase that waits for
-        // the planes beside its own is not what frees one.
+        // Pages that wait for more pages free no slot. An erase that waits for the other planes of
+        // its die frees none either, so it starts first.
         self.nand.erase_what_can_be();
         let is_stuck = || !self.writes.is_empty() && self.nand.is_at_rest();
         if self.awaited > 0 || self.is_flushing() || is_stuck() {
@@ -55,14 +56,14 @@ impl<F: Ftl> Ssd<F> {
         self.wants_drain = !self.writes.is_empty() || self.wants_record;
     }
 
-    /// The power fails: a buffer that survives that goes to the cells.
+    /// Writes the protected buffer to the cells after a power cut. Panics if pages are left in it.
     #[cold]
     pub(super) fn save_what_survives(&mut self) {
-        // As a flush. Commands are not looked at any more; what is on the link comes.
+        // Acts like a flush. The firmware's queue is dropped; transfers on the link still arrive.
         self.firmware.clear();
         self.nand.events.cancel(Queue::Timer);
         self.is_working = false;
-        // What is being written down may lack what was trimmed since.
+        // A recording under way may lack later trims.
         self.has_recorded = false;
         self.wants_record = true;
         self.is_protected = false;

@@ -1,4 +1,4 @@
-//! Where a read gets its pages: what was read ahead, the buffer, or the flash.
+//! Reads: a page comes from read-ahead, the write buffer or the flash.
 
 use super::Ssd;
 use super::flow::{AHEAD, token};
@@ -10,7 +10,7 @@ use crate::nand::Cause;
 use std::ops::Range;
 
 impl<F: Ftl> Ssd<F> {
-    /// Reads the pages of request `number`, and those that may be asked for next.
+    /// Reads the pages of request `number`, and reads ahead if its stream is sequential.
     pub(super) fn read(&mut self, number: u32) {
         let flight = &self.requests[number as usize];
         let (pages, empty) = (flight.pages.clone(), flight.left == 0);
@@ -37,7 +37,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Reads a page from the buffer or the flash, when it is known where it is.
+    /// Fetches a page from the buffer or the flash; first its mapping entry, if not in memory.
     #[inline]
     pub(super) fn fetch(&mut self, transfer: Transfer) {
         if !self.may_miss_map || !self.must_read_entry(EntryUse::Read(transfer)) {
@@ -45,6 +45,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
+    /// Fetches a page whose mapping entry is in memory.
     #[inline]
     pub(super) fn fetch_known(&mut self, transfer: Transfer) {
         let Transfer { number, page } = transfer;
@@ -88,28 +89,28 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Whether one of `pages` has come from the host and is not given to the flash yet.
+    /// Returns `true` if newer data of one of `pages` has not been passed to the flash yet.
     fn is_any_new(&self, pages: &Range<u32>) -> bool {
         let is_merging = |page| self.buffer.as_ref().is_some_and(|b| b.is_merging(page));
         let is_new = |page: u32| is_merging(page) || self.may_miss_map && self.is_landing(page);
         pages.clone().any(is_new)
     }
 
-    /// The same of a page that had to be looked up: it may have changed since.
+    /// Reads `page` ahead once its mapping entry is in memory; it may have changed meanwhile.
     pub(super) fn read_known_ahead(&mut self, token: u64, page: u32) {
         if !self.ftl.read(&mut self.nand, page, Cause::Ahead, token) {
             self.page_read((token >> 32) as u32, page);
         }
     }
 
-    /// Whether the write buffer still holds `page`.
+    /// Returns `true` if the write buffer holds `page` and a read must be served from there.
     #[inline]
     pub(super) fn is_buffered(&self, page: u32) -> bool {
         let Some(buffer) = self.buffer.as_ref().filter(|_| self.unprogrammed > 0) else {
             return false;
         };
         if !self.reads_buffer {
-            // On its plane, a read waits behind the program of the page.
+            // A read from the flash waits behind the page's program on its plane.
             return buffer.is_merging(page);
         }
         buffer.is_merging(page)

@@ -1,4 +1,4 @@
-//! The way of a request through the drive, event by event.
+//! The path of a request through the drive, event by event.
 
 use super::link::Transfer;
 use super::map_flush_queue::WaitsForMap;
@@ -9,37 +9,38 @@ use crate::nand::{FlashEvent, IN_CELLS, page_of};
 use assay_spec::{Bytes, Op, Request};
 use std::ops::Range;
 
-/// A request in the drive.
+/// A request in flight.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
     pub(super) request: Request,
     pub(super) pages: Range<u32>,
-    /// The next page of a write to be sent for.
+    /// For a write: the next page to fetch from the host.
     next: u32,
-    /// Pages that are not done.
+    /// Number of pages that are not done from the host's point of view.
     pub(super) left: u32,
-    /// Whether it covers whole pages only.
+    /// Whether the request covers whole pages only.
     pub(super) whole: bool,
-    /// Some of what it reads cannot be put right.
+    /// Whether the request reads a page with an uncorrectable error.
     pub(super) is_lost: bool,
 }
 
-/// Whom a flash operation is for: a number of a request, or one of these, and a page.
+/// Flag in a token's request number: a read-ahead page; the other bits are its window's epoch.
 pub(super) const AHEAD: u32 = 1 << 31;
 
+/// Returns the token of a flash operation on `page` for request `number`, or a number below.
 pub(super) fn token(number: u32, page: u32) -> u64 {
     u64::from(number) << 32 | u64::from(page)
 }
 
-/// A request number that stands for none.
+/// Request number of operations that serve no request.
 pub(super) const NO_REQUEST: u32 = AHEAD - 1;
-/// One for pages of the map, and of the record of what is trimmed, that others wait for.
+/// Request number of map pages and trim records for which other operations wait.
 pub(crate) const MAP: u32 = AHEAD - 2;
-/// And one for those of a map of which only a part is in memory.
+/// Request number of map pages of a cached mapping table (DFTL).
 pub(crate) const TABLE: u32 = AHEAD - 3;
 
 impl<F: Ftl> Ssd<F> {
-    /// A request arrives.
+    /// Accepts a request into the firmware's queue. The queue depth must allow it.
     #[inline]
     pub(super) fn accept(&mut self, request: Request) {
         let end = request.end().0 + self.page.0 - 1;
@@ -75,7 +76,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// A number that no request has had.
+    /// Adds a request slot and returns its number.
     #[cold]
     fn another(&mut self) -> u32 {
         let request =
@@ -85,7 +86,7 @@ impl<F: Ftl> Ssd<F> {
         self.requests.len() as u32 - 1
     }
 
-    /// The firmware has looked at its first request.
+    /// Dispatches the first request of the firmware's queue and starts the next.
     #[inline]
     pub(super) fn on_firmware_done(&mut self) {
         self.firmware_total += self.command;
@@ -100,7 +101,7 @@ impl<F: Ftl> Ssd<F> {
             Op::Read => self.read(number),
             Op::Write | Op::Flush => {
                 self.writes.push_back(number);
-                // Behind others it waits for what they wait for.
+                // If not first, it waits for the writes before it.
                 if self.writes.len() == 1 {
                     self.fetch_write_data();
                 }
@@ -117,7 +118,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Sends for the pages of writes that there is room for, in order.
+    /// Fetches write data from the host in order while slots are free; answers finished flushes.
     pub(super) fn fetch_write_data(&mut self) {
         if self.saving > 0 && self.buffer.is_none() {
             return self.hold_back();
@@ -150,8 +151,7 @@ impl<F: Ftl> Ssd<F> {
                     self.requests[number as usize].next = page;
                     self.stall_for_slot();
                     self.wants_drain |= self.nand.has_multi_page();
-                    // What waits for the rest of its stripe keeps a slot: it must not wait for
-                    // ever.
+                    // A page of an incomplete stripe holds a slot, so it must not wait forever.
                     return self.ftl.flush(&mut self.nand);
                 }
                 self.unprogrammed += 1;
@@ -164,13 +164,14 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
+    /// Fetches a page of a write from the host.
     #[inline]
     fn send_for(&mut self, transfer: Transfer) {
         self.got_slot();
         self.transfer(transfer);
     }
 
-    /// What was on the link is through.
+    /// Ends the transfer on the link, starts the next, and passes write data on.
     #[inline]
     pub(super) fn on_link_done(&mut self) {
         let Some(done) = self.on_link.take() else { return };
@@ -203,33 +204,32 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Whether write `number` is answered when it is in the buffer. One that is to survive a power
-    /// cut is not; where pages are kept, it is followed by a flush instead.
+    /// Returns `true` if write `number` is acknowledged in the buffer. An FUA write is not, unless
+    /// there is a write-back cache: a flush follows it then.
     #[inline]
     pub(super) fn answers_early(&self, number: u32) -> bool {
         let waits = || self.forces(number) && self.cache.is_none();
         self.write_back && (number == NO_REQUEST || !waits())
     }
 
-    /// Whether request `number` waits for the cells though others would not.
+    /// Returns `true` if request `number` is FUA and the buffer has no power-loss protection.
     #[inline]
     fn forces(&self, number: u32) -> bool {
         self.requests[number as usize].request.fua && !self.is_protected
     }
 
-    /// A whole page goes to the flash.
+    /// Issues the program of a whole page.
     pub(super) fn write(&mut self, transfer: Transfer) {
         let Transfer { number, page } = transfer;
         let run = match number {
             NO_REQUEST => self.run_of(page),
             _ => self.requests[number as usize].pages.clone(),
         };
-        // Written back, the request is answered without the flash; only the slot waits for it.
-        // Written through, it waits for the cells.
+        // With write-back only the slot waits for the program; with write-through the request does.
         let early = self.answers_early(number);
         let is_awaited = match &self.buffer {
             None => self.forces(number),
-            // One that must survive may have joined one that need not.
+            // An FUA write may have joined a page of a write that is not FUA.
             Some(buffer) => !early || buffer.is_joined(page),
         };
         let number = if early { NO_REQUEST } else { number };
@@ -240,20 +240,20 @@ impl<F: Ftl> Ssd<F> {
             buffer.fill(plane, page);
         }
         self.saving += self.ftl.save_map(&mut self.nand);
-        // Whoever waits for this page to be programmed does not wait for the rest of its stripe.
+        // A program that a request waits for does not wait for the rest of its stripe.
         if is_awaited || !self.writes.is_empty() {
             self.ftl.flush(&mut self.nand);
         }
         self.wants_drain |= self.nand.has_multi_page();
     }
 
-    /// Whether somebody waits for a page that may itself wait for others to be programmed with.
+    /// Returns `true` if a request waits for a page that may wait in a multi-page program.
     #[inline]
     fn hurries(&self, token: u64) -> bool {
         self.nand.has_multi_page() && token & IN_CELLS != 0
     }
 
-    /// Something that was waited for has happened on the flash.
+    /// Handles the end of a flash operation.
     #[inline]
     pub(super) fn on_flash_event(&mut self, event: FlashEvent) {
         match event {
@@ -292,7 +292,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// A page has come from the flash, for whoever wanted it.
+    /// Passes a page read from the flash to the request, read-ahead, merge or map miss it is for.
     #[inline(always)]
     pub(super) fn page_read(&mut self, number: u32, page: u32) {
         if number == TABLE {
@@ -309,7 +309,7 @@ impl<F: Ftl> Ssd<F> {
         let is_read = |flight: &InFlight| flight.request.op == Op::Read;
         match number != NO_REQUEST && is_read(&self.requests[number as usize]) {
             true => self.transfer(transfer),
-            // The rest of a page that is written in part.
+            // The rest of a partly written page.
             false => {
                 if let Some(buffer) = &mut self.buffer {
                     buffer.merged(page);

@@ -1,4 +1,4 @@
-//! What a drive does when it is left alone: it works in the background, and empties its buffer.
+//! Idle actions of a drive: background work and the flush of the write-back cache.
 
 use super::{Ssd, TIMER};
 use crate::events::Queue;
@@ -6,7 +6,7 @@ use crate::ftl::Ftl;
 use assay_spec::Nanos;
 use assay_spec::device::FtlSpec;
 
-/// How long a drive must be left alone before its translation layer has something to do.
+/// Returns the idle time before background work, or `None` if the translation layer has none.
 pub(super) fn background_after(ftl: &FtlSpec) -> Option<Nanos> {
     let FtlSpec::Page(map) = ftl else { return None };
     let fold = map.slc.map(|slc| slc.fold_after);
@@ -14,7 +14,7 @@ pub(super) fn background_after(ftl: &FtlSpec) -> Option<Nanos> {
 }
 
 impl<F: Ftl> Ssd<F> {
-    /// The drive is left alone from now on.
+    /// Starts the idle timer, which expires in `after`. The drive must have become idle now.
     pub(super) fn leave_alone(&mut self, after: Nanos) {
         if let Some(cache) = &mut self.cache {
             cache.left_alone = self.nand.events.now();
@@ -22,14 +22,14 @@ impl<F: Ftl> Ssd<F> {
         self.nand.events.after(Queue::Timer, TIMER, after);
     }
 
-    /// It has been left alone for a while.
+    /// Flushes the cache or starts background work, whichever is due; rearms the timer if needed.
     pub(super) fn on_idle_timer(&mut self) {
         let Some((cache, idle)) = self.cache.as_ref().and_then(|l| Some((l, l.idle()?))) else {
             return self.work_in_background();
         };
         let since = self.nand.events.now() - cache.left_alone;
         let background = self.background_after;
-        // Whichever comes first, the other may come later.
+        // Cache and background work have separate idle times; the later one needs the timer again.
         let later = [Some(idle), background].into_iter().flatten().filter(|at| *at > since).min();
         if let Some(later) = later {
             self.nand.events.after(Queue::Timer, TIMER, later - since);
@@ -42,8 +42,8 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Nothing has been asked for a while: one piece of work for each idle plane, and again when
-    /// the flash has done it.
+    /// Starts one step of background work on each idle plane. Called again after each flash event
+    /// while `is_working`.
     pub(super) fn work_in_background(&mut self) {
         self.tell_resumed(None);
         self.is_working = self.ftl.background(&mut self.nand) || !self.nand.is_idle();

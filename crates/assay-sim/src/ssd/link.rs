@@ -1,7 +1,7 @@
-//! The link to the host: half duplex, and whoever is ready first has it next.
+//! The host link: half duplex. The transfer that is ready first goes first.
 //!
-//! On SATA more than data is on it: each command has frames of its own, and the drive asks for each
-//! frame of a write.
+//! SATA adds overhead: each command has frames of its own, and the drive requests each data frame
+//! of a write.
 
 use super::{LINK, Ssd};
 use crate::events::Queue;
@@ -9,24 +9,24 @@ use crate::ftl::Ftl;
 use assay_spec::device::LinkSpec;
 use assay_spec::{Bytes, Nanos, Op, Request};
 
-/// Data of one frame (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
+/// Largest data size of one frame (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
 const FRAME: Bytes = Bytes(8 << 10);
 
-/// A page's share of a request on the link.
+/// The transfer of one page, or of the part that a request covers, over the host link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) number: u32,
     pub(super) page: u32,
 }
 
-/// How long things take on it.
+/// Transfer times of the host link.
 pub(super) struct Wire {
     rate: Bytes,
-    /// A whole page.
+    /// Transfer time of a whole page.
     page: Nanos,
-    /// What a command has beside its data.
+    /// Overhead of a command beside its data.
     setup: Nanos,
-    /// Until a frame comes that the drive asks for.
+    /// Time from the drive's request for a data frame until the frame begins.
     activate: Nanos,
 }
 
@@ -38,7 +38,7 @@ impl Wire {
 }
 
 impl<F: Ftl> Ssd<F> {
-    /// A page's share asks for the link.
+    /// Starts a transfer, or queues it if the link is busy.
     #[inline]
     pub(super) fn transfer(&mut self, transfer: Transfer) {
         if self.on_link.is_some() {
@@ -48,6 +48,7 @@ impl<F: Ftl> Ssd<F> {
         self.begin_transfer(transfer);
     }
 
+    /// Starts a transfer. The link must be free.
     #[inline]
     pub(super) fn begin_transfer(&mut self, transfer: Transfer) {
         self.on_link = Some(transfer);
@@ -56,7 +57,7 @@ impl<F: Ftl> Ssd<F> {
         self.nand.events.after(Queue::Link, LINK, duration);
     }
 
-    /// How long a page's share is on the link.
+    /// Returns the time that a transfer takes on the link, with its share of the overhead.
     #[inline]
     pub(super) fn link_time(&self, transfer: Transfer) -> Nanos {
         let flight = &self.requests[transfer.number as usize];
@@ -69,14 +70,14 @@ impl<F: Ftl> Ssd<F> {
         if self.wire.activate == Nanos::ZERO || flight.request.op == Op::Read {
             return data;
         }
-        // The drive asks for each frame of a write, counted from its first byte.
+        // The drive requests each data frame of a write; frames count from the write's first byte.
         let start = flight.request.offset.max(self.page * u64::from(transfer.page));
         let begun = |to: Bytes| (to - flight.request.offset).0.div_ceil(FRAME.0);
         let end = start + self.share(&flight.request, transfer.page);
         data + self.wire.activate * (begun(end) - begun(start))
     }
 
-    /// The part of `page` that `request` covers.
+    /// Returns the number of bytes of `page` that `request` covers.
     pub(super) fn share(&self, request: &Request, page: u32) -> Bytes {
         let start = Bytes(u64::from(page) << self.page_bits);
         (start + self.page).min(request.end()) - start.max(request.offset)

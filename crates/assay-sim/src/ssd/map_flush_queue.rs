@@ -1,6 +1,6 @@
-//! What waits while the map is saved. A map that is being written must not change: the buffer takes
-//! what it has room for, and gives nothing to the flash before the map is in the cells. Then
-//! everything goes on in the order in which it came.
+//! The queue of operations that wait while the map is saved. The map must not change meanwhile:
+//! the buffer accepts pages while it has slots, but passes none to the flash until the map is in
+//! the cells. The operations then continue in arrival order.
 
 use super::Ssd;
 use super::flow::{NO_REQUEST, token};
@@ -10,18 +10,18 @@ use crate::ftl::Ftl;
 use crate::nand::Cause;
 use std::ops::Range;
 
-/// Something that waits for the map.
+/// An operation that waits until the map is saved.
 pub(super) enum WaitsForMap {
-    /// A page in the buffer, or only a part of it.
+    /// A page in the buffer; the flag is set if it is only a part.
     Page(Transfer, bool),
-    /// A page to be read that waits in front of it.
+    /// A read of a page that an operation in this queue writes or trims.
     Read(Transfer),
-    /// A request that trims these pages.
+    /// A trim: request number and pages.
     Trim(u32, Range<u32>),
 }
 
 impl WaitsForMap {
-    /// Whether it changes where one of `pages` is.
+    /// Returns `true` if the operation changes the mapping of one of `pages`.
     pub(super) fn is_in(&self, pages: &Range<u32>) -> bool {
         match self {
             WaitsForMap::Page(transfer, _) => pages.contains(&transfer.page),
@@ -39,8 +39,8 @@ impl<F: Ftl> Ssd<F> {
         self.waits_for_map.push_back(waits_for_map);
     }
 
-    /// Whether `page`, which request `number` reads, was written or trimmed since the map began to
-    /// be saved. If so, it is answered from the buffer, or will be when the map is saved.
+    /// Returns `true` if `page`, read by request `number`, was written or trimmed since the save
+    /// began. The buffer serves it now, or the read waits until the map is saved.
     #[inline]
     pub(super) fn waits_for_map(&mut self, number: u32, page: u32) -> bool {
         !self.waits_for_map.is_empty() && self.waits_for_parked(Transfer { number, page })
@@ -57,12 +57,12 @@ impl<F: Ftl> Ssd<F> {
         true
     }
 
-    /// Pages in the buffer that wait.
+    /// Returns the number of buffered pages in the queue.
     pub(super) fn parked_pages(&self) -> u64 {
         self.waits_for_map.iter().filter(|p| matches!(p, WaitsForMap::Page(..))).count() as u64
     }
 
-    /// The map is saved, if nothing is left of it: what waited goes on, until it is due again.
+    /// Continues the queue if the whole map is saved, until the next save begins.
     #[cold]
     pub(super) fn unpark(&mut self) {
         if self.saving == 0 {
@@ -106,7 +106,7 @@ impl<F: Ftl> Ssd<F> {
         self.drop_waiting(first..end);
     }
 
-    /// `page` loses its content; if it is being made whole, when that is done.
+    /// Trims `page`; after its merge, if it is merging.
     #[inline]
     pub(super) fn trim_when_written(&mut self, page: u32) {
         if !self.buffer.as_mut().is_some_and(|b| b.trims_merging(page)) {
@@ -114,7 +114,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// The merged `page` is given to the flash: if it has been trimmed meanwhile, it is now.
+    /// Trims the merged `page`, which has been passed to the flash, if a trim came meanwhile.
     #[inline]
     pub(super) fn trim_merged(&mut self, page: u32) {
         if self.buffer.as_mut().is_some_and(|b| b.was_trimmed(page)) {
@@ -129,7 +129,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// If many trims wait to be written down, they are.
+    /// Records the trims in the cells if enough of them wait.
     pub(super) fn record_trims_if_due(&mut self) {
         if self.ftl.are_trims_due() {
             self.wants_record = true;
@@ -137,7 +137,8 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// A page, or a part of one, that the host has sent is given to the flash.
+    /// Passes a page from the host, or a part of one, to the flash; before, reads its mapping
+    /// entry if that is not in memory.
     #[inline]
     pub(super) fn stage_page(&mut self, done: Transfer, is_part: bool) {
         if !self.may_miss_map || !self.must_read_entry(EntryUse::Land(self.landing(done), is_part))
@@ -146,10 +147,11 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
+    /// Passes a page to the flash; its mapping entry must be in memory.
     #[inline]
     pub(super) fn land_known(&mut self, done: Transfer, is_part: bool) {
         if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
-            // It joins the older part of the same page, which is still waiting to be made whole.
+            // It joins the older part of the same page, which is still merging.
             self.unprogrammed -= 1;
             let early = self.answers_early(done.number);
             let Some(buffer) = &mut self.buffer else { return };
@@ -158,14 +160,14 @@ impl<F: Ftl> Ssd<F> {
             if !early {
                 buffer.join(done.page, done.number);
             }
-            // Not here: a flush would give away more, which may join others.
+            // Not `fetch_write_data` here: a flush would pass on more pages, which may join others.
             self.has_room = true;
             return;
         }
         let merges = is_part && !self.is_buffered(done.page);
         let is_on_flash = |ppa| !self.nand.is_buffered(ppa);
         if merges && self.ftl.locate(done.page).is_some_and(is_on_flash) {
-            // The rest of a page that is written in part is read first; `page_read` goes on.
+            // The rest of a partly written page is read first; `page_read` continues.
             let early = self.answers_early(done.number);
             let number = match &mut self.buffer {
                 Some(buffer) => {

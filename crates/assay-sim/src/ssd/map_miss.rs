@@ -1,8 +1,8 @@
-//! What waits for a page of the map, if the map is not in memory as a whole.
+//! Misses of the cached mapping table (DFTL): accesses that wait for a map page.
 //!
-//! Whoever needs an entry that is not there waits until the page of the map with it has been read,
-//! and with it all who need another of that page meanwhile. They go on in the order in which they
-//! came; and what comes for a page of which a write waits waits behind that.
+//! An access whose mapping entry is not in memory waits until its map page has been read. Accesses
+//! that wait for the same map page continue in arrival order. An access to a page with a waiting
+//! write waits behind that write.
 
 use super::Ssd;
 use super::flow::{NO_REQUEST, TABLE, token};
@@ -11,16 +11,16 @@ use crate::ftl::Ftl;
 use crate::nand::Cause;
 use std::collections::BTreeMap;
 
-/// What waits for an entry of the map.
+/// An access that waits for a mapping entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EntryUse {
-    /// A page is to be read for the host.
+    /// A read for the host.
     Read(Transfer),
-    /// Or because it may be; this is told then.
+    /// A read-ahead: token and logical page.
     Ahead(u64, u32),
-    /// A page, or a part of one, is to be written.
+    /// A write of a page; the flag is set if it covers only a part.
     Land(Transfer, bool),
-    /// A page whose write waits is trimmed then.
+    /// A trim of a page whose write waits.
     Trim(u32),
 }
 
@@ -32,7 +32,7 @@ impl EntryUse {
         }
     }
 
-    /// Whether a request waits for it that reads something which `is_so`.
+    /// Returns `true` for a host read whose transfer satisfies `is_so`.
     fn reads(self, is_so: impl Fn(Transfer) -> bool) -> bool {
         matches!(self, EntryUse::Read(transfer) if is_so(transfer))
     }
@@ -42,16 +42,16 @@ impl EntryUse {
     }
 }
 
-/// By page of the map that is being read.
+/// Waiting accesses by the map page that is being read.
 pub(super) type MapMisses = BTreeMap<u32, Vec<EntryUse>>;
 
 impl<F: Ftl> Ssd<F> {
-    /// Whether an entry of the map must be read first; what wants it goes on then.
+    /// Returns `true` if the mapping entry must be read first; `looked_up` continues the access.
     #[inline(never)]
     pub(super) fn must_read_entry(&mut self, entry_use: EntryUse) -> bool {
         let page = entry_use.page();
         let Some(map_page) = self.ftl.map_page(page) else { return false };
-        // The newest of a page is what is kept; else a write that waits is, and it comes first.
+        // The cache has the newest data of a page; otherwise a waiting write has, and goes first.
         let is_kept = |t: Transfer| self.reads_waiting(t);
         let is_buffered = |t: Transfer| self.is_buffered(t.page);
         let is_behind = self.is_landing(page);
@@ -63,7 +63,7 @@ impl<F: Ftl> Ssd<F> {
         if !self.map_misses.contains_key(&map_page) {
             let token = token(TABLE, map_page);
             if !self.ftl.read(&mut self.nand, map_page, Cause::Map, token) {
-                // It was never written, or is in the controller.
+                // The map page was never written, or is in the controller.
                 self.ftl.learn(page);
                 return false;
             }
@@ -75,12 +75,12 @@ impl<F: Ftl> Ssd<F> {
         true
     }
 
-    /// Requests that wait for the map.
+    /// Returns the number of host reads that wait for a map page.
     pub(super) fn looking_up(&self) -> usize {
         self.map_misses.values().flatten().filter(|entry_use| entry_use.is_read()).count()
     }
 
-    /// A page of the map has been read: whatever waited for it goes on.
+    /// Continues the accesses that waited for `map_page`, which has been read.
     pub(super) fn looked_up(&mut self, map_page: u32) {
         for entry_use in self.map_misses.remove(&map_page).unwrap_or_default() {
             let page = entry_use.page();
@@ -100,12 +100,12 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Whether a write waits for its entry.
+    /// Returns `true` if any write waits for its mapping entry.
     pub(super) fn is_any_landing(&self) -> bool {
         self.map_misses.values().flatten().any(|entry_use| matches!(entry_use, EntryUse::Land(..)))
     }
 
-    /// Whether a write of `page` waits for its entry.
+    /// Returns `true` if a write of `page` waits for its mapping entry.
     pub(super) fn is_landing(&self, page: u32) -> bool {
         let is_it =
             |entry_use: &EntryUse| matches!(entry_use, EntryUse::Land(t, _) if t.page == page);
@@ -114,8 +114,8 @@ impl<F: Ftl> Ssd<F> {
         waiting.is_some_and(|all| all.iter().any(is_it))
     }
 
-    /// A page that came from the host and waits for its entry, for whoever waits for it then: a
-    /// request that is answered early has its number taken by another.
+    /// Returns the transfer to keep for a page that waits. A request that is answered early is
+    /// replaced by `NO_REQUEST`, because another request can reuse its number.
     pub(super) fn landing(&self, done: Transfer) -> Transfer {
         let number = if self.answers_early(done.number) { NO_REQUEST } else { done.number };
         Transfer { number, ..done }

@@ -1,12 +1,12 @@
 //! A solid-state drive: link, firmware, buffer and read-ahead over a translation layer over flash.
 //!
-//! A request passes the firmware, which serves one at a time (`link.command`); then page by page
-//! the buffer or the flash, and the link, which is half duplex and goes to whoever is ready first.
-//! A written page is answered when it is safe from the host's point of view: in DRAM with a DRAM
-//! buffer, in a page register or in the cells with none; one that must survive a power cut by
-//! itself, in the cells if the buffer does not. A flush holds back later writes until all
-//! earlier ones are in the cells. When nothing has been asked for a while, the translation layer
-//! may work in the background until something is.
+//! The firmware processes one request at a time, for `link.command`. The pages of the request then
+//! pass the buffer or the flash, and the host link, which is half duplex and serves transfers in
+//! the order in which they become ready. A written page is acknowledged when it is in a write-back
+//! DRAM buffer or, without one, in a page register or the cells. An FUA write is acknowledged
+//! when it is in the cells, unless the buffer has power-loss protection. A flush holds back later
+//! writes until all earlier ones are in the cells. After an idle time the translation layer may
+//! do background work until the next request.
 
 mod buffer;
 mod completion;
@@ -49,7 +49,7 @@ use std::collections::VecDeque;
 use thermal_throttling::ThermalThrottle;
 use write_back_cache::WriteBackCache;
 
-/// Event slots of what is not flash.
+/// Event slots of the firmware, the host link, the idle timer, and the first of the flash.
 const FIRMWARE: usize = 0;
 const LINK: usize = 1;
 const TIMER: usize = 2;
@@ -62,68 +62,71 @@ pub(crate) struct Ssd<F> {
     capacity: Bytes,
     queue_depth: usize,
     page: Bytes,
-    /// log₂ of the page.
+    /// log₂ of the page size in bytes.
     page_bits: u32,
+    /// Number of logical pages.
     logical: u32,
+    /// Firmware time of one command.
     command: Nanos,
     wire: Wire,
     buffer: Option<WriteBuffer>,
-    /// A write is answered when it is in the buffer.
+    /// Whether a write is acknowledged when it is in the buffer.
     write_back: bool,
-    /// A read is answered from it.
+    /// Whether a read of a buffered page is served from the buffer.
     reads_buffer: bool,
-    /// What waits in the buffer, if it keeps pages.
+    /// The write-back cache, if the buffer keeps dirty pages.
     cache: Option<WriteBackCache>,
     slots: u64,
     readahead: Option<ReadAhead>,
-    /// How long nothing must be asked for before something is done about it.
+    /// Idle time before the first idle action: background work or the flush of the cache.
     idle_after: Option<Nanos>,
     background_after: Option<Nanos>,
 
-    /// Requests by number, and the numbers that are free.
+    /// Requests in flight by number, and the numbers that are free.
     requests: Vec<InFlight>,
     free: Vec<u32>,
-    /// Requests that the firmware has not looked at; it is at work on the first.
+    /// Requests in the firmware's queue; the firmware processes the first.
     firmware: VecDeque<u32>,
-    /// Writes of which pages have not been sent for, and flushes, in order.
+    /// Writes with pages that have not been fetched from the host, and flushes, in order.
     writes: VecDeque<u32>,
-    /// Transfers that wait for the link, and the one on it.
+    /// Transfers that wait for the host link, and the one under way.
     link: VecDeque<Transfer>,
     on_link: Option<Transfer>,
-    /// Background work is under way.
+    /// Whether background work is under way.
     is_working: bool,
-    /// Host pages on their way to the cells, and those of them that somebody waits for.
+    /// Host pages that are not in the cells yet, and how many of them an answer waits for.
     unprogrammed: u64,
     awaited: u64,
-    /// What is gathered for programs of several pages is to go to the cells, as soon as nothing
-    /// more comes that could join it.
+    /// Whether incomplete multi-page programs must start as soon as no page on its way could still
+    /// join them.
     wants_drain: bool,
-    /// A slot was given back, or is not needed: writes may be sent for.
+    /// Whether a slot may have become free, so that write data may be fetched.
     has_room: bool,
-    /// Trims are to be written down before anything else is written.
+    /// Whether trims must be recorded in the cells before any later write.
     wants_record: bool,
-    /// And were, for what waits for that next.
+    /// Whether trims have been recorded for the flush that waits first.
     has_recorded: bool,
-    /// What is in the buffer survives a power cut.
+    /// Whether the buffer has power-loss protection.
     is_protected: bool,
-    /// Pages of the map on their way to the cells, and what waits until they are there.
+    /// Map pages on their way to the cells, and the operations that wait for them.
     saving: u32,
     waits_for_map: VecDeque<WaitsForMap>,
-    /// Entries of the map may have to be read first; and those that are.
+    /// Whether mapping entries can be missing from memory (DFTL), and accesses that wait for one.
     may_miss_map: bool,
     map_misses: MapMisses,
     flash_events: Vec<FlashEvent>,
     done: Vec<Completion>,
 
+    /// Pages that the host has written since the last mark.
     host_pages: u64,
     firmware_total: Nanos,
     link_total: Nanos,
     stalls: Stalls,
-    /// Blocks erased before the last mark.
+    /// Block erases before the last mark.
     erased: u64,
     power: Option<PowerSpec>,
     thermal: Option<Box<ThermalThrottle>>,
-    /// When the last mark was.
+    /// Time of the last mark.
     marked: Nanos,
 }
 
@@ -160,7 +163,7 @@ pub(crate) fn build(
     }
 }
 
-/// The flash of a drive with blocks that have been erased so often.
+/// Builds the flash of a drive; `erases` holds the erase count of each block.
 fn flash(spec: &SsdSpec, erases: &[u32]) -> Nand {
     let mut nand = Nand::new(&spec.nand, FLASH);
     if matches!(spec.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
@@ -250,8 +253,8 @@ impl<F: Ftl> Ssd<F> {
         self.requests.len() - self.free.len()
     }
 
-    /// What is done goes to the caller. Without copying, if that can be: a copy of what was written
-    /// a moment ago, in wider words, waits for every write before it to leave the processor.
+    /// Moves the completions to the caller. Swaps the vectors if it can, because a copy with wider
+    /// loads of freshly written data stalls until the store buffer has drained.
     #[inline]
     fn hand_over(&mut self, completions: &mut Vec<Completion>) {
         if completions.is_empty() {
@@ -261,7 +264,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// The next event happens, if it is not after `until`; false if there is none.
+    /// Handles the next event, if it is not after `until`; returns `false` if there is none.
     #[inline]
     fn step(&mut self, until: Nanos) -> bool {
         let Some((queue, slot)) = self.nand.events.pop(until) else { return false };
@@ -271,7 +274,7 @@ impl<F: Ftl> Ssd<F> {
             Queue::Timer => self.on_idle_timer(),
             _ => {
                 self.nand.on_event(queue, slot, &mut self.flash_events);
-                // What a notice leads to is asked for, and gives no notice before its time.
+                // A handler only issues operations; none of them raises an event at once.
                 for index in 0..self.flash_events.len() {
                     self.on_flash_event(self.flash_events[index]);
                 }
@@ -314,7 +317,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        // What is done waits for `advance` to fetch it.
+        // Completions stay in `done` until `advance` fetches them.
         self.done.first().map(|c| c.at).or_else(|| self.nand.events.next())
     }
 

@@ -1,6 +1,6 @@
-//! What the controller and the link do, told to the observer, if there is one.
+//! Reports of firmware and link activity to the observer, if there is one.
 //!
-//! Each hook is one test of an option when nobody looks.
+//! *Hot path.* Each hook costs one test of an option if there is no observer.
 
 use super::Ssd;
 use super::link::Transfer;
@@ -9,7 +9,7 @@ use crate::work::{Activity, Work};
 use assay_spec::Op;
 
 impl<F: Ftl> Ssd<F> {
-    /// The firmware has looked at request `number`.
+    /// Reports that the firmware has processed the command of request `number`.
     #[inline]
     pub(super) fn tell_command(&mut self, number: u32) {
         if self.nand.observer().is_none() {
@@ -25,7 +25,7 @@ impl<F: Ftl> Ssd<F> {
         });
     }
 
-    /// A page's share is through the link.
+    /// Reports that the link has transferred a page of a request.
     #[inline]
     pub(super) fn tell_transfer(&mut self, transfer: Transfer) {
         if self.nand.observer().is_none() {
@@ -44,7 +44,7 @@ impl<F: Ftl> Ssd<F> {
         });
     }
 
-    /// What is asked next is for whoever wrote `page`, or is done in the background.
+    /// Reports that the next operations serve the writer of `page`, or with `None` background work.
     #[inline]
     pub(super) fn tell_resumed(&mut self, page: Option<u32>) {
         if let Some(observer) = self.nand.observer() {

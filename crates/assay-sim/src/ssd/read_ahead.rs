@@ -1,32 +1,32 @@
-//! Read-ahead: pages fetched before they are asked for, for one sequential stream or several.
+//! Read-ahead: fetches pages before the host requests them, for sequential streams.
 
 use assay_spec::Bytes;
 use assay_spec::device::{Direction, Reach, ReadAheadSpec};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// After `trigger` requests in sequence, a window of pages is kept on its way. A write into the
-/// window, and a request that belongs to no stream, throw one away: that of the stream that has
-/// not been read for longest.
+/// The sequential streams and their windows. After `trigger` requests in sequence, a window of
+/// pages is kept in flight. A write into a window discards it; a request that belongs to no
+/// stream replaces the least recently read stream.
 pub(crate) struct ReadAhead {
     trigger: u32,
     window: u32,
     reach: Reach,
     direction: Direction,
-    /// The one read last stands last.
+    /// Streams, the most recently read last.
     streams: Vec<Stream>,
-    /// Counts windows: what arrives for one that was thrown away is not wanted.
+    /// Number of the newest window; pages that arrive for a discarded window are ignored.
     epochs: u32,
     /// (epoch, page, request): requests that wait for pages on their way.
     awaited: Vec<(u32, u32, u32)>,
-    /// What was fetched for the pages of the last request, if its stream goes backwards.
+    /// Pages of the last request that were in its window, if its stream goes backwards.
     asked: Vec<(u32, bool)>,
 }
 
-/// Requests in sequence.
+/// A sequential stream.
 #[derive(Clone, Debug)]
 struct Stream {
-    /// The pages of the last request, and for how many requests it has gone.
+    /// Pages of the last request, and the number of requests in sequence.
     last: Range<u32>,
     run: u32,
     is_backward: bool,
@@ -41,7 +41,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// The place of `page` in the window, if it is there.
+    /// Returns the index of `page` in the window, or `None` if it is not there.
     fn index(&self, page: u32) -> Option<usize> {
         let index = match self.is_backward {
             true => self.front.checked_sub(page + 1)?,
@@ -65,12 +65,12 @@ impl Stream {
     }
 }
 
-/// What read-ahead has of a page that is asked for.
+/// The state of a requested page in read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hit {
     Miss,
     There,
-    /// The request will be named by [`ReadAhead::arrived`].
+    /// A page in flight; [`ReadAhead::arrived`] will return the request.
     OnItsWay,
 }
 
@@ -97,7 +97,7 @@ impl ReadAhead {
         }
     }
 
-    /// Notes a read request; true if its stream is sequential for long enough.
+    /// Notes a read request; returns `true` if its stream has reached `trigger` requests.
     pub(crate) fn note(&mut self, pages: &Range<u32>) -> bool {
         let place = self.place(pages);
         let last = self.streams.len() - 1;
@@ -127,7 +127,7 @@ impl ReadAhead {
         self.streams[last].run >= self.trigger
     }
 
-    /// The stream that a request belongs to, or the one that it replaces.
+    /// Returns the index of the stream that a request continues or replaces.
     fn place(&self, pages: &Range<u32>) -> usize {
         let goes_on = self.streams.iter().position(|s| s.goes_on_with(pages));
         let turns = |s: &Stream| s.run == 1 && !s.is_backward && pages.end == s.last.start;
@@ -135,7 +135,7 @@ impl ReadAhead {
         goes_on.or_else(|| self.streams.iter().position(|s| both && turns(s))).unwrap_or(0)
     }
 
-    /// What there is of `page` for `request`; it and what lies before it are given up.
+    /// Takes `page` for `request`; the window drops it and the pages before it.
     pub(crate) fn take(&mut self, page: u32, request: u32) -> Hit {
         let Some((there, epoch)) = self.take_out(page) else { return Hit::Miss };
         if there {
@@ -145,7 +145,7 @@ impl ReadAhead {
         Hit::OnItsWay
     }
 
-    /// Whether `page` has arrived, and in which window.
+    /// Removes `page`; returns whether it has arrived and the epoch of its window.
     fn take_out(&mut self, page: u32) -> Option<(bool, u32)> {
         if let Some(index) = self.asked.iter().position(|(asked, _)| *asked == page) {
             return Some((self.asked.swap_remove(index).1, self.streams.last()?.epoch));
@@ -213,7 +213,7 @@ impl ReadAhead {
         stream.epoch
     }
 
-    /// A page has arrived; the request that waits for it, if one does.
+    /// Notes that a page has arrived; returns the request that waits for it, if any.
     pub(crate) fn arrived(&mut self, page: u32, epoch: u32) -> Option<u32> {
         let waits = self.awaited.iter().position(|(e, p, _)| (*e, *p) == (epoch, page));
         if let Some(index) = waits {
@@ -225,7 +225,7 @@ impl ReadAhead {
         None
     }
 
-    /// What was fetched of a page is stale when it is written.
+    /// Discards the windows that hold `page`, because a write makes their data stale.
     pub(crate) fn written(&mut self, page: u32) {
         for stream in self.streams.iter_mut().filter(|s| s.index(page).is_some()) {
             stream.forget(&mut self.epochs);

@@ -7,15 +7,15 @@ use crate::waits::Waits;
 use assay_spec::Nanos;
 use std::array;
 
-/// Why a request waits, as far as the model can tell.
+/// The cause of a wait inside the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stall {
-    /// A request, while the firmware is at work on an earlier one.
+    /// A request waits while the firmware processes an earlier one.
     Firmware,
-    /// A page's share of a request, while the link has another.
+    /// A transfer waits for the host link.
     Link,
-    /// The next page of the first write, while the buffer has no slot.
+    /// The next page of the first write waits for a slot of the buffer.
     Buffer,
     /// The same, where the slot that came free was a page's that had found collection before it on
     /// its plane.
@@ -33,9 +33,9 @@ pub enum Stall {
 }
 
 impl Stall {
-    /// How many there are.
+    /// Number of causes.
     pub const COUNT: usize = 8;
-    /// All, with the words for them.
+    /// All causes with their names in the counters.
     pub const ALL: [(Stall, &str); Stall::COUNT] = [
         (Stall::Firmware, "firmware"),
         (Stall::Link, "link"),
@@ -48,7 +48,7 @@ impl Stall {
     ];
 }
 
-/// What a flash drive tells of one moment.
+/// The state of a flash drive at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Erased blocks that nothing is written to yet.
@@ -57,10 +57,10 @@ pub struct Snapshot {
     pub stalled: [Nanos; Stall::COUNT],
 }
 
-/// The waits of a drive that its flash does not know of.
+/// The waits of a drive outside its flash.
 #[derive(Clone, Debug)]
 pub(super) struct Stalls {
-    /// Whether anybody wants to know.
+    /// Whether waits are timed.
     pub(super) are_timed: bool,
     firmware: Waits,
     link: Waits,
@@ -131,7 +131,7 @@ impl<F: Ftl> Ssd<F> {
         self.stalls.no_slot = self.stalls.no_slot.min(self.nand.events.now());
     }
 
-    /// There is one.
+    /// Ends the wait for a slot, if there is one, and counts it by cause.
     #[inline]
     pub(super) fn got_slot(&mut self) {
         if self.stalls.no_slot == Nanos::NEVER {
@@ -194,7 +194,7 @@ impl<F: Ftl> Ssd<F> {
         })
     }
 
-    /// Starts counting afresh.
+    /// Resets the counts at a mark; waits under way count from now.
     pub(super) fn mark_stalls(&mut self) {
         let (now, open) = (self.nand.events.now(), self.waiting());
         let stalls = &mut self.stalls;

@@ -10,7 +10,7 @@ use crate::ftl::Ftl;
 use assay_spec::Nanos;
 use assay_spec::device::{PowerSpec, ThermalSpec};
 
-/// Seconds that a command is held back, at most.
+/// Longest delay of a command by throttling, in seconds.
 const LONGEST: f64 = 60.0;
 
 /// The state of the body.
@@ -34,7 +34,7 @@ pub(super) struct ThermalThrottle {
 }
 
 impl ThermalThrottle {
-    /// A drive that has done nothing for long.
+    /// Creates the state of a drive that has been idle for long.
     pub(super) fn new(spec: ThermalSpec, power: PowerSpec) -> ThermalThrottle {
         let idle = power.idle.as_f64();
         let temperature = spec.ambient + spec.resistance * idle;
@@ -72,7 +72,7 @@ impl ThermalThrottle {
         }
     }
 
-    /// How long the next command is held back.
+    /// Returns the delay of the next command, and counts it.
     fn pause(&mut self) -> Nanos {
         let excess = self.excess.unwrap_or_default();
         if excess <= 0.0 {
@@ -118,7 +118,7 @@ impl<F: Ftl> Ssd<F> {
         Some(thermal)
     }
 
-    /// Starts counting afresh.
+    /// Resets the counts at a mark.
     pub(super) fn mark_heat(&mut self) {
         if let Some((now, thermal)) = self.heat_now().zip(self.thermal.as_mut()) {
             thermal.warmest = now.temperature;

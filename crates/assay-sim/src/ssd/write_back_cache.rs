@@ -1,14 +1,12 @@
-//! A write buffer that keeps pages as long as it can: what is written again meanwhile costs no
-//! program.
+//! The write-back cache: dirty pages stay in the buffer, so that a rewrite costs no program.
 //!
-//! A page waits until so many do (`high`), and then those written longest ago are given to the
-//! flash until few are left (`low`); or until the drive has been left alone for a while (`idle`),
-//! or a flush comes, and then all are. A write to a page that waits replaces what it covers of it
-//! and makes it the newest. It takes no slot: from when it is sent for until it is there, the page
-//! is *expected* and is not given away. While the map is saved nothing is.
+//! When `high` pages are dirty, the oldest go to the flash until `low` are left. After the `idle`
+//! time, or at a flush, all go. A write to a dirty page replaces the bytes that it covers and
+//! makes the page the newest. It takes no slot: while its data is on the way from the host, the
+//! page is *expected* and stays in the cache. While the map is saved, no page leaves.
 //!
-//! *Invariant.* Each page that waits has a slot of the buffer; so has each on the link that is not
-//! expected by one.
+//! *Invariant.* Each dirty page has a slot of the buffer; so has each page on the link that is not
+//! expected by a dirty page.
 
 use super::Ssd;
 use super::flow::NO_REQUEST;
@@ -19,24 +17,24 @@ use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A page that waits.
+/// A dirty page.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// What of it has been written, in bytes from its start: disjoint, ascending, not adjacent.
+    /// Written byte ranges of the page: disjoint, ascending, not adjacent.
     parts: Vec<Range<u32>>,
-    /// Writes to it that are on the link.
+    /// Number of writes to the page that have been fetched but have not arrived.
     expected: u32,
-    /// Its place in the order of writing.
+    /// Position of the page in the write order.
     age: u64,
 }
 
 impl Waiting {
-    /// Whether it has all of `part`.
+    /// Returns `true` if all of `part` has been written.
     fn has(&self, part: &Range<u32>) -> bool {
         self.parts.iter().any(|p| p.start <= part.start && part.end <= p.end)
     }
 
-    /// `part` is there, too.
+    /// Adds a written byte range.
     fn add(&mut self, mut part: Range<u32>) {
         self.parts.retain(|p| {
             let touches = p.start <= part.end && part.start <= p.end;
@@ -50,7 +48,7 @@ impl Waiting {
     }
 }
 
-/// The pages that wait.
+/// The dirty pages, with the limits of their number.
 #[derive(Debug)]
 pub(super) struct WriteBackCache {
     high: usize,
@@ -58,19 +56,19 @@ pub(super) struct WriteBackCache {
     idle: Option<Nanos>,
     page: u32,
     pages: BTreeMap<u32, Waiting>,
-    /// The same by age.
+    /// Dirty pages by age.
     order: BTreeMap<u64, u32>,
     writes: u64,
-    /// How many may stay, while pages are being given to the flash.
+    /// Number of dirty pages at which the flush under way ends.
     down_to: Option<usize>,
-    /// When the drive was left alone.
+    /// Time at which the drive became idle.
     pub(super) left_alone: Nanos,
-    /// The pages in a row of which one is given to the flash.
+    /// Consecutive pages that go to the flash one after the other.
     run: Range<u32>,
 }
 
 impl WriteBackCache {
-    /// For a buffer of so many slots.
+    /// Creates an empty cache for a buffer of `slots` slots.
     pub(super) fn new(spec: LazySpec, page: Bytes, slots: usize) -> WriteBackCache {
         let pages = |size: Bytes| (size.0 / page.0) as usize;
         let high = pages(spec.high).clamp(1, slots);
@@ -88,12 +86,12 @@ impl WriteBackCache {
         }
     }
 
-    /// How long the drive must be left alone before all is given to the flash.
+    /// Returns the idle time before a flush of all pages.
     pub(super) fn idle(&self) -> Option<Nanos> {
         self.idle
     }
 
-    /// A write to `page` is sent for; true if the page waits, so that it takes no slot.
+    /// Notes that write data of `page` is fetched; returns `true` if it needs no slot.
     fn expect_data(&mut self, page: u32) -> bool {
         let Some(waiting) = self.pages.get_mut(&page) else { return false };
         waiting.expected += 1;
@@ -101,7 +99,7 @@ impl WriteBackCache {
         true
     }
 
-    /// It is the newest.
+    /// Makes `page` the newest.
     fn touch(&mut self, page: u32) {
         self.writes += 1;
         let Some(waiting) = self.pages.get_mut(&page) else { return };
@@ -110,7 +108,7 @@ impl WriteBackCache {
         self.order.insert(self.writes, page);
     }
 
-    /// A part of `page` has come; false if it has the slot that was taken for it.
+    /// Adds a part of `page`; returns `true` if the slot reserved for it is not needed.
     fn put(&mut self, page: u32, part: Range<u32>) -> bool {
         let is_new = !self.pages.contains_key(&page);
         let waiting = self.pages.entry(page).or_default();
@@ -121,12 +119,12 @@ impl WriteBackCache {
         !is_new && !was_expected
     }
 
-    /// Whether a page of `pages` waits.
+    /// Returns `true` if one of `pages` is dirty.
     pub(super) fn is_any_in(&self, pages: &Range<u32>) -> bool {
         self.pages.range(pages.clone()).next().is_some()
     }
 
-    /// Takes out the oldest page that may go, and whether only a part of it is there.
+    /// Removes the oldest page that is not expected; returns it and whether it is only a part.
     fn take(&mut self) -> Option<(u32, bool)> {
         let may_go = |page: &&u32| self.pages.get(page).is_some_and(|w| w.expected == 0);
         let page = *self.order.values().find(may_go)?;
@@ -135,12 +133,12 @@ impl WriteBackCache {
         Some((page, !waiting.has(&(0..self.page))))
     }
 
-    /// Whether `page` waits as a whole and may go.
+    /// Returns `true` if `page` is dirty as a whole and not expected.
     fn may_follow(&self, page: u32) -> bool {
         self.pages.get(&page).is_some_and(|w| w.expected == 0 && w.has(&(0..self.page)))
     }
 
-    /// Forgets `page`; true if that frees its slot.
+    /// Drops the data of `page`; returns `true` if that frees its slot.
     fn forget(&mut self, page: u32) -> bool {
         let Some(waiting) = self.pages.get_mut(&page) else { return false };
         if waiting.expected > 0 {
@@ -155,13 +153,13 @@ impl WriteBackCache {
 }
 
 impl<F: Ftl> Ssd<F> {
-    /// Whether a write to `page` that is sent for now replaces what waits of it.
+    /// Returns `true` if a write fetched now replaces data of dirty `page`, and marks it expected.
     #[inline]
     pub(super) fn replaces(&mut self, page: u32) -> bool {
         self.cache.as_mut().is_some_and(|cache| cache.expect_data(page))
     }
 
-    /// A page of a write, or a part of one, has come over the link and stays.
+    /// Adds a page that the link has transferred, or a part of one, and evicts pages if needed.
     #[inline(never)]
     pub(super) fn keep(&mut self, done: Transfer) {
         let part = self.part_of(done);
@@ -178,7 +176,7 @@ impl<F: Ftl> Ssd<F> {
             self.drop_slot();
         }
         self.give();
-        // Who waits for a slot may need none, now that the page is there.
+        // A write that waits for a slot may need none, now that its page is dirty.
         self.has_room |= has_own_slot || !self.writes.is_empty();
     }
 
@@ -189,7 +187,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// What of its page a transfer covers, in bytes from its start.
+    /// Returns the byte range of its page that a transfer covers.
     fn part_of(&self, Transfer { number, page }: Transfer) -> Range<u32> {
         let request = &self.requests[number as usize].request;
         let start = Bytes(u64::from(page) << self.page_bits);
@@ -197,7 +195,7 @@ impl<F: Ftl> Ssd<F> {
         (first.0 as u32)..(first + self.share(request, page)).0 as u32
     }
 
-    /// Everything that waits is given to the flash.
+    /// Passes all dirty pages to the flash.
     pub(super) fn flush_all(&mut self) {
         if let Some(cache) = &mut self.cache {
             cache.down_to = Some(0);
@@ -205,11 +203,11 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Pages are given to the flash, the oldest first, as long as too many wait.
+    /// Passes dirty pages to the flash, the oldest first, while there are too many.
     pub(super) fn give(&mut self) {
         self.give_those_too_many();
         if let Some(cache) = &mut self.cache {
-            // What of them is made whole first comes later and alone.
+            // Pages that are merged first go later and alone.
             cache.run = 0..0;
         }
     }
@@ -225,7 +223,7 @@ impl<F: Ftl> Ssd<F> {
             }
             let Some((page, is_part)) = cache.take() else { return };
             if !cache.run.contains(&page) {
-                // Pages in a row that will go one after the other.
+                // Consecutive pages that will go one after the other.
                 let most = cache.pages.len() - down_to;
                 let next = cache.order.values().take(most).zip(page + 1..);
                 let follows = |(next, wanted): &(&u32, u32)| {
@@ -238,7 +236,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// The pages that come one after the other with `page`, which is given to the flash for nobody.
+    /// Returns the consecutive pages with which `page` goes from the cache to the flash.
     pub(super) fn run_of(&self, page: u32) -> Range<u32> {
         match &self.cache {
             Some(cache) if cache.run.contains(&page) => cache.run.clone(),
@@ -246,7 +244,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Whether what is read waits, all of it.
+    /// Returns `true` if the cache holds all that `transfer` reads.
     #[inline]
     pub(super) fn reads_waiting(&self, transfer: Transfer) -> bool {
         self.cache.as_ref().is_some_and(|cache| {
@@ -255,7 +253,7 @@ impl<F: Ftl> Ssd<F> {
         })
     }
 
-    /// Trimmed pages do not wait any longer.
+    /// Drops trimmed pages and frees their slots.
     pub(super) fn drop_waiting(&mut self, pages: Range<u32>) {
         let Some(cache) = self.cache.as_mut().filter(|_| !pages.is_empty()) else { return };
         let waiting: Vec<u32> = cache.pages.range(pages).map(|(page, _)| *page).collect();
@@ -264,7 +262,7 @@ impl<F: Ftl> Ssd<F> {
         self.has_room |= slots > 0;
     }
 
-    /// Panics unless each slot is taken by a page on its way or waiting.
+    /// Panics unless each slot is free or has a page that is not in the cells.
     pub(super) fn check_slots(&self) {
         let Some(buffer) = &self.buffer else { return };
         assert_eq!(buffer.free() as u64 + self.unprogrammed, self.slots, "slots of the buffer");
