@@ -120,7 +120,7 @@ pub fn main(options: Options) -> Outcome {
         }
     };
     let code = status(&guest.outcome.result)?;
-    let texts = ["stdout", "stderr"].map(|name| guest.outcome.directory.open(name));
+    let texts = ["stdout", "stderr"].map(|name| left_by(&guest, name));
     let (age, wall) = (guest.outcome.virtual_time, guest.outcome.wall);
     let record = serde_json::json!({
         "schema": 1,
@@ -228,6 +228,12 @@ fn status(result: &str) -> Outcome {
     }
 }
 
+/// Opens the text `name` that the guest has left.
+fn left_by(guest: &Guest, name: &str) -> std::io::Result<File> {
+    let gone = |_| std::io::Error::other(format!("the guest has not left its {name} there"));
+    guest.outcome.directory.open(name).map_err(gone)
+}
+
 /// Hands on the output and the errors of the command. A reader that has gone away is no error.
 fn hand_on([output, errors]: [std::io::Result<File>; 2]) -> std::io::Result<()> {
     copy(output, &mut std::io::stdout().lock())?;
@@ -235,8 +241,7 @@ fn hand_on([output, errors]: [std::io::Result<File>; 2]) -> std::io::Result<()> 
 }
 
 fn copy(left: std::io::Result<File>, to: &mut impl Write) -> std::io::Result<()> {
-    let gone = |_| std::io::Error::other("the guest has not left its output there");
-    match std::io::copy(&mut left.map_err(gone)?, to).and_then(|_| to.flush()) {
+    match std::io::copy(&mut left?, to).and_then(|_| to.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
         _ => Ok(()),
     }
