@@ -114,15 +114,15 @@ mod tests {
     #[test]
     fn each_interval_has_what_was_waited_in_it() {
         assert!(DriveSeries::begin(Nanos(7), 0).is_none(), "no flash, no rows");
-        let mut snapshots = DriveSeries::begin(Nanos(7), 2).expect("two drives");
-        assert_eq!(snapshots.end(), Nanos(7) + FINE);
-        snapshots.take(&[told(9, 100), told(5, 30)]);
-        assert!(!snapshots.is_begun(Nanos(7) + FINE) && snapshots.is_begun(Nanos(8) + FINE));
+        let mut series = DriveSeries::begin(Nanos(7), 2).expect("two drives");
+        assert_eq!(series.end(), Nanos(7) + FINE);
+        series.take(&[told(9, 100), told(5, 30)]);
+        assert!(!series.is_begun(Nanos(7) + FINE) && series.is_begun(Nanos(8) + FINE));
         // The first drive has failed; a spare took the place of the second.
-        snapshots.take(&[None, told(4, 10)]);
-        snapshots.take(&[None, told(4, 25)]);
+        series.take(&[None, told(4, 10)]);
+        series.take(&[None, told(4, 25)]);
         let row = |r: &Row| (r.start.0, r.drive, r.free_blocks, r.stalled[Stall::Link as usize].0);
-        let rows: Vec<_> = snapshots.rows.iter().map(row).collect();
+        let rows: Vec<_> = series.rows.iter().map(row).collect();
         let f = FINE.0;
         assert_eq!(rows, [(0, 1, 9, 100), (0, 2, 5, 30), (f, 2, 4, 0), (2 * f, 2, 4, 15)]);
     }

@@ -15,7 +15,7 @@ pub(super) fn watch_for_interrupt() {
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
     }
-    watch(on_interrupt);
+    watch(on_interrupt as *const () as libc::sighandler_t);
 }
 
 /// Makes every signal that [`watch`] handles end the cell in progress, as often as it comes: a
@@ -24,27 +24,20 @@ pub(super) fn watch_for_every_end() {
     extern "C" fn on_end(_signal: libc::c_int) {
         assay_engine::load_loop::interrupt();
     }
-    watch(on_end);
+    watch(on_end as *const () as libc::sighandler_t);
 }
 
 /// Makes the signals in [`ENDS`] end the program at once, for when nothing is left to be removed.
 pub(super) fn end_on_signals() {
-    for signal in ENDS {
-        // SAFETY: restoring the default and ignoring take no pointer.
-        unsafe {
-            if libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN {
-                libc::signal(signal, libc::SIG_IGN);
-            }
-        }
-    }
+    watch(libc::SIG_DFL);
 }
 
 /// Installs `handler` for [`ENDS`].
-fn watch(handler: extern "C" fn(libc::c_int)) {
+fn watch(handler: libc::sighandler_t) {
     for signal in ENDS {
         // SAFETY: the handlers only store to an atomic and call `signal`, which is
         // async-signal-safe.
-        let before = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+        let before = unsafe { libc::signal(signal, handler) };
         // `nohup` makes the program outlive its terminal.
         if signal == libc::SIGHUP && before == libc::SIG_IGN {
             // SAFETY: ignoring a signal takes no pointer.
