@@ -1,7 +1,7 @@
 //! Histories of random writes, and a harness that takes a map through one without a drive.
 
 use super::Ftl;
-use crate::nand::{FlashEvent, NOBODY, Nand};
+use crate::nand::{FlashEvent, Nand, Token};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 use assay_spec::seed::mix;
@@ -82,7 +82,7 @@ impl<F: Ftl> FtlHarness<F> {
         self.nand.mark();
         for step in self.step..self.step + count {
             let page = self.writes.page(step, self.pages);
-            self.map.write(&mut self.nand, page, &(page..page + 1), NOBODY);
+            self.map.write(&mut self.nand, page, &(page..page + 1), Token::NONE);
             self.end();
         }
         self.step += count;
@@ -99,7 +99,7 @@ impl<F: Ftl> FtlHarness<F> {
 
     /// Drains the map and returns it. Panics if an operation still waits.
     pub(super) fn done(mut self) -> F {
-        self.map.drain(&mut self.nand);
+        self.map.program_gathered(&mut self.nand);
         self.end();
         assert!(self.nand.is_idle(), "something waits that has not been asked for");
         self.map

@@ -4,7 +4,7 @@
 //! nothing, and a page that was never written is read like any other.
 
 use super::Ftl;
-use crate::nand::{Cause, Nand, Ppa};
+use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_spec::device::NandSpec;
 use std::ops::Range;
 
@@ -28,12 +28,12 @@ impl InPlace {
 }
 
 impl Ftl for InPlace {
-    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
+    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool {
         nand.read(self.ppa(page), cause, token);
         true
     }
 
-    fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: u64) -> u32 {
+    fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: Token) -> u32 {
         let ppa = self.ppa(page);
         nand.program_after(ppa, Cause::Host, token, &[]);
         ppa.plane

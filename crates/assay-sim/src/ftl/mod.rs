@@ -9,7 +9,7 @@ pub(crate) mod in_place;
 pub(crate) mod page;
 pub(crate) mod wear;
 
-use crate::nand::{Cause, Flash, Nand, Ppa};
+use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use std::ops::Range;
 
 /// No page, block or superblock.
@@ -19,15 +19,15 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) trait Ftl: Send {
     /// Queues the read of a logical page with `token`. Returns `false` if there is nothing to read
     /// from flash: the page holds nothing, or its newest copy is still in the controller.
-    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool;
+    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool;
     /// Queues the program of a logical page whose data is in the controller, and returns the plane.
     /// The page is one of `run`, which are written one after the other. The events of the program
     /// carry `token`, with `IN_CELLS` set if the register is needed for something else first.
-    fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32;
+    fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: Token) -> u32;
     /// Queues the programs of the changed map pages if a checkpoint is due, and returns their
     /// number. Each gives an event for request [`crate::ssd::MAP`]. Called once after each host
     /// write.
-    fn save_map(&mut self, _nand: &mut Nand) -> u32 {
+    fn checkpoint_if_due(&mut self, _nand: &mut Nand) -> u32 {
         0
     }
     /// Returns the map page, as a logical page, with the entry of `page`, or `None` if the whole
@@ -36,15 +36,15 @@ pub(crate) trait Ftl: Send {
         None
     }
     /// Returns `true` if the map entry of `page` is in memory. Counts a lookup.
-    fn knows(&mut self, _page: u32) -> bool {
+    fn has_entry(&mut self, _page: u32) -> bool {
         true
     }
     /// Puts the map entry of `page` into memory. Its map page has been read, or is not on flash.
-    fn learn(&mut self, _page: u32) {}
+    fn cache_entry(&mut self, _page: u32) {}
     /// Trims a logical page.
     fn trim(&mut self, page: u32);
     /// Writes the map pages that have become due. Called after the trims of a request.
-    fn have_been_trimmed(&mut self, _nand: &mut Nand) {}
+    fn write_map_after_trims(&mut self, _nand: &mut Nand) {}
     /// Returns `false` if trims must be refused: a worn-out drive may be unable to record them.
     fn takes_trims(&self) -> bool {
         true
@@ -59,12 +59,12 @@ pub(crate) trait Ftl: Send {
         0
     }
     /// Handles the end of all programs that [`Ftl::record_trims`] has queued.
-    fn trims_are_recorded(&mut self) {}
+    fn on_trims_recorded(&mut self) {}
     /// Lets loaded pages that wait for the rest of their stripe be programmed.
-    fn flush(&mut self, _nand: &mut Nand) {}
+    fn release_stripe(&mut self, _nand: &mut Nand) {}
     /// Programs all pages that wait for others, though incomplete programs waste pages.
-    fn drain(&mut self, nand: &mut Nand) {
-        self.flush(nand);
+    fn program_gathered(&mut self, nand: &mut Nand) {
+        self.release_stripe(nand);
     }
     /// Queues the next piece of background work on a drive left alone. Returns `false` if there is
     /// none.
@@ -75,7 +75,7 @@ pub(crate) trait Ftl: Send {
     fn prefetch_hint(&self, _page: u32) {}
     /// Prefetches what the map entry of `page` points to: the page will be written. The entry
     /// itself should be in the CPU's cache by now, after [`Ftl::prefetch_hint`].
-    fn expect_write(&self, _page: u32) {}
+    fn prefetch_old_copy(&self, _page: u32) {}
     /// Rebuilds the state from what a recovery scan finds on the flash. The layer must be empty.
     /// Returns `false` if it cannot recover.
     fn recover(&mut self, _nand: &mut Nand, _flash: &Flash) -> bool {

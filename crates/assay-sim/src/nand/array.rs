@@ -3,7 +3,7 @@
 use super::geometry::Geometry;
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP, Op};
-use super::{FlashEvent, NOBODY, Nand};
+use super::{FlashEvent, Nand, Token};
 use crate::events::Queue;
 use assay_spec::Nanos;
 
@@ -163,7 +163,7 @@ impl Nand {
             Kind::Copy => {
                 // This is one copy: with an observer copies are not merged.
                 let sensed = start + self.read;
-                notify(Step::Sense, op.token as u32, start, sensed);
+                notify(Step::Sense, op.source, start, sensed);
                 notify(Step::Program, op.ppa.page, sensed, end);
             }
         }
@@ -313,7 +313,7 @@ impl Nand {
         if self.suspension.is_some() && kind != Kind::Erase {
             self.note_written(index);
         }
-        if kind == Kind::Program && token != NOBODY {
+        if kind == Kind::Program && token != Token::NONE {
             flash_events.push(FlashEvent::Programmed(token, plane));
         }
         if kind == Kind::Program && self.has_multi_page() {
@@ -336,7 +336,7 @@ impl Nand {
             self.serve_waiting(waiting);
         }
         if replaces != NO_OP {
-            self.replaced(replaces);
+            self.on_group_program_done(replaces);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
-use super::{BEHIND, FlashEvent, NOBODY, Nand};
+use super::{FlashEvent, Nand, Token};
 use crate::events::Queue;
 
 impl Nand {
@@ -59,17 +59,17 @@ impl Nand {
             if self.has_multi_page() {
                 self.program_loaded(index);
             }
-            if token != NOBODY {
+            if token != Token::NONE {
                 flash_events.push(FlashEvent::Loaded(token));
-                if token & BEHIND != 0 {
+                if token.is_behind_collection() {
                     self.end_collection_wait(1);
                 }
             }
             return if held { self.loaded_while_held(index) } else { self.confirm(plane) };
         }
-        if token != NOBODY {
+        if token != Token::NONE {
             flash_events.push(FlashEvent::Read(token));
-            if token & BEHIND != 0 {
+            if token.is_behind_collection() {
                 self.end_collection_wait(0);
             }
         }

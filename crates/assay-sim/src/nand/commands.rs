@@ -2,7 +2,7 @@
 
 use super::observe::FlashCommand;
 use super::ops::{Kind, NO_OP};
-use super::{BEHIND, Batch, Cause, NOBODY, Nand, Plane, Ppa, page_of};
+use super::{Batch, Cause, Nand, Plane, Ppa, Token};
 use assay_spec::Nanos;
 
 impl Nand {
@@ -10,7 +10,7 @@ impl Nand {
     /// is in the controller. Returns the operation's number, for programs that wait for it; `NO_OP`
     /// on the fast path.
     #[inline]
-    pub(crate) fn read(&mut self, ppa: Ppa, cause: Cause, token: u64) -> u32 {
+    pub(crate) fn read(&mut self, ppa: Ppa, cause: Cause, token: Token) -> u32 {
         self.counts.reads[cause as usize] += 1;
         if self.fast_path.is_some() {
             self.serve(Kind::Read, ppa.plane, cause, token, self.read);
@@ -22,9 +22,10 @@ impl Nand {
         };
         let is_old = first.is_some_and(|from| from != ppa);
         let (ppa, first) = (first.unwrap_or(ppa), first.is_some());
-        self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: subject(token) });
+        self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: token.subject() });
         // A priority read does not wait behind collection.
-        let token = if first { token } else { self.marked(Kind::Read, ppa.plane, cause, token) };
+        let token =
+            if first { token } else { self.count_and_mark(Kind::Read, ppa.plane, cause, token) };
         let index = self.pool.put(Kind::Read, cause, ppa, token);
         if self.has_multi_page() {
             self.note_slc(index, ppa.page);
@@ -40,10 +41,16 @@ impl Nand {
     }
 
     /// Queues a read that does not begin before all of `others` have ended. Returns its number.
-    pub(crate) fn read_after(&mut self, ppa: Ppa, cause: Cause, token: u64, others: &[u32]) -> u32 {
+    pub(crate) fn read_after(
+        &mut self,
+        ppa: Ppa,
+        cause: Cause,
+        token: Token,
+        others: &[u32],
+    ) -> u32 {
         self.counts.reads[cause as usize] += 1;
-        self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: subject(token) });
-        let token = self.marked(Kind::Read, ppa.plane, cause, token);
+        self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: token.subject() });
+        let token = self.count_and_mark(Kind::Read, ppa.plane, cause, token);
         let index = self.pool.put(Kind::Read, cause, ppa, token);
         self.pool.get_mut(index).waits = others.len() as u16;
         self.enqueue(index, ppa.plane);
@@ -80,7 +87,7 @@ impl Nand {
         &mut self,
         ppa: Ppa,
         cause: Cause,
-        token: u64,
+        token: Token,
         reads: &[u32],
     ) -> u32 {
         self.program_with(ppa, cause, token, reads, NO_OP)
@@ -94,7 +101,7 @@ impl Nand {
         &mut self,
         ppa: Ppa,
         cause: Cause,
-        token: u64,
+        token: Token,
         reads: &[u32],
         old: u32,
     ) -> u32 {
@@ -107,16 +114,16 @@ impl Nand {
         }
         self.notify_command(
             cause,
-            FlashCommand::Program { page: ppa.page, subject: subject(token) },
+            FlashCommand::Program { page: ppa.page, subject: token.subject() },
         );
         self.note_write(ppa, None);
         if self.has_multi_page() {
             self.add_to_program(ppa, cause, token, reads, old);
             return NO_OP;
         }
-        let token = self.marked(Kind::Program, ppa.plane, cause, token);
+        let token = self.count_and_mark(Kind::Program, ppa.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, ppa, token);
-        self.replaces(index, old);
+        self.add_to_erase_group(index, old);
         self.enqueue_program(index, ppa, cause, reads);
         index
     }
@@ -132,11 +139,11 @@ impl Nand {
             false => NO_OP,
         };
         if self.has_multi_page() {
-            return self.add_to_program(to, cause, NOBODY, others, old);
+            return self.add_to_program(to, cause, Token::NONE, others, old);
         }
-        let index = self.pool.put(Kind::Program, cause, to, NOBODY);
+        let index = self.pool.put(Kind::Program, cause, to, Token::NONE);
         if from.plane != to.plane {
-            self.replaces(index, old);
+            self.add_to_erase_group(index, old);
         }
         self.count_collecting(to.plane, cause);
         self.enqueue_program(index, to, cause, others);
@@ -152,13 +159,13 @@ impl Nand {
     }
 
     /// Queues a program that is loaded and then waits until it is released. Returns its number.
-    pub(crate) fn program_held(&mut self, ppa: Ppa, cause: Cause, token: u64) -> u32 {
+    pub(crate) fn program_held(&mut self, ppa: Ppa, cause: Cause, token: Token) -> u32 {
         self.notify_command(
             cause,
-            FlashCommand::Program { page: ppa.page, subject: subject(token) },
+            FlashCommand::Program { page: ppa.page, subject: token.subject() },
         );
         self.note_write(ppa, None);
-        let token = self.marked(Kind::Program, ppa.plane, cause, token);
+        let token = self.count_and_mark(Kind::Program, ppa.plane, cause, token);
         let index = self.pool.put(Kind::Program, cause, ppa, token);
         self.pool.get_mut(index).held = true;
         self.enqueue_program(index, ppa, cause, &[]);
@@ -228,7 +235,8 @@ impl Nand {
                 return;
             }
         }
-        let index = self.pool.put(Kind::Copy, cause, to, u64::from(from.page));
+        let index = self.pool.put(Kind::Copy, cause, to, Token::NONE);
+        self.pool.get_mut(index).source = from.page;
         self.count_collecting(to.plane, cause);
         self.pool.get_mut(index).duration = duration;
         self.enqueue(index, to.plane);
@@ -238,11 +246,11 @@ impl Nand {
     pub(crate) fn erase(&mut self, ppa: Ppa, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         if self.fast_path.is_some() {
-            return self.serve(Kind::Erase, ppa.plane, cause, NOBODY, self.erase);
+            return self.serve(Kind::Erase, ppa.plane, cause, Token::NONE, self.erase);
         }
         self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
         self.note_erase(ppa.page);
-        let index = self.pool.put(Kind::Erase, cause, ppa, NOBODY);
+        let index = self.pool.put(Kind::Erase, cause, ppa, Token::NONE);
         if self.delay_behind_replacers(index, ppa) {
             return;
         }
@@ -272,10 +280,16 @@ impl Nand {
         self.planes[plane as usize].collecting += u32::from(cause.collects());
     }
 
-    /// Counts an operation for `cause` on `plane`. Returns `token`, with `BEHIND` set if the
-    /// operation is the host's and collection is before it.
+    /// Counts an operation for `cause` on `plane`. Returns `token`, marked as behind collection if
+    /// the operation is the host's and collection is before it.
     #[inline]
-    pub(super) fn marked(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64) -> u64 {
+    pub(super) fn count_and_mark(
+        &mut self,
+        kind: Kind,
+        plane: u32,
+        cause: Cause,
+        token: Token,
+    ) -> Token {
         self.count_collecting(plane, cause);
         match cause == Cause::Host && self.planes[plane as usize].collecting > 0 {
             true => self.begin_collection_wait(kind, token),
@@ -283,16 +297,16 @@ impl Nand {
         }
     }
 
-    /// Begins a wait behind collection and returns `token` with `BEHIND` set.
+    /// Begins a wait behind collection and returns `token` marked as behind collection.
     #[inline(never)]
-    fn begin_collection_wait(&mut self, kind: Kind, token: u64) -> u64 {
+    fn begin_collection_wait(&mut self, kind: Kind, token: Token) -> Token {
         let (kind, alone) = match kind {
             Kind::Read => (0, self.read + self.page_transfer),
             _ => (1, self.page_transfer),
         };
         self.open_collection_waits[kind] += 1;
         self.collection_waits[kind].begin(self.events.now() + alone);
-        token | BEHIND
+        token.behind_collection()
     }
 
     /// Appends operation `index` to the queue of `plane` and serves the plane if the queue was
@@ -315,11 +329,6 @@ impl Nand {
 }
 
 /// Returns `true` if the host waits for a read of `cause` with `token`.
-fn is_awaited(cause: Cause, token: u64) -> bool {
-    matches!(cause, Cause::Host | Cause::Map) && token != NOBODY
-}
-
-/// Returns the logical page in `token`, or `None` for `NOBODY`.
-fn subject(token: u64) -> Option<u32> {
-    (token != NOBODY).then_some(page_of(token))
+fn is_awaited(cause: Cause, token: Token) -> bool {
+    matches!(cause, Cause::Host | Cause::Map) && token != Token::NONE
 }

@@ -117,19 +117,19 @@ impl Nand {
     }
 
     /// Makes reads have the bit errors of `ecc` from now on.
-    pub(crate) fn has_wrong_bits(&mut self, ecc: Ecc) {
+    pub(crate) fn set_ecc(&mut self, ecc: Ecc) {
         self.ecc = Some(Box::new(ecc));
     }
 
     /// Sets the numbers of erases to those that are found, block by block, after a power failure.
-    pub(crate) fn finds_erases(&mut self, erases: impl Iterator<Item = u32>) {
+    pub(crate) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
         let Some(ecc) = &mut self.ecc else { return };
         ecc.erases.iter_mut().zip(erases).for_each(|(own, erases)| *own = erases);
     }
 
     /// Returns `true` if the erases known here equal `erases`, by block, or there are no bit
     /// errors.
-    pub(crate) fn knows_erases(&self, erases: &[u32]) -> bool {
+    pub(crate) fn has_erases(&self, erases: &[u32]) -> bool {
         self.ecc.as_ref().is_none_or(|ecc| ecc.erases.iter().zip(erases).all(|(a, b)| a == b))
     }
 
@@ -189,7 +189,7 @@ impl Nand {
 
     /// Returns the read attempts beyond the first and the failed reads since the last mark, or
     /// `None` if there are no bit errors.
-    pub(crate) fn tried_again(&self) -> Option<(u64, u64)> {
+    pub(crate) fn retry_counts(&self) -> Option<(u64, u64)> {
         self.ecc.as_ref().map(|ecc| (ecc.retries, ecc.given_up))
     }
 }

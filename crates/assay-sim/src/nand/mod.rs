@@ -26,6 +26,7 @@ mod ops;
 mod pending_erases;
 mod plane_fast_path;
 mod suspend;
+mod token;
 
 pub use cells::{BlockFound, Flash, Found, OutOfBand, Record};
 pub use checker::Checker;
@@ -44,6 +45,7 @@ use pending_erases::EraseDependencies;
 use plane_fast_path::PlaneFastPath;
 use std::collections::VecDeque;
 use suspend::Suspension;
+pub(crate) use token::{Token, Waiter};
 
 /// A physical page address and the plane of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,28 +60,12 @@ pub(crate) struct Ppa {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlashEvent {
     /// The data of a read is in the controller.
-    Read(u64),
+    Read(Token),
     /// The data of a program is in the register of its plane.
-    Loaded(u64),
+    Loaded(Token),
     /// The data of a program is in the cells of the plane given second.
-    Programmed(u64, u32),
+    Programmed(Token, u32),
 }
-
-/// A bit in the token of a program: the data is safe only when it is in the cells.
-pub(crate) const IN_CELLS: u64 = 1 << 63;
-
-/// A bit in a token of the host: when the operation was requested, its plane had operations of
-/// collection to end first. Logical page numbers have one bit less for it.
-pub(crate) const BEHIND: u64 = 1 << 31;
-
-/// Returns the logical page number in `token`.
-#[inline]
-pub(crate) fn page_of(token: u64) -> u32 {
-    (token & !BEHIND) as u32
-}
-
-/// The token of an operation whose end no one waits for.
-pub(crate) const NOBODY: u64 = u64::MAX;
 
 /// A plane: its queue of operations that have not begun, its register, array and channel.
 struct Plane {
@@ -311,13 +297,13 @@ impl Nand {
                 self.on_transfer_done(slot - self.first_slot, flash_events);
             }
             Queue::Sense => self.on_sensed(slot - self.first_array),
-            Queue::Other => self.other(slot - self.first_array, flash_events),
+            Queue::Other => self.on_other_array_event(slot - self.first_array, flash_events),
             _ => self.on_array_done(slot - self.first_array, flash_events),
         }
     }
 
     /// Handles the end of a step of `array` that was in `Queue::Other`.
-    fn other(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
+    fn on_other_array_event(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
         if self.is_suspending(array) {
             self.on_suspended(array);
         } else if self.is_sensed(array) {

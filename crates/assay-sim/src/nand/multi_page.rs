@@ -6,7 +6,7 @@
 //! Until then they are on no chip, and reads of them are served from the controller.
 
 use super::ops::{Kind, NO_OP};
-use super::{BEHIND, Cause, FlashEvent, NOBODY, Nand, Ppa};
+use super::{Cause, FlashEvent, Nand, Ppa, Token};
 use crate::events::Queue;
 use assay_spec::Nanos;
 use assay_spec::device::NandSpec;
@@ -19,8 +19,8 @@ struct MultiPageProgram {
     first: u32,
     /// The number of pages gathered.
     count: u32,
-    /// The tokens of the pages, without `NOBODY`.
-    tokens: Vec<u64>,
+    /// The tokens of the pages, without `Token::NONE`.
+    tokens: Vec<Token>,
     /// The groups of replacers that the pages belong to, once for each page.
     replaces: Vec<u32>,
 }
@@ -140,7 +140,7 @@ impl Nand {
         &mut self,
         ppa: Ppa,
         cause: Cause,
-        token: u64,
+        token: Token,
         reads: &[u32],
         old: u32,
     ) {
@@ -156,14 +156,14 @@ impl Nand {
             Some(index) => index,
             None => self.open_program(ppa, cause, is_slc),
         };
-        let token = match cause == Cause::Host && token != NOBODY {
-            true => self.marked(Kind::Program, ppa.plane, cause, token),
+        let token = match cause == Cause::Host && token != Token::NONE {
+            true => self.count_and_mark(Kind::Program, ppa.plane, cause, token),
             false => token,
         };
         let Some(multi_page) = &mut self.multi_page else { return };
         let program = &mut multi_page.open[ppa.plane as usize][index];
         program.count += 1;
-        if token != NOBODY {
+        if token != Token::NONE {
             program.tokens.push(token);
         }
         if old != NO_OP {
@@ -180,7 +180,7 @@ impl Nand {
 
     /// Opens a program that begins with page `ppa`, and returns its index among those of the plane.
     fn open_program(&mut self, ppa: Ppa, cause: Cause, is_slc: bool) -> usize {
-        let op = self.pool.put(Kind::Program, cause, ppa, NOBODY);
+        let op = self.pool.put(Kind::Program, cause, ppa, Token::NONE);
         // The program waits for its own last page.
         self.pool.get_mut(op).waits = 1;
         self.pool.get_mut(op).is_slc = is_slc;
@@ -250,7 +250,8 @@ impl Nand {
         let number = self.pool.get(index).multi_page;
         let program =
             self.multi_page.as_ref().and_then(|g| g.queued.get(number as usize)?.as_ref());
-        let behind = program.map_or(0, |g| g.tokens.iter().filter(|t| **t & BEHIND != 0).count());
+        let behind =
+            program.map_or(0, |g| g.tokens.iter().filter(|t| t.is_behind_collection()).count());
         (0..behind).for_each(|_| self.end_collection_wait(1));
     }
 
@@ -271,7 +272,7 @@ impl Nand {
         multi_page.free.push(number);
         flash_events
             .extend(program.tokens.iter().map(|token| FlashEvent::Programmed(*token, plane)));
-        program.replaces.into_iter().for_each(|number| self.replaced(number));
+        program.replaces.into_iter().for_each(|number| self.on_group_program_done(number));
     }
 
     /// Returns the event queue and the array time of read `index`, which begins now. The time is

@@ -1,6 +1,6 @@
 //! Flash operations and the pool that holds them.
 
-use super::{Cause, Ppa};
+use super::{Cause, Ppa, Token};
 use assay_spec::Nanos;
 
 /// The number of no operation; also the end of a list, and no block or page.
@@ -26,8 +26,10 @@ pub(super) struct Op {
     pub cause: Cause,
     /// The page that is read or programmed, or the first of the block that is erased.
     pub ppa: Ppa,
-    /// The token in the events of the operation. For a copy: its source page.
-    pub token: u64,
+    /// The token in the events of the operation.
+    pub token: Token,
+    /// For a copy: the page that it reads.
+    pub source: u32,
     /// For copies: the array time of all of them.
     pub duration: Nanos,
     /// The number of operations that must end before this one begins.
@@ -73,7 +75,7 @@ impl Pool {
     /// copied in wider words, and that copy would wait until all writes before it have left the
     /// processor.
     #[inline]
-    pub(super) fn put(&mut self, kind: Kind, cause: Cause, ppa: Ppa, token: u64) -> u32 {
+    pub(super) fn put(&mut self, kind: Kind, cause: Cause, ppa: Ppa, token: Token) -> u32 {
         let mut index = self.free;
         if index == NO_OP {
             index = self.grow();
@@ -103,7 +105,8 @@ impl Pool {
             kind: Kind::Erase,
             cause: Cause::Host,
             ppa: Ppa { plane: 0, page: 0 },
-            token: 0,
+            token: Token::NONE,
+            source: NO_OP,
             duration: Nanos::ZERO,
             waits: 0,
             held: false,

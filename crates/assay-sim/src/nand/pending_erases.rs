@@ -4,7 +4,7 @@
 
 use super::observe::FlashCommand;
 use super::ops::{Kind, NO_OP};
-use super::{Cause, NOBODY, Nand, Ppa};
+use super::{Cause, Nand, Ppa, Token};
 use crate::events::Queue;
 use assay_spec::device::NandSpec;
 
@@ -70,12 +70,12 @@ impl Nand {
 
     /// Queues the erase of the block that begins with page `ppa` for when its plane is idle:
     /// operations requested of the plane at the same time go first. If there are none, call
-    /// [`Nand::erase_what_can_be`].
+    /// [`Nand::erase_on_idle_planes`].
     pub(crate) fn erase_when_idle(&mut self, ppa: Ppa, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
         self.note_erase(ppa.page);
-        let index = self.pool.put(Kind::Erase, cause, ppa, NOBODY);
+        let index = self.pool.put(Kind::Erase, cause, ppa, Token::NONE);
         if !self.delay_behind_replacers(index, ppa) {
             self.queue_idle_erase(index, ppa.plane);
         } else {
@@ -108,7 +108,7 @@ impl Nand {
 
     /// Notes that program `index` replaces a page of block `old`, unless that is `NO_OP`.
     #[inline]
-    pub(super) fn replaces(&mut self, index: u32, old: u32) {
+    pub(super) fn add_to_erase_group(&mut self, index: u32, old: u32) {
         if old != NO_OP {
             self.pool.get_mut(index).replaces = self.replacing.add(old);
         }
@@ -116,7 +116,7 @@ impl Nand {
 
     /// Notes that a program of group `number` has ended.
     #[inline]
-    pub(super) fn replaced(&mut self, number: u32) {
+    pub(super) fn on_group_program_done(&mut self, number: u32) {
         let replacers = &mut self.replacing.replacers[number as usize];
         replacers.programs -= 1;
         if replacers.programs == 0 {
@@ -155,7 +155,7 @@ impl Nand {
 
     /// Begins erases on the planes that are idle.
     #[inline]
-    pub(crate) fn erase_what_can_be(&mut self) {
+    pub(crate) fn erase_on_idle_planes(&mut self) {
         if self.erases_left > 0 {
             (0..self.planes.len() as u32).for_each(|plane| self.erase_one_if_idle(plane));
         }

@@ -12,7 +12,7 @@
 //! random drives (`tests/random_drives.rs`).
 
 use super::ops::Kind;
-use super::{BEHIND, Cause, FlashEvent, NOBODY, Nand};
+use super::{Cause, FlashEvent, Nand, Token};
 use crate::events::{Events, Moment, Queue};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy)]
 struct FastOp {
     /// The token in the events of the operation.
-    token: u64,
+    token: Token,
     /// The time that the operation takes on the array.
     time: Nanos,
     kind: Kind,
@@ -306,13 +306,20 @@ impl Nand {
 
     /// Queues an operation that takes its array `time` on `plane`; only on the fast path.
     #[inline]
-    pub(super) fn serve(&mut self, kind: Kind, plane: u32, cause: Cause, token: u64, time: Nanos) {
+    pub(super) fn serve(
+        &mut self,
+        kind: Kind,
+        plane: u32,
+        cause: Cause,
+        token: Token,
+        time: Nanos,
+    ) {
         let Some(fast_path) = &mut self.fast_path else { return };
         self.pending += 1;
         fast_path.planes[plane as usize].collecting += u32::from(cause.collects());
         let mut token = token;
         if cause == Cause::Host && fast_path.is_collection_ahead(plane, &self.events) {
-            token |= BEHIND;
+            token = token.behind_collection();
             if kind == Kind::Read {
                 self.open_collection_waits[0] += 1;
                 self.collection_waits[0].begin(self.events.now() + self.read + self.page_transfer);
@@ -331,7 +338,7 @@ impl Nand {
         let Some(fast_path) = &mut self.fast_path else { return };
         match fast_path.planes[plane as usize].queue.back_mut() {
             Some(last) if last.kind == Kind::Copy && last.cause == cause => last.time += time,
-            _ => self.serve(Kind::Copy, plane, cause, NOBODY, time),
+            _ => self.serve(Kind::Copy, plane, cause, Token::NONE, time),
         }
     }
 
@@ -360,20 +367,20 @@ impl Nand {
         match kind {
             Kind::Read => {
                 self.channel_total += self.page_transfer;
-                if token != NOBODY {
+                if token != Token::NONE {
                     flash_events.push(FlashEvent::Read(token));
                 }
             }
             Kind::Program => {
                 self.channel_total += self.page_transfer;
-                if token != NOBODY {
+                if token != Token::NONE {
                     flash_events.push(FlashEvent::Programmed(token, plane));
                 }
             }
             Kind::Copy | Kind::Erase => {}
         }
         fast_path.begin(plane, &mut self.events);
-        if kind == Kind::Read && token != NOBODY && token & BEHIND != 0 {
+        if kind == Kind::Read && token != Token::NONE && token.is_behind_collection() {
             self.end_collection_wait(0);
         }
     }

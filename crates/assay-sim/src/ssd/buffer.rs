@@ -67,23 +67,23 @@ impl WriteBuffer {
     }
 
     /// Frees a reserved slot that is not needed.
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn unreserve(&mut self) {
         self.free += 1;
     }
 
     /// Notes that the rest of `page` is being read from the flash.
-    pub(crate) fn merge(&mut self, page: u32) {
+    pub(crate) fn begin_merge(&mut self, page: u32) {
         self.merging.push(page);
     }
 
     /// Notes that the rest of `page` has been read.
-    pub(crate) fn merged(&mut self, page: u32) {
+    pub(crate) fn end_merge(&mut self, page: u32) {
         self.merging.retain(|p| *p != page);
     }
 
     /// Returns `true` if `page` is merging, and notes that it must be trimmed after the merge.
     #[inline]
-    pub(crate) fn trims_merging(&mut self, page: u32) -> bool {
+    pub(crate) fn defer_trim(&mut self, page: u32) -> bool {
         let is_merging = self.is_merging(page);
         if is_merging {
             self.trimmed.push(page);
@@ -93,7 +93,7 @@ impl WriteBuffer {
 
     /// Returns `true` if `page` must be trimmed after its merge, and clears that note.
     #[inline]
-    pub(crate) fn was_trimmed(&mut self, page: u32) -> bool {
+    pub(crate) fn take_deferred_trim(&mut self, page: u32) -> bool {
         let before = self.trimmed.len();
         self.trimmed.retain(|trimmed| *trimmed != page);
         self.trimmed.len() < before
@@ -112,7 +112,7 @@ impl WriteBuffer {
 
     /// Removes and returns a joined request that waits for `page`, which is in the cells now.
     #[inline]
-    pub(crate) fn joined(&mut self, page: u32) -> Option<u32> {
+    pub(crate) fn take_joined(&mut self, page: u32) -> Option<u32> {
         let index = self.joined.iter().position(|(p, _)| *p == page)?;
         Some(self.joined.swap_remove(index).1)
     }

@@ -51,7 +51,7 @@ impl<F: Ftl> Ssd<F> {
     /// Whether write `number`, the first of those that wait, is refused, for the flash is worn out.
     /// What has begun is still written: there is room for it.
     #[inline]
-    pub(super) fn refuses(&mut self, number: u32) -> bool {
+    pub(super) fn refuse_if_worn_out(&mut self, number: u32) -> bool {
         let is_refused = self.ftl.is_worn_out();
         if is_refused {
             self.writes.pop_front();

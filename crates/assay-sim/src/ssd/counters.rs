@@ -27,7 +27,7 @@ impl<F: Ftl> Ssd<F> {
         ];
         all.extend(self.drawn());
         all.extend(self.warmth());
-        if let Some((retries, lost)) = self.nand.tried_again() {
+        if let Some((retries, lost)) = self.nand.retry_counts() {
             all.push(("read_retries".to_owned(), retries as f64));
             all.push(("uncorrectable".to_owned(), lost as f64));
         }
@@ -71,7 +71,7 @@ impl<F: Ftl> Ssd<F> {
         let counts = &self.nand.counts;
         let of = |counted: &[u64], each: Joules| counted.iter().sum::<u64>() as f64 * each.as_f64();
         of(&counts.reads, power.read)
-            + of(&[self.nand.tried_again().map_or(0, |(retries, _)| retries)], power.read)
+            + of(&[self.nand.retry_counts().map_or(0, |(retries, _)| retries)], power.read)
             + of(&counts.programs, power.program)
             + of(&counts.erases, power.erase)
     }
@@ -87,7 +87,7 @@ impl<F: Ftl> Ssd<F> {
         let of_blocks: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
         let all = self.erased + self.nand.counts.erases.iter().sum::<u64>();
         assert_eq!(of_blocks, all, "erases of all blocks");
-        assert!(self.nand.knows_erases(self.ftl.erases()), "wrong bits go by other erases");
+        assert!(self.nand.has_erases(self.ftl.erases()), "wrong bits go by other erases");
     }
 }
 

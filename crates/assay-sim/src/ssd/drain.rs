@@ -9,7 +9,7 @@ use assay_spec::{Nanos, Op};
 impl<F: Ftl> Ssd<F> {
     /// Returns `true` if all pages written before the first flush are in the cells; starts their
     /// programs if not.
-    pub(super) fn is_flushed(&mut self) -> bool {
+    pub(super) fn flush_or_done(&mut self) -> bool {
         if self.saving > 0 {
             return false;
         }
@@ -18,7 +18,7 @@ impl<F: Ftl> Ssd<F> {
             return true;
         }
         self.flush_all();
-        self.ftl.flush(&mut self.nand);
+        self.ftl.release_stripe(&mut self.nand);
         self.wants_drain |= self.nand.has_multi_page();
         if self.unprogrammed > 0 {
             return false;
@@ -43,15 +43,15 @@ impl<F: Ftl> Ssd<F> {
     #[cold]
     pub(super) fn drain_if_due(&mut self) {
         let is_write = |t: &Transfer| self.is_of(t.number, Op::Write);
-        if self.on_link.iter().chain(&self.link).any(is_write) || self.is_any_landing() {
+        if self.on_link.iter().chain(&self.link).any(is_write) || self.has_waiting_writes() {
             return;
         }
         // Pages that wait for more pages free no slot. An erase that waits for the other planes of
         // its die frees none either, so it starts first.
-        self.nand.erase_what_can_be();
+        self.nand.erase_on_idle_planes();
         let is_stuck = || !self.writes.is_empty() && self.nand.is_at_rest();
         if self.awaited > 0 || self.is_flushing() || is_stuck() {
-            self.ftl.drain(&mut self.nand);
+            self.ftl.program_gathered(&mut self.nand);
         }
         self.wants_drain = !self.writes.is_empty() || self.wants_record;
     }

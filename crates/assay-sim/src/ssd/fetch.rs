@@ -1,12 +1,11 @@
 //! Reads: a page comes from read-ahead, the write buffer or the flash.
 
 use super::Ssd;
-use super::flow::{AHEAD, token};
 use super::link::Transfer;
 use super::map_miss::EntryUse;
 use super::read_ahead::Hit;
 use crate::ftl::Ftl;
-use crate::nand::Cause;
+use crate::nand::{Cause, Token, Waiter};
 use std::ops::Range;
 
 impl<F: Ftl> Ssd<F> {
@@ -49,9 +48,14 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     pub(super) fn fetch_known(&mut self, transfer: Transfer) {
         let Transfer { number, page } = transfer;
-        let is_there = self.reads_waiting(transfer)
+        let is_there = self.is_read_in_cache(transfer)
             || self.is_buffered(page)
-            || !self.ftl.read(&mut self.nand, page, Cause::Host, token(number, page));
+            || !self.ftl.read(
+                &mut self.nand,
+                page,
+                Cause::Host,
+                Token::new(Waiter::Request(number), page),
+            );
         match is_there {
             true => self.transfer(transfer),
             false => self.note_if_lost(number, page),
@@ -81,9 +85,9 @@ impl<F: Ftl> Ssd<F> {
             let ppa = self.ftl.locate(page);
             let is_there = ppa.is_none_or(|ppa| self.nand.is_buffered(ppa));
             let Some(ahead) = &mut self.readahead else { return };
-            let token = token(AHEAD | ahead.put(page, is_there), page);
+            let token = Token::new(Waiter::ReadAhead(ahead.put(page, is_there)), page);
             let is_known = is_there || !self.may_miss_map;
-            if is_known || !self.must_read_entry(EntryUse::Ahead(token, page)) {
+            if is_known || !self.must_read_entry(EntryUse::Ahead(token)) {
                 self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
             }
         }
@@ -92,14 +96,16 @@ impl<F: Ftl> Ssd<F> {
     /// Returns `true` if newer data of one of `pages` has not been passed to the flash yet.
     fn is_any_new(&self, pages: &Range<u32>) -> bool {
         let is_merging = |page| self.buffer.as_ref().is_some_and(|b| b.is_merging(page));
-        let is_new = |page: u32| is_merging(page) || self.may_miss_map && self.is_landing(page);
+        let is_new =
+            |page: u32| is_merging(page) || self.may_miss_map && self.has_waiting_write(page);
         pages.clone().any(is_new)
     }
 
-    /// Reads `page` ahead once its mapping entry is in memory; it may have changed meanwhile.
-    pub(super) fn read_known_ahead(&mut self, token: u64, page: u32) {
-        if !self.ftl.read(&mut self.nand, page, Cause::Ahead, token) {
-            self.page_read((token >> 32) as u32, page);
+    /// Reads the page of `token` ahead once its mapping entry is in memory; it may have changed
+    /// meanwhile.
+    pub(super) fn read_known_ahead(&mut self, token: Token) {
+        if !self.ftl.read(&mut self.nand, token.page(), Cause::Ahead, token) {
+            self.on_page_read(token.waiter(), token.page());
         }
     }
 

@@ -5,7 +5,7 @@ use super::map_flush_queue::WaitsForMap;
 use super::{FIRMWARE, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
-use crate::nand::{FlashEvent, IN_CELLS, page_of};
+use crate::nand::{FlashEvent, Token, Waiter};
 use assay_spec::{Bytes, Op, Request};
 use std::ops::Range;
 
@@ -24,20 +24,16 @@ pub(super) struct InFlight {
     pub(super) is_lost: bool,
 }
 
-/// Flag in a token's request number: a read-ahead page; the other bits are its window's epoch.
-pub(super) const AHEAD: u32 = 1 << 31;
-
-/// Returns the token of a flash operation on `page` for request `number`, or a number below.
-pub(super) fn token(number: u32, page: u32) -> u64 {
-    u64::from(number) << 32 | u64::from(page)
+/// A written page, or a part of one, on its way from the host or the buffer to the flash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StagedPage {
+    /// The request that writes it. `None` if that has been answered, because another request can
+    /// reuse its number.
+    pub(super) request: Option<u32>,
+    pub(super) page: u32,
+    /// Whether the write covers only a part of the page.
+    pub(super) is_part: bool,
 }
-
-/// Request number of operations that serve no request.
-pub(super) const NO_REQUEST: u32 = AHEAD - 1;
-/// Request number of map pages and trim records for which other operations wait.
-pub(crate) const MAP: u32 = AHEAD - 2;
-/// Request number of map pages of a cached mapping table (DFTL).
-pub(crate) const TABLE: u32 = AHEAD - 3;
 
 impl<F: Ftl> Ssd<F> {
     /// Accepts a request into the firmware's queue. The queue depth must allow it.
@@ -49,7 +45,7 @@ impl<F: Ftl> Ssd<F> {
         let whole = (request.offset.0 | request.length.0) & (self.page.0 - 1) == 0;
         let number = match self.free.pop() {
             Some(number) => number,
-            None => self.another(),
+            None => self.add_request_slot(),
         };
         // Field by field and not as a whole: see `Pool::put`.
         let flight = &mut self.requests[number as usize];
@@ -63,7 +59,7 @@ impl<F: Ftl> Ssd<F> {
         flight.whole = whole;
         flight.is_lost = false;
         if request.op == Op::Write && next < end {
-            self.ftl.expect_write(next);
+            self.ftl.prefetch_old_copy(next);
         }
         self.nand.events.cancel(Queue::Timer);
         self.is_working = false;
@@ -78,7 +74,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Adds a request slot and returns its number.
     #[cold]
-    fn another(&mut self) -> u32 {
+    fn add_request_slot(&mut self) -> u32 {
         let request =
             Request { tag: 0, op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO, fua: false };
         let none = InFlight { request, pages: 0..0, next: 0, left: 0, whole: true, is_lost: false };
@@ -123,7 +119,7 @@ impl<F: Ftl> Ssd<F> {
         if self.saving > 0 && self.buffer.is_none() {
             return self.hold_back();
         }
-        if self.wants_record && !self.is_flushed() {
+        if self.wants_record && !self.flush_or_done() {
             return;
         }
         self.wants_record = false;
@@ -131,7 +127,7 @@ impl<F: Ftl> Ssd<F> {
             let flight = &self.requests[number as usize];
             let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);
             if flight.request.op == Op::Flush {
-                if !self.is_protected && !self.is_flushed() {
+                if !self.is_protected && !self.flush_or_done() {
                     return;
                 }
                 self.writes.pop_front();
@@ -139,12 +135,12 @@ impl<F: Ftl> Ssd<F> {
                 continue;
             }
             let begins = next == flight.pages.start;
-            if begins && self.refuses(number) {
+            if begins && self.refuse_if_worn_out(number) {
                 continue;
             }
             for page in next..end {
-                if self.replaces(page) {
-                    self.send_for(Transfer { number, page });
+                if self.expect_rewrite(page) {
+                    self.fetch_from_host(Transfer { number, page });
                     continue;
                 }
                 if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
@@ -152,10 +148,10 @@ impl<F: Ftl> Ssd<F> {
                     self.stall_for_slot();
                     self.wants_drain |= self.nand.has_multi_page();
                     // A page of an incomplete stripe holds a slot, so it must not wait forever.
-                    return self.ftl.flush(&mut self.nand);
+                    return self.ftl.release_stripe(&mut self.nand);
                 }
                 self.unprogrammed += 1;
-                self.send_for(Transfer { number, page });
+                self.fetch_from_host(Transfer { number, page });
             }
             self.writes.pop_front();
             if empty {
@@ -166,7 +162,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Fetches a page of a write from the host.
     #[inline]
-    fn send_for(&mut self, transfer: Transfer) {
+    fn fetch_from_host(&mut self, transfer: Transfer) {
         self.got_slot();
         self.transfer(transfer);
     }
@@ -190,101 +186,105 @@ impl<F: Ftl> Ssd<F> {
         self.host_pages += 1;
         let request = &self.requests[done.number as usize];
         let is_part = !request.whole && self.share(&request.request, done.page) < self.page;
-        let early = self.answers_early(done.number);
+        let early = self.answers_early(Some(done.number));
+        let staged = StagedPage { request: Some(done.number), page: done.page, is_part };
         match self.saving > 0 && self.buffer.is_some() {
-            _ if self.cache.is_some() => self.keep(done),
+            _ if self.cache.is_some() => self.add_to_cache(done),
             true => {
-                let landing = self.landing(done);
-                self.park(WaitsForMap::Page(landing, is_part));
+                let staged = self.waiting_write(staged);
+                self.park(WaitsForMap::Page(staged));
             }
-            false => self.stage_page(done, is_part),
+            false => self.stage_page(staged),
         }
         if early {
             self.page_done(done.number);
         }
     }
 
-    /// Returns `true` if write `number` is acknowledged in the buffer. An FUA write is not, unless
-    /// there is a write-back cache: a flush follows it then.
+    /// Returns `true` if the write of `request` is acknowledged in the buffer, or was. An FUA write
+    /// is not, unless there is a write-back cache: a flush follows it then.
     #[inline]
-    pub(super) fn answers_early(&self, number: u32) -> bool {
-        let waits = || self.forces(number) && self.cache.is_none();
-        self.write_back && (number == NO_REQUEST || !waits())
+    pub(super) fn answers_early(&self, request: Option<u32>) -> bool {
+        let waits = |number| self.must_reach_cells(number) && self.cache.is_none();
+        self.write_back && !request.is_some_and(waits)
     }
 
     /// Returns `true` if request `number` is FUA and the buffer has no power-loss protection.
     #[inline]
-    fn forces(&self, number: u32) -> bool {
+    fn must_reach_cells(&self, number: u32) -> bool {
         self.requests[number as usize].request.fua && !self.is_protected
     }
 
     /// Issues the program of a whole page.
-    pub(super) fn write(&mut self, transfer: Transfer) {
-        let Transfer { number, page } = transfer;
-        let run = match number {
-            NO_REQUEST => self.run_of(page),
-            _ => self.requests[number as usize].pages.clone(),
+    pub(super) fn write(&mut self, request: Option<u32>, page: u32) {
+        let run = match request {
+            None => self.run_of(page),
+            Some(number) => self.requests[number as usize].pages.clone(),
         };
         // With write-back only the slot waits for the program; with write-through the request does.
-        let early = self.answers_early(number);
+        let early = self.answers_early(request);
         let is_awaited = match &self.buffer {
-            None => self.forces(number),
+            None => request.is_some_and(|number| self.must_reach_cells(number)),
             // An FUA write may have joined a page of a write that is not FUA.
             Some(buffer) => !early || buffer.is_joined(page),
         };
-        let number = if early { NO_REQUEST } else { number };
-        let token = token(number, page) | if is_awaited { IN_CELLS } else { 0 };
-        self.awaited += u64::from(self.hurries(token));
+        let waiter = request.filter(|_| !early).map_or(Waiter::Buffer, Waiter::Request);
+        let token = Token::new(waiter, page);
+        let token = if is_awaited { token.in_cells() } else { token };
+        self.awaited += u64::from(self.is_awaited_multi_page(token));
         let plane = self.ftl.write(&mut self.nand, page, &run, token);
         if let Some(buffer) = &mut self.buffer {
             buffer.fill(plane, page);
         }
-        self.saving += self.ftl.save_map(&mut self.nand);
+        self.saving += self.ftl.checkpoint_if_due(&mut self.nand);
         // A program that a request waits for does not wait for the rest of its stripe.
         if is_awaited || !self.writes.is_empty() {
-            self.ftl.flush(&mut self.nand);
+            self.ftl.release_stripe(&mut self.nand);
         }
         self.wants_drain |= self.nand.has_multi_page();
     }
 
     /// Returns `true` if a request waits for a page that may wait in a multi-page program.
     #[inline]
-    fn hurries(&self, token: u64) -> bool {
-        self.nand.has_multi_page() && token & IN_CELLS != 0
+    fn is_awaited_multi_page(&self, token: Token) -> bool {
+        self.nand.has_multi_page() && token.waits_for_cells()
     }
 
     /// Handles the end of a flash operation.
     #[inline]
     pub(super) fn on_flash_event(&mut self, event: FlashEvent) {
         match event {
-            FlashEvent::Read(token) => self.page_read((token >> 32) as u32, page_of(token)),
+            FlashEvent::Read(token) => self.on_page_read(token.waiter(), token.page()),
             FlashEvent::Loaded(token) => {
-                let number = (token >> 32) as u32;
-                if token & IN_CELLS == 0 && number < TABLE {
+                if !token.waits_for_cells()
+                    && let Waiter::Request(number) = token.waiter()
+                {
                     self.page_done(number);
                 }
             }
             FlashEvent::Programmed(token, plane) => {
-                let number = ((token & !IN_CELLS) >> 32) as u32;
-                if number == TABLE {
-                    return;
-                }
-                if number == MAP {
-                    self.saving -= 1;
-                    self.unpark();
-                    return self.fetch_write_data();
+                match token.waiter() {
+                    Waiter::MapMiss => return,
+                    Waiter::MapSave => {
+                        self.saving -= 1;
+                        self.unpark();
+                        return self.fetch_write_data();
+                    }
+                    Waiter::Request(_) | Waiter::ReadAhead(_) | Waiter::Buffer => {}
                 }
                 self.unprogrammed -= 1;
-                self.awaited -= u64::from(self.hurries(token));
+                self.awaited -= u64::from(self.is_awaited_multi_page(token));
                 self.frees_slot(token);
-                let page = page_of(token);
+                let page = token.page();
                 if let Some(buffer) = &mut self.buffer {
                     buffer.release(plane, page);
                 }
-                if token & IN_CELLS != 0 && number != NO_REQUEST {
+                if token.waits_for_cells()
+                    && let Waiter::Request(number) = token.waiter()
+                {
                     self.page_done(number);
                 }
-                while let Some(joined) = self.buffer.as_mut().and_then(|b| b.joined(page)) {
+                while let Some(joined) = self.buffer.as_mut().and_then(|b| b.take_joined(page)) {
                     self.page_done(joined);
                 }
                 self.fetch_write_data();
@@ -292,36 +292,38 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Passes a page read from the flash to the request, read-ahead, merge or map miss it is for.
+    /// Passes page `page`, read from the flash, to its waiter.
     #[inline(always)]
-    pub(super) fn page_read(&mut self, number: u32, page: u32) {
-        if number == TABLE {
-            return self.looked_up(page);
-        }
-        if number & AHEAD != 0 {
-            let arrived = |r: &mut super::ReadAhead| r.arrived(page, number & !AHEAD);
-            if let Some(number) = self.readahead.as_mut().and_then(arrived) {
-                self.transfer(Transfer { number, page });
-            }
-            return;
-        }
-        let transfer = Transfer { number, page };
-        let is_read = |flight: &InFlight| flight.request.op == Op::Read;
-        match number != NO_REQUEST && is_read(&self.requests[number as usize]) {
-            true => self.transfer(transfer),
-            // The rest of a partly written page.
-            false => {
-                if let Some(buffer) = &mut self.buffer {
-                    buffer.merged(page);
+    pub(super) fn on_page_read(&mut self, waiter: Waiter, page: u32) {
+        match waiter {
+            Waiter::Request(number) => match self.requests[number as usize].request.op {
+                Op::Read => self.transfer(Transfer { number, page }),
+                _ => self.on_rest_read(Some(number), page),
+            },
+            Waiter::Buffer => self.on_rest_read(None, page),
+            Waiter::ReadAhead(window) => {
+                let arrived = |r: &mut super::ReadAhead| r.arrived(page, window);
+                if let Some(number) = self.readahead.as_mut().and_then(arrived) {
+                    self.transfer(Transfer { number, page });
                 }
-                self.tell_resumed(Some(page));
-                let is_lost = self.is_lost(page);
-                self.write(transfer);
-                if is_lost && let Some(ppa) = self.ftl.locate(page) {
-                    self.nand.note_lost(ppa);
-                }
-                self.trim_merged(page);
             }
+            Waiter::MapMiss => self.on_map_page_read(page),
+            // Only programs save the map.
+            Waiter::MapSave => {}
         }
+    }
+
+    /// Writes `page`, of which a write covers a part, after the rest has been read from the flash.
+    fn on_rest_read(&mut self, request: Option<u32>, page: u32) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.end_merge(page);
+        }
+        self.report_origin(Some(page));
+        let is_lost = self.is_lost(page);
+        self.write(request, page);
+        if is_lost && let Some(ppa) = self.ftl.locate(page) {
+            self.nand.note_lost(ppa);
+        }
+        self.trim_merged(page);
     }
 }

@@ -45,7 +45,7 @@ impl<F: Ftl> Ssd<F> {
     /// Starts one step of background work on each idle plane. Called again after each flash event
     /// while `is_working`.
     pub(super) fn work_in_background(&mut self) {
-        self.tell_resumed(None);
+        self.report_origin(None);
         self.is_working = self.ftl.background(&mut self.nand) || !self.nand.is_idle();
     }
 }

@@ -3,17 +3,17 @@
 //! the cells. The operations then continue in arrival order.
 
 use super::Ssd;
-use super::flow::{NO_REQUEST, token};
+use super::flow::StagedPage;
 use super::link::Transfer;
 use super::map_miss::EntryUse;
 use crate::ftl::Ftl;
-use crate::nand::Cause;
+use crate::nand::{Cause, Token, Waiter};
 use std::ops::Range;
 
 /// An operation that waits until the map is saved.
 pub(super) enum WaitsForMap {
-    /// A page in the buffer; the flag is set if it is only a part.
-    Page(Transfer, bool),
+    /// A page in the buffer.
+    Page(StagedPage),
     /// A read of a page that an operation in this queue writes or trims.
     Read(Transfer),
     /// A trim: request number and pages.
@@ -24,7 +24,7 @@ impl WaitsForMap {
     /// Returns `true` if the operation changes the mapping of one of `pages`.
     pub(super) fn is_in(&self, pages: &Range<u32>) -> bool {
         match self {
-            WaitsForMap::Page(transfer, _) => pages.contains(&transfer.page),
+            WaitsForMap::Page(staged) => pages.contains(&staged.page),
             WaitsForMap::Read(_) => false,
             WaitsForMap::Trim(_, trimmed) => trimmed.start < pages.end && pages.start < trimmed.end,
         }
@@ -51,7 +51,9 @@ impl<F: Ftl> Ssd<F> {
         let page = transfer.page..transfer.page + 1;
         let Some(last) = self.waits_for_map.iter().rfind(|p| p.is_in(&page)) else { return false };
         match last {
-            WaitsForMap::Page(_, false) if self.reads_buffer => self.transfer(transfer),
+            WaitsForMap::Page(staged) if self.reads_buffer && !staged.is_part => {
+                self.transfer(transfer)
+            }
             _ => self.park(WaitsForMap::Read(transfer)),
         }
         true
@@ -66,7 +68,7 @@ impl<F: Ftl> Ssd<F> {
     #[cold]
     pub(super) fn unpark(&mut self) {
         if self.saving == 0 {
-            self.ftl.trims_are_recorded();
+            self.ftl.on_trims_recorded();
             self.map_is_saved();
         }
         while self.saving == 0
@@ -76,9 +78,9 @@ impl<F: Ftl> Ssd<F> {
                 self.waited_for_saving();
             }
             match waits_for_map {
-                WaitsForMap::Page(transfer, is_part) => {
-                    self.tell_resumed(Some(transfer.page));
-                    self.stage_page(transfer, is_part);
+                WaitsForMap::Page(staged) => {
+                    self.report_origin(Some(staged.page));
+                    self.stage_page(staged);
                 }
                 WaitsForMap::Read(transfer) => self.fetch(transfer),
                 WaitsForMap::Trim(number, _) => {
@@ -87,7 +89,7 @@ impl<F: Ftl> Ssd<F> {
                 }
             }
         }
-        self.give();
+        self.evict();
         self.record_trims_if_due();
     }
 
@@ -97,19 +99,19 @@ impl<F: Ftl> Ssd<F> {
         let first = request.offset.0.div_ceil(self.page.0) as u32;
         let end = (request.end().0 / self.page.0) as u32;
         for page in first..end {
-            match !self.map_misses.is_empty() && self.is_landing(page) {
+            match !self.map_misses.is_empty() && self.has_waiting_write(page) {
                 true => _ = self.must_read_entry(EntryUse::Trim(page)),
                 false => self.trim_when_written(page),
             }
         }
-        self.ftl.have_been_trimmed(&mut self.nand);
+        self.ftl.write_map_after_trims(&mut self.nand);
         self.drop_waiting(first..end);
     }
 
     /// Trims `page`; after its merge, if it is merging.
     #[inline]
     pub(super) fn trim_when_written(&mut self, page: u32) {
-        if !self.buffer.as_mut().is_some_and(|b| b.trims_merging(page)) {
+        if !self.buffer.as_mut().is_some_and(|b| b.defer_trim(page)) {
             self.trim_page(page);
         }
     }
@@ -117,7 +119,7 @@ impl<F: Ftl> Ssd<F> {
     /// Trims the merged `page`, which has been passed to the flash, if a trim came meanwhile.
     #[inline]
     pub(super) fn trim_merged(&mut self, page: u32) {
-        if self.buffer.as_mut().is_some_and(|b| b.was_trimmed(page)) {
+        if self.buffer.as_mut().is_some_and(|b| b.take_deferred_trim(page)) {
             self.trim_page(page);
         }
     }
@@ -140,45 +142,42 @@ impl<F: Ftl> Ssd<F> {
     /// Passes a page from the host, or a part of one, to the flash; before, reads its mapping
     /// entry if that is not in memory.
     #[inline]
-    pub(super) fn stage_page(&mut self, done: Transfer, is_part: bool) {
-        if !self.may_miss_map || !self.must_read_entry(EntryUse::Land(self.landing(done), is_part))
+    pub(super) fn stage_page(&mut self, staged: StagedPage) {
+        if !self.may_miss_map || !self.must_read_entry(EntryUse::Write(self.waiting_write(staged)))
         {
-            self.land_known(done, is_part);
+            self.stage_known(staged);
         }
     }
 
     /// Passes a page to the flash; its mapping entry must be in memory.
     #[inline]
-    pub(super) fn land_known(&mut self, done: Transfer, is_part: bool) {
-        if self.buffer.as_ref().is_some_and(|b| b.is_merging(done.page)) {
+    pub(super) fn stage_known(&mut self, staged: StagedPage) {
+        let StagedPage { request, page, is_part } = staged;
+        let awaited_by = request.filter(|_| !self.answers_early(request));
+        if self.buffer.as_ref().is_some_and(|b| b.is_merging(page)) {
             // It joins the older part of the same page, which is still merging.
             self.unprogrammed -= 1;
-            let early = self.answers_early(done.number);
             let Some(buffer) = &mut self.buffer else { return };
-            buffer.was_trimmed(done.page);
-            buffer.give_back();
-            if !early {
-                buffer.join(done.page, done.number);
+            buffer.take_deferred_trim(page);
+            buffer.unreserve();
+            if let Some(number) = awaited_by {
+                buffer.join(page, number);
             }
             // Not `fetch_write_data` here: a flush would pass on more pages, which may join others.
             self.has_room = true;
             return;
         }
-        let merges = is_part && !self.is_buffered(done.page);
+        let merges = is_part && !self.is_buffered(page);
         let is_on_flash = |ppa| !self.nand.is_buffered(ppa);
-        if merges && self.ftl.locate(done.page).is_some_and(is_on_flash) {
-            // The rest of a partly written page is read first; `page_read` continues.
-            let early = self.answers_early(done.number);
-            let number = match &mut self.buffer {
-                Some(buffer) => {
-                    buffer.merge(done.page);
-                    if early { NO_REQUEST } else { done.number }
-                }
-                None => done.number,
-            };
-            self.ftl.read(&mut self.nand, done.page, Cause::Partial, token(number, done.page));
+        if merges && self.ftl.locate(page).is_some_and(is_on_flash) {
+            // The rest of a partly written page is read first; `on_rest_read` continues.
+            if let Some(buffer) = &mut self.buffer {
+                buffer.begin_merge(page);
+            }
+            let waiter = awaited_by.map_or(Waiter::Buffer, Waiter::Request);
+            self.ftl.read(&mut self.nand, page, Cause::Partial, Token::new(waiter, page));
         } else {
-            self.write(done);
+            self.write(request, page);
         }
     }
 }

@@ -5,10 +5,10 @@
 //! write waits behind that write.
 
 use super::Ssd;
-use super::flow::{NO_REQUEST, TABLE, token};
+use super::flow::StagedPage;
 use super::link::Transfer;
 use crate::ftl::Ftl;
-use crate::nand::Cause;
+use crate::nand::{Cause, Token, Waiter};
 use std::collections::BTreeMap;
 
 /// An access that waits for a mapping entry.
@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 pub(super) enum EntryUse {
     /// A read for the host.
     Read(Transfer),
-    /// A read-ahead: token and logical page.
-    Ahead(u64, u32),
-    /// A write of a page; the flag is set if it covers only a part.
-    Land(Transfer, bool),
+    /// A read-ahead.
+    Ahead(Token),
+    /// A write.
+    Write(StagedPage),
     /// A trim of a page whose write waits.
     Trim(u32),
 }
@@ -27,8 +27,10 @@ pub(super) enum EntryUse {
 impl EntryUse {
     fn page(self) -> u32 {
         match self {
-            EntryUse::Read(transfer) | EntryUse::Land(transfer, _) => transfer.page,
-            EntryUse::Ahead(_, page) | EntryUse::Trim(page) => page,
+            EntryUse::Read(transfer) => transfer.page,
+            EntryUse::Write(staged) => staged.page,
+            EntryUse::Ahead(token) => token.page(),
+            EntryUse::Trim(page) => page,
         }
     }
 
@@ -46,25 +48,26 @@ impl EntryUse {
 pub(super) type MapMisses = BTreeMap<u32, Vec<EntryUse>>;
 
 impl<F: Ftl> Ssd<F> {
-    /// Returns `true` if the mapping entry must be read first; `looked_up` continues the access.
+    /// Returns `true` if the mapping entry must be read first; `on_map_page_read` then continues the
+    /// access.
     #[inline(never)]
     pub(super) fn must_read_entry(&mut self, entry_use: EntryUse) -> bool {
         let page = entry_use.page();
         let Some(map_page) = self.ftl.map_page(page) else { return false };
         // The cache has the newest data of a page; otherwise a waiting write has, and goes first.
-        let is_kept = |t: Transfer| self.reads_waiting(t);
+        let is_kept = |t: Transfer| self.is_read_in_cache(t);
         let is_buffered = |t: Transfer| self.is_buffered(t.page);
-        let is_behind = self.is_landing(page);
+        let is_behind = self.has_waiting_write(page);
         if entry_use.reads(is_kept)
-            || !is_behind && (entry_use.reads(is_buffered) || self.ftl.knows(page))
+            || !is_behind && (entry_use.reads(is_buffered) || self.ftl.has_entry(page))
         {
             return false;
         }
         if !self.map_misses.contains_key(&map_page) {
-            let token = token(TABLE, map_page);
+            let token = Token::new(Waiter::MapMiss, map_page);
             if !self.ftl.read(&mut self.nand, map_page, Cause::Map, token) {
                 // The map page was never written, or is in the controller.
-                self.ftl.learn(page);
+                self.ftl.cache_entry(page);
                 return false;
             }
         }
@@ -76,24 +79,24 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Returns the number of host reads that wait for a map page.
-    pub(super) fn looking_up(&self) -> usize {
+    pub(super) fn reads_waiting_for_map(&self) -> usize {
         self.map_misses.values().flatten().filter(|entry_use| entry_use.is_read()).count()
     }
 
     /// Continues the accesses that waited for `map_page`, which has been read.
-    pub(super) fn looked_up(&mut self, map_page: u32) {
+    pub(super) fn on_map_page_read(&mut self, map_page: u32) {
         for entry_use in self.map_misses.remove(&map_page).unwrap_or_default() {
             let page = entry_use.page();
-            self.ftl.learn(page);
+            self.ftl.cache_entry(page);
             match entry_use {
                 EntryUse::Read(transfer) => {
                     self.waited_for_saving();
                     self.fetch_known(transfer);
                 }
-                EntryUse::Ahead(token, page) => self.read_known_ahead(token, page),
-                EntryUse::Land(transfer, is_part) => {
-                    self.tell_resumed(Some(page));
-                    self.land_known(transfer, is_part);
+                EntryUse::Ahead(token) => self.read_known_ahead(token),
+                EntryUse::Write(staged) => {
+                    self.report_origin(Some(page));
+                    self.stage_known(staged);
                 }
                 EntryUse::Trim(page) => self.trim_when_written(page),
             }
@@ -101,23 +104,22 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Returns `true` if any write waits for its mapping entry.
-    pub(super) fn is_any_landing(&self) -> bool {
-        self.map_misses.values().flatten().any(|entry_use| matches!(entry_use, EntryUse::Land(..)))
+    pub(super) fn has_waiting_writes(&self) -> bool {
+        self.map_misses.values().flatten().any(|entry_use| matches!(entry_use, EntryUse::Write(_)))
     }
 
     /// Returns `true` if a write of `page` waits for its mapping entry.
-    pub(super) fn is_landing(&self, page: u32) -> bool {
+    pub(super) fn has_waiting_write(&self, page: u32) -> bool {
         let is_it =
-            |entry_use: &EntryUse| matches!(entry_use, EntryUse::Land(t, _) if t.page == page);
+            |entry_use: &EntryUse| matches!(entry_use, EntryUse::Write(s) if s.page == page);
         let map_page = self.ftl.map_page(page);
         let waiting = map_page.and_then(|map_page| self.map_misses.get(&map_page));
         waiting.is_some_and(|all| all.iter().any(is_it))
     }
 
-    /// Returns the transfer to keep for a page that waits. A request that is answered early is
-    /// replaced by `NO_REQUEST`, because another request can reuse its number.
-    pub(super) fn landing(&self, done: Transfer) -> Transfer {
-        let number = if self.answers_early(done.number) { NO_REQUEST } else { done.number };
-        Transfer { number, ..done }
+    /// Returns the staged page to keep for later: without its request if that is answered early.
+    pub(super) fn waiting_write(&self, staged: StagedPage) -> StagedPage {
+        let request = staged.request.filter(|_| !self.answers_early(staged.request));
+        StagedPage { request, ..staged }
     }
 }

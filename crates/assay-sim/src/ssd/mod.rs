@@ -37,7 +37,6 @@ use assay_spec::device::{
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::{WriteBuffer, slots};
 use flow::InFlight;
-pub(crate) use flow::{MAP, TABLE};
 use idle::background_after;
 use link::{Transfer, Wire};
 use map_flush_queue::WaitsForMap;
@@ -147,7 +146,7 @@ pub(crate) fn build(
             };
             let ftl = ftl.wearing_out(spec.endurance);
             let mut drive = Ssd::new(ftl, spec, link, capacity);
-            drive.ftl.tell_modes(&mut drive.nand);
+            drive.ftl.set_block_modes(&mut drive.nand);
             Box::new(drive)
         }
         FtlSpec::Hybrid(hybrid) => {
@@ -171,7 +170,7 @@ fn flash(spec: &SsdSpec, erases: &[u32]) -> Nand {
     }
     if let Some(ecc) = spec.ecc {
         let cycles = spec.endurance.map(|endurance| endurance.cycles);
-        nand.has_wrong_bits(Ecc::new(ecc, &spec.nand, cycles, erases));
+        nand.set_ecc(Ecc::new(ecc, &spec.nand, cycles, erases));
     }
     let waits_for_cells = matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. });
     if waits_for_cells && matches!(spec.ftl, FtlSpec::Page(map) if map.stays_in_plane()) {
@@ -355,7 +354,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn recover(&mut self, flash: &Flash) -> bool {
-        self.nand.finds_erases(flash.blocks.iter().map(|block| block.erases));
+        self.nand.set_erases(flash.blocks.iter().map(|block| block.erases));
         let can = self.ftl.recover(&mut self.nand, flash);
         let ever: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
         self.erased = ever - self.nand.counts.erases.iter().sum::<u64>();

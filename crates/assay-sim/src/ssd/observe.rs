@@ -46,7 +46,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Reports that the next operations serve the writer of `page`, or with `None` background work.
     #[inline]
-    pub(super) fn tell_resumed(&mut self, page: Option<u32>) {
+    pub(super) fn report_origin(&mut self, page: Option<u32>) {
         if let Some(observer) = self.nand.observer() {
             observer.resumes(page);
         }

@@ -1,5 +1,6 @@
 //! Read-ahead: fetches pages before the host requests them, for sequential streams.
 
+use crate::nand::Token;
 use assay_spec::Bytes;
 use assay_spec::device::{Direction, Reach, ReadAheadSpec};
 use std::collections::VecDeque;
@@ -60,7 +61,7 @@ impl Stream {
     fn forget(&mut self, epochs: &mut u32) {
         self.there.clear();
         self.in_one_piece = None;
-        *epochs = (*epochs + 1) & !(1 << 31);
+        *epochs = (*epochs + 1) % Token::WINDOWS;
         self.epoch = *epochs;
     }
 }

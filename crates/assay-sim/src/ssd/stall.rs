@@ -2,7 +2,7 @@
 
 use super::Ssd;
 use crate::ftl::Ftl;
-use crate::nand::BEHIND;
+use crate::nand::Token;
 use crate::waits::Waits;
 use assay_spec::Nanos;
 use std::array;
@@ -116,9 +116,9 @@ impl<F: Ftl> Ssd<F> {
 
     /// A page with this token has come into the cells.
     #[inline]
-    pub(super) fn frees_slot(&mut self, token: u64) {
+    pub(super) fn frees_slot(&mut self, token: Token) {
         if self.stalls.are_timed {
-            self.stalls.was_behind = token & BEHIND != 0;
+            self.stalls.was_behind = token.is_behind_collection();
         }
     }
 
@@ -170,7 +170,7 @@ impl<F: Ftl> Ssd<F> {
     fn waiting(&self) -> [usize; 3] {
         let map = self.waits_for_map.len() - self.parked_pages() as usize;
         let held_back = usize::from(self.stalls.is_held_back);
-        let map = map + held_back + self.looking_up();
+        let map = map + held_back + self.reads_waiting_for_map();
         [self.firmware.len().saturating_sub(1), self.link.len(), map]
     }
 

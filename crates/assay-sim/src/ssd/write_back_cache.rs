@@ -9,7 +9,7 @@
 //! expected by a dirty page.
 
 use super::Ssd;
-use super::flow::NO_REQUEST;
+use super::flow::StagedPage;
 use super::link::Transfer;
 use crate::ftl::Ftl;
 use assay_spec::device::LazySpec;
@@ -19,7 +19,7 @@ use std::ops::Range;
 
 /// A dirty page.
 #[derive(Clone, Debug, Default)]
-struct Waiting {
+struct DirtyPage {
     /// Written byte ranges of the page: disjoint, ascending, not adjacent.
     parts: Vec<Range<u32>>,
     /// Number of writes to the page that have been fetched but have not arrived.
@@ -28,7 +28,7 @@ struct Waiting {
     age: u64,
 }
 
-impl Waiting {
+impl DirtyPage {
     /// Returns `true` if all of `part` has been written.
     fn has(&self, part: &Range<u32>) -> bool {
         self.parts.iter().any(|p| p.start <= part.start && part.end <= p.end)
@@ -55,12 +55,12 @@ pub(super) struct WriteBackCache {
     low: usize,
     idle: Option<Nanos>,
     page: u32,
-    pages: BTreeMap<u32, Waiting>,
+    pages: BTreeMap<u32, DirtyPage>,
     /// Dirty pages by age.
     order: BTreeMap<u64, u32>,
     writes: u64,
     /// Number of dirty pages at which the flush under way ends.
-    down_to: Option<usize>,
+    evict_target: Option<usize>,
     /// Time at which the drive became idle.
     pub(super) left_alone: Nanos,
     /// Consecutive pages that go to the flash one after the other.
@@ -80,7 +80,7 @@ impl WriteBackCache {
             pages: BTreeMap::new(),
             order: BTreeMap::new(),
             writes: 0,
-            down_to: None,
+            evict_target: None,
             left_alone: Nanos::ZERO,
             run: 0..0,
         }
@@ -155,27 +155,27 @@ impl WriteBackCache {
 impl<F: Ftl> Ssd<F> {
     /// Returns `true` if a write fetched now replaces data of dirty `page`, and marks it expected.
     #[inline]
-    pub(super) fn replaces(&mut self, page: u32) -> bool {
+    pub(super) fn expect_rewrite(&mut self, page: u32) -> bool {
         self.cache.as_mut().is_some_and(|cache| cache.expect_data(page))
     }
 
     /// Adds a page that the link has transferred, or a part of one, and evicts pages if needed.
     #[inline(never)]
-    pub(super) fn keep(&mut self, done: Transfer) {
+    pub(super) fn add_to_cache(&mut self, done: Transfer) {
         let part = self.part_of(done);
         let is_flushing = self.is_flushing();
         let Some(cache) = &mut self.cache else { return };
         let has_own_slot = cache.put(done.page, part);
         if cache.pages.len() >= cache.high {
-            cache.down_to = Some(cache.down_to.unwrap_or(cache.low).min(cache.low));
+            cache.evict_target = Some(cache.evict_target.unwrap_or(cache.low).min(cache.low));
         }
         if is_flushing {
-            cache.down_to = Some(0);
+            cache.evict_target = Some(0);
         }
         if has_own_slot {
             self.drop_slot();
         }
-        self.give();
+        self.evict();
         // A write that waits for a slot may need none, now that its page is dirty.
         self.has_room |= has_own_slot || !self.writes.is_empty();
     }
@@ -183,7 +183,7 @@ impl<F: Ftl> Ssd<F> {
     fn drop_slot(&mut self) {
         self.unprogrammed -= 1;
         if let Some(buffer) = &mut self.buffer {
-            buffer.give_back();
+            buffer.unreserve();
         }
     }
 
@@ -198,41 +198,41 @@ impl<F: Ftl> Ssd<F> {
     /// Passes all dirty pages to the flash.
     pub(super) fn flush_all(&mut self) {
         if let Some(cache) = &mut self.cache {
-            cache.down_to = Some(0);
-            self.give();
+            cache.evict_target = Some(0);
+            self.evict();
         }
     }
 
     /// Passes dirty pages to the flash, the oldest first, while there are too many.
-    pub(super) fn give(&mut self) {
-        self.give_those_too_many();
+    pub(super) fn evict(&mut self) {
+        self.evict_those_too_many();
         if let Some(cache) = &mut self.cache {
             // Pages that are merged first go later and alone.
             cache.run = 0..0;
         }
     }
 
-    fn give_those_too_many(&mut self) {
+    fn evict_those_too_many(&mut self) {
         while self.saving == 0
             && let Some(cache) = &mut self.cache
-            && let Some(down_to) = cache.down_to
+            && let Some(evict_target) = cache.evict_target
         {
-            if cache.pages.len() <= down_to {
-                cache.down_to = None;
+            if cache.pages.len() <= evict_target {
+                cache.evict_target = None;
                 return;
             }
             let Some((page, is_part)) = cache.take() else { return };
             if !cache.run.contains(&page) {
                 // Consecutive pages that will go one after the other.
-                let most = cache.pages.len() - down_to;
+                let most = cache.pages.len() - evict_target;
                 let next = cache.order.values().take(most).zip(page + 1..);
                 let follows = |(next, wanted): &(&u32, u32)| {
                     !is_part && **next == *wanted && cache.may_follow(*wanted)
                 };
                 cache.run = page..page + 1 + next.take_while(follows).count() as u32;
             }
-            self.tell_resumed(Some(page));
-            self.stage_page(Transfer { number: NO_REQUEST, page }, is_part);
+            self.report_origin(Some(page));
+            self.stage_page(StagedPage { request: None, page, is_part });
         }
     }
 
@@ -246,7 +246,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Returns `true` if the cache holds all that `transfer` reads.
     #[inline]
-    pub(super) fn reads_waiting(&self, transfer: Transfer) -> bool {
+    pub(super) fn is_read_in_cache(&self, transfer: Transfer) -> bool {
         self.cache.as_ref().is_some_and(|cache| {
             let waiting = cache.pages.get(&transfer.page);
             waiting.is_some_and(|waiting| waiting.has(&self.part_of(transfer)))
@@ -268,7 +268,7 @@ impl<F: Ftl> Ssd<F> {
         assert_eq!(buffer.free() as u64 + self.unprogrammed, self.slots, "slots of the buffer");
         let Some(cache) = &self.cache else { return };
         assert!(cache.pages.len() as u64 <= self.unprogrammed, "what waits has a slot");
-        assert!(cache.pages.len() < cache.high || self.saving > 0 || cache.down_to.is_some());
+        assert!(cache.pages.len() < cache.high || self.saving > 0 || cache.evict_target.is_some());
         let of = |(age, page): (&u64, &u32)| cache.pages.get(page).map(|w| w.age) == Some(*age);
         assert!(cache.order.len() == cache.pages.len() && cache.order.iter().all(of), "by age");
     }
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_page_grow_together() {
-        let mut waiting = Waiting::default();
+        let mut waiting = DirtyPage::default();
         waiting.add(512..1024);
         waiting.add(2048..4096);
         assert!(waiting.has(&(512..1024)) && !waiting.has(&(512..1536)));

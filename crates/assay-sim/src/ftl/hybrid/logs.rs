@@ -31,7 +31,7 @@ impl Hybrid {
     }
 
     /// Writes the next page of the stream, at `place`. Returns its plane.
-    pub(super) fn write_in_order(&mut self, nand: &mut Nand, place: Place, token: u64) -> u32 {
+    pub(super) fn write_in_order(&mut self, nand: &mut Nand, place: Place, token: Token) -> u32 {
         let Some(stream) = &mut self.stream else { return 0 };
         let ppa = self.superblocks.ppa(place, stream.block, place.offset / self.shape.width);
         stream.fill += 1;
@@ -162,7 +162,7 @@ impl Hybrid {
         nand: &mut Nand,
         page: u32,
         run: &Range<u32>,
-        token: u64,
+        token: Token,
     ) -> u32 {
         let place = self.shape.place(page);
         if self.shared.is_some() {
@@ -180,7 +180,7 @@ impl Hybrid {
         let ppa = self.append(log, place);
         self.written[page as usize] = true;
         // No register is free to hold the data while the unit is read.
-        let token = if reads.is_empty() { token } else { token | IN_CELLS };
+        let token = if reads.is_empty() { token } else { token.in_cells() };
         let program = nand.program_after(ppa, Cause::Host, token, &reads);
         for (other, from) in rest {
             let to = self.append(log, self.shape.place(other));

@@ -33,7 +33,7 @@ mod unit;
 
 use super::wear::Endurance;
 use super::{Ftl, NONE};
-use crate::nand::{Cause, Flash, IN_CELLS, Nand, Ppa};
+use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use assay_spec::device::{EnduranceSpec, HybridSpec, LogOpens, Logs, NandSpec, UnitReads};
 use shape::{Place, Shape};
 use shared::Shared;
@@ -281,7 +281,7 @@ impl Hybrid {
 }
 
 impl Ftl for Hybrid {
-    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
+    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool {
         let Some(ppa) = self.locate(page) else { return false };
         // The read needs the registers, which hold pages that are not programmed yet: it releases
         // them and waits until they are in the cells.
@@ -294,7 +294,7 @@ impl Ftl for Hybrid {
         true
     }
 
-    fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: u64) -> u32 {
+    fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: Token) -> u32 {
         let place = self.shape.place(page);
         let stream = self.stream.filter(|s| s.superblock == place.superblock);
         let continues = stream.is_some_and(|s| s.fill == place.offset);
@@ -323,7 +323,7 @@ impl Ftl for Hybrid {
         self.written[page as usize] = false;
     }
 
-    fn flush(&mut self, nand: &mut Nand) {
+    fn release_stripe(&mut self, nand: &mut Nand) {
         self.close_stripe(nand);
     }
 

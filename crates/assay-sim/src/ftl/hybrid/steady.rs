@@ -24,7 +24,7 @@ use assay_spec::seed::mix;
 /// The number of turns. If there are no logs yet, the first ends at once.
 const TURNS: u32 = 5;
 /// The most pages written in a turn, in pages of the drive: then it ends, whatever the logs.
-const MOST: u64 = 8;
+const MAX_PASSES: u64 = 8;
 /// The most writes that are simulated for planes to run ahead of each other.
 const STEPS: u64 = 1 << 27;
 
@@ -111,7 +111,7 @@ impl Hybrid {
 /// Writes until none of the present logs is left. Returns the number of pages written.
 fn turn(harness: &mut FtlHarness<Hybrid>, logical: u32) -> u64 {
     let (opened, begin) = (harness.map.opened, harness.step);
-    let most = MOST * u64::from(logical);
+    let most = MAX_PASSES * u64::from(logical);
     while harness.step == begin
         || (harness.step - begin < most
             && harness.map.oldest_log().is_some_and(|oldest| oldest <= opened))

@@ -1,7 +1,7 @@
 //! Mapping units of which only a part is written: the rest is read before and written behind.
 
 use super::Hybrid;
-use crate::nand::{Cause, NOBODY, Nand, Ppa};
+use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_spec::device::UnitReads;
 use std::ops::Range;
 
@@ -25,10 +25,10 @@ impl Hybrid {
         for (_, from) in rest {
             reads = match (self.unit_reads, reads.as_slice()) {
                 (UnitReads::OneByOne, before) => {
-                    vec![nand.read_after(*from, Cause::Partial, NOBODY, before)]
+                    vec![nand.read_after(*from, Cause::Partial, Token::NONE, before)]
                 }
                 (UnitReads::Together, _) => {
-                    reads.push(nand.read(*from, Cause::Partial, NOBODY));
+                    reads.push(nand.read(*from, Cause::Partial, Token::NONE));
                     reads
                 }
             };

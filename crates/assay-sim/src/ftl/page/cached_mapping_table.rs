@@ -16,8 +16,7 @@ use super::PageMap;
 use super::bits::Bits;
 use crate::ftl::Ftl;
 use crate::ftl::history::RandomWrites;
-use crate::nand::{Cause, NOBODY, Nand};
-use crate::ssd::TABLE;
+use crate::nand::{Cause, Nand, Token, Waiter};
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;
 use assay_spec::seed::mix;
@@ -36,7 +35,7 @@ pub(super) struct Changed {
 pub(super) const AT_A_TIME: u32 = 4;
 
 /// The part of a map that is in memory.
-pub(super) struct Demand {
+pub(super) struct CachedMap {
     /// The number of entries in a map page.
     entries: u32,
     /// The first map page, as a logical page.
@@ -62,11 +61,11 @@ pub(super) struct Demand {
     pub(super) counts: [u64; 3],
 }
 
-impl Demand {
+impl CachedMap {
     /// Returns the state of a map of `host` pages, with room for `room` entries. None is in memory.
-    pub(super) fn new(room: u64, page: Bytes, host: u32) -> Demand {
+    pub(super) fn new(room: u64, page: Bytes, host: u32) -> CachedMap {
         let entries = (page.0 / PageMapSpec::ENTRY) as u32;
-        Demand {
+        CachedMap {
             entries,
             first: host,
             room: room.clamp(1, u64::from(host)),
@@ -88,7 +87,7 @@ impl Demand {
 
     /// Returns `true` if the entry of `page` is in the cache. Counts a lookup, and a miss if it is
     /// not.
-    pub(super) fn knows(&mut self, page: u32) -> bool {
+    pub(super) fn has_entry(&mut self, page: u32) -> bool {
         let is_there = self.cached.has(page);
         self.counts[0] += 1;
         self.counts[1] += u64::from(!is_there);
@@ -99,7 +98,7 @@ impl Demand {
     }
 
     /// Puts the entry of `page`, which was needed, into the cache.
-    pub(super) fn learn(&mut self, page: u32) {
+    pub(super) fn cache_entry(&mut self, page: u32) {
         self.used.set(page);
         self.put(page);
     }
@@ -236,13 +235,15 @@ impl PageMap {
     pub(super) fn write_changed(&mut self, nand: &mut Nand, most: u32) {
         for _ in 0..most {
             let is_over = self.is_worn_out();
-            let Some(demand) = self.tables.demand.as_mut().filter(|_| !is_over) else { return };
-            let Some(number) = demand.due() else { return };
-            let page = demand.first + number as u32;
-            let is_whole = demand.written(number);
+            let Some(cached_map) = self.tables.cached_map.as_mut().filter(|_| !is_over) else {
+                return;
+            };
+            let Some(number) = cached_map.due() else { return };
+            let page = cached_map.first + number as u32;
+            let is_whole = cached_map.written(number);
             let old = self.locate(page).filter(|ppa| !is_whole && !nand.is_buffered(*ppa));
-            let read = old.map(|ppa| nand.read(ppa, Cause::Map, NOBODY));
-            let token = u64::from(TABLE) << 32 | u64::from(page);
+            let read = old.map(|ppa| nand.read(ppa, Cause::Map, Token::NONE));
+            let token = Token::new(Waiter::MapMiss, page);
             self.put(nand, page, Cause::Map, token, read.as_slice());
         }
     }
@@ -250,7 +251,8 @@ impl PageMap {
     /// Writes all map pages that are due, each once at most, after many entries have changed at
     /// once.
     pub(super) fn write_all_changed(&mut self, nand: &mut Nand) {
-        let pages = self.tables.demand.as_ref().map_or(0, |demand| demand.of_page.len());
+        let pages =
+            self.tables.cached_map.as_ref().map_or(0, |cached_map| cached_map.of_page.len());
         self.write_changed(nand, pages as u32);
     }
 }
@@ -260,22 +262,22 @@ mod tests {
     use super::*;
 
     /// 4096 / 4 entries a page of the map: 3000 pages have a map of three.
-    fn map(room: u64) -> Demand {
-        Demand::new(room, Bytes(4096), 3000)
+    fn map(room: u64) -> CachedMap {
+        CachedMap::new(room, Bytes(4096), 3000)
     }
 
     #[test]
     fn what_is_asked_for_again_stays() {
         let mut map = map(3);
         for page in [10, 20, 30] {
-            assert!(!map.knows(page));
-            map.learn(page);
+            assert!(!map.has_entry(page));
+            map.cache_entry(page);
         }
         // A first round finds all of them used, so the first goes; after that 20 is asked for.
-        map.learn(40);
+        map.cache_entry(40);
         assert_eq!([10, 20, 30, 40].map(|page| map.cached.has(page)), [false, true, true, true]);
-        assert!(map.knows(20));
-        map.learn(50);
+        assert!(map.has_entry(20));
+        map.cache_entry(50);
         assert_eq!([20, 30, 40, 50].map(|page| map.cached.has(page)), [true, false, true, true]);
         assert_eq!(map.counts, [4, 3, 0]);
         map.check();
@@ -315,8 +317,8 @@ mod tests {
         map.check();
         assert_eq!(map.due(), Some(0));
         // One that has not goes at once.
-        map.learn(1000);
-        assert!(!map.knows(1000) && map.cached.len() == 10);
+        map.cache_entry(1000);
+        assert!(!map.has_entry(1000) && map.cached.len() == 10);
         map.written(0);
         assert_eq!(map.cached.len(), 4);
         map.check();
@@ -324,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_cache_is_made_like_that_of_a_smaller_drive() {
-        let mut large = Demand::new(4000, Bytes(4096), 6 * 1024);
+        let mut large = CachedMap::new(4000, Bytes(4096), 6 * 1024);
         let shares = vec![1.0, 0.0, 0.5];
         large.become_like(&Changed { shares, turn: 1 }, RandomWrites::UNIFORM);
         assert_eq!(large.of_page[..4], [1024, 1024, 0, 0]);

@@ -14,7 +14,7 @@
 use super::gc_per_plane::{Collecting, Move};
 use super::{Frontier, PageMap, Plane, Tables};
 use crate::ftl::Ftl;
-use crate::nand::{NOBODY, Nand};
+use crate::nand::{Nand, Token};
 use assay_spec::device::{Frontiers, Pace};
 
 impl PageMap {
@@ -27,7 +27,7 @@ impl PageMap {
         // Only this plane collects from here on, so it does not fill up in between.
         let chosen = self.choose_plane(page);
         while !self.has_room(&self.planes[chosen], Frontier::Host) {
-            if self.frees_emptied(nand, chosen) {
+            if self.drain_for_emptied(nand, chosen) {
                 continue;
             }
             let plane = &mut self.planes[chosen];
@@ -43,7 +43,7 @@ impl PageMap {
     /// Does what one host page makes due on the first plane that waits to collect.
     fn collect_due(&mut self, nand: &mut Nand) {
         let Some(first) = self.first_due() else { return };
-        self.frees_emptied(nand, first);
+        self.drain_for_emptied(nand, first);
         let plane = &mut self.planes[first];
         if plane.collecting.is_some() || self.tables.start(plane) {
             match self.tables.collection.pace {
@@ -100,10 +100,10 @@ impl PageMap {
             plane
         });
         if target == plane && self.planes[plane].is_out_of_room() {
-            self.drain(nand);
+            self.program_gathered(nand);
         }
         let to = self.tables.place(&mut self.planes[target], page, Frontier::Collect);
-        let read = nand.read(from, cause, NOBODY);
+        let read = nand.read(from, cause, Token::NONE);
         nand.program_from(to, cause, from, &[read]);
         true
     }

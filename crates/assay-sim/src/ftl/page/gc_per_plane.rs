@@ -8,7 +8,7 @@
 
 use super::{Frontier, LINE, Plane, Tables};
 use crate::ftl::wear::cold_block;
-use crate::nand::{Cause, NOBODY, Nand, Ppa};
+use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_mem::prefetch;
 use assay_spec::device::{BackgroundSpec, CopyPath, EraseTime, Pace};
 
@@ -198,7 +198,7 @@ impl Tables {
         match self.collection.copy {
             CopyPath::CopyBack => nand.copy_back(from, to, cause),
             CopyPath::Controller => {
-                let read = nand.read(from, cause, NOBODY);
+                let read = nand.read(from, cause, Token::NONE);
                 nand.program_from(to, cause, from, &[read]);
             }
         }

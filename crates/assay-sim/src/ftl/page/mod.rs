@@ -39,11 +39,10 @@ pub(crate) mod trims;
 
 use super::wear::Endurance;
 use super::{Ftl, NONE};
-use crate::nand::{Cause, Flash, Nand, Ppa};
-use crate::ssd::MAP;
+use crate::nand::{Cause, Flash, Nand, Ppa, Token, Waiter};
 use assay_mem::prefetch;
 use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
-use cached_mapping_table::Demand;
+use cached_mapping_table::CachedMap;
 use map_checkpoint::SavedMap;
 use std::ops::Range;
 use tables::{Frontier, LINE, Open, Plane, Tables, mapped_pages};
@@ -107,9 +106,9 @@ impl PageMap {
             map.tables.cache = cache;
         }
         // The map pages on flash are up to date, and no entry is in memory.
-        map.tables.demand = spec.map_cache.map(|size| {
+        map.tables.cached_map = spec.map_cache.map(|size| {
             let room = size.0 / PageMapSpec::CACHED_ENTRY;
-            Box::new(Demand::new(room, nand.page, host))
+            Box::new(CachedMap::new(room, nand.page, host))
         });
         map
     }
@@ -148,26 +147,26 @@ impl PageMap {
         None
     }
 
-    /// Programs `page` at the next place after `reads`, and collects first if it must. Returns the
+    /// Programs `lpn` at the next place after `reads`, and collects first if it must. Returns the
     /// plane.
     #[inline]
-    fn put(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64, reads: &[u32]) -> u32 {
+    fn put(&mut self, nand: &mut Nand, lpn: u32, cause: Cause, token: Token, reads: &[u32]) -> u32 {
         // The old copy goes stale before GC looks, so that it is not moved for nothing. With power
         // cuts it stays valid until the new copy has a place: it may be the only one when the power
         // fails.
         let is_safe = self.tables.is_safe;
         if !is_safe {
-            self.forget(page);
+            self.forget(lpn);
         }
         let chosen = if self.tables.collection.over_drive {
-            self.make_room_on_drive(nand, page)
+            self.make_room_on_drive(nand, lpn)
         } else {
-            let chosen = self.choose_plane(page);
-            self.frees_emptied(nand, chosen);
+            let chosen = self.choose_plane(lpn);
+            self.drain_for_emptied(nand, chosen);
             self.tables.make_room(&mut self.planes[chosen], nand, cause);
             let mut rounds = 0;
             while self.tables.lacks_room(&self.planes[chosen]) {
-                if !self.frees_emptied(nand, chosen) {
+                if !self.drain_for_emptied(nand, chosen) {
                     self.tables.collect_at_once(&mut self.planes[chosen], nand);
                 }
                 rounds += 1;
@@ -175,10 +174,10 @@ impl PageMap {
             }
             chosen
         };
-        let old = if is_safe { self.replace(page) } else { None };
-        let ppa = self.tables.place(&mut self.planes[chosen], page, Frontier::Host);
+        let old = if is_safe { self.replace(lpn) } else { None };
+        let ppa = self.tables.place(&mut self.planes[chosen], lpn, Frontier::Host);
         if self.tables.cache.is_some() {
-            self.tables.tell_mode(nand, ppa);
+            self.tables.set_block_mode(nand, ppa);
         }
         // Within a plane the queue's order is enough, unless pages are gathered for their program.
         let old =
@@ -189,7 +188,7 @@ impl PageMap {
             self.free_emptied(nand);
         }
         if self.tables.collection.over_drive || nand.has_multi_page() {
-            nand.erase_what_can_be();
+            nand.erase_on_idle_planes();
         }
         ppa.plane
     }
@@ -208,10 +207,10 @@ impl PageMap {
     fn write_map(&mut self, nand: &mut Nand) -> u32 {
         let pages = self.saved.as_mut().map(SavedMap::take).unwrap_or_default();
         for page in &pages {
-            self.put(nand, *page, Cause::Map, u64::from(MAP) << 32 | u64::from(*page), &[]);
+            self.put(nand, *page, Cause::Map, Token::new(Waiter::MapSave, *page), &[]);
         }
         // All writes wait for these pages.
-        self.drain(nand);
+        self.program_gathered(nand);
         pages.len() as u32
     }
 
@@ -228,7 +227,7 @@ impl PageMap {
 
 impl Ftl for PageMap {
     #[inline]
-    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: u64) -> bool {
+    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool {
         let Some(ppa) = self.locate(page) else { return false };
         if nand.is_buffered(ppa) {
             return false;
@@ -238,12 +237,12 @@ impl Ftl for PageMap {
     }
 
     #[inline]
-    fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: u64) -> u32 {
+    fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: Token) -> u32 {
         if let Some(saved) = &mut self.saved {
             saved.change(page);
         }
         let plane = self.put(nand, page, Cause::Host, token, &[]);
-        if self.tables.demand.is_some() {
+        if self.tables.cached_map.is_some() {
             self.tables.change_entry(page);
             self.write_changed(nand, cached_mapping_table::AT_A_TIME);
         }
@@ -251,7 +250,7 @@ impl Ftl for PageMap {
     }
 
     #[inline]
-    fn save_map(&mut self, nand: &mut Nand) -> u32 {
+    fn checkpoint_if_due(&mut self, nand: &mut Nand) -> u32 {
         let due = self.saved.as_mut().is_some_and(SavedMap::is_due);
         if due { self.write_map(nand) } else { 0 }
     }
@@ -270,18 +269,18 @@ impl Ftl for PageMap {
     }
 
     fn map_page(&self, page: u32) -> Option<u32> {
-        self.tables.demand.as_ref().map(|demand| demand.map_page(page))
+        self.tables.cached_map.as_ref().map(|cached_map| cached_map.map_page(page))
     }
 
-    fn knows(&mut self, page: u32) -> bool {
-        self.tables.demand.as_mut().is_none_or(|demand| demand.knows(page))
+    fn has_entry(&mut self, page: u32) -> bool {
+        self.tables.cached_map.as_mut().is_none_or(|cached_map| cached_map.has_entry(page))
     }
 
-    fn learn(&mut self, page: u32) {
-        self.tables.demand.iter_mut().for_each(|demand| demand.learn(page));
+    fn cache_entry(&mut self, page: u32) {
+        self.tables.cached_map.iter_mut().for_each(|cached_map| cached_map.cache_entry(page));
     }
 
-    fn have_been_trimmed(&mut self, nand: &mut Nand) {
+    fn write_map_after_trims(&mut self, nand: &mut Nand) {
         self.write_all_changed(nand);
     }
 
@@ -304,11 +303,11 @@ impl Ftl for PageMap {
         self.write_record(nand)
     }
 
-    fn trims_are_recorded(&mut self) {
+    fn on_trims_recorded(&mut self) {
         self.record_is_written();
     }
 
-    fn drain(&mut self, nand: &mut Nand) {
+    fn program_gathered(&mut self, nand: &mut Nand) {
         if nand.has_multi_page() {
             self.planes.iter_mut().for_each(|plane| self.tables.pad(plane, nand));
             self.free_emptied(nand);
@@ -319,7 +318,7 @@ impl Ftl for PageMap {
         let mut asked = false;
         if self.is_worn_out() {
             // A worn-out drive takes no writes: collection would only wear it further.
-            nand.erase_what_can_be();
+            nand.erase_on_idle_planes();
             return false;
         }
         if self.tables.collection.over_drive {
@@ -334,10 +333,10 @@ impl Ftl for PageMap {
             // Over the drive all planes would pad their programs, for nothing if no write comes.
             let planes = if self.tables.collection.over_drive { 0 } else { self.planes.len() };
             for plane in 0..planes {
-                asked |= self.frees_emptied(nand, plane);
+                asked |= self.drain_for_emptied(nand, plane);
             }
         }
-        nand.erase_what_can_be();
+        nand.erase_on_idle_planes();
         asked
     }
 
@@ -347,7 +346,7 @@ impl Ftl for PageMap {
     }
 
     #[inline]
-    fn expect_write(&self, page: u32) {
+    fn prefetch_old_copy(&self, page: u32) {
         let old = self.tables.l2p[page as usize];
         prefetch(&self.tables.valid_bitmap, old as usize / 64);
         prefetch(&self.tables.blocks.stale, (old / self.tables.pages_per_block) as usize);
@@ -365,7 +364,7 @@ impl Ftl for PageMap {
         self.check_maps();
         self.check_planes();
         self.tables.check_cache(&self.planes);
-        self.tables.demand.iter().for_each(|demand| demand.check());
+        self.tables.cached_map.iter().for_each(|cached_map| cached_map.check());
         self.check_room();
     }
 
@@ -383,9 +382,9 @@ impl Ftl for PageMap {
 
     fn counters(&self) -> Vec<(String, f64)> {
         let mut all = vec![("urgent_collections".to_owned(), self.tables.urgent as f64)];
-        if let Some(demand) = &self.tables.demand {
+        if let Some(cached_map) = &self.tables.cached_map {
             let words = ["map_lookups", "map_misses", "map_writes"].map(String::from);
-            all.extend(words.into_iter().zip(demand.counts.map(|n| n as f64)));
+            all.extend(words.into_iter().zip(cached_map.counts.map(|n| n as f64)));
         }
         let endurance = self.tables.endurance.iter();
         all.extend(endurance.flat_map(|e| e.counters(&self.tables.blocks.erases)));
@@ -394,6 +393,6 @@ impl Ftl for PageMap {
 
     fn mark(&mut self) {
         self.tables.urgent = 0;
-        self.tables.demand.iter_mut().for_each(|demand| demand.counts = [0; 3]);
+        self.tables.cached_map.iter_mut().for_each(|cached_map| cached_map.counts = [0; 3]);
     }
 }

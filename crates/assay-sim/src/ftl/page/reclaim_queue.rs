@@ -18,12 +18,12 @@ impl PageMap {
     /// Programs the pages that the emptied blocks of `plane` wait for, if the plane needs the
     /// blocks. Returns `true` if it gets some.
     #[inline]
-    pub(super) fn frees_emptied(&mut self, nand: &mut Nand, plane: usize) -> bool {
+    pub(super) fn drain_for_emptied(&mut self, nand: &mut Nand, plane: usize) -> bool {
         let before = self.planes[plane].emptied.len();
         if before == 0 || !(self.planes[plane].wants_emptied() || self.is_held_up(nand, plane)) {
             return false;
         }
-        self.drain(nand);
+        self.program_gathered(nand);
         self.planes[plane].emptied.len() < before
     }
 

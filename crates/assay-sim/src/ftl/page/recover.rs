@@ -10,7 +10,7 @@
 use super::gc_per_plane::{Move, clear_bits, set_bits};
 use super::{Frontier, NONE, Open, PageMap};
 use crate::ftl::Ftl;
-use crate::nand::{Cause, Flash, Found, NOBODY, Nand, OutOfBand, Ppa};
+use crate::nand::{Cause, Flash, Found, Nand, OutOfBand, Ppa, Token};
 use assay_spec::device::Frontiers;
 use std::ops::Range;
 
@@ -143,7 +143,7 @@ impl PageMap {
                 self.move_anywhere(nand, plane, &next);
             }
             self.tables.erase(&mut self.planes[plane], nand);
-            self.drain(nand);
+            self.program_gathered(nand);
         }
     }
 
@@ -155,7 +155,7 @@ impl PageMap {
         let needs_block = p.collect.next == p.collect.end && p.free.len() == 0;
         let frontier = if needs_block { Frontier::Host } else { Frontier::Collect };
         let to = self.tables.place(&mut self.planes[target], next.page, frontier);
-        let read = nand.read(next.from, next.cause, NOBODY);
+        let read = nand.read(next.from, next.cause, Token::NONE);
         nand.program_from(to, next.cause, next.from, &[read]);
     }
 }

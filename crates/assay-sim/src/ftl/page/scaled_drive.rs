@@ -24,11 +24,11 @@ const FULLEST: f64 = 0.98;
 /// The smallest share of valid pages at which a drive has a steady state.
 const EMPTIEST: f64 = 0.25;
 /// The passes, each of as many pages as the twin's flash has, before it can be steady.
-const FEWEST: usize = 4;
+const MIN_PASSES: usize = 4;
 /// The most passes.
-const MOST: usize = 40;
+const MAX_PASSES: usize = 40;
 /// The relative change of write amplification between passes below which the twin is steady.
-const SAME: f64 = 0.01;
+const STEADY_CHANGE: f64 = 0.01;
 /// The number of snapshots, a quarter of a pass apart: more of them give more blocks as models.
 const LOOKS: usize = 6;
 
@@ -213,7 +213,12 @@ impl Twin {
             twin.look_at(&harness.map);
         }
         twin.blocks.push(twin.pages.len());
-        twin.changed = harness.map.tables.demand.map(|demand| demand.look_at()).unwrap_or_default();
+        twin.changed = harness
+            .map
+            .tables
+            .cached_map
+            .map(|cached_map| cached_map.look_at())
+            .unwrap_or_default();
         twin
     }
 
@@ -336,9 +341,9 @@ impl Twin {
 fn settle(harness: &mut FtlHarness<PageMap>) {
     let pass = harness.map.tables.p2l.len() as u64;
     let mut last = f64::NAN;
-    for done in 0..MOST {
+    for done in 0..MAX_PASSES {
         let ratio = harness.write(pass);
-        if done >= FEWEST && (ratio / last - 1.0).abs() < SAME {
+        if done >= MIN_PASSES && (ratio / last - 1.0).abs() < STEADY_CHANGE {
             break;
         }
         last = ratio;

@@ -41,7 +41,7 @@ impl SlcCache {
 
 impl PageMap {
     /// Sets the mode of the cached blocks on the chips, for a drive that does not begin empty.
-    pub(crate) fn tell_modes(&self, nand: &mut Nand) {
+    pub(crate) fn set_block_modes(&self, nand: &mut Nand) {
         let all = self.tables.cache.iter().flat_map(|cache| (0..).zip(&cache.is_in));
         all.filter(|(_, is_in)| **is_in).for_each(|(block, _)| nand.use_as_slc(block, true));
     }
@@ -106,7 +106,7 @@ impl Tables {
 
     /// Sets the mode of the block of `ppa` on the chips if `ppa` is its first page.
     #[inline(never)]
-    pub(super) fn tell_mode(&self, nand: &mut Nand, ppa: Ppa) {
+    pub(super) fn set_block_mode(&self, nand: &mut Nand, ppa: Ppa) {
         if ppa.page.is_multiple_of(self.pages_per_block) {
             let block = ppa.page / self.pages_per_block;
             nand.use_as_slc(block, self.is_slc(block));

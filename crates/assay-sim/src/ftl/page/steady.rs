@@ -72,8 +72,8 @@ impl PageMap {
             self.close_and_open(twin, plane, likes);
         }
         self.planes.iter_mut().for_each(|plane| self.tables.note_due(plane));
-        if let Some(demand) = &mut self.tables.demand {
-            demand.become_like(&twin.changed, twin.writes);
+        if let Some(cached_map) = &mut self.tables.cached_map {
+            cached_map.become_like(&twin.changed, twin.writes);
         }
     }
 

@@ -2,7 +2,7 @@
 //! the log of each plane.
 
 use super::NONE;
-use super::cached_mapping_table::Demand;
+use super::cached_mapping_table::CachedMap;
 use super::gc_per_plane::{self, Collecting};
 use super::slc_cache::SlcCache;
 use crate::ftl::gc::{Candidates, Victim, policy};
@@ -42,7 +42,7 @@ pub(super) struct Tables {
     /// The SLC cache, if there is one.
     pub(super) cache: Option<SlcCache>,
     /// The cached mapping table, unless the whole map is in memory.
-    pub(super) demand: Option<Box<Demand>>,
+    pub(super) cached_map: Option<Box<CachedMap>>,
     /// The endurance of the blocks, if they wear out.
     pub(super) endurance: Option<Endurance>,
     /// The number of urgent collections: a lack of free blocks kept them from being spread over
@@ -209,7 +209,7 @@ impl Tables {
             victim: policy(spec.collection.victim, seed),
             due: VecDeque::new(),
             cache: spec.slc.map(|slc| SlcCache::new(slc, nand)),
-            demand: None,
+            cached_map: None,
             endurance: None,
             urgent: 0,
         }
@@ -290,8 +290,8 @@ impl Tables {
     /// Notes that the map entry of `page` changes, unless the whole map is in memory.
     #[inline]
     pub(super) fn change_entry(&mut self, page: u32) {
-        if let Some(demand) = &mut self.demand {
-            demand.change(page);
+        if let Some(cached_map) = &mut self.cached_map {
+            cached_map.change(page);
         }
     }
 

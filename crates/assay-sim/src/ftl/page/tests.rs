@@ -4,7 +4,7 @@ mod cached_mapping_table;
 pub(super) mod small;
 
 use super::*;
-use crate::nand::{FlashEvent, NOBODY};
+use crate::nand::{FlashEvent, Token};
 use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Pace};
 use assay_spec::device::{Frontiers, VictimSpec, WearSpec};
 use assay_spec::{Bytes, Nanos, seed::mix};
@@ -66,7 +66,7 @@ pub(super) fn torture_on(
 }
 
 fn write(map: &mut PageMap, nand: &mut Nand, page: u32) {
-    map.write(nand, page, &(page..page + 1), NOBODY);
+    map.write(nand, page, &(page..page + 1), Token::NONE);
 }
 
 /// Everything asked of the flash happens.
@@ -334,7 +334,7 @@ fn run_down() -> (PageMap, Nand) {
 /// How long it takes until a page for `cause` is in the cells.
 fn time_to_put(map: &mut PageMap, nand: &mut Nand, page: u32, cause: Cause) -> Nanos {
     let begin = nand.events.now();
-    map.put(nand, page, cause, 77, &[]);
+    map.put(nand, page, cause, Token::new(Waiter::Request(0), page), &[]);
     let mut flash_events = Vec::new();
     while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
         nand.on_event(queue, slot, &mut flash_events);
@@ -381,7 +381,7 @@ fn the_map_is_saved_with_the_page_that_makes_it_due() {
     let (mut map, mut nand) = run_down();
     for page in 0..48 {
         write(&mut map, &mut nand, page % 8);
-        let due = map.save_map(&mut nand);
+        let due = map.checkpoint_if_due(&mut nand);
         settle(&mut nand);
         assert_eq!(due, u32::from(page % 16 == 15), "page {page}");
     }

@@ -11,8 +11,7 @@
 use super::bits::Bits;
 use super::{NONE, PageMap};
 use crate::ftl::Ftl;
-use crate::nand::{Cause, Nand, Record};
-use crate::ssd::MAP;
+use crate::nand::{Cause, Nand, Record, Token, Waiter};
 use assay_spec::Bytes;
 
 /// The trimmed pages.
@@ -120,9 +119,9 @@ impl PageMap {
                 observer.records(self.trims.record(*number));
             }
             let page = self.trims.first + number;
-            self.put(nand, page, Cause::Map, u64::from(MAP) << 32 | u64::from(page), &[]);
+            self.put(nand, page, Cause::Map, Token::new(Waiter::MapSave, page), &[]);
         }
-        self.drain(nand);
+        self.program_gathered(nand);
         changed.len() as u32
     }
 

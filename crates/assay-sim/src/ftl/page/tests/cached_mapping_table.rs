@@ -14,12 +14,12 @@ fn moved_pages_change_their_entries() {
         let before = map.tables.l2p.clone();
         (0..300).for_each(|step| write(&mut map, &mut flash, mix(step) as u32 % 60));
         settle(&mut flash);
-        let demand = map.tables.demand.as_ref().expect("a part of it is in memory");
-        assert_eq!(demand.counts[2], 0, "none of the map is written yet");
+        let cached_map = map.tables.cached_map.as_ref().expect("a part of it is in memory");
+        assert_eq!(cached_map.counts[2], 0, "none of the map is written yet");
         let is_elsewhere = |page: &u32| map.tables.l2p[*page as usize] != before[*page as usize];
         let elsewhere: Vec<u32> = (0..640).filter(is_elsewhere).collect();
         assert!(elsewhere.len() > 62, "some are moved: {}", elsewhere.len());
-        assert!(elsewhere.iter().all(|page| demand.has_changed(*page)));
+        assert!(elsewhere.iter().all(|page| cached_map.has_changed(*page)));
         map.check();
     }
 }
