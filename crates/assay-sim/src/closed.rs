@@ -1,19 +1,20 @@
-//! A closed loop in the fewest steps: `depth` slots, each of which issues its next request the
-//! moment its last one ends. The next request is known, so the drive is told of it.
+//! A fast closed loop: `depth` slots, each of which issues its next request the moment its last one
+//! ends. The next request is known in advance, so that the drive gets a prefetch hint for it.
 
 use crate::drive::{Accept, Drive};
 use assay_spec::{Completion, Nanos, Request};
 
-/// The slots.
+/// A closed loop with its slots.
 pub struct Closed {
-    /// When each slot's request was issued.
+    /// By slot: when its last request was issued.
     issued: Vec<Nanos>,
+    /// The slots without a request in flight.
     free: Vec<u32>,
     now: Nanos,
 }
 
 impl Closed {
-    /// `depth` slots, all free at time zero.
+    /// Creates a loop of `depth` slots, all free, at time zero.
     pub fn new(depth: usize) -> Closed {
         Closed {
             issued: vec![Nanos::ZERO; depth],
@@ -22,13 +23,13 @@ impl Closed {
         }
     }
 
-    /// The time of the last end.
+    /// Returns the time of the last completion.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Issues requests 0, 1, 2… as `request` makes them, until `count` have ended; `done` gets the
-    /// latency of each. What is in flight then ends in the next run.
+    /// Issues requests `request(0)`, `request(1)`…, until `count` have ended; calls `done` with the
+    /// latency of each. Requests still in flight end in the next run.
     pub fn run(
         &mut self,
         drive: &mut dyn Drive,

@@ -1,9 +1,9 @@
 //! The drive as a state machine.
 //!
-//! *Contract.* `submit` takes a request or says the queue is full; `next_event` is the time of the
-//! next thing that will happen; `advance(to, …)` lets everything up to and including `to` happen,
-//! in order, and appends the completions. Time never runs back. What happens does not depend on how
-//! often, or how far, a drive is advanced.
+//! *Contract.* `submit` takes a request or says the queue is full; `next_event` returns the time of
+//! the next event; `advance(to, …)` executes all events up to and including `to`, in order, and
+//! appends the completions. Time never runs back. The results do not depend on how often, or how
+//! far, a drive is advanced.
 
 use crate::ftl::history::RandomWrites;
 use crate::ftl::page::scaled_drive::Shape;
@@ -15,7 +15,7 @@ use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
-/// What a drive says to a request.
+/// The answer of a drive to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
     /// A completion will follow.
@@ -24,30 +24,30 @@ pub enum Accept {
     QueueFull,
 }
 
-/// A drive, or anything that behaves as one: arrays and elevators stack by the same interface.
+/// A drive, or anything that behaves as one: arrays and hosts stack by the same interface.
 pub trait Drive {
-    /// Addressable size.
+    /// Returns the addressable size.
     fn capacity(&self) -> Bytes;
-    /// Hands a request over at `now`.
+    /// Hands `request` to the drive at `now`, which is not before the time reached so far.
     fn submit(&mut self, now: Nanos, request: Request) -> Accept;
-    /// Time of the next thing that happens, if any; it need not be a completion.
+    /// Returns the time of the next event, if one is pending; it need not be a completion.
     fn next_event(&self) -> Option<Nanos>;
-    /// Everything up to `to` happens; completions are appended in order of time.
+    /// Executes all events up to `to`, and appends the completions in order of time.
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>);
-    /// Numbers the drive tells of itself since the last call of `mark`; (name, value).
+    /// Returns the drive's own counters since the last call of `mark`: (name, value).
     fn counters(&self) -> Vec<(String, f64)>;
-    /// From now on flash drives time what requests wait for, and tell it.
+    /// Makes flash drives time what requests wait for, from now on, and count it.
     fn time_waits(&mut self) {}
-    /// What each flash drive in it tells of the time `now`, to which everything has happened; of
-    /// one that has failed, nothing.
+    /// Returns the state at `now` of each flash drive in it, or `None` for one that has failed. The
+    /// drive has been advanced to `now`.
     fn snapshots(&self, _now: Nanos) -> Vec<Option<Snapshot>> {
         Vec::new()
     }
-    /// Starts counting afresh, at the start of a measured phase.
+    /// Resets the counters, at the start of a measured phase.
     fn mark(&mut self);
 
-    /// Lets events happen until a request has ended, or up to `until`; returns the time reached.
-    /// With nothing to happen and no end to wait for, time stands still.
+    /// Executes events until a request has ended, or up to `until`; returns the time reached. If no
+    /// event is pending and `until` is [`Nanos::NEVER`], time stands still.
     fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         let before = completions.len();
         let mut now = Nanos::ZERO;
@@ -65,31 +65,31 @@ pub trait Drive {
         now
     }
 
-    /// What begins at `offset` will be asked for soon: the drive may fetch its tables into the
-    /// processor's cache. Changes no result.
+    /// Says that a request at `offset` comes soon, so that the drive can fetch its table entry into
+    /// the processor's cache. Changes no result.
     fn prefetch_hint(&mut self, _offset: Bytes) {}
 
-    /// Tells every flash operation to `observer`, if there is flash.
+    /// Reports the drive's work to `observer`, if the drive can. Called before the first request.
     ///
     /// # Panics
     ///
-    /// A flash drive does if it has been asked for anything before.
+    /// If a flash drive has had a request before.
     fn observe(&mut self, _observer: Box<dyn Observer>) {}
 
-    /// The power of a flash drive fails, and what has been advanced to has happened. Returns when
-    /// it is dark: now, or when a buffer that survives power cuts is in the cells. Nothing that has
-    /// not come over the link yet is let in. Of arrays and disks nothing is known.
+    /// Cuts the power of a flash drive at `now`, to which it has been advanced. Returns when the
+    /// drive stops: at `now`, or when a buffer protected from power cuts is in the cells. The
+    /// firmware begins no more commands. Arrays and disks do not model this: they return `now`.
     fn lose_power(&mut self, now: Nanos) -> Nanos {
         now
     }
 
-    /// A flash drive that is built unfilled and has done nothing takes over what another has left
-    /// on its flash; false if its kind cannot. It takes no time before what it asks the flash for.
+    /// Makes a flash drive, built unfilled and not used yet, take over the flash that another drive
+    /// has left. Returns `false` if its kind cannot. Takes no time but that of flash operations.
     fn recover(&mut self, _flash: &Flash) -> bool {
         false
     }
 
-    /// Panics unless every invariant of the drive holds. May walk everything.
+    /// Panics unless every invariant of the drive holds. It may be slow.
     fn check(&self) {}
 }
 
@@ -138,20 +138,20 @@ impl<D: Drive + ?Sized> Drive for Box<D> {
     }
 }
 
-/// What a drive of flash has been through when it is built; to others it makes no difference.
+/// The state in which a flash drive is built; other drives ignore it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Past {
-    /// Nothing.
+    /// Nothing is written.
     New,
-    /// It was written from start to end, again and again.
+    /// Everything was written from start to end, again and again.
     Filled,
-    /// It was written at random until that changed nothing any more. Only drives for which
-    /// `can_be_steady` can be built like that.
+    /// Random writes have gone on until the drive reached its steady state. Only drives for which
+    /// [`can_be_steady`] returns `Ok` can be built like that.
     Steady(RandomWrites),
 }
 
 impl Past {
-    /// What member `index` of an array has been through that has been through this.
+    /// Returns the past of member `index` of an array with this past: the members' seeds differ.
     pub fn of_member(self, index: usize) -> Past {
         match self {
             Past::Steady(writes) => Past::Steady(writes.seeded(mix(writes.seed ^ !(index as u64)))),
@@ -160,16 +160,16 @@ impl Past {
     }
 }
 
-/// Whether the state that random writes lead to can be built; why not, if so.
+/// Checks whether a drive can be built in the steady state of random writes.
 ///
 /// # Errors
-/// In words: pages are mapped each on its own, and there are too few blocks, or spare pages, for
-/// the drive to be like a smaller one.
+/// Returns the reason in words. Only a page map can have one: it is modelled on a smaller drive,
+/// which is not possible if there are too few blocks, or too few or too many spare pages.
 pub fn can_be_steady(spec: &DeviceSpec) -> Result<(), &'static str> {
     let DeviceKind::Ssd(ssd) = &spec.kind else { return Ok(()) };
     let map = match &ssd.ftl {
         FtlSpec::Page(map) => map,
-        // The last of what was written is enough, or it leaves nothing.
+        // A hybrid map needs only the end of the history; in-place writes leave no traces.
         FtlSpec::Hybrid(_) | FtlSpec::InPlace => return Ok(()),
     };
     let logical = (spec.capacity.0 / ssd.nand.page.0) as u32;
@@ -179,7 +179,7 @@ pub fn can_be_steady(spec: &DeviceSpec) -> Result<(), &'static str> {
 /// Builds the drive of `spec`.
 ///
 /// # Panics
-/// If it is to be steady and cannot be built so: `can_be_steady`.
+/// If `past` is steady and [`can_be_steady`] returns an error.
 pub fn build(spec: &DeviceSpec, past: Past) -> Box<dyn Drive + Send> {
     if let (Past::Steady(_), Err(why)) = (past, can_be_steady(spec)) {
         panic!("{} cannot be built steady: {why}", spec.name);

@@ -1,38 +1,38 @@
-//! What happens next inside a drive: one pending event for each resource.
+//! The pending events inside a flash drive, at most one for each resource.
 //!
-//! Most things take one of a few constant times, and of those that take equally long the first to
-//! begin is the first to end. So there is a queue for each such time, sorted without being sorted,
-//! and the next event is the smallest of eight heads. What takes any other time waits in a heap.
+//! Most steps take one of a few constant times, and of steps of equal length the first to begin is
+//! the first to end. So each such time has a queue that is in order without being sorted, and the
+//! next event is the smallest of eight heads. Events after any other time wait in a heap.
 //! Events at the same time happen in the order of their slots.
 
 use assay_spec::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Which events a pending one is queued with. The first three hold one event each.
+/// The queue of an event. The first three hold one event each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Queue {
-    /// The firmware is done with a request.
+    /// The firmware has processed a request.
     Firmware,
-    /// A transfer on the link is through.
+    /// A transfer on the link has ended.
     Link,
-    /// Time to work in the background.
+    /// It is time to work in the background.
     Timer,
-    /// A page has been sensed; of a server (`nand/plane_fast_path.rs`): it has been sent, too.
+    /// A page has been sensed; on the fast path (`nand/plane_fast_path.rs`), also transferred.
     Sense,
-    /// A fast page has been programmed; of a server, from its transfer on.
+    /// A fast page has been programmed; on the fast path, also transferred before.
     Program,
-    /// A slow one.
+    /// A slow page has been programmed; on the fast path, also transferred before.
     ProgramSlow,
-    /// A page is through on a channel.
+    /// The transfer of a page on a channel has ended.
     Transfer,
-    /// Anything that takes another time.
+    /// A step of any other length has ended.
     Other,
 }
 
 impl Queue {
-    /// All, by their numbers.
+    /// All queues, by their numbers.
     const ALL: [Queue; QUEUES] = [
         Queue::Firmware,
         Queue::Link,
@@ -45,40 +45,41 @@ impl Queue {
     ];
 }
 
-/// Queues, a power of two.
+/// The number of queues, a power of two.
 const QUEUES: usize = 8;
-/// The first queue of more than one event.
+/// The first queue that can hold more than one event.
 const FIRST_LONG: usize = Queue::Sense as usize;
 const OTHER: usize = Queue::Other as usize;
-/// The key of nothing.
+/// The key that means no event.
 const NEVER: u64 = u64::MAX;
 
 /// The pending events, and the time now.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
-    /// The key of the first event of each queue: its time, its slot, its queue.
+    /// By queue: the key of its first event. From the high bits on, a key holds time, slot, queue.
     heads: [u64; QUEUES],
-    /// The smallest of them.
+    /// The smallest key of `heads`.
     first: u64,
-    /// What comes after the heads.
+    /// The events behind the heads, for the queues of constant times.
     rings: [Ring; OTHER - FIRST_LONG],
+    /// The events behind the head of [`Queue::Other`].
     heap: BinaryHeap<Reverse<u64>>,
-    /// Bits of a slot and a queue.
+    /// The number of bits for slot and queue in a key.
     bits: u32,
-    /// Times from here on leave no room for them.
+    /// The first time too large for a key.
     too_late: Nanos,
     now: Nanos,
-    /// The slot of the event that happens, or the last in order of those of the same time that did.
+    /// The slot of the event that happens, or the largest slot of those that have happened at
+    /// the same time.
     slot: usize,
 }
 
-/// A time, and the slot of the event that happens then: at the same time the order is that of
-/// slots.
+/// A time and the slot of an event at that time: a place in the order of all events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(u64);
 
 impl Events {
-    /// `slots` resources, all idle.
+    /// Creates the events of `slots` resources, all idle.
     pub(crate) fn new(slots: usize) -> Events {
         let bits = slots.next_power_of_two().trailing_zeros() + QUEUES.trailing_zeros();
         Events {
@@ -98,29 +99,29 @@ impl Events {
         self.now
     }
 
-    /// This moment: of the event that happens, or behind all that have.
+    /// Returns the moment of the event that happens now, or one behind all events until now.
     #[inline]
     pub(crate) fn moment(&self) -> Moment {
         self.moment_at(self.now, self.slot)
     }
 
-    /// The moment of an event of `slot`.
+    /// Returns the moment of an event of `slot` at `at`.
     #[inline]
     pub(crate) fn moment_at(&self, at: Nanos, slot: usize) -> Moment {
         Moment(at.0 << self.bits | (slot << 3) as u64)
     }
 
-    /// Time passes to `to`; nothing is pending before.
+    /// Advances the time to `to`. No event is pending before that.
     #[inline]
     pub(crate) fn pass(&mut self, to: Nanos) {
         debug_assert!(to >= self.now, "time runs back: {to} after {}", self.now);
         debug_assert!(self.next().is_none_or(|at| at >= to), "an event is passed over");
         self.now = to;
-        // Behind all events of that time.
+        // The moment is then behind all events of that time.
         self.slot = (1 << (self.bits - 3)) - 1;
     }
 
-    /// The resource of `slot`, which is idle, will be done after `duration`.
+    /// Schedules the event of `slot`, an idle resource, `duration` from now; returns its time.
     #[inline]
     pub(crate) fn after(&mut self, queue: Queue, slot: usize, duration: Nanos) -> Nanos {
         let at = self.now + duration;
@@ -141,7 +142,7 @@ impl Events {
         at
     }
 
-    /// What is pending in a queue of one event is called off.
+    /// Removes the pending event, if there is one, of a queue that holds one event.
     #[inline]
     pub(crate) fn cancel(&mut self, queue: Queue) {
         debug_assert!((queue as usize) < FIRST_LONG, "{queue:?} holds many events");
@@ -149,7 +150,7 @@ impl Events {
         self.first = self.smallest();
     }
 
-    /// What is pending of `slot` is called off, whatever queue it is in.
+    /// Removes the pending event of `slot`, if there is one, whatever queue it is in.
     #[cold]
     pub(crate) fn call_off(&mut self, slot: usize) {
         let bits = self.bits;
@@ -163,7 +164,7 @@ impl Events {
         self.heap.retain(|Reverse(key)| !is_its(*key));
     }
 
-    /// Takes out what comes next in a queue, behind its head.
+    /// Takes out the event behind the head of queue `index`; returns its key, or [`NEVER`].
     #[inline]
     fn next_in(&mut self, index: usize) -> u64 {
         match self.rings.get_mut(index.wrapping_sub(FIRST_LONG)) {
@@ -173,7 +174,7 @@ impl Events {
         }
     }
 
-    /// The smallest key.
+    /// Returns the smallest key of all heads.
     #[inline]
     fn smallest(&self) -> u64 {
         let h = &self.heads;
@@ -182,13 +183,13 @@ impl Events {
         low.min(high)
     }
 
-    /// When the next event happens, if any is pending.
+    /// Returns when the next event happens, if any is pending.
     #[inline]
     pub(crate) fn next(&self) -> Option<Nanos> {
         (self.first != NEVER).then_some(Nanos(self.first >> self.bits))
     }
 
-    /// The slots of all pending events, and when each happens.
+    /// Returns all pending events: the slot and the time of each.
     pub(crate) fn pending(&self) -> impl Iterator<Item = (usize, Nanos)> {
         let rings = self.rings.iter().flat_map(Ring::all);
         let heap = self.heap.iter().map(|Reverse(key)| *key);
@@ -197,16 +198,16 @@ impl Events {
             .map(|key| (slot_of(key, self.bits), Nanos(key >> self.bits)))
     }
 
-    /// Whether an event is pending that is not after `until`.
+    /// Returns `true` if an event is pending at `until` or before.
     #[inline]
     pub(crate) fn is_due(&self, until: Nanos) -> bool {
         let at = Nanos(self.first >> self.bits);
-        // Nothing is pending as late as the key of nothing.
+        // `NEVER`, the key of no event, is at or after `too_late`; no event is.
         at <= until && at < self.too_late
     }
 
-    /// Takes out the next event if it is not after `until`: time passes to it. Returns its queue
-    /// and its slot.
+    /// Takes out the next event if it is not after `until`, and advances the time to it. Returns
+    /// its queue and its slot.
     #[inline]
     pub(crate) fn pop(&mut self, until: Nanos) -> Option<(Queue, usize)> {
         if !self.is_due(until) {
@@ -218,19 +219,19 @@ impl Events {
         self.heads[index] = self.next_in(index);
         self.first = self.smallest();
         let slot = slot_of(key, self.bits);
-        // What takes no time comes behind what it came from, whatever their slots.
+        // An event after zero time comes behind its cause, whatever their slots.
         self.slot = if self.now > before { slot } else { self.slot.max(slot) };
         Some((Queue::ALL[index], slot))
     }
 }
 
-/// The slot in a key with so many bits of slot and queue.
+/// Returns the slot in `key`, whose lowest `bits` bits hold slot and queue.
 #[inline]
 fn slot_of(key: u64, bits: u32) -> usize {
     (key as usize & ((1 << bits) - 1)) >> 3
 }
 
-/// Keys in order, of which the last come in last.
+/// Keys in order, in a ring buffer; new keys come in near the end.
 #[derive(Clone, Debug)]
 struct Ring {
     keys: Box<[u64]>,
@@ -239,26 +240,27 @@ struct Ring {
 }
 
 impl Ring {
-    /// Room for `capacity` keys.
+    /// Creates an empty ring with room for `capacity` keys.
     fn new(capacity: usize) -> Ring {
         let keys = vec![NEVER; capacity.next_power_of_two()].into_boxed_slice();
         Ring { keys, first: 0, count: 0 }
     }
 
+    /// Returns the key at place `index`, counted from the first.
     #[inline]
     fn at(&mut self, index: usize) -> &mut u64 {
         let mask = self.keys.len() - 1;
         &mut self.keys[(self.first + index) & mask]
     }
 
-    /// All keys.
+    /// Returns all keys, in order.
     fn all(&self) -> impl Iterator<Item = u64> {
         let mask = self.keys.len() - 1;
         (0..self.count).map(move |index| self.keys[(self.first + index) & mask])
     }
 
-    /// Adds a key; `head` is before all others. Only of events at the same time may a later one
-    /// have to go before one that is there.
+    /// Adds a key; `head` is the key before all others of the queue. A new key comes before others
+    /// only if their events are at the same time.
     #[inline]
     fn push(&mut self, key: u64, head: &mut u64) {
         let mut place = self.count;
@@ -273,7 +275,7 @@ impl Ring {
         }
     }
 
-    /// Drops the key of which that `is_it`, if there is one.
+    /// Removes the first key for which `is_it` returns `true`, if there is one.
     fn drop_if(&mut self, is_it: impl Fn(u64) -> bool) {
         let Some(place) = (0..self.count).find(|place| is_it(*self.at(*place))) else { return };
         for place in place + 1..self.count {
@@ -299,7 +301,7 @@ mod tests {
     use super::*;
     use assay_spec::seed::mix;
 
-    /// Against a sorted list: any mixture of queues, ties in time broken by slot.
+    /// Compares with a sorted list: any mixture of queues, ties in time broken by slot.
     #[test]
     fn events_come_in_order_of_time_and_slot() {
         const LONG: [Queue; 5] =
@@ -312,7 +314,7 @@ mod tests {
                 let slot = r as usize % slots;
                 if r >> 62 != 0 && pending.iter().all(|(_, s)| *s != slot) {
                     let queue = LONG[(r >> 20) as usize % 5];
-                    // Constant in all queues but the last.
+                    // The duration is constant in all queues but the last.
                     let duration = match queue {
                         Queue::Other => r >> 40 & 0x3f,
                         queue => 7 * (queue as u64 - 2),

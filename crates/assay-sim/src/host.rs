@@ -1,13 +1,13 @@
 //! The host model: what the machine adds between the workload and the drive.
 //!
-//! Requests wait in an elevator until the drive may have another, and each dispatch comes no
-//! earlier than `gap` after the last completion: interrupt, completion and dispatch cost the
-//! processor that much. With `copy`, what was read is taken at that rate before the next dispatch,
-//! and with `prepare` what is written is made ready for it.
-//! One host per machine of a document, the same for all drives.
+//! Requests wait in an elevator until the drive may have another. A dispatch comes no earlier than
+//! `gap` after the last completion: the processor needs that long for interrupt, completion and
+//! dispatch. With `copy`, the processor also copies what was read, at that rate, before the next
+//! dispatch; with `prepare`, it prepares the data of the next write at that rate after each write.
+//! A machine of an experiment has one such model, the same for all drives.
 //!
-//! *Invariants.* Every request ends once, at the time its dispatch ends; at most `queue_depth`
-//! dispatches are with the drive; a request that the drive had no room for goes before any other.
+//! *Invariants.* Every request ends once, when its dispatch ends; at most `queue_depth` dispatches
+//! are with the drive; a request for which the drive had no room goes before any other.
 
 use crate::drive::{Accept, Drive};
 use crate::elevator::{self, Elevator, Next, Queue, Waiting};
@@ -17,7 +17,7 @@ use assay_spec::experiment::{ElevatorKind, HostSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
 
-/// A drive seen through a host. Never full: what the drive cannot take waits.
+/// A drive behind a host. Its queue is never full: requests that the drive cannot take wait.
 pub struct Host<D> {
     drive: D,
     gap: Nanos,
@@ -26,26 +26,27 @@ pub struct Host<D> {
     depth: usize,
     elevator: Box<dyn Elevator + Send>,
     queue: Queue,
-    /// Flushes and trims, which no elevator sorts.
+    /// Waiting flushes and trims, which no elevator sorts.
     direct: VecDeque<Waiting>,
-    /// Chosen, but the drive was full.
+    /// The tag of a chosen request that the full drive has not taken yet.
     held: Option<u32>,
-    /// Dispatches by the tag they have with the drive.
+    /// Dispatches, by the tag that they have with the drive.
     sent: Vec<Waiting>,
+    /// Unused tags of the drive.
     free: Vec<u32>,
     in_flight: usize,
     tags_per_process: u32,
-    /// No dispatch before this time.
+    /// The earliest time of the next dispatch.
     ready: Nanos,
-    /// The elevator waits until then.
+    /// The time until which the elevator waits for a better request.
     wake: Option<Nanos>,
     clock: Nanos,
     ended: Vec<Completion>,
 }
 
 impl<D: Drive> Host<D> {
-    /// Puts the host of `spec` before `drive`, with the elevator it has for such a drive. Every
-    /// request is a process of its own until [`Host::set_processes`] says otherwise.
+    /// Puts the host of `spec` before `drive`, with the `elevator` that it uses for such a drive.
+    /// Every tag is a process of its own until [`Host::set_processes`] is called.
     pub fn new(drive: D, spec: HostSpec, elevator: ElevatorKind) -> Self {
         Host {
             drive,
@@ -68,13 +69,13 @@ impl<D: Drive> Host<D> {
         }
     }
 
-    /// Each process has so many tags in a row: process = tag / `tags_per_process`.
+    /// Gives each process `tags_per_process` tags in a row: process = tag / `tags_per_process`.
     pub fn set_processes(&mut self, tags_per_process: u32) {
         assert!(tags_per_process > 0, "a process has a tag");
         self.tags_per_process = tags_per_process;
     }
 
-    /// Dispatches what may go at `now`.
+    /// Dispatches the requests that may go at `now`.
     fn dispatch(&mut self, now: Nanos) {
         self.wake = None;
         while self.in_flight < self.depth && self.ready <= now {
@@ -88,13 +89,13 @@ impl<D: Drive> Host<D> {
             }
             self.in_flight += 1;
             if let Some(rate) = self.prepare.filter(|_| op == Op::Write) {
-                // The next one is made ready while this one is with the drive.
+                // The processor prepares the next write while this one is with the drive.
                 self.ready = now + length.time_at(rate);
             }
         }
     }
 
-    /// What goes next, by the tag it will have with the drive.
+    /// Returns the request that goes next, by the tag that it will have with the drive.
     fn choose(&mut self, now: Nanos) -> Option<u32> {
         if let Some(direct) = self.direct.pop_front() {
             return Some(self.number(direct));
@@ -119,6 +120,7 @@ impl<D: Drive> Host<D> {
         }
     }
 
+    /// Gives a chosen request its tag with the drive.
     fn number(&mut self, chosen: Waiting) -> u32 {
         match self.free.pop() {
             Some(tag) => {
@@ -132,7 +134,7 @@ impl<D: Drive> Host<D> {
         }
     }
 
-    /// When the next waiting request may go, if no completion lets it go before.
+    /// Returns when the next waiting request may go, if no completion lets it go before.
     fn next_dispatch(&self) -> Option<Nanos> {
         let waits = !self.queue.is_empty() || !self.direct.is_empty() || self.held.is_some();
         let held_back = waits && self.in_flight < self.depth;
@@ -140,7 +142,8 @@ impl<D: Drive> Host<D> {
         gap.or(self.wake.filter(|_| held_back))
     }
 
-    /// Lets the next thing happen, if it does by `to`; false if time has come there without.
+    /// Advances to the next completion or dispatch, `to` at the latest. Returns `false` if neither
+    /// has happened by then.
     fn step(&mut self, to: Nanos, completions: &mut Vec<Completion>) -> bool {
         let dispatch = self.next_dispatch().filter(|at| *at <= to);
         let limit = dispatch.unwrap_or(to);
@@ -161,7 +164,7 @@ impl<D: Drive> Host<D> {
         has_ended || dispatch.is_some()
     }
 
-    /// Hands on what the drive has ended; returns how much was read.
+    /// Passes on the completions of the drive; returns how many bytes were read.
     fn complete(&mut self, completions: &mut Vec<Completion>) -> Bytes {
         let mut read = Bytes::ZERO;
         for Completion { tag, at, error } in self.ended.drain(..) {

@@ -1,10 +1,10 @@
 //! A DRIVE: a pure function of (device spec, seed, requests).
 //!
-//! No clock, thread, file or environment; time is what the caller says it is, in integer
+//! A drive uses no clock, thread, file or environment; the caller says what time it is, in integer
 //! nanoseconds. Inside a drive, each resource (array, bus, link, firmware, arm) does one thing at a
-//! time and has one pending event; what is decided late, such as who gets a bus, is decided when
-//! the time comes. Work that a drive does by itself (write-back, collection) goes on as time
-//! passes, not only when the drive is asked.
+//! time and has one pending event; a choice that later events influence, such as which plane gets a
+//! bus, is made when its time comes. Work that a drive does by itself (write-back, collection) goes
+//! on as time passes, not only when the drive is called.
 
 #![forbid(unsafe_code)]
 

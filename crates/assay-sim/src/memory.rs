@@ -1,7 +1,7 @@
 //! Estimates the memory that a modelled drive takes, before it is built.
 //!
-//! *Invariant.* The estimate is never much too small (`tests/memory.rs` compares it): that would
-//! end the program without a word.
+//! *Invariant.* The estimate is never much too small (`tests/memory.rs` compares it): otherwise the
+//! kernel would kill the program without a message.
 
 use crate::{ArraySetup, MemberDrive};
 use assay_spec::Bytes;
@@ -14,7 +14,7 @@ const PAGE: u64 = 10;
 /// Bytes for each block of flash: its state, its erases, its place among the victims.
 const BLOCK: u64 = 48;
 
-/// Returns the memory that the modelled drive takes.
+/// Estimates the memory that the modelled drive takes.
 pub fn memory(spec: &DeviceSpec) -> Bytes {
     let own = match &spec.kind {
         DeviceKind::Ssd(ssd) => {
@@ -30,7 +30,7 @@ pub fn memory(spec: &DeviceSpec) -> Bytes {
 }
 
 impl ArraySetup {
-    /// Returns the memory that all its drives take.
+    /// Estimates the memory that all its drives take.
     pub fn memory(&self) -> Bytes {
         let of = |drive: &MemberDrive| match drive {
             MemberDrive::Device(spec) => memory(spec),

@@ -1,11 +1,11 @@
-//! What each part of a drive does when: bars over time, recorded from the running model.
+//! A timeline of a drive: what each of its resources does when, as bars recorded from the model.
 //!
-//! A [`Recorder`] is an observer; attached, it is told every step that the event machine takes, and
-//! it computes no time of its own. It works out for which request a step is done: the chips know
-//! only pages, and what they are asked for follows from what the controller or the link did last.
+//! A [`Recorder`] is an observer: the drive reports every step to it, and it computes no times. It
+//! finds the request that a step is done for: the flash knows only pages, but each flash command
+//! follows from what the controller or the link did right before.
 //!
-//! *Invariant.* Bars of one resource do not overlap (`tests` holds every drive to it), and their
-//! lengths add up to the drive's own counters of busy time.
+//! *Invariants.* Bars of one resource do not overlap (`tests` checks that for every kind of drive),
+//! and their lengths add up to the drive's own counters of busy time.
 
 mod owner;
 pub mod parts;
@@ -17,33 +17,33 @@ use assay_spec::device::{DeviceKind, DeviceSpec, NandSpec, PlaneMode};
 use owner::{Owner, Owners};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Something that does one thing at a time.
+/// A part of a drive that does one thing at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
-    /// Between host and drive.
+    /// The link between host and drive.
     Link,
-    /// What looks at the commands of an SSD.
+    /// The firmware of an SSD, which processes commands.
     Firmware,
-    /// A bus that dies share.
+    /// A bus that several dies share.
     Channel(u32),
-    /// The cells of a die, or of a plane if each works on its own.
+    /// The cells of a die, or of a plane if each plane works on its own.
     Array(u32),
-    /// A disk's arm and the head it carries.
+    /// A disk's arm and its heads.
     Arm,
-    /// Nothing others could wait for: what a disk's controller spends on a command.
+    /// A disk's controller at work on one command. No other command waits for it.
     Own,
 }
 
-/// What a bar stands for.
+/// What a resource did during a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The controller looks at a command.
+    /// The controller processes a command.
     Command,
-    /// Data on its way into the drive or the flash.
+    /// Data moves into the drive or the flash.
     In,
-    /// Data on its way out.
+    /// Data moves out of the flash or the drive.
     Out,
-    /// Data out of a disk's cache.
+    /// Data moves to the host out of a disk's cache.
     CacheHit,
     /// The arm moves.
     Seek,
@@ -51,7 +51,7 @@ pub enum Kind {
     Turn,
     /// Cells or sectors are read.
     Read,
-    /// The same, before somebody asks.
+    /// Cells or sectors are read before they are requested.
     ReadAhead,
     /// Cells or sectors are written.
     Write,
@@ -62,7 +62,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A word for tables.
+    /// Returns the name for tables.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Command => "command",
@@ -80,24 +80,24 @@ impl Kind {
     }
 }
 
-/// One thing a resource did.
+/// A stretch of time in which a resource did one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// What did it.
+    /// The resource.
     pub resource: Resource,
-    /// The array of a transfer on a bus, the bus of an array: a step may wait for either.
+    /// For a transfer on a bus, its array; for a step of an array, its bus. It may wait for either.
     pub beside: Option<Resource>,
-    /// What was done.
+    /// What the resource did.
     pub kind: Kind,
-    /// Why, on the flash and its buses.
+    /// The cause, for steps of the flash and its buses.
     pub cause: Option<Cause>,
-    /// The request it was done for, or whose coming made it necessary.
+    /// The request it was done for, or whose arrival made it necessary.
     pub request: Option<u32>,
     /// The logical page or the sector, if it is known.
     pub page: Option<u64>,
-    /// The physical page.
+    /// The physical page, for steps of the flash and its buses.
     pub physical: Option<u32>,
-    /// How many operations in a row.
+    /// The number of operations that the bar stands for.
     pub count: u32,
     /// When it began.
     pub start: Nanos,
@@ -106,20 +106,20 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// How long it took.
+    /// Returns the time it took.
     pub fn length(&self) -> Nanos {
         self.end - self.start
     }
 
-    /// Whether `next` only goes on with this.
+    /// Returns `true` if `next` directly continues this bar, so that one bar can stand for both.
     fn goes_on(&self, next: &Bar) -> bool {
         let same = |bar: &Bar| (bar.resource, bar.kind, bar.cause, bar.request);
         self.kind == Kind::Copy && same(self) == same(next) && self.end == next.start
     }
 }
 
-/// The resources of a drive in the order in which they are shown: what stands before the flash,
-/// then each channel with its dies. The second is a name, the third says which belong together.
+/// Returns the resources of a drive in the order in which they are shown, each with its name and
+/// the number of its group. Group 0 is before the flash; each channel is a group with its dies.
 pub fn resources(spec: &DeviceSpec) -> Vec<(Resource, String, u32)> {
     let mut all = vec![(Resource::Link, "link".to_owned(), 0)];
     match &spec.kind {
@@ -130,7 +130,7 @@ pub fn resources(spec: &DeviceSpec) -> Vec<(Resource, String, u32)> {
                 all.push((Resource::Channel(channel), format!("bus {channel}"), channel + 1));
                 let of_channel = |a: &u32| a % ssd.nand.channels == channel;
                 let mut arrays: Vec<u32> = (0..arrays(&ssd.nand)).filter(of_channel).collect();
-                // Planes of a die stand together, though they are numbered apart.
+                // Planes of a die are shown together, though their numbers are not consecutive.
                 let dies = ssd.nand.channels * ssd.nand.dies_per_channel;
                 arrays.sort_by_key(|array| (array % dies, *array));
                 all.extend(arrays.into_iter().map(|array| {
@@ -143,6 +143,7 @@ pub fn resources(spec: &DeviceSpec) -> Vec<(Resource, String, u32)> {
     all
 }
 
+/// Returns the number of arrays.
 fn arrays(nand: &NandSpec) -> u32 {
     match nand.plane_mode {
         PlaneMode::Independent => nand.planes(),
@@ -150,7 +151,8 @@ fn arrays(nand: &NandSpec) -> u32 {
     }
 }
 
-/// Planes are numbered over the channels first, then the dies, then the planes of a die.
+/// Returns the name of an array: its channel and die and, if planes work independently, its plane.
+/// Numbers of arrays run over the channels first, then the dies, then the planes of a die.
 fn array_name(nand: &NandSpec, array: u32) -> String {
     let dies = nand.channels * nand.dies_per_channel;
     let (channel, die, plane) = (array % nand.channels, array % dies / nand.channels, array / dies);
@@ -162,14 +164,14 @@ fn array_name(nand: &NandSpec, array: u32) -> String {
     }
 }
 
-/// Collects bars, from `begin` on. Clones are handles to one collection: one goes to the
-/// drive as its observer.
+/// A recorder of bars, which records from [`Recorder::begin`] on. Clones share one recording: the
+/// drive gets one of them as its observer.
 #[derive(Clone)]
 pub struct Recorder {
     shared: Arc<Mutex<Tape>>,
 }
 
-/// The collection.
+/// The recording that the clones of a [`Recorder`] share.
 struct Tape {
     is_running: bool,
     channels: u32,
@@ -177,14 +179,14 @@ struct Tape {
     is_disk: bool,
     owners: Owners,
     bars: Vec<Bar>,
-    /// Per channel and array, the index of its last bar.
+    /// By channel, then by array: the index of its last bar.
     last: Vec<Option<usize>>,
-    /// Per array, what it has left for reads.
+    /// By array: the bar of its suspended operation, to continue when that is resumed.
     left: Vec<Option<Bar>>,
 }
 
 impl Recorder {
-    /// For a drive of `spec`, whose requests have tags that differ.
+    /// Creates a recorder for a drive of `spec`. All its requests must have different tags.
     pub fn new(spec: &DeviceSpec) -> Recorder {
         let (channels, arrays, is_disk) = match &spec.kind {
             DeviceKind::Ssd(ssd) => (ssd.nand.channels, arrays(&ssd.nand), false),
@@ -204,12 +206,12 @@ impl Recorder {
         Recorder { shared: Arc::new(Mutex::new(tape)) }
     }
 
-    /// The picture begins: what is done from now on is recorded.
+    /// Begins to record.
     pub fn begin(&self) {
         self.tape(|tape| tape.is_running = true);
     }
 
-    /// What has been recorded, in the order of beginning.
+    /// Takes the bars recorded so far, in the order of their starts.
     pub fn bars(&self) -> Vec<Bar> {
         let mut bars = self.tape(|tape| std::mem::take(&mut tape.bars));
         self.tape(|tape| tape.last.fill(None));
@@ -217,11 +219,12 @@ impl Recorder {
         bars
     }
 
+    /// Calls `f` with the recording, locked.
     fn tape<T>(&self, f: impl FnOnce(&mut Tape) -> T) -> T {
         f(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Something is done: if the picture has begun, `f` records it.
+    /// Calls `f` with the recording if [`Recorder::begin`] has been called.
     fn record(&self, f: impl FnOnce(&mut Tape)) {
         self.tape(|tape| {
             if tape.is_running {
@@ -232,7 +235,8 @@ impl Recorder {
 }
 
 impl Tape {
-    /// A step on a channel or an array.
+    /// Adds a step of channel or array number `index` of `last`. Merges it with the last bar there
+    /// if it continues a copy, or if planes of a die do the same at the same time.
     fn put(&mut self, index: usize, bar: Bar) {
         let last = self.last[index].map(|i| &mut self.bars[i]);
         match last {
@@ -252,7 +256,7 @@ impl Tape {
     }
 }
 
-/// What a step is called, by what it is for.
+/// Returns the kind of bar for a step with this cause.
 fn kind(step: Step, cause: Cause) -> Kind {
     let moves = matches!(cause, Cause::Collect | Cause::Wear | Cause::Map | Cause::Fold);
     match step {
@@ -306,7 +310,7 @@ impl Observer for Recorder {
             let Some(bar) = tape.last[(tape.channels + array) as usize] else { return };
             let bar = &mut tape.bars[bar];
             bar.end = operation.end;
-            // The rest of it is none of its own.
+            // The rest counts as no further operation.
             tape.left[array as usize] = Some(Bar { count: 0, ..*bar });
         });
     }
@@ -314,7 +318,7 @@ impl Observer for Recorder {
     fn resumed(&mut self, operation: &Operation) {
         self.record(|tape| {
             let array = operation.plane % tape.arrays;
-            // Others that are one with it come with it.
+            // Planes of one die are resumed together; the first of them has taken the bar.
             let Some(left) = tape.left[array as usize].take() else { return };
             let bar = Bar { start: operation.start, end: operation.end, ..left };
             tape.last[(tape.channels + array) as usize] = Some(tape.bars.len());

@@ -1,10 +1,10 @@
-//! A cloud volume: a bucket of operations and one of bytes in front of servers on a network.
+//! A cloud volume: a token bucket of operations and one of bytes in front of servers on a network.
 //!
-//! A request waits until both buckets let it through, in the order of arrival; then its data takes
-//! its turn on the instance's link, and the servers, which are many, take their time. A flush has
-//! nothing to do: what is answered is on every replica.
+//! A request waits until both buckets let it through, in the order of arrival; then its data waits
+//! for the instance's link, and the servers take a constant time: they are many, so that no request
+//! waits for them. A flush has nothing to do, because an acknowledged write is on every replica.
 //!
-//! A bucket is kept as the time at which it would be full (the virtual scheduling of ATM Forum
+//! The state of a bucket is the time at which it would be full (the virtual scheduling of ATM Forum
 //! TM 4.1, section 4.4.2), so that credit needs no clock of its own.
 
 use crate::drive::{Accept, Drive};
@@ -13,18 +13,19 @@ use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Parts of a nanosecond that buckets reckon in: rounding must not lose credit.
+/// The number of time units of a bucket in a nanosecond: so fine that rounding loses no credit.
 const FINE: u128 = 1 << 20;
+/// The number of time units of a bucket in a second.
 const SECOND: u128 = 1_000_000_000 * FINE;
 
-/// A bucket of credit. Times are in parts of a nanosecond.
+/// A token bucket. Times are in units of 1 / [`FINE`] nanoseconds.
 struct Bucket {
     spec: RateSpec,
-    /// How long an empty one takes to fill.
+    /// The time in which an empty bucket fills.
     depth: u128,
-    /// When it is full, if nothing more is drawn.
+    /// When the bucket is full, if nothing more is drawn.
     full: u128,
-    /// When the burst rate lets the next through.
+    /// When the burst rate lets the next request through.
     next: u128,
 }
 
@@ -34,23 +35,23 @@ impl Bucket {
         Bucket { spec, depth, full: 0, next: 0 }
     }
 
-    /// When, at `now` or later, it lets something through. It may be drawn below empty once, as a
-    /// request need not fit the bucket; the next waits until that is made good.
+    /// Returns when, at `now` or later, the bucket lets a request through: when it is not below
+    /// empty. A request may draw it below empty, as it need not fit; the next one waits longer.
     fn opens(&self, now: Nanos) -> Nanos {
         let at = self.next.max(self.full.saturating_sub(self.depth));
         now.max(Nanos(at.div_ceil(FINE) as u64))
     }
 
-    /// Draws `cost` at `now`.
+    /// Draws `cost` units of credit at `now`.
     fn draw(&mut self, now: Nanos, cost: u64) {
         let now = u128::from(now.0) * FINE;
         let time = |rate: u64| u128::from(cost) * SECOND / u128::from(rate);
-        // What opens within a nanosecond counts from when it opened.
+        // `opens` rounds up to a nanosecond; the draw counts from the exact time.
         self.next = self.next.max(now.saturating_sub(FINE)) + time(self.spec.burst);
         self.full = self.full.max(now.saturating_sub(FINE)) + time(self.spec.baseline);
     }
 
-    /// The credit there is.
+    /// Returns the credit at `now`.
     fn left(&self, now: Nanos) -> u64 {
         let owed =
             self.full.saturating_sub(u128::from(now.0) * FINE) * u128::from(self.spec.baseline);
@@ -58,24 +59,25 @@ impl Bucket {
     }
 }
 
-/// A volume behind a network.
+/// A cloud volume.
 pub(crate) struct Volume {
     spec: VolumeSpec,
     link: LinkSpec,
     capacity: Bytes,
     operations: Bucket,
     throughput: Bucket,
-    /// When the last request was let through, and when the link has moved its data.
+    /// When the buckets let the last request through.
     passed: Nanos,
+    /// When the link has moved the data of all requests so far.
     link_free: Nanos,
-    /// (time, order of submission, tag).
+    /// The completions to come: (time, order of submission, tag).
     done: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     submitted: u64,
     clock: Nanos,
     counts: Counts,
 }
 
-/// What was let through since the last mark.
+/// The counters since the last mark.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     operations: u64,
@@ -100,8 +102,8 @@ impl Volume {
         }
     }
 
-    /// When a request that arrives now ends. Those before it are served in order, so that this is
-    /// known at once.
+    /// Draws the credit for a request that arrives at `now`, and reserves the link. Returns when it
+    /// ends, which is known at once because requests are served in the order of arrival.
     fn end_of(&mut self, now: Nanos, request: &Request) -> Nanos {
         let (bytes, service) = match request.op {
             Op::Read => (request.length, self.spec.read),

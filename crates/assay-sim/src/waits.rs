@@ -1,45 +1,45 @@
-//! How long things wait.
+//! The number and total time of waits of one cause.
 //!
-//! Kept as the sum of all ends less the sum of all beginnings, so that nobody remembers when which
-//! wait began: two additions for each, and only for what does wait.
+//! The total is the sum of all ends less the sum of all beginnings, so that the beginning of each
+//! wait need not be kept: a wait costs two additions.
 
 use assay_spec::Nanos;
 
-/// Waits of one cause. How many are open is asked of whoever knows that anyway.
+/// The waits of one cause. The caller knows how many are open, and passes that number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waits {
     count: u64,
-    /// Ends less beginnings; what is open counts as begun.
+    /// Ends less beginnings, in nanoseconds; an open wait has only its beginning in it.
     sum: u64,
 }
 
 impl Waits {
-    /// Something begins to wait at `now`, or will at most.
+    /// Counts a wait that begins at `now`, which may be a time to come.
     #[inline]
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.count += 1;
         self.sum = self.sum.wrapping_sub(now.0);
     }
 
-    /// And has waited long enough.
+    /// Counts the end of a wait at `now`.
     #[inline]
     pub(crate) fn end(&mut self, now: Nanos) {
         self.sum = self.sum.wrapping_add(now.0);
     }
 
-    /// How many have begun since the last mark.
+    /// Returns the number of waits begun since the last mark.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The time waited until `now`, if so many are open. What is to begin later than now counts for
-    /// nothing.
+    /// Returns the time waited since the last mark until `now`, if `open` waits are open. A total
+    /// below zero, from a wait that begins after `now`, counts as zero.
     pub(crate) fn total(&self, now: Nanos, open: usize) -> Nanos {
         let sum = self.sum.wrapping_add((open as u64).wrapping_mul(now.0));
         Nanos(sum.cast_signed().max(0).cast_unsigned())
     }
 
-    /// Starts counting afresh; what is open goes on from `now`.
+    /// Resets the counts; the `open` waits under way count from `now` on.
     pub(crate) fn mark(&mut self, now: Nanos, open: usize) {
         self.count = 0;
         self.sum = 0_u64.wrapping_sub((open as u64).wrapping_mul(now.0));
@@ -57,7 +57,7 @@ mod tests {
         waits.begin(Nanos(30));
         assert_eq!(waits.total(Nanos(35), 2), Nanos(25 + 5));
         waits.end(Nanos(40));
-        // Which of them has ended does not matter: 30 + 5 until now.
+        // The sum is the same whichever of the two has ended: 30 + 15, or 10 + 35.
         assert_eq!(waits.total(Nanos(45), 1), Nanos(30 + 15));
         waits.mark(Nanos(50), 1);
         assert_eq!((waits.count, waits.total(Nanos(50), 1)), (0, Nanos::ZERO));

@@ -1,38 +1,38 @@
-//! What a drive does beside its flash, told to an observer: controller, link, arm and head.
+//! Reports to an observer of a drive's work outside its flash: controller, link, arm and head.
 
 use assay_spec::Nanos;
 
-/// What is done.
+/// The kind of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// The controller looks at a command.
+    /// The controller processes a command.
     Command,
-    /// Data comes over the link.
+    /// Data moves over the link into the drive.
     FromHost,
-    /// Data goes over the link.
+    /// Data moves over the link to the host.
     ToHost,
-    /// Data goes over the link out of a disk's cache.
+    /// Data moves over the link to the host out of a disk's cache.
     CacheHit,
     /// The arm moves, the heads are switched, or both.
     Seek,
-    /// The head waits for a sector.
+    /// The head waits for a sector: rotational latency.
     Turn,
     /// Sectors pass under the head and are read.
     Read,
     /// Sectors pass under the head and are written.
     Write,
-    /// Sectors are read before they are asked for.
+    /// Sectors pass under the head and are read before they are requested.
     ReadAhead,
 }
 
-/// One piece of work, told when it has ended, or when its end is known.
+/// One piece of work, reported when it has ended, or when its end is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// What is done.
+    /// The kind of work.
     pub activity: Activity,
-    /// The request it is done for.
+    /// The tag of the request that it is done for, if there is one.
     pub tag: Option<u32>,
-    /// The logical page, or a disk's sector, that it is about or begins with.
+    /// The first logical page of the work, or the first sector of a disk's, if it has one.
     pub first: Option<u64>,
     /// When it begins.
     pub start: Nanos,

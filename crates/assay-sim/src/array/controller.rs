@@ -1,15 +1,15 @@
-//! A controller: the processor and the link that drives share.
+//! A controller: the processor and the link that the drives on a card share.
 //!
-//! Each serves in the order in which it is asked, one thing at a time. The processor spends
-//! `command` on each request; the link moves the payload and stands still for `stripe` before each
-//! member request of an array that the controller makes itself. So n drives give n times as much as
-//! one up to the link's rate, requests come at most each `command`, and small stripes cost the link
-//! time. Not modelled: the card's cache, and its own reading ahead.
+//! Each of the two serves one thing at a time, in the order of the calls. The processor spends
+//! `command` on each request; the link moves the payload, and is also busy for `stripe` before each
+//! member request of an array that the controller makes itself. So n drives give n times the
+//! bandwidth of one, up to the link's rate; there is at most one request in each `command`; and
+//! small stripes cost time on the link. Not modelled: the card's cache, and its own read-ahead.
 
 use assay_spec::device::ControllerSpec;
 use assay_spec::{Bytes, Nanos};
 
-/// Something that serves one at a time, in order.
+/// A server with one queue: it serves one thing at a time, in order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Server {
     free: Nanos,
@@ -17,6 +17,7 @@ struct Server {
 }
 
 impl Server {
+    /// Queues something at `now` that takes `duration`; returns when it ends.
     fn serve(&mut self, now: Nanos, duration: Nanos) -> Nanos {
         self.free = self.free.max(now) + duration;
         self.busy += duration;
@@ -24,7 +25,7 @@ impl Server {
     }
 }
 
-/// A controller at work.
+/// A controller of drives.
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     spec: ControllerSpec,
@@ -41,27 +42,27 @@ impl Controller {
         self.spec.queue_depth as usize
     }
 
-    /// Takes a request; returns when that is done.
+    /// Processes a request; returns when that has ended.
     pub(crate) fn command(&mut self, now: Nanos) -> Nanos {
         self.processor.serve(now, self.spec.command)
     }
 
-    /// Sets up a member request.
+    /// Sets up a member request on the link; returns when that has ended.
     pub(crate) fn stripe(&mut self, now: Nanos) -> Nanos {
         self.link.serve(now, self.spec.stripe)
     }
 
-    /// Moves payload.
+    /// Moves `length` of payload over the link; returns when that has ended.
     pub(crate) fn transfer(&mut self, now: Nanos, length: Bytes) -> Nanos {
         self.link.serve(now, length.time_at(self.spec.rate))
     }
 
-    /// Computes parities of so much.
+    /// Computes parities for `length` of writes; returns when that has ended.
     pub(crate) fn parity(&mut self, now: Nanos, length: Bytes) -> Nanos {
         self.processor.serve(now, length.time_at(self.spec.parity))
     }
 
-    /// Time the link was busy, and the processor, since the last `mark`.
+    /// Returns the busy times of the link and of the processor since the last `mark`.
     pub(crate) fn busy(&self) -> (Nanos, Nanos) {
         (self.link.busy, self.processor.busy)
     }

@@ -1,9 +1,9 @@
-//! A job: what one request, or rebuilding, does in one row.
+//! A job: the work of one request, or of rebuilding, in one row.
 //!
-//! It takes the row for itself if it must, plans, reads, computes, writes, delivers. If a member
-//! fails of which it was reading, it begins again once its other reads are in: nothing has been
-//! written by then. A write to a member that fails counts as done: what the others get determines
-//! the row without it.
+//! It locks the row if it must, plans, reads, computes, writes, and delivers to the host. If a
+//! member fails that it was reading from, it begins again once its other reads have ended: it has
+//! written nothing by then. A write to a member that fails counts as done, because the chunks on
+//! the other members determine the row without it.
 
 use super::plan::{Lost, Part, Plan, Range};
 use super::port::Asked;
@@ -14,34 +14,38 @@ use std::collections::VecDeque;
 /// The errno of lost data.
 const EIO: i32 = 5;
 
-/// Of whom a job is that no request asked for.
+/// The request number of a job that rebuilds a row, which no request of the host asked for.
 pub(super) const REBUILD: u32 = u32::MAX;
 
-/// What is done in one row for one request.
+/// The work in one row for one request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Job {
-    /// The request, or [`REBUILD`].
+    /// The number of its request, or [`REBUILD`].
     pub(super) host: u32,
+    /// The range of its row, or `None` for a flush or trim.
     pub(super) range: Option<Range>,
+    /// The kind of request; `None` only in a new place.
     pub(super) op: Option<Op>,
     pub(super) plan: Plan,
+    /// The operations of the present phase (reads or writes) that have not ended.
     left: u32,
     is_writing: bool,
     has_lock: bool,
-    /// A read of it came to nothing.
+    /// Whether a member has failed that it was reading from, so that it must begin again.
     is_stale: bool,
 }
 
-/// One request to one member.
+/// An operation of a job: one request to one member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) job: u32,
     pub(super) part: Part,
-    /// Of the port, when it was issued: another drive is there if that has changed.
+    /// The generation of the port when it was issued. The drive has been replaced if the port's has
+    /// changed since.
     generation: u32,
 }
 
-/// Numbered places, used again; a place keeps what it holds until then.
+/// A slab: values in numbered places, which are reused. A removed value stays until then.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     places: Vec<T>,
@@ -87,7 +91,7 @@ impl<T> std::ops::IndexMut<u32> for Slab<T> {
 }
 
 impl Slab<Job> {
-    /// A job in a place whose lists are used again.
+    /// Makes a job in a free place, and reuses the lists of the plan there.
     fn renew(&mut self, host: u32, range: Option<Range>, op: Op) -> u32 {
         let index = match self.free.pop() {
             Some(index) => index,
@@ -104,7 +108,7 @@ impl Slab<Job> {
 }
 
 impl Array {
-    /// Makes the jobs of a request.
+    /// Makes and begins the jobs of a request, one for each row.
     pub(super) fn start(&mut self, now: Nanos, host: u32) {
         let request = self.hosts[host].request;
         if !matches!(request.op, Op::Read | Op::Write) {
@@ -112,7 +116,7 @@ impl Array {
         }
         let width = self.layout.width();
         let (mut at, end) = (request.offset, request.end());
-        // The request is not over before its last job has been made.
+        // One more than the jobs, so that the request does not end before all are made.
         self.hosts[host].jobs_left = 1;
         while at < end {
             let row = at.0 / width.0;
@@ -126,8 +130,8 @@ impl Array {
         self.job_left(now, host);
     }
 
-    /// Flushes go to every member; trims end here: no card of the time passed them on, and parity
-    /// would have to follow.
+    /// Serves a flush or a trim. Flushes go to every member; trims end here: no card of the time
+    /// passed them on, and the parity would have to be updated.
     fn start_other(&mut self, now: Nanos, host: u32, op: Op) {
         let job = self.jobs.renew(host, None, op);
         self.hosts[host].jobs_left = 1;
@@ -139,14 +143,15 @@ impl Array {
         self.issue_all(now, job);
     }
 
-    /// Makes the job that fills spares in `row`.
+    /// Makes and begins the job that fills the spares' chunks of `row`.
     pub(super) fn start_rebuild(&mut self, now: Nanos, row: u64) {
         let range = Range { row, from: Bytes::ZERO, length: self.layout.width() };
         let job = self.jobs.renew(REBUILD, Some(range), Op::Write);
         self.begin(now, job);
     }
 
-    /// Plans a job and issues its first operations, when it has its row for itself if it must.
+    /// Plans a job and issues its reads. If it needs the lock of its row and another job has it, it
+    /// waits, and is begun again when it has the lock.
     fn begin(&mut self, now: Nanos, index: u32) {
         let range = self.jobs[index].range.expect("a job with a row");
         let missing = self.missing_in(range.row);
@@ -195,7 +200,7 @@ impl Array {
         let job = &mut self.jobs[index];
         let writing = job.is_writing;
         let count = if writing { job.plan.writes.len() } else { job.plan.reads.len() };
-        // One more, so that the phase is not over before the last has been issued.
+        // One more than the operations, so that the phase does not end before all are issued.
         job.left = count as u32 + 1;
         for i in 0..count {
             let plan = &self.jobs[index].plan;
@@ -213,6 +218,7 @@ impl Array {
         self.one_left(now, index);
     }
 
+    /// Passes an operation to the processor of its member's card, if the member is on one.
     pub(super) fn set_up(&mut self, now: Nanos, operation: u32) {
         match self.ports[self.operations[operation].part.member].controller {
             Some(card) => {
@@ -223,6 +229,7 @@ impl Array {
         }
     }
 
+    /// Handles that the member's card has processed an operation: the data of a write comes next.
     pub(super) fn commanded(&mut self, now: Nanos, operation: u32) {
         let part = self.operations[operation].part;
         match self.ports[part.member].controller.filter(|_| part.op == Op::Write) {
@@ -234,10 +241,10 @@ impl Array {
         }
     }
 
-    /// Hands an operation to its member, if that is still the one it was meant for.
+    /// Hands an operation to its member, unless that has failed since it was issued.
     pub(super) fn hand(&mut self, now: Nanos, operation: u32) {
         let Operation { part, generation, job, .. } = self.operations[operation];
-        // Parity, too: without it a failed member could not be made up for.
+        // Parity is forced, too: without it, the data of a failed member could not be computed.
         let fua = part.op == Op::Write
             && match self.jobs[job].host {
                 REBUILD => false,
@@ -251,14 +258,15 @@ impl Array {
         port.ask(now, Asked { tag: operation, op, offset, length, fua });
     }
 
-    /// A member has done an operation; data that was read passes its card.
+    /// Handles the completion of an operation by its member. Data that was read passes the
+    /// member's card.
     pub(super) fn left_drive(&mut self, now: Nanos, completion: Completion) {
         let operation = completion.tag;
         let part = self.operations[operation].part;
         if completion.error != 0 {
             let host = self.jobs[self.operations[operation].job].host;
             match host {
-                // A spare that takes no writes makes nothing whole.
+                // A spare that refuses writes cannot be filled: rebuilding stops.
                 REBUILD => self.rebuilding = None,
                 host => self.hosts[host].error = completion.error,
             }
@@ -272,6 +280,7 @@ impl Array {
         }
     }
 
+    /// Handles the end of an operation.
     pub(super) fn ended(&mut self, now: Nanos, operation: u32) {
         #[cfg(test)]
         self.trace_ended(operation);
@@ -280,7 +289,7 @@ impl Array {
         self.one_left(now, job);
     }
 
-    /// The member of an operation has failed.
+    /// Handles the failure of the member of an operation that has not ended.
     pub(super) fn came_to_nothing(&mut self, now: Nanos, operation: u32) {
         let Operation { job, part, .. } = self.operations[operation];
         self.jobs[job].is_stale |= part.op == Op::Read;
@@ -288,6 +297,7 @@ impl Array {
         self.one_left(now, job);
     }
 
+    /// Counts one operation less; after the last one, begins the next phase of the job or ends it.
     fn one_left(&mut self, now: Nanos, index: u32) {
         let job = &mut self.jobs[index];
         assert!(job.left > 0, "an operation ends twice");
@@ -311,12 +321,13 @@ impl Array {
         }
     }
 
+    /// Handles that the data to write has been computed: issues the writes.
     pub(super) fn computed(&mut self, now: Nanos, index: u32) {
         self.jobs[index].is_writing = true;
         self.issue_all(now, index);
     }
 
-    /// All operations have ended: the row is free, and what was read goes to the host.
+    /// Handles the end of all operations of a job: unlocks its row, sends read data to the host.
     fn job_done(&mut self, now: Nanos, index: u32) {
         let Job { host, range, op, has_lock, .. } = self.jobs[index];
         if host == REBUILD {
@@ -337,6 +348,7 @@ impl Array {
         }
     }
 
+    /// Gives the lock of `row` to the next job that waits for it.
     fn unlock(&mut self, now: Nanos, row: u64) {
         let waiting = self.locks.get_mut(&row).expect("a job that had it");
         let Some(next) = waiting.pop_front() else {
@@ -355,6 +367,7 @@ impl Array {
         }
     }
 
+    /// Counts one job less of a request; completes the request after the last one.
     fn job_left(&mut self, now: Nanos, host: u32) {
         self.hosts[host].jobs_left -= 1;
         if self.hosts[host].jobs_left == 0 {

@@ -1,27 +1,27 @@
-//! Where an array keeps what: rows, columns, copies and parities.
+//! The layout of data on the members of an array: rows, columns, copies and parities.
 //!
-//! A row is one chunk of every member at the same place; in a JBOD it is a whole member. Its data
-//! columns hold the array's bytes in order; the other chunks are copies or parities. After
-//! Patterson, Gibson, Katz, SIGMOD 1988; the rotation of RAID-5 and 6 is Linux md's default,
-//! left-symmetric: the data follows the parity round, so that a long read takes every member in
-//! turn.
+//! A row is one chunk of every member, at the same place on each; in a JBOD it is a whole member.
+//! Its data columns hold the array's bytes in order; the other chunks are copies or parities. After
+//! Patterson, Gibson, Katz, SIGMOD 1988. The rotation of RAID-5 and 6 is the default of Linux md,
+//! left-symmetric: the first data column follows the parity, so that a long read uses every member
+//! in turn.
 //!
-//! *Invariants.* Each chunk of each member has one role; a data column has one place, or as many as
-//! there are copies.
+//! *Invariants.* Each chunk of each member has one role. A data column is on one member or, where
+//! there are copies, on one for each copy.
 
 use assay_spec::Bytes;
 use assay_spec::array::Level;
 
-/// Members, one bit each.
+/// A set of members, one bit each.
 pub(crate) type Members = u64;
 
-/// Rows of a RAID-1, which has no chunks: the piece that is locked and rebuilt at a time.
+/// The size of a row of a RAID-1, which has no chunks: one row is locked and rebuilt at a time.
 const MIRROR_CHUNK: Bytes = Bytes::MIB;
 
-/// What a member's chunk holds.
+/// The role of a member's chunk in its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A data column.
+    /// The data column of this number, or a copy of it.
     Data(usize),
     /// The parity.
     P,
@@ -29,7 +29,7 @@ pub(crate) enum Role {
     Q,
 }
 
-/// How an array of equal members is laid out.
+/// The layout of an array of equal members.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) level: Level,
@@ -39,7 +39,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Lays out members of at least `member` bytes each.
+    /// Lays out `members` drives, of which `member` bytes each are used.
     pub(crate) fn new(level: Level, members: usize, chunk: Bytes, member: Bytes) -> Layout {
         assert!((level.members_min()..=64).contains(&members), "as the spec has checked");
         assert!(!level.is_paired() || members.is_multiple_of(2), "as the spec has checked");
@@ -53,7 +53,7 @@ impl Layout {
         Layout { level, members, chunk, rows }
     }
 
-    /// Data columns of a row.
+    /// Returns the number of data columns of a row.
     pub(crate) fn columns(&self) -> usize {
         match self.level {
             Level::Raid0 => self.members,
@@ -64,32 +64,32 @@ impl Layout {
         }
     }
 
-    /// Where the chunks of `row` begin on the members.
+    /// Returns the offset on the members at which the chunks of `row` begin.
     pub(crate) fn place(&self, row: u64) -> Bytes {
         if self.level == Level::Jbod { Bytes::ZERO } else { self.chunk * row }
     }
 
-    /// Data bytes of a row.
+    /// Returns the data bytes of a row.
     pub(crate) fn width(&self) -> Bytes {
         self.chunk * self.columns() as u64
     }
 
-    /// Addressable bytes.
+    /// Returns the addressable bytes.
     pub(crate) fn capacity(&self) -> Bytes {
         self.width() * self.rows
     }
 
-    /// True if rows hold parities.
+    /// Returns `true` if rows hold parities.
     pub(crate) fn has_parity(&self) -> bool {
         matches!(self.level, Level::Raid4 | Level::Raid5 | Level::Raid6)
     }
 
-    /// Parities of a row.
+    /// Returns the number of parities of a row.
     pub(crate) fn parities(&self) -> usize {
         if self.has_parity() { self.members - self.columns() } else { 0 }
     }
 
-    /// The member with the parity of `row`.
+    /// Returns the member with the (first) parity of `row`.
     fn parity_member(&self, row: u64) -> usize {
         match self.level {
             Level::Raid4 => self.members - 1,
@@ -97,7 +97,7 @@ impl Layout {
         }
     }
 
-    /// The members that hold `role` in `row`; more than one if there are copies.
+    /// Returns the members that hold `role` in `row`: more than one if there are copies.
     pub(crate) fn holders(&self, row: u64, role: Role) -> Members {
         let n = self.members;
         let one = |member: usize| 1 << (member % n);
@@ -115,13 +115,14 @@ impl Layout {
         }
     }
 
-    /// Every role of a row, data first.
+    /// Returns all roles of a row, data first.
     pub(crate) fn roles(&self) -> impl Iterator<Item = Role> {
         let parities = [Role::P, Role::Q].into_iter().take(self.parities());
         (0..self.columns()).map(Role::Data).chain(parities)
     }
 
-    /// What is out of use when `member` fails. A RAID-01 loses the whole stripe it is part of.
+    /// Returns the members that are out of use when `member` fails. A RAID-01 loses the whole half,
+    /// a RAID-0, that `member` is part of.
     pub(crate) fn lost_with(&self, member: usize) -> Members {
         match self.level {
             Level::Raid01 => {
@@ -132,19 +133,20 @@ impl Layout {
         }
     }
 
-    /// So many members that can fail without loss.
+    /// Returns `count` members that can fail together without loss of data, if the level allows
+    /// that many failures.
     pub(crate) fn victims(&self, count: usize) -> impl Iterator<Item = usize> {
         let step = if self.level == Level::Raid10 { 2 } else { 1 };
         (0..count).map(move |i| i * step)
     }
 }
 
-/// The first `n` members.
+/// Returns the set of the first `n` members.
 fn all(n: usize) -> Members {
     Members::MAX >> (64 - n)
 }
 
-/// The members of a set, from the first on.
+/// Returns the members of a set, in order.
 pub(crate) fn each(mut set: Members) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = (set != 0).then(|| set.trailing_zeros() as usize)?;

@@ -1,15 +1,16 @@
-//! Arrays: several drives seen as one, made by a card or by the host.
+//! Arrays: several drives that appear as one, combined by a card or by the host (RAID, JBOD).
 //!
-//! An array is a drive over drives. A request is cut at the rows it touches (`layout.rs`); for each
-//! row a plan says what is read and then written (`plan.rs`); its operations go through the
-//! controllers they share (`controller.rs`) to the members (`port.rs`). Members may fail before the
-//! start or at a time, and spares be filled while requests go on (`rebuild.rs`). After Patterson,
-//! Gibson, Katz, SIGMOD 1988, and the rules of Linux md. Not modelled: a cache on the card,
-//! media errors, and that a worn member, which refuses writes, is dropped: the host gets its error.
+//! An array is a drive over drives. A request is split at the borders of rows (`layout.rs`); for
+//! each row a job (`job.rs`) follows a plan of reads, then writes (`plan.rs`); its operations go
+//! through shared controllers (`controller.rs`) to the members (`port.rs`). Members may fail before
+//! the start or at a set time, and spares are filled while requests go on (`rebuild.rs`). After
+//! Patterson, Gibson, Katz, SIGMOD 1988, and the rules of Linux md. Not modelled: a cache on the
+//! card, media errors, and that a worn member, which refuses writes, is dropped: the host gets its
+//! error.
 //!
-//! *Invariants.* A request ends once, after all its operations. Of the jobs that need a row's
-//! parities or copies to agree (writes, reads of what is missing, rebuilding), one at a time works
-//! on it. No data of a member that had failed is used. A row that has lost too much answers with an
+//! *Invariants.* A request ends once, after all its operations. Jobs that need a row's parities or
+//! copies to agree (writes, reads of missing data, rebuilding) work on the row one at a time. No
+//! data of a failed member is used. A row that has lost too many members answers with an
 //! input/output error, never with wrong data.
 
 mod controller;
@@ -35,21 +36,21 @@ use rebuild::{Rebuilding, Spares};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// Drives seen as one.
+/// Several drives that appear as one.
 pub struct Array {
     layout: Layout,
     ports: Vec<Port>,
     controllers: Vec<Controller>,
-    /// The controller that makes the array; the host does if there is none.
+    /// The controller that makes the array, or `None` if the host makes it.
     front: Option<usize>,
-    /// Members that are out of use, even if a spare is being filled.
+    /// Members that have failed, until their spares are filled.
     missing: Members,
     rebuilding: Option<Rebuilding>,
     spares: Option<Spares>,
     hosts: Slab<Host>,
     jobs: Slab<Job>,
     operations: Slab<Operation>,
-    /// Rows that a job works on alone, with the jobs that wait for it.
+    /// By row that is locked by a job: the jobs that wait for the lock.
     locks: BTreeMap<u64, VecDeque<u32>>,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
     sequence: u64,
@@ -61,7 +62,7 @@ pub struct Array {
     trace: Vec<tests::Trace>,
 }
 
-/// A request of the host.
+/// A request of the host, in progress.
 #[derive(Clone, Copy, Debug)]
 struct Host {
     request: Request,
@@ -69,33 +70,33 @@ struct Host {
     error: i32,
 }
 
-/// What happens inside the array at a time.
+/// An event inside the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The card's processor has taken a request.
+    /// The card's processor has processed a request.
     Taken(u32),
-    /// A request's data is on the card, or need not be.
+    /// The data of a write is on the card.
     Started(u32),
-    /// The link has set up an operation.
+    /// The card's link has set up an operation.
     SetUp(u32),
-    /// The member's card has taken an operation.
+    /// The processor of the member's card has processed an operation.
     Commanded(u32),
-    /// An operation's data is on the member's card.
+    /// The data of a write operation is on the member's card.
     Handed(u32),
-    /// An operation has ended, its data is where it is wanted.
+    /// The data of a read operation has passed the member's card.
     Ended(u32),
-    /// A job's parities are computed.
+    /// The parities of a job have been computed.
     Computed(u32),
-    /// A job's data has reached the host.
+    /// The data of a job has reached the host.
     Delivered(u32),
-    /// So many members fail.
+    /// This number of members fails.
     Fail(u32),
-    /// The next row may be rebuilt.
+    /// The next row is rebuilt, if that is allowed.
     Rebuild,
 }
 
 impl Array {
-    /// Lets `event` happen at `at`.
+    /// Schedules `event` at `at`.
     fn after(&mut self, at: Nanos, event: Event) {
         assert!(at >= self.clock, "an event in the past");
         self.sequence += 1;
@@ -117,7 +118,7 @@ impl Array {
         }
     }
 
-    /// When the next thing happens inside, and in which port if not among the events.
+    /// Returns when the next event happens, and in which port, or `None` for the array's own.
     fn next_inside(&self) -> Option<(Nanos, Option<usize>)> {
         let own = self.events.peek().map(|Reverse((at, ..))| (*at, None));
         let ports = self.ports.iter().enumerate();
@@ -125,7 +126,8 @@ impl Array {
         own.into_iter().chain(ports).min_by_key(|(at, _)| *at)
     }
 
-    /// Lets everything up to `to` happen, in order; false if the members have not come that far.
+    /// Executes all events up to `to`, in order. With `stops_at_end`, stops and returns `false`
+    /// when requests have ended and all other events of that time have happened.
     fn run_to(&mut self, to: Nanos, stops_at_end: bool) -> bool {
         assert!(to >= self.clock, "time runs back: {to} after {}", self.clock);
         while let Some((at, port)) = self.next_inside().filter(|(at, _)| *at <= to) {
@@ -157,7 +159,8 @@ impl Array {
         self.buffer = ended;
     }
 
-    /// The card has taken a request: its data comes next, if it brings any.
+    /// Continues a request that the card has processed: its data comes over the link if it is a
+    /// write.
     fn taken(&mut self, now: Nanos, host: u32) {
         let Request { op, length, .. } = self.hosts[host].request;
         match self.front.filter(|_| op == Op::Write) {
@@ -179,7 +182,7 @@ impl Array {
         }
     }
 
-    /// Members that are out of use for `row`.
+    /// Returns the members that have no valid data of `row`.
     fn missing_in(&self, row: u64) -> Members {
         match &self.rebuilding {
             Some(rebuilding) if row < rebuilding.next_row => self.missing & !rebuilding.targets,
@@ -222,7 +225,7 @@ impl Drive for Array {
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
         self.run_to(to, false);
         completions.extend(self.done.drain(..));
-        // Members work in the gaps, too.
+        // Members also work in the background, up to `to`.
         for port in &mut self.ports {
             port.advance(to, &mut self.buffer);
         }

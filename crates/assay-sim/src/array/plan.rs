@@ -1,24 +1,24 @@
-//! What a request asks of the members of one row: reads first, then writes.
+//! Plans of the requests to the members of one row: reads first, then writes.
 //!
 //! *Reads* go to the member that has the data; what a failed one held is computed from the others.
-//! *Writes* of a whole row need no reads. Smaller ones either read what they overwrite and the
-//! parities (read-modify-write), or what they do not overwrite (reconstruct-write), whichever is
-//! fewer; after failures, if neither is enough, they read all that determines the row. Chosen for
-//! each range of offsets over which the same columns are written, as md does for each page; what
-//! touches on a member is then one request.
+//! *Writes* of a whole row need no reads. Smaller ones read either what they overwrite and the
+//! parities (read-modify-write), or what they do not overwrite (reconstruct-write), whichever needs
+//! fewer members; after failures, if neither is enough, they read all that determines the row. The
+//! choice is made for each range of offsets over which the same columns are written, as md does for
+//! each page. Adjacent parts on one member are then joined to one request.
 //!
-//! *Invariants.* What is read determines what is written; nothing is asked of a missing member;
-//! every part lies within its row. A test computes both sides.
+//! *Invariants.* The data read determines what is written; a missing member gets no request; every
+//! part lies within its row. A test computes the contents from the reads (`tests/content.rs`).
 
 use super::layout::{Layout, Members, Role, each};
 use assay_spec::{Bytes, Op};
 
-/// Something asked of a member.
+/// A request to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) member: usize,
     pub(crate) op: Op,
-    /// Byte address on the member.
+    /// The byte address on the member.
     pub(crate) offset: Bytes,
     pub(crate) length: Bytes,
 }
@@ -31,18 +31,18 @@ pub(crate) struct Range {
     pub(crate) length: Bytes,
 }
 
-/// What a part of the row's members is asked for, in order.
+/// The reads of a job and the writes that follow them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) reads: Vec<Part>,
     pub(crate) writes: Vec<Part>,
 }
 
-/// More members are missing than the row can do without.
+/// The error that more members are missing than the row can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lost;
 
-/// The same columns over a range of offsets within their chunks.
+/// A range of offsets within chunks over which a request touches the same columns.
 struct Band {
     from: Bytes,
     to: Bytes,
@@ -55,7 +55,8 @@ impl Plan {
         self.writes.clear();
     }
 
-    /// Plans to read `range` without `missing` members; `choose` picks one of several copies.
+    /// Plans to read `range` without `missing` members; `choose` picks one of the copies' members
+    /// for the offset of the data on them.
     pub(crate) fn read(
         &mut self,
         layout: &Layout,
@@ -117,7 +118,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Plans to fill the chunks of `targets` in `row`, which are missing like `missing`.
+    /// Plans to fill the chunks of `targets` in `row`. `missing` includes `targets`.
     pub(crate) fn rebuild(
         &mut self,
         layout: &Layout,
@@ -151,12 +152,13 @@ impl Plan {
     }
 }
 
+/// Makes the request for `from..to`, offsets within the chunk of `row` on `member`.
 fn part(layout: &Layout, row: u64, member: usize, op: Op, from: Bytes, to: Bytes) -> Part {
     assert!(from < to && to <= layout.chunk, "within the chunk");
     Part { member, op, offset: layout.place(row) + from, length: to - from }
 }
 
-/// The columns a range touches, with the offsets within their chunks.
+/// Returns the columns that a range touches, each with the offsets within its chunk.
 fn pieces(layout: &Layout, range: Range) -> impl Iterator<Item = (usize, Bytes, Bytes)> {
     let (chunk, from, to) = (layout.chunk.0, range.from.0, range.from.0 + range.length.0);
     assert!(range.length.0 > 0 && to <= layout.width().0, "within the row");
@@ -166,7 +168,7 @@ fn pieces(layout: &Layout, range: Range) -> impl Iterator<Item = (usize, Bytes, 
     })
 }
 
-/// The ranges of offsets over which the same columns are touched: three at most.
+/// Returns the ranges of offsets over which `range` touches the same columns: three at most.
 fn bands(layout: &Layout, range: Range) -> impl Iterator<Item = Band> {
     let mut cuts = [Bytes::ZERO; 4];
     let (mut first, mut last) = (None, None);
@@ -184,7 +186,7 @@ fn bands(layout: &Layout, range: Range) -> impl Iterator<Item = Band> {
         let columns = touched.fold(0, |set, (column, ..)| set | 1 << column);
         Band { from, to, columns }
     };
-    // Two far parts of two chunks leave a hole between them.
+    // The end of one chunk and the start of the next leave a band without columns between them.
     between.map(band).filter(|band| band.columns != 0)
 }
 
@@ -192,7 +194,7 @@ fn parities(layout: &Layout, row: u64) -> Members {
     layout.holders(row, Role::P) | layout.holders(row, Role::Q)
 }
 
-/// As many members as there are columns, data first: together they determine the row.
+/// Returns as many members as there are columns, data first: together they determine the row.
 fn determining(layout: &Layout, row: u64, missing: Members) -> Result<Members, Lost> {
     let held = layout.roles().map(|role| layout.holders(row, role) & !missing);
     let mut sources: Members = 0;
@@ -204,7 +206,7 @@ fn determining(layout: &Layout, row: u64, missing: Members) -> Result<Members, L
     if sources.count_ones() < layout.columns() as u32 { Err(Lost) } else { Ok(sources) }
 }
 
-/// What must be read so that the parities can be computed after `columns` are written.
+/// Returns the members to read so that `parities` can be computed after `columns` are written.
 fn update_sources(
     layout: &Layout,
     row: u64,
@@ -226,7 +228,7 @@ fn update_sources(
     fewest.map_or_else(|| determining(layout, row, missing), Ok)
 }
 
-/// Makes one request of those that touch or overlap on a member.
+/// Joins requests that touch or overlap on a member.
 fn join(parts: &mut Vec<Part>) {
     if parts.len() < 2 {
         return;

@@ -1,14 +1,14 @@
-//! A member in its place: the drive, what waits for it, and whether it is still there.
+//! A port of an array: a member drive, the operations that wait for it, and whether it has failed.
 //!
-//! *Invariants.* A drive that has failed is not asked for anything again; each operation is with
-//! the drive or waits, never both; every one lies inside the drive.
+//! *Invariants.* A drive that has failed gets no more operations; each operation is with the drive
+//! or waits, never both; every operation lies inside the drive.
 
 use crate::drive::{Accept, Drive};
 use crate::ssd::Snapshot;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
 
-/// An operation as the port needs it.
+/// An operation, as much of it as the port needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) tag: u32,
@@ -18,23 +18,24 @@ pub(crate) struct Asked {
     pub(crate) fua: bool,
 }
 
-/// A place for a member.
+/// A port for one member.
 pub(crate) struct Port {
     drive: Box<dyn Drive + Send>,
-    /// The card it hangs on.
+    /// The card that the member is on, if any.
     pub(crate) controller: Option<usize>,
-    /// The drive is out of use, with no spare in its place.
+    /// Whether the drive has failed, with no spare in its place.
     pub(crate) dead: bool,
-    /// How often the drive has been replaced.
+    /// The number of times that the drive has failed.
     pub(crate) generation: u32,
     waiting: VecDeque<Asked>,
+    /// The tags of the operations that are with the drive.
     flying: Vec<u32>,
-    /// Where the last operation ended.
+    /// The offset at which the last operation ends.
     head: Bytes,
     counts: Counts,
 }
 
-/// What a member was asked for.
+/// The numbers of operations of a member since the last mark.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) reads: u64,
@@ -73,6 +74,7 @@ impl Port {
         self.pump(now);
     }
 
+    /// Submits waiting operations until the drive is full.
     fn pump(&mut self, now: Nanos) {
         while let Some(Asked { tag, op, offset, length, fua }) = self.waiting.front().copied() {
             let request = Request { tag, op, offset, length, fua };
@@ -88,7 +90,7 @@ impl Port {
         if self.dead { None } else { self.drive.next_event() }
     }
 
-    /// Lets everything up to `to` happen.
+    /// Executes the drive's events up to `to`, and appends the completions.
     pub(crate) fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
         if self.dead {
             return;
@@ -102,12 +104,13 @@ impl Port {
         }
     }
 
-    /// How busy it is, then how far its head is from `place`.
+    /// Returns the cost of a read at `place`, for the choice between copies: the number of
+    /// operations at the port, then the distance from the last one.
     pub(crate) fn cost(&self, place: Bytes) -> (usize, u64) {
         (self.waiting.len() + self.flying.len(), self.head.0.abs_diff(place.0))
     }
 
-    /// The drive fails; a spare may take its place. Returns what it had not done.
+    /// Makes the drive fail; `spare` takes its place. Returns the operations that had not ended.
     pub(crate) fn fail(&mut self, spare: Option<Box<dyn Drive + Send>>) -> Vec<u32> {
         let waiting = self.waiting.drain(..).map(|asked| asked.tag);
         let undone = self.flying.drain(..).chain(waiting).collect();
@@ -128,13 +131,13 @@ impl Port {
         if self.dead { Vec::new() } else { self.drive.counters() }
     }
 
-    /// What each flash drive in it tells of `now`; those of a dead member nothing.
+    /// Returns the state at `now` of each flash drive in the member: `None` if the member is dead.
     pub(crate) fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
         let snapshots = self.drive.snapshots(now).into_iter();
         snapshots.map(|snapshot| snapshot.filter(|_| !self.dead)).collect()
     }
 
-    /// Panics unless every invariant of the drive holds.
+    /// Panics unless every invariant of the drive and the port holds.
     pub(crate) fn check(&self) {
         self.drive.check();
         assert!(!self.dead || self.waiting.is_empty() && self.flying.is_empty());

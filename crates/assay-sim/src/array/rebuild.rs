@@ -1,11 +1,11 @@
-//! Members that fail, and spares that are filled in their place.
+//! Failure of members, and rebuilding onto spares.
 //!
-//! Rows are rebuilt from the first on, one at a time: read what determines the row, write the
-//! spare. What lies before the next row is as good as before; the rest is still computed. At a
-//! rate, a row begins no earlier than the rate allows; in idle time, only while no request of the
-//! host is there, and a request that comes waits for its members at most one row long.
+//! Rows are rebuilt from the first on, one at a time: a job reads the chunks that determine the
+//! row, and writes those of the spare. Rows before the next one use the spare; later ones are still
+//! degraded. With a rate, a row begins no earlier than the rate allows; in idle time, a row begins
+//! only while no request of the host is in progress, so that a request waits for at most one row.
 //!
-//! *Invariant.* A row is rebuilt while no other job works on it.
+//! *Invariant.* While a row is rebuilt, no other job works on it.
 
 use super::layout::Members;
 use super::{Array, Event};
@@ -13,26 +13,26 @@ use crate::drive::Drive;
 use assay_spec::Nanos;
 use assay_spec::array::Rebuild;
 
-/// Spares being filled.
+/// The progress of rebuilding.
 pub(super) struct Rebuilding {
-    /// Members being filled.
+    /// The members whose spares are being filled.
     pub(super) targets: Members,
-    /// Rows before this one are done.
+    /// The next row to rebuild, or the one being rebuilt; those before it are done.
     pub(super) next_row: u64,
-    /// A row is being rebuilt, or will be at a time that is set.
+    /// Whether a row is being rebuilt, or the event that begins it is pending.
     pub(super) is_busy: bool,
-    /// No row before this time.
+    /// The earliest time at which the next row may begin.
     pub(super) earliest: Nanos,
 }
 
-/// What replaces members, and how it is filled.
+/// Drives that replace failed members, and how they are filled.
 pub(super) struct Spares {
     pub(super) rebuild: Rebuild,
     pub(super) drives: Vec<Box<dyn Drive + Send>>,
 }
 
 impl Array {
-    /// So many members fail, such that nothing is lost; spares take their places.
+    /// Lets `count` members fail, chosen so that no data is lost; spares take their places.
     pub(super) fn fail(&mut self, now: Nanos, count: usize) {
         let mut lost = 0;
         for member in self.layout.victims(count) {
@@ -56,16 +56,17 @@ impl Array {
         }
     }
 
+    /// Returns the members whose spares are being filled.
     pub(super) fn rebuild_targets(&self) -> Members {
         self.rebuilding.as_ref().map_or(0, |r| r.targets)
     }
 
-    /// Rebuilds the next row, if it may be.
+    /// Rebuilds the next row, if that is allowed now.
     pub(super) fn rebuild_next(&mut self, now: Nanos) {
         let idle = self.requests == 0;
         let (Some(rebuilding), Some(spares)) = (&mut self.rebuilding, &self.spares) else { return };
         if spares.rebuild == Rebuild::Idle && !idle {
-            // The last request to end comes back here.
+            // When the last request ends, it calls `rebuild_when_idle`.
             rebuilding.is_busy = false;
             return;
         }
@@ -77,7 +78,7 @@ impl Array {
         self.start_rebuild(now, row);
     }
 
-    /// No request is there any more.
+    /// Resumes rebuilding if it has paused. Called when no request is in progress any more.
     pub(super) fn rebuild_when_idle(&mut self, now: Nanos) {
         if let Some(rebuilding) = self.rebuilding.as_mut().filter(|r| !r.is_busy) {
             rebuilding.is_busy = true;
@@ -85,7 +86,7 @@ impl Array {
         }
     }
 
-    /// A row is done.
+    /// Handles the end of a row: schedules the next one, or ends the rebuilding.
     pub(super) fn rebuilt(&mut self, now: Nanos) {
         let rows = self.layout.rows;
         let Some(rebuilding) = &mut self.rebuilding else { return };

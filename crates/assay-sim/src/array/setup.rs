@@ -1,4 +1,4 @@
-//! From a declaration, with its drives and controllers found, to an array.
+//! Construction of an array from its declaration, in which drives and controllers are resolved.
 
 use super::controller::Controller;
 use super::job::Slab;
@@ -15,34 +15,34 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 /// An array to be built.
 #[derive(Clone, Debug)]
 pub struct ArraySetup {
-    /// How it spreads data.
+    /// The RAID level.
     pub level: Level,
-    /// Bytes that go to one member before the next has its turn.
+    /// The bytes that go to one member before the next one.
     pub chunk: Bytes,
     /// Its members, in order.
     pub members: Vec<MemberSetup>,
     /// The cards, each once.
     pub controllers: Vec<ControllerSpec>,
-    /// Which of them makes the array.
+    /// The card that makes the array, or `None` if the host makes it.
     pub front: Option<usize>,
-    /// So many members fail.
+    /// The number of members that fail.
     pub failed: usize,
-    /// When they fail; `None`: they have failed before the start.
+    /// When they fail; `None` if they have failed before the start.
     pub fail_at: Option<Nanos>,
-    /// How spares are filled, if there are any.
+    /// How spares are filled, or `None` if there are none.
     pub rebuild: Option<Rebuild>,
 }
 
 /// A member to be built.
 #[derive(Clone, Debug)]
 pub struct MemberSetup {
-    /// What it is.
+    /// The drive.
     pub drive: MemberDrive,
-    /// Which of the cards it hangs on.
+    /// The card that it is on, if any.
     pub controller: Option<usize>,
 }
 
-/// What a member is.
+/// The drive of a member.
 #[derive(Clone, Debug)]
 pub enum MemberDrive {
     /// A modelled drive.
@@ -52,19 +52,19 @@ pub enum MemberDrive {
 }
 
 impl ArraySetup {
-    /// Bytes of the smallest member: all count as that large.
+    /// Returns the bytes of the smallest member; no more are used of the others.
     fn member_capacity(&self) -> Bytes {
         let each = self.members.iter().map(|m| m.drive.capacity());
         each.min().expect("an array has members")
     }
 
-    /// Addressable bytes; nothing if a member is smaller than a chunk.
+    /// Returns the addressable bytes: zero if a member is smaller than a chunk.
     pub fn capacity(&self) -> Bytes {
         let member = self.member_capacity();
         Layout::new(self.level, self.members.len(), self.chunk, member).capacity()
     }
 
-    /// True if a disk is among the drives: the host treats the array as one.
+    /// Returns `true` if a disk is among the drives: the host then treats the array like a disk.
     pub fn has_disk(&self) -> bool {
         self.members.iter().any(|m| match &m.drive {
             MemberDrive::Device(spec) => matches!(spec.kind, DeviceKind::Hdd(_)),
@@ -72,10 +72,10 @@ impl ArraySetup {
         })
     }
 
-    /// Whether all its drives can be built as they are after random writes.
+    /// Checks whether all its drives can be built in the steady state of random writes.
     ///
     /// # Errors
-    /// Why one cannot.
+    /// Returns the reason why a drive cannot, as [`drive::can_be_steady`] does.
     pub fn can_be_steady(&self) -> Result<(), &'static str> {
         self.members.iter().try_for_each(|m| match &m.drive {
             MemberDrive::Device(spec) => drive::can_be_steady(spec),
@@ -85,7 +85,7 @@ impl ArraySetup {
 }
 
 impl MemberDrive {
-    /// Addressable bytes.
+    /// Returns the addressable bytes.
     pub fn capacity(&self) -> Bytes {
         match self {
             MemberDrive::Device(spec) => spec.capacity,
@@ -93,7 +93,7 @@ impl MemberDrive {
         }
     }
 
-    /// Builds it.
+    /// Builds the drive or array in the state `past`.
     pub fn build(&self, past: Past) -> Box<dyn Drive + Send> {
         match self {
             MemberDrive::Device(spec) => drive::build(spec, past),
@@ -103,7 +103,7 @@ impl MemberDrive {
 }
 
 impl Array {
-    /// Builds `setup` of drives with such a past. Spares have none.
+    /// Builds `setup` of drives in the state `past`. Spares are new.
     pub fn new(setup: &ArraySetup, past: Past) -> Array {
         let member = |(index, m): (usize, &MemberSetup)| {
             (m.drive.build(past.of_member(index)), m.controller)
@@ -114,7 +114,7 @@ impl Array {
                 Layout::new(setup.level, setup.members.len(), setup.chunk, setup.member_capacity());
             let lost = layout.victims(setup.failed).fold(0, |set, i| set | layout.lost_with(i));
             let spare = |i: usize| setup.members[i].drive.build(Past::New);
-            // They are taken from the end.
+            // `fail` takes spares from the end.
             let lost: Vec<usize> = super::layout::each(lost).collect();
             let drives = lost.into_iter().rev().map(spare).collect();
             Spares { rebuild, drives }
@@ -132,7 +132,8 @@ impl Array {
         array
     }
 
-    /// An array over drives that hang on these controllers, none of which is there yet.
+    /// Builds an array over drives, each with the index of its controller. The caller adds the
+    /// controllers, and a front.
     pub(super) fn over(
         level: Level,
         chunk: Bytes,

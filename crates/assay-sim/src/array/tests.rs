@@ -1,4 +1,4 @@
-//! Arrays: layout, the textbook's formulas, and what is right after failures.
+//! Tests of arrays: layouts, the textbook's formulas, and contents after failures.
 
 mod content;
 mod formulas;
@@ -13,14 +13,14 @@ use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use plan::{Part, Range};
 use std::collections::VecDeque;
 
-/// What an array does, step by step.
+/// A step of an array at work, for the model of the contents.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Trace {
-    /// A job of a request of the host (or none) was planned, perhaps not for the first time.
+    /// A job was planned, perhaps not for the first time; `tag` is that of its request, if any.
     Planned { job: u32, tag: Option<u32>, op: Op, range: Range },
-    /// A member has done a part of it.
+    /// A member has done one operation of a job.
     Ended { job: u32, part: Part },
-    /// It has done everything.
+    /// All operations of a job have ended.
     Done { job: u32 },
 }
 
@@ -42,8 +42,8 @@ impl Array {
     }
 }
 
-/// A drive that takes `each` for a request and `byte` for a byte, one request after the other, or
-/// `width` at a time.
+/// A drive that serves one request after the other, and takes `each` for a request and `byte` for
+/// each byte.
 pub(super) struct Fixed {
     capacity: Bytes,
     each: Nanos,
@@ -52,7 +52,7 @@ pub(super) struct Fixed {
     depth: usize,
     free: Vec<Nanos>,
     clock: Nanos,
-    /// Writes, and those of them that were forced.
+    /// The numbers of writes, and of forced ones (FUA) among them.
     writes: [u32; 2],
 }
 
@@ -100,7 +100,7 @@ impl Drive for Fixed {
     fn mark(&mut self) {}
 }
 
-/// An array of fixed drives, with spares if there is a way to fill them.
+/// Builds an array of fixed drives, with spares if `rebuild` says how to fill them.
 pub(super) fn array(
     level: Level,
     members: usize,
@@ -116,7 +116,7 @@ pub(super) fn array(
     Array::over(level, chunk, (0..members).map(|_| (member(), None)).collect(), spares)
 }
 
-/// A fixed sequence of numbers without pattern.
+/// A generator of a fixed sequence of pseudo-random numbers.
 pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {

@@ -1,13 +1,13 @@
-//! Anticipatory: after a read, it waits a moment for the same process's next one.
+//! Anticipatory: after a read, the elevator waits a moment for the next read of the same process.
 //!
 //! After Iyer and Druschel, SOSP 2001, and Documentation/block/as-iosched.txt. Batches of reads and
 //! of writes take turns by time. Within a batch of reads, the nearest request goes; but if that is
-//! another process's and far, nothing goes for [`ANTIC_EXPIRE`] after the last process's read has
-//! ended, unless that process thinks longer as a rule. A batch begins when the one before has ended
-//! on the drive.
+//! another process's and far, no request goes for [`ANTIC_EXPIRE`] after the last process's read
+//! has ended, unless the mean think time of that process is longer. A batch begins when all
+//! requests of the batch before have ended on the drive.
 //!
-//! *Invariants.* Nothing is anticipated for longer than `ANTIC_EXPIRE`, nor while a read has
-//! waited longer than [`READ_EXPIRE`]; only reads are anticipated.
+//! *Invariants.* The elevator waits no longer than `ANTIC_EXPIRE` for a read, and only for reads;
+//! it does not wait if a check, made once in [`READ_EXPIRE`], finds a read that waits longer.
 
 use super::io_context::{self, IoContext};
 use super::{Elevator, Next, Waiting, nearest, oldest};
@@ -15,44 +15,47 @@ use assay_spec::{Bytes, Nanos, Op};
 
 /// The longest wait for a read that may come: `antic_expire`, HZ / 150 in whole milliseconds.
 pub(super) const ANTIC_EXPIRE: Nanos = Nanos::from_millis(6);
-/// How long a read may wait: `read_expire`.
+/// The time that a read may wait: `read_expire`.
 pub(super) const READ_EXPIRE: Nanos = Nanos::from_millis(125);
-/// How long a write may wait: `write_expire`.
+/// The time that a write may wait: `write_expire`.
 const WRITE_EXPIRE: Nanos = Nanos::from_millis(250);
-/// Length of a batch of reads while a write waits: `read_batch_expire`.
+/// The length of a batch of reads while a write waits: `read_batch_expire`.
 const READ_BATCH: Nanos = Nanos::from_millis(500);
-/// Length of a batch of writes while a read waits: `write_batch_expire`.
+/// The length of a batch of writes while a read waits: `write_batch_expire`.
 const WRITE_BATCH: Nanos = Nanos::from_millis(125);
-/// Writes of the first batch; then as many as `WRITE_BATCH` is found to take.
+/// The number of writes in the first batch; later, it is adjusted to fill `WRITE_BATCH`.
 const WRITES_FIRST: u32 = 12;
-/// How far behind the head a request may lie and still be taken before those ahead.
+/// The distance behind the head up to which a request can go before those ahead.
 const BACK_MAX: Bytes = Bytes(512 << 20);
-/// A request so near is as good as the one waited for; twice that with each millisecond of waiting.
+/// The distance at which a request is as good as the awaited one; doubled with each millisecond.
 const CLOSE: Bytes = Bytes(4 << 20);
-/// From here on everything is near.
+/// The wait after which every request is close.
 const CLOSE_TIME: Nanos = Nanos::from_millis(20);
-/// A pause that counts: `MAX_THINKTIME`.
+/// The longest think time that counts: `MAX_THINKTIME`.
 const THINK_MAX: Nanos = Nanos::from_millis(20);
 
 /// The elevator that waits for the next read.
 #[derive(Debug)]
 pub(super) struct Anticipatory {
+    /// The direction of the batch.
     batch: Op,
-    /// When the batch may end for the other direction; `None` until its first read has ended.
+    /// When the batch may end for the other direction; `None` until a read of it has ended.
     batch_end: Option<Nanos>,
     batch_start: Nanos,
-    /// The batch has changed and waits for the one before to end on the drive.
+    /// Whether the direction has changed and the batch before must still end on the drive.
     changed: bool,
+    /// The number of writes that the batch may still send.
     writes_left: u32,
+    /// The number of writes in a batch.
     writes_of_batch: u32,
     in_flight: u32,
-    /// Where the last request of each direction ended.
+    /// By direction: the first byte after the last request.
     heads: [Bytes; 2],
-    /// Who the last request was for, if it was a read.
+    /// The process of the last request, if that was a read.
     process: Option<u32>,
-    /// When that ended, if it has.
+    /// When that read ended, if it has.
     ended: Option<Nanos>,
-    /// When the oldest request of each direction was last looked at.
+    /// By direction: when the oldest request was last checked for its expiry.
     looked: [Nanos; 2],
     io_contexts: Vec<IoContext>,
 }
@@ -77,7 +80,7 @@ impl Default for Anticipatory {
 }
 
 impl Anticipatory {
-    /// Until when it pays to wait rather than to serve `candidate`.
+    /// Returns until when to wait for the last process rather than serve `candidate`, or `None`.
     fn anticipates(
         &self,
         now: Nanos,
@@ -96,7 +99,8 @@ impl Anticipatory {
         (!good_enough).then_some(until)
     }
 
-    /// True if `request` is as near as the one waited for may be expected to be.
+    /// Returns `true` if `request` is as near to the head as the awaited one is likely to be,
+    /// `waited` after the last read has ended.
     fn is_close(&self, waited: Nanos, io_context: &IoContext, request: &Waiting) -> bool {
         let (head, start) = (self.heads[0].0, request.offset.0);
         if waited > CLOSE_TIME {
@@ -107,7 +111,8 @@ impl Anticipatory {
         within || io_context.seek().is_some_and(|mean| mean.0 > head.abs_diff(start))
     }
 
-    /// The oldest request of `op` if it has waited too long; looked at now and then only.
+    /// Returns the oldest request of `op` if it has waited too long. Checks only once in the time
+    /// that it may wait.
     fn expired(&mut self, now: Nanos, queue: &[Waiting], op: Op) -> Option<usize> {
         let expire = if op == Op::Read { READ_EXPIRE } else { WRITE_EXPIRE };
         if now - self.looked[op as usize] < expire {
@@ -117,12 +122,13 @@ impl Anticipatory {
         oldest(queue, |w| w.op == op).filter(|i| now > queue[*i].arrived + expire)
     }
 
+    /// Returns `true` if the batch has used its time or its writes.
     fn batch_is_over(&self, now: Nanos) -> bool {
         let late = self.batch_end.is_some_and(|end| now > end);
         !self.changed && (late || (self.batch == Op::Write && self.writes_left == 0))
     }
 
-    /// Begins a batch of the other direction, or of the same one anew.
+    /// Chooses the direction of the next batch: the other one if requests of it wait.
     fn turn(&mut self, now: Nanos, reads: bool, writes: bool) {
         let to = match self.batch {
             Op::Read if writes => Op::Write,
@@ -139,7 +145,7 @@ impl Anticipatory {
         self.looked[to as usize] = now;
     }
 
-    /// Fits the number of writes to the time that a batch of them shall take.
+    /// Adjusts the number of writes in a batch, at the end of one, to the time it should take.
     fn learn(&mut self, now: Nanos) {
         let (took, wanted) = (now - self.batch_start, WRITE_BATCH);
         let count = self.writes_of_batch;
@@ -153,7 +159,7 @@ impl Anticipatory {
         self.writes_of_batch = fitted.clamp(1, 1 << 16);
     }
 
-    /// The batch's first request goes: it begins.
+    /// Begins the time of the batch. Called with its first request.
     fn begin(&mut self, now: Nanos) {
         self.changed = false;
         if self.batch == Op::Write {
@@ -164,6 +170,7 @@ impl Anticipatory {
         }
     }
 
+    /// Sends the request at `index`, unless a new batch must wait for the drive.
     fn send(&mut self, now: Nanos, queue: &[Waiting], index: usize) -> Next {
         let request = &queue[index];
         if self.changed {
@@ -202,7 +209,7 @@ impl Elevator for Anticipatory {
         }
         let mut chosen = None;
         if self.changed {
-            // The batch is decided; it only waits for the drive.
+            // The direction is decided; the batch only waits for the drive.
             chosen = oldest(queue, |w| w.op == self.batch);
         } else if !(reads && writes && self.batch_is_over(now)) {
             let (op, head) = (self.batch, self.heads[self.batch as usize]);

@@ -1,67 +1,73 @@
 //! CFQ, completely fair queueing: a slice of the drive's time for each process.
 //!
 //! After Documentation/block/biodoc.txt and the tunables and rules of Linux 2.6.26 (before groups,
-//! cooperating queues and marked direct writes). Each process that reads has a queue of its own;
-//! all writes share one. The queue whose turn it is keeps the drive for its slice, which begins
-//! with its first completion; when it runs empty, the drive idles a while for its next request.
-//! Within a queue the request nearest to the head goes. Merging stays within a queue.
+//! cooperating queues, and synchronous direct writes). Each process that reads has a queue of its
+//! own; all writes share one. The active queue keeps the drive for its slice, which begins with
+//! its first completion; when the queue runs empty, the drive idles a while for its next request.
+//! Within a queue the request nearest to the head goes. Requests merge only within a queue.
 //!
-//! *Invariants.* One queue is served at a time; a slice is not longer than [`SLICE_SYNC`] plus the
-//! request it ends in; the drive idles at most [`SLICE_IDLE`] for one process.
+//! *Invariants.* One queue is active at a time; a slice is not longer than [`SLICE_SYNC`] plus the
+//! request that it ends in; the drive idles at most [`SLICE_IDLE`] for one process.
 
 use super::io_context::IoContext;
 use super::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeSet;
 
-/// Time of a process that reads: `slice_sync`, at the middle priority.
+/// The slice of a process that reads: `slice_sync`, at the middle priority.
 pub(super) const SLICE_SYNC: Nanos = Nanos::from_millis(100);
-/// Time of all writes: `slice_async`.
+/// The slice of all writes: `slice_async`.
 pub(super) const SLICE_ASYNC: Nanos = Nanos::from_millis(40);
-/// What a process of the highest priority would have; turns are spaced by the difference.
+/// The slice of a process of the highest priority; turns are spaced by the difference to it.
 const SLICE_HIGHEST: Nanos = Nanos::from_millis(180);
-/// Writes of a slice while others wait: 2 × (2 + 2 × 3), from `slice_async_rq` = 2.
+/// The writes of a slice while other queues wait: 2 × (2 + 2 × 3), from `slice_async_rq` = 2.
 const WRITES_OF_SLICE: u32 = 16;
-/// How long the drive idles for the next request of a process: `slice_idle`.
+/// The time that the drive idles for the next request of a process: `slice_idle`.
 pub(super) const SLICE_IDLE: Nanos = Nanos::from_millis(8);
-/// The same for a process that jumps about: `CFQ_MIN_TT`.
+/// The same for a seeky process: `CFQ_MIN_TT`.
 pub(super) const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
-/// A process whose mean jump is longer jumps about.
+/// The mean seek distance above which a process is seeky.
 const SEEKY: Bytes = Bytes(4 << 20);
-/// Requests of a queue in flight while others wait: `quantum`. Four times that alone.
+/// The most requests of a queue in flight while others wait: `quantum`; four times that alone.
 const QUANTUM: u32 = 4;
-/// A request that waited longer goes first, once a slice: `fifo_expire_sync` and `_async`.
+/// The time after which a waiting read goes first, once in a slice: `fifo_expire_sync`.
 const EXPIRE_SYNC: Nanos = Nanos::from_millis(125);
+/// The time after which a waiting write goes first, once in a slice: `fifo_expire_async`.
 const EXPIRE_ASYNC: Nanos = Nanos::from_millis(250);
-/// How far behind the head a request may lie: `back_seek_max`.
+/// The distance behind the head up to which a request can be the nearest: `back_seek_max`.
 const BACK_MAX: Bytes = Bytes(16 << 20);
-/// A drive that takes at least so many at a time orders them itself.
+/// The number of requests at the drive from which on it is taken to order them itself.
 const TAGGED: u32 = 5;
-/// Completions after which that is looked at again.
+/// The number of completions between two checks of that.
 const TAGGED_SAMPLES: u32 = 50;
 
-/// The queue of all writes; that of process p is p + 1.
+/// The number of the queue of all writes; that of process p is p + 1.
 const WRITES: usize = 0;
 
+/// The state of a queue.
 #[derive(Clone, Debug, Default)]
 struct Slices {
-    /// Place in the order of turns, while something waits.
+    /// Its key in the order of turns, while a request of it waits.
     turn: Option<(i64, u64)>,
-    /// What was left of its last slice, less if it took longer.
+    /// The nanoseconds left of its last slice, negative if it overran; added to its next key.
     left: i64,
     in_flight: u32,
+    /// Whether the drive idles for its next request.
     idles: bool,
     io_context: IoContext,
 }
 
-/// The queue whose turn it is.
+/// The active queue, which has the drive.
 #[derive(Clone, Copy, Debug)]
 struct Active {
     queue: usize,
-    /// Known from its first completion on.
+    /// The end of its slice, once its first request has ended.
     end: Option<Nanos>,
+    /// Until when the drive idles for its next request.
     idle_until: Option<Nanos>,
+    /// The number of requests sent in this slice.
     sent: u32,
+    /// Whether its oldest request has been checked for expiry in this slice.
     looked: bool,
 }
 
@@ -69,15 +75,20 @@ struct Active {
 #[derive(Debug)]
 pub(super) struct Cfq {
     queues: Vec<Slices>,
+    /// The order of turns: key, tie-breaker and number of each queue with waiting requests.
     turns: BTreeSet<(i64, u64, usize)>,
+    /// The number of keys given so far: a tie-breaker.
     count: u64,
     active: Option<Active>,
+    /// The first byte after the last request.
     head: Bytes,
     in_flight: u32,
     reads_in_flight: u32,
-    /// The drive orders requests itself.
+    /// Whether the drive orders requests itself.
     tagged: bool,
+    /// The most requests in flight since the last check of `tagged`.
     peak: u32,
+    /// The number of completions since the last check of `tagged`.
     samples: u32,
 }
 
@@ -91,7 +102,7 @@ impl Default for Cfq {
             head: Bytes::ZERO,
             in_flight: 0,
             reads_in_flight: 0,
-            // Assumed until the drive has shown otherwise.
+            // This is assumed until the drive has shown otherwise.
             tagged: true,
             peak: 0,
             samples: 0,
@@ -103,12 +114,13 @@ fn queue_of(request: &Waiting) -> usize {
     if request.is_sync() { request.process as usize + 1 } else { WRITES }
 }
 
+/// Returns the length of the slice of a queue.
 fn slice(queue: usize) -> Nanos {
     if queue == WRITES { SLICE_ASYNC } else { SLICE_SYNC }
 }
 
 impl Cfq {
-    /// Gives `queue` its place in the order of turns: first, or after those that wait.
+    /// Gives `queue` its place in the order of turns: first, or by time, spaced by those waiting.
     fn line_up(&mut self, now: Nanos, queue: usize, first: bool) {
         self.leave(queue);
         let others = self.turns.len() as i64;
@@ -120,13 +132,14 @@ impl Cfq {
         self.queues[queue].turn = Some((key, self.count));
     }
 
+    /// Takes `queue` out of the order of turns.
     fn leave(&mut self, queue: usize) {
         if let Some((key, count)) = self.queues[queue].turn.take() {
             assert!(self.turns.remove(&(key, count, queue)), "it stood in the line");
         }
     }
 
-    /// Ends the active slice; what is left of it counts for the next turn if time ended it.
+    /// Ends the active slice. With `by_time`, the rest of it counts for the next turn.
     fn expire(&mut self, now: Nanos, by_time: bool) {
         let Some(active) = self.active.take() else { return };
         let queue = active.queue;
@@ -142,6 +155,8 @@ impl Cfq {
         self.queues[queue].io_context.seek().is_some_and(|mean| mean > SEEKY)
     }
 
+    /// Updates whether the drive idles for `queue`: if its think time is short, but not if it is
+    /// seeky and the drive orders requests itself.
     fn update_idling(&mut self, queue: usize) {
         let seeky = self.is_seeky(queue);
         let slices = &mut self.queues[queue];
@@ -152,7 +167,7 @@ impl Cfq {
         }
     }
 
-    /// True if `request` takes the drive from the queue whose turn it is.
+    /// Returns `true` if `request` takes the drive from the active queue.
     fn preempts(&self, now: Nanos, request: &Waiting) -> bool {
         let Some(active) = self.active.filter(|a| a.queue != queue_of(request)) else {
             return false;
@@ -163,14 +178,15 @@ impl Cfq {
         if active.queue == WRITES {
             return true;
         }
-        // While the drive idles for a process, what is as near as its own would be may go.
+        // While the drive idles for a process, a request as near as its own usually are may go.
         let slices = &self.queues[active.queue];
         let idling = slices.turn.is_none() && active.idle_until.is_some_and(|until| now < until);
         let usual = slices.io_context.seek().unwrap_or(Bytes::ZERO);
         idling && request.offset.0.abs_diff(self.head.0) <= usual.0
     }
 
-    /// The queue whose turn it is and that has something to send, or what to wait for.
+    /// Returns the active queue, which has a waiting request, or else the decision to wait.
+    /// Activates the next queue if the slice is over.
     fn select(&mut self, now: Nanos) -> Result<Active, Next> {
         if let Some(active) = self.active {
             let slices = &self.queues[active.queue];
@@ -192,7 +208,7 @@ impl Cfq {
         Ok(active)
     }
 
-    /// Which of its requests the active queue sends.
+    /// Returns the request that the active queue sends.
     fn pick(&self, now: Nanos, queue: &[Waiting], active: &Active) -> usize {
         let own = |w: &Waiting| queue_of(w) == active.queue;
         let expire = if active.queue == WRITES { EXPIRE_ASYNC } else { EXPIRE_SYNC };
@@ -202,6 +218,7 @@ impl Cfq {
         chosen.expect("a queue with a turn has a request")
     }
 
+    /// Updates whether the drive orders requests itself. Counts only completions under enough load.
     fn update_tagged(&mut self, waiting: usize) {
         self.peak = self.peak.max(self.in_flight);
         if waiting as u32 <= TAGGED && self.in_flight <= TAGGED {

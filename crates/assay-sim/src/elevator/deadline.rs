@@ -1,41 +1,44 @@
-//! Deadline: sorted batches, reads before writes, and nobody waits for ever.
+//! Deadline: sorted batches, reads before writes, and no request waits for ever.
 //!
 //! After Documentation/block/deadline-iosched.txt. Requests of one direction go in batches of
 //! [`FIFO_BATCH`] in the order of their addresses. Between batches reads are preferred, at most
-//! [`WRITES_STARVED`] times running while a write waits; a batch begins with the oldest request if
-//! that has waited longer than its direction may, or if nothing lies ahead of the last one.
+//! [`WRITES_STARVED`] times in a row while a write waits. A batch begins with the oldest request if
+//! that has waited longer than its direction may, or if none lies ahead of the last one.
 //!
-//! *Invariant.* An expired request goes within the batches of other requests that may come first:
-//! those that expired before it, and `WRITES_STARVED` batches of reads for one of writes.
+//! *Invariant.* Only these batches go before an expired request: one for each request of its
+//! direction that came before it and, for each batch of writes, `WRITES_STARVED` of reads.
 
 use super::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos, Op};
 
-/// How long a read may wait before it goes first: `read_expire`.
+/// The time that a read may wait before it goes first: `read_expire`.
 pub(super) const READ_EXPIRE: Nanos = Nanos::from_millis(500);
-/// How long a write may wait: `write_expire`.
+/// The time that a write may wait before it goes first: `write_expire`.
 pub(super) const WRITE_EXPIRE: Nanos = Nanos::from_secs(5);
-/// Batches of reads that may pass a waiting write: `writes_starved`.
+/// The number of batches of reads that may pass a waiting write: `writes_starved`.
 pub(super) const WRITES_STARVED: u32 = 2;
-/// Requests of a batch: `fifo_batch`.
+/// The number of requests in a batch: `fifo_batch`.
 pub(super) const FIFO_BATCH: u32 = 16;
 
 /// The elevator of deadlines.
 #[derive(Debug, Default)]
 pub(super) struct Deadline {
-    /// Direction and start of the last request.
+    /// The direction and offset of the last request.
     last: Option<(Op, Bytes)>,
+    /// The number of requests of the batch so far.
     batched: u32,
+    /// The number of batches of reads chosen while writes waited, since the last batch of writes.
     starved: u32,
 }
 
 impl Deadline {
-    /// The next in order after the last request, if that was of this direction.
+    /// Returns the next request in the order of addresses, if the last one had direction `op`.
     fn ahead(&self, queue: &[Waiting], op: Op) -> Option<usize> {
         let (_, start) = self.last.filter(|(last, _)| *last == op)?;
         nearest(queue, start, Bytes::ZERO, |w| w.op == op && w.offset >= start)
     }
 
+    /// Chooses the direction of the next batch, or `None` if no request waits.
     fn direction(&mut self, queue: &[Waiting]) -> Option<Op> {
         let waits = |op| queue.iter().any(|w| w.op == op);
         let (reads, writes) = (waits(Op::Read), waits(Op::Write));

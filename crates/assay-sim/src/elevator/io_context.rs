@@ -1,16 +1,16 @@
-//! What an elevator remembers of a process: how long it thinks, how far it jumps.
+//! An elevator's statistics of a process: its think time and its seek distance.
 //!
 //! After the statistics that the anticipatory elevator and CFQ of Linux 2.6 keep: means in which a
-//! sample counts an eighth and the past seven, in whole numbers scaled by 256.
+//! new sample has a weight of one eighth and the past seven eighths, in integers scaled by 256.
 
 use super::Waiting;
 use assay_spec::{Bytes, Nanos};
 
 const SCALE: u64 = 256;
-/// Samples, scaled, from which on a mean is believed: the third makes it 84.
+/// The weight of samples, scaled, above which a mean is used: three samples have 84.
 const BELIEVED: u64 = 80;
 
-/// A mean that forgets.
+/// A decaying mean.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fading {
     samples: u64,
@@ -29,22 +29,24 @@ impl Fading {
     }
 }
 
-/// A process as the elevator knows it.
+/// The statistics of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IoContext {
+    /// The time from the end of a request to the next request, in nanoseconds.
     think: Fading,
+    /// The distance from the end of a request to the next request, in bytes.
     seek: Fading,
-    /// Where its last request ended, if it made one.
+    /// The first byte after its last request, if it made one.
     position: Option<Bytes>,
     /// When its last request ended, if one has.
     ended: Option<Nanos>,
-    /// Its requests in flight.
+    /// The number of its requests in flight.
     in_flight: u32,
 }
 
 impl IoContext {
-    /// It makes the request at `index` of `queue` at `now`; no pause counts for more than
-    /// `think_max`.
+    /// Notes that it makes the request at `index` of `queue` at `now`. A think time counts as
+    /// `think_max` at most.
     pub(super) fn asks(&mut self, now: Nanos, queue: &[Waiting], index: usize, think_max: Nanos) {
         let request = &queue[index];
         let is_own = |w: &&Waiting| w.is_sync() && w.process == request.process;
@@ -54,36 +56,36 @@ impl IoContext {
         }
         if let Some(position) = self.position {
             let distance = request.offset.0.abs_diff(position.0);
-            // One odd jump shall not count for more than a few of the usual ones.
+            // The limit keeps a single far seek from dominating the mean.
             let slack = if self.seek.samples <= 60 { 1 << 30 } else { 1 << 26 };
             self.seek.add(distance.min(4 * self.seek.mean() + slack));
         }
         self.position = Some(request.end);
     }
 
-    /// One of its requests is dispatched.
+    /// Notes that one of its requests is dispatched.
     pub(super) fn is_sent(&mut self) {
         self.in_flight += 1;
     }
 
-    /// One of its requests has ended at `now`.
+    /// Notes that one of its requests has ended at `now`.
     pub(super) fn is_served(&mut self, now: Nanos) {
         self.in_flight -= 1;
         self.ended = Some(now);
     }
 
-    /// How long it thinks between requests, once that is believed.
+    /// Returns its mean think time, or `None` before there are enough samples.
     pub(super) fn think(&self) -> Option<Nanos> {
         (self.think.samples > BELIEVED).then(|| Nanos(self.think.mean()))
     }
 
-    /// How far it jumps, once that is believed.
+    /// Returns its mean seek distance, or `None` before there are enough samples.
     pub(super) fn seek(&self) -> Option<Bytes> {
         (self.seek.samples > BELIEVED).then(|| Bytes(self.seek.mean()))
     }
 }
 
-/// The habit of `process`, which may be new.
+/// Returns the statistics of `process`, new ones if it has none yet.
 pub(super) fn of(io_contexts: &mut Vec<IoContext>, process: u32) -> &mut IoContext {
     let index = process as usize;
     if io_contexts.len() <= index {

@@ -1,16 +1,16 @@
-//! The elevators Linux had when the documents were written: which waiting request goes next.
+//! The elevators (I/O schedulers) of Linux 2.6: they choose which waiting request goes next.
 //!
 //! After the behaviour that Documentation/block of Linux 2.6 describes (`deadline-iosched.txt`,
-//! `as-iosched.txt`, `biodoc.txt`) and the tunables of 2.6.26, the kernel of SIGMETRICS'09. One
-//! policy a file; what they share is here: the queue with its merging. An elevator sees the waiting
-//! requests in the order of their arrival and names one, or says how long it waits for a better
-//! one. Reads are synchronous; direct writes were not, before 2.6.30 marked them so.
+//! `as-iosched.txt`, `biodoc.txt`) and the tunables of 2.6.26, the kernel of SIGMETRICS'09. Each
+//! policy has its file; the queue with its merging, which they share, is here. An elevator sees the
+//! waiting requests in the order of their arrival and names one, or says how long it waits for a
+//! better one. Reads are synchronous; direct writes are not, as before Linux 2.6.30.
 //!
-//! Not for kernels with many queues (`mq-deadline`, `bfq`): those choose otherwise.
+//! Kernels with many queues have other policies (`mq-deadline`, `bfq`), which are not modelled.
 //!
 //! *Invariants.* Every request put in comes out once, alone or in a merged one; a merged request is
-//! one contiguous range in one direction, [`MERGED_MAX`] at most; nothing is merged with what has
-//! been dispatched.
+//! one contiguous range in one direction, at most [`MERGED_MAX`] long; a request is not merged with
+//! one that has been dispatched.
 
 mod anticipatory;
 mod cfq;
@@ -24,87 +24,87 @@ use assay_spec::experiment::ElevatorKind;
 use assay_spec::{Bytes, Nanos, Op, Request};
 use std::collections::VecDeque;
 
-/// Requests grow to this by merging: `max_sectors_kb` of the time.
+/// The longest merged request: the default of `max_sectors_kb` at the time.
 pub const MERGED_MAX: Bytes = Bytes(512 << 10);
 
-/// Requests of one direction that an elevator sorts: `nr_requests` of the time. More of them wait
-/// before it, in the order they came.
+/// The most requests of one direction that an elevator chooses from: the default of `nr_requests`
+/// at the time. Others wait before it, in the order of arrival.
 const WAITING_MAX: usize = 128;
 
-/// No request, in a chain.
+/// The end of a chain of links.
 const END: u32 = u32::MAX;
 
 /// A way to order requests.
 pub(crate) trait Elevator {
-    /// `queue[index]` has come.
+    /// Called when `queue[index]` has been added. Not called for a request merged into another.
     fn added(&mut self, now: Nanos, queue: &[Waiting], index: usize);
-    /// What goes next. A request that is named is dispatched.
+    /// Chooses what goes next. The caller dispatches a request that it returns.
     fn next(&mut self, now: Nanos, queue: &[Waiting]) -> Next;
-    /// A request has ended; those in `queue` still wait.
+    /// Called when request `ended` has ended; those in `queue` still wait.
     fn completed(&mut self, now: Nanos, queue: &[Waiting], ended: &Waiting);
-    /// True if it keeps requests sorted, and so finds every neighbour to merge with.
+    /// Returns `true` if it keeps requests sorted, and so finds every neighbour to merge with.
     fn sorts(&self) -> bool {
         true
     }
-    /// True if two adjacent requests of one direction may become one.
+    /// Returns `true` if two adjacent requests of one direction may become one.
     fn may_merge(&self, _one: &Waiting, _other: &Waiting) -> bool {
         true
     }
 }
 
-/// What an elevator decides.
+/// The decision of an elevator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The request at this place of the queue goes.
+    /// The request at this index of the queue goes.
     Request(usize),
-    /// None goes before this time, unless another comes or ends.
+    /// No request goes before this time, unless one arrives or ends.
     WaitUntil(Nanos),
-    /// None goes until another comes or ends.
+    /// No request goes until one arrives or ends.
     Idle,
 }
 
-/// A request that waits, with those merged into it.
+/// A waiting request, with those merged into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     /// Read or write.
     pub(crate) op: Op,
-    /// First byte.
+    /// The first byte.
     pub(crate) offset: Bytes,
-    /// First byte after it.
+    /// The first byte after it.
     pub(crate) end: Bytes,
-    /// A write that is to survive a power cut when it has ended; none is merged with it.
+    /// Whether it is a write that must survive a power cut once it has ended. It is not merged.
     pub(crate) fua: bool,
-    /// Who asked.
+    /// The process that submitted it.
     pub(crate) process: u32,
-    /// When the elevator got it; of merged ones, the first.
+    /// When the elevator got it, or the first of those merged into it.
     pub(crate) arrived: Nanos,
-    /// Chain of the submitters' tags.
+    /// The ends of the chain of the submitters' tags, in [`Queue`]'s links.
     first: u32,
     last: u32,
 }
 
 impl Waiting {
-    /// True if somebody waits for it.
+    /// Returns `true` if the kernel treats it as synchronous: if its process waits for it.
     pub(crate) fn is_sync(&self) -> bool {
         self.op == Op::Read
     }
 
-    /// Bytes it covers.
+    /// Returns the bytes that it covers.
     pub(crate) fn length(&self) -> Bytes {
         self.end - self.offset
     }
 }
 
-/// An elevator by its name.
+/// An entry in the list of elevators.
 pub struct Listed {
-    /// Which it is.
+    /// Its name in documents.
     pub kind: ElevatorKind,
-    /// One line for people.
+    /// A description in one line.
     pub doc: &'static str,
     build: fn() -> Box<dyn Elevator + Send>,
 }
 
-/// Every elevator there is.
+/// All elevators.
 pub const ELEVATORS: &[Listed] = &[
     Listed {
         kind: ElevatorKind::Noop,
@@ -128,13 +128,13 @@ pub const ELEVATORS: &[Listed] = &[
     },
 ];
 
-/// The elevator of this kind.
+/// Builds the elevator of this kind.
 pub(crate) fn build(kind: ElevatorKind) -> Box<dyn Elevator + Send> {
     let listed = ELEVATORS.iter().find(|l| l.kind == kind);
     (listed.expect("a test holds that every kind is listed").build)()
 }
 
-/// A submitter's tag, and the next one of the same merged request.
+/// A submitter's tag, and the index of the link with the next tag of the same merged request.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     tag: u32,
@@ -144,28 +144,30 @@ struct Link {
 /// The requests that wait for an elevator's choice.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// In the order of arrival.
+    /// The requests that the elevator chooses from, in the order of arrival.
     waiting: Vec<Waiting>,
-    /// Requests with their process that find no place among those: reads, and writes.
+    /// By direction: the requests, each with its process, that `waiting` has no room for.
     before: [VecDeque<(Request, u32)>; 2],
+    /// The tags of all waiting and dispatched requests.
     links: Vec<Link>,
+    /// Unused indices of `links`.
     free: Vec<u32>,
-    /// Range of the request that was last added or grew.
+    /// The direction and offset of the request that was last added or grew by merging.
     touched: Option<(Op, Bytes)>,
 }
 
 impl Queue {
-    /// True if nothing waits.
+    /// Returns `true` if no request waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.before.iter().all(VecDeque::is_empty)
     }
 
-    /// The requests the elevator chooses from, oldest first.
+    /// Returns the requests that the elevator chooses from, in the order of arrival.
     pub(crate) fn waiting(&self) -> &[Waiting] {
         &self.waiting
     }
 
-    /// Takes a request in: merged, at the end of the queue, or waiting before it.
+    /// Adds a request: merges it, puts it at the end of the queue, or makes it wait before that.
     pub(crate) fn add(
         &mut self,
         now: Nanos,
@@ -191,13 +193,13 @@ impl Queue {
     }
 
     fn push(&mut self, now: Nanos, waiting: Waiting, elevator: &mut dyn Elevator) {
-        // The hint stays with a request until that is dispatched or another one grows.
+        // The hint stays with a request until it is dispatched or another one grows.
         self.touched.get_or_insert((waiting.op, waiting.offset));
         self.waiting.push(waiting);
         elevator.added(now, &self.waiting, self.waiting.len() - 1);
     }
 
-    /// Removes the request at `index`, which is dispatched, and lets others in.
+    /// Removes the request at `index`, which is dispatched, and lets requests before the queue in.
     pub(crate) fn take(
         &mut self,
         now: Nanos,
@@ -208,7 +210,7 @@ impl Queue {
         if self.touched == Some((taken.op, taken.offset)) {
             self.touched = None;
         }
-        // Only its own direction has got room; those merged into others take none.
+        // Only its own direction has room now; requests that are merged need none.
         while !self.is_full(taken.op) {
             let Some((request, process)) = self.before[direction(taken.op)].pop_front() else {
                 break;
@@ -221,7 +223,7 @@ impl Queue {
         taken
     }
 
-    /// A request that has nothing merged into it yet, of which an elevator need not know.
+    /// Makes a request with nothing merged into it, without adding it to the queue.
     pub(crate) fn single(&mut self, now: Nanos, request: Request, process: u32) -> Waiting {
         let link = Link { tag: request.tag, next: END };
         let index = match self.free.pop() {
@@ -246,7 +248,7 @@ impl Queue {
         }
     }
 
-    /// Tells every tag of an ended request, and forgets them.
+    /// Calls `tell` with every tag of an ended request, and frees their links.
     pub(crate) fn finish(&mut self, ended: &Waiting, mut tell: impl FnMut(u32)) {
         let mut at = ended.first;
         while at != END {
@@ -261,7 +263,8 @@ impl Queue {
         self.free.push(link);
     }
 
-    /// Merges `new` into a waiting request, if it continues or precedes one.
+    /// Merges `new` into a waiting request that ends where it begins, or begins where it ends.
+    /// Returns `false` if there is none.
     fn merge(&mut self, new: Waiting, elevator: &dyn Elevator) -> bool {
         let fits = |w: &Waiting| {
             !w.fua
@@ -286,7 +289,7 @@ impl Queue {
         front.is_some()
     }
 
-    /// Makes `other` a part of the request at `index`, behind or before it.
+    /// Makes `other` a part of the request at `index`: behind it, or before it.
     fn join(&mut self, index: usize, other: Waiting, behind: bool) {
         let joined = &mut self.waiting[index];
         assert_eq!(joined.op, other.op, "one direction");
@@ -303,8 +306,8 @@ impl Queue {
         self.touched = Some((joined.op, joined.offset));
     }
 
-    /// Joins the grown request at `index` with the one it has come to touch, which an elevator
-    /// without sorting sees only beside it in the queue.
+    /// Joins the request at `index`, which has grown, with one that it now touches. An elevator
+    /// that does not sort finds that one only next to it in the queue.
     fn join_neighbour(&mut self, index: usize, behind: bool, elevator: &dyn Elevator) {
         let grown = self.waiting[index];
         let touches = |w: &Waiting| {
@@ -326,13 +329,14 @@ impl Queue {
     }
 }
 
-/// Which of the two queues before an elevator a request waits in.
+/// Returns the index in `before` for requests with `op`.
 fn direction(op: Op) -> usize {
     usize::from(op == Op::Write)
 }
 
-/// The request nearest to the head among those that `is_candidate` admits: ahead of `head`, or up
-/// to `back_max` behind it at twice the cost; else the lowest, for the next sweep.
+/// Returns the nearest to `head` of the requests that `is_candidate` admits: ahead of it, or up to
+/// `back_max` behind it, where distance counts twice; else the one with the lowest offset, where
+/// the next sweep begins.
 fn nearest(
     queue: &[Waiting],
     head: Bytes,
@@ -349,11 +353,11 @@ fn nearest(
         }
     };
     let candidates = queue.iter().enumerate().filter(|(_, w)| is_candidate(w));
-    // On a tie the one ahead wins: it is found first only by chance, so it is asked for.
+    // On a tie the request ahead wins.
     candidates.min_by_key(|(_, w)| (cost(w), w.offset < head)).map(|(index, _)| index)
 }
 
-/// The request that waits longest among those that `is_candidate` admits.
+/// Returns the request that waits longest of those that `is_candidate` admits.
 fn oldest(queue: &[Waiting], is_candidate: impl Fn(&Waiting) -> bool) -> Option<usize> {
     let candidates = queue.iter().enumerate().filter(|(_, w)| is_candidate(w));
     candidates.min_by_key(|(index, w)| (w.arrived, *index)).map(|(index, _)| index)

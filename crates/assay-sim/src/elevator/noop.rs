@@ -1,12 +1,13 @@
 //! Noop: first come, first served, with merging.
 //!
-//! After `noop-iosched` of Linux 2.6. It keeps no sorted list: what continues a waiting request is
-//! found by the block layer's hash, what precedes one only if that was the last to come or grow.
+//! After `noop-iosched` of Linux 2.6. It keeps no sorted list: the block layer's hash finds the
+//! waiting request that a new one continues; one that it precedes is found only if that was the
+//! last to arrive or grow.
 
 use super::{Elevator, Next, Waiting};
 use assay_spec::Nanos;
 
-/// The elevator without an opinion.
+/// The elevator that does not reorder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noop;
 

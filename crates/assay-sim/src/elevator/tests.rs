@@ -1,4 +1,4 @@
-//! Elevators by themselves: deadlines and waits hold to the nanosecond, merging to the byte.
+//! Tests of elevators without a host: deadlines and waits to the nanosecond, merging to the byte.
 
 mod hosted;
 
@@ -42,14 +42,14 @@ impl Bench {
         Bench { queue, elevator, tags: 0, sent: Vec::new() }
     }
 
-    /// A page-long request of a process at a page.
+    /// Adds a request of one page.
     fn add(&mut self, now: Nanos, process: u32, op: Op, page: u64) {
         let request = Request { tag: self.tags, op, offset: PAGE * page, length: PAGE, fua: false };
         self.tags += 1;
         self.queue.add(now, request, process, &mut *self.elevator);
     }
 
-    /// The page of the next request, which is dispatched, or how long it is waited for.
+    /// Dispatches the next request and returns its page, or returns the decision to wait.
     fn next(&mut self, now: Nanos) -> Result<u64, Next> {
         match self.elevator.next(now, self.queue.waiting()) {
             Next::Request(index) => {
@@ -61,13 +61,13 @@ impl Bench {
         }
     }
 
-    /// The last request ends.
+    /// Ends the last request.
     fn end(&mut self, now: Nanos) {
         let ended = self.sent.pop().expect("something was sent");
         self.elevator.completed(now, self.queue.waiting(), &ended);
     }
 
-    /// One after the other, each ending at once.
+    /// Dispatches all requests, each of which ends at once; returns their pages in order.
     fn drain(&mut self, now: Nanos) -> Vec<u64> {
         let mut pages = Vec::new();
         while let Ok(page) = self.next(now) {
@@ -93,7 +93,7 @@ fn deadline_lets_an_expired_read_go_first_after_a_batch_and_not_a_nanosecond_bef
         let mut bench = Bench::new(ElevatorKind::Deadline);
         bench.add(Nanos::ZERO, 0, Op::Read, 100);
         assert_eq!(bench.next(Nanos::ZERO), Ok(100));
-        // Behind the head, it would wait for the end of the sweep.
+        // This one lies behind the head: if it has not expired, it waits for the end of the sweep.
         bench.add(Nanos::ZERO, 0, Op::Read, 7);
         let now = deadline::READ_EXPIRE + late;
         for i in 0..40 {
@@ -184,7 +184,7 @@ fn cfq_idles_for_a_process_and_not_a_nanosecond_longer() {
 fn cfq_idles_shortly_for_a_process_that_jumps() {
     let mut bench = Bench::new(ElevatorKind::Cfq);
     let now = MS;
-    // The drive takes one at a time: fifty completions before a queue show that.
+    // The drive takes one request at a time: 50 completions while others wait show that.
     (0..60).for_each(|i| bench.add(now, 0, Op::Write, i << 14));
     assert_eq!(bench.drain(now).len(), 60);
     for i in 0..30 {
@@ -243,7 +243,7 @@ fn who_sorts_finds_what_comes_before_and_between() {
         }
         assert_eq!(bench.queue.waiting().len(), middle + 1, "{kind:?}");
     }
-    // Beside each other in the queue, noop sees it, too; CFQ never joins two processes.
+    // Noop, too, joins requests next to each other in the queue; CFQ never joins two processes'.
     let mut noop = Bench::new(ElevatorKind::Noop);
     let mut cfq = Bench::new(ElevatorKind::Cfq);
     for page in [100, 102, 101] {
@@ -253,14 +253,14 @@ fn who_sorts_finds_what_comes_before_and_between() {
     assert_eq!((noop.queue.waiting().len(), cfq.queue.waiting().len()), (1, 3));
 }
 
-/// Numbers without pattern.
+/// Returns the pseudo-random number `i`, below `limit`.
 fn scattered(i: u64, limit: u64) -> u64 {
     let mut z = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (z ^ (z >> 27)) % limit
 }
 
-/// What must survive a power cut by itself goes alone, as it came.
+/// A forced write (FUA) is dispatched alone.
 #[test]
 fn a_forced_write_is_merged_with_none() {
     for listed in super::ELEVATORS {

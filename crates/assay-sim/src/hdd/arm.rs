@@ -1,8 +1,10 @@
-//! The arm over the turning platter: moving, waiting for a sector, reading and writing along.
+//! The arm over the turning platter: seeks, rotational latency, and sectors read or written.
 //!
-//! The platter turns for ever from angle 0 at time 0. A move takes the seek or the head switch,
-//! whichever is longer, and before a write the settling; then the head waits until the sector
-//! begins. *Invariant.* Streaming in pieces ends at the same nanosecond as in one.
+//! The platter turns for ever, from angle 0 at time 0. A move takes as long as the seek or the head
+//! switch, whichever is longer, and before a write also the settle time; then the head waits until
+//! the sector begins.
+//!
+//! *Invariant.* An access in pieces ends at the same nanosecond as in one.
 
 use super::geometry::{Geometry, Place};
 use super::seek::SeekCurve;
@@ -18,13 +20,13 @@ pub(crate) struct Arm {
     write_settle: u32,
     cylinder: u32,
     head: u32,
-    /// When the arm has done what it was told.
+    /// When the last access ends.
     pub free: Nanos,
-    /// What the arm and the heads did when, if somebody wants to know.
+    /// The arm's work since the last report, if there is an observer.
     pub spans: Option<Vec<Span>>,
 }
 
-/// Moving, waiting for a sector, or sectors passing.
+/// A stretch of time in which the arm did one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub part: Part,
@@ -40,39 +42,40 @@ pub(crate) enum Part {
     Passing,
 }
 
-/// What is to be read or written.
+/// A run of sectors to read or write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub first: u64,
     pub sectors: u64,
     pub write: bool,
-    /// Whether sectors are taken in the order they pass under the head.
+    /// Whether sectors are taken in the order in which they pass under the head.
     pub on_arrival: bool,
-    /// The first sector is not read or written before this time.
+    /// The earliest time at which the first sector is read or written.
     pub not_before: Nanos,
-    /// What the link takes for a sector, and when it would be done with what came before.
+    /// The time that the link takes for a sector.
     pub per_sector: Nanos,
+    /// When the link is free for this access.
     pub link: Nanos,
 }
 
-/// When an access had got how far.
+/// The times of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Passed {
-    /// The head was over the first track.
+    /// When the head is over the first track.
     pub over: Nanos,
-    /// The first sector was there.
+    /// When the first sector has been read or written.
     pub first: Nanos,
-    /// The last sector had been read or written.
+    /// When all sectors have been read or written.
     pub end: Nanos,
-    /// The head is past the last sector, where the next one begins.
+    /// When the head is past the last sector, where the next one begins.
     pub past: Nanos,
-    /// A link that gives the sectors on in their order would be done.
+    /// When a link that moves the sectors in order has moved the last one.
     pub delivered: Nanos,
-    /// The place of the next sector, if it follows in place.
+    /// The place of the next sector, if it directly follows on the track.
     pub next: Option<Place>,
 }
 
-/// The head reads on: it is at sector `next` at `at`, or comes from there.
+/// The progress of a sequential read: all before sector `next` is read by time `at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stream {
     pub next: u64,
@@ -105,7 +108,7 @@ impl Arm {
         }
     }
 
-    /// How long the move to the track of `place` takes.
+    /// Returns the time of a move to the track of `place`, in nanoseconds.
     fn moving(&self, place: &Place, write: bool) -> u32 {
         let mut time = self.curve.time(self.cylinder.abs_diff(place.cylinder));
         if self.head != place.head {
@@ -114,17 +117,18 @@ impl Arm {
         if write && time > 0 { time + self.write_settle } else { time }
     }
 
-    /// The angle under the heads.
+    /// Returns the angle of the platter under the heads, in nanoseconds of a revolution.
     pub(crate) fn phase(&self, at: Nanos) -> u32 {
         (at.0 % u64::from(self.turn)) as u32
     }
 
+    /// Returns the time from angle `phase` to the next `angle`, in nanoseconds.
     fn wait(&self, phase: u32, angle: u32) -> u32 {
         if angle >= phase { angle - phase } else { angle + self.turn - phase }
     }
 
-    /// How long until `place` begins to pass under its head, if the arm starts at angle `phase`;
-    /// or `None` if moving there alone takes as long as `bound`.
+    /// Returns the nanoseconds until `place` begins to pass under its head, if the arm starts at
+    /// angle `phase`, or `None` if it takes `bound` or longer. Avoids work for far places.
     pub(crate) fn positioning(
         &self,
         phase: u32,
@@ -146,18 +150,19 @@ impl Arm {
         over
     }
 
-    /// When the sector of `place` begins after `over`.
+    /// Returns when the sector of `place` next begins to pass under the head, at `over` or later.
     fn begins(&self, over: Nanos, place: &Place) -> Nanos {
         over + Nanos(u64::from(self.wait(self.phase(over), place.angle)))
     }
 
-    /// From the beginning of the sector of `place` to the end of `sectors` of them.
+    /// Returns the time in which `sectors` from `place` on pass under the head.
     fn passing(&self, place: &Place, sectors: u32) -> Nanos {
         let pass = self.geometry.pass(place.index + sectors, place.per_track);
         Nanos(u64::from(pass - place.pass))
     }
 
-    /// How many whole sectors from `place` on pass within `time`; rounded up if `up`.
+    /// Returns the number of whole sectors from `place` on that pass within `time`; with `up`, one
+    /// that passes in part counts, too.
     fn passed(&self, place: &Place, time: Nanos, up: bool) -> u32 {
         // The largest k with floor(k·turn/sectors of the track) ≤ limit.
         let limit = time.0 + u64::from(place.pass);
@@ -166,7 +171,7 @@ impl Arm {
         if up && self.passing(place, sectors) < time { sectors + 1 } else { sectors }
     }
 
-    /// Reads or writes, starting from where the arm is at `from`; `place` is that of the first.
+    /// Reads or writes sectors with the arm from `from` on. `place` is that of the first one.
     pub(crate) fn access(&mut self, from: Nanos, place: Place, access: &Access) -> Passed {
         debug_assert!(access.sectors > 0);
         let (mut place, mut next, mut at) = (place, access.first, from);
@@ -218,8 +223,8 @@ impl Arm {
         done
     }
 
-    /// The place `sectors` after `place`, if it is still of the same run.
-    /// They take `passing`.
+    /// Returns the place `sectors` after `place`, if it is in the same run. The sectors take
+    /// `passing` to pass.
     fn along(&self, place: &Place, sectors: u32, passing: Nanos) -> Option<Place> {
         if sectors >= place.run {
             return None;
@@ -235,8 +240,8 @@ impl Arm {
         })
     }
 
-    /// Reads on to `limit` or until `until`. If `stop`, the sector under the head and a move begun
-    /// are finished, else they are not counted.
+    /// Continues to read up to sector `limit` or time `until`. With `stop`, the sector under the
+    /// head at `until` is finished; otherwise it does not count yet. A move is always finished.
     pub(crate) fn stream(&mut self, from: Stream, limit: u64, until: Nanos, stop: bool) -> Stream {
         let Stream { mut next, mut at, place: mut known } = from;
         while next < limit && at < until {

@@ -1,14 +1,14 @@
-//! The cache: segments of equal size, each with one run of sectors, read ahead or written.
+//! The cache of a disk: segments of equal size, each with one run of read or written sectors.
 //!
-//! As in DiskSim (CMU-PDL-08-101, the disk's buffer): a read takes the segment used longest ago
-//! and fills it; what goes beyond the segment's size pushes out its front. A written segment is
-//! dirty until it has been written to the platter and holds clean data from then on.
+//! As in DiskSim (CMU-PDL-08-101, the disk's buffer): a read takes the least recently used segment
+//! and fills it; data beyond the segment's size pushes out its front. A written segment is dirty
+//! until it has been written to the platter, and holds clean data from then on.
 //!
-//! A drive may also pack its writes: then they wait beside the segments, each in as much of the
-//! cache as it has.
+//! A drive may also pack its writes (`write_extents`): then they wait beside the segments, and each
+//! takes only as much of the cache as it has sectors.
 //!
-//! *Invariants.* A dirty segment is never taken for something else. No two of them have a sector in
-//! common. No clean segment holds sectors that were written after it was filled.
+//! *Invariants.* A dirty segment is never reused. No two of them have a sector in common. No clean
+//! segment holds sectors that were written after it was filled.
 //!
 //! *Hot path.* Tens of thousands of packed writes may wait. An ordered map finds them by sector,
 //! and a counter keeps the sum of their sectors.
@@ -18,57 +18,63 @@ use assay_spec::Nanos;
 use assay_spec::device::CacheSpec;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A run of sectors waiting to be written.
+/// A dirty segment: a run of sectors that waits to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dirty {
+    /// The segment.
     pub slot: usize,
-    /// When the arm may set out for it, and when all its data is there.
+    /// When the arm may begin to seek for it.
     pub ready: Nanos,
+    /// When all its data is in the cache.
     pub arrived: Nanos,
-    /// Its data comes in the order of its sectors.
+    /// Whether its data comes in the order of its sectors.
     pub in_order: bool,
-    /// The use of the cache that began it.
+    /// The number of the use of the cache with which it became dirty.
     pub came: u64,
-    /// The place of its first sector when it came. The arm compares places at each choice; shingled
-    /// disks do not use it.
+    /// The place of its first sector when it became dirty. The arm compares places at each choice;
+    /// shingled disks do not use it.
     pub place: Place,
 }
 
-/// The segments.
+/// The cache of a disk.
 pub(crate) struct Cache {
-    /// What segment i holds: `first[i]..end[i]`.
+    /// By segment: the sectors that it holds, `first[i]..end[i]`.
     first: Vec<u64>,
     end: Vec<u64>,
-    /// When it was last used, counted in uses; `HELD` while it may not be taken.
+    /// By segment: the number of its last use, or `HELD` while it is dirty.
     used: Vec<u64>,
+    /// The number of uses of the cache so far, which serves as a clock.
     pub uses: u64,
-    /// Sectors of a segment.
+    /// The sectors of a segment.
     size: u64,
-    /// Segments waiting to be written, the oldest in front.
+    /// The dirty segments, the oldest in front.
     pub dirty: VecDeque<Dirty>,
-    /// The dirty segment that begins at each sector.
+    /// By first sector: the dirty segments.
     dirty_from: BTreeMap<u64, usize>,
-    /// The use of the cache that began dirty segment i.
+    /// By segment: [`Dirty::came`] of it, if it is dirty.
     came: Vec<u64>,
     /// The sectors of all dirty segments.
     dirty_sectors: u64,
+    /// The most segments that may be dirty, without packed writes.
     most_dirty: usize,
-    /// Segments that may be filled by reading; those behind hold packed writes.
+    /// The number of segments that reads can fill; those behind hold packed writes.
     segments: usize,
-    /// Packed writes: unused segments, and sectors of the whole cache. None if writes take
+    /// For packed writes: unused segments, and the sectors of the whole cache. `None` if writes take
     /// segments.
     packed: Option<(Vec<usize>, u64)>,
-    /// The segment being written, and until when.
+    /// The segment being destaged, and until when.
     writing: Option<(usize, Nanos)>,
+    /// The sectors being destaged.
     writing_sectors: u64,
     read_written: bool,
     combine: bool,
-    /// Sectors of a band, if tracks overlap: writes of two bands do not wait together.
+    /// The sectors of a band on a shingled disk: writes to two bands do not share a segment.
     band: u64,
 }
 
+/// The value of `used` for a dirty segment.
 const HELD: u64 = u64::MAX;
-/// A packed write grows to 2 MiB.
+/// The most sectors of a packed write: 2 MiB.
 const PACKED: u64 = 4096;
 
 impl Cache {
@@ -97,16 +103,17 @@ impl Cache {
         }
     }
 
-    /// Writes do not grow beyond a multiple of `band`.
+    /// Keeps waiting writes from growing across a multiple of `band` sectors.
     pub(crate) fn part_at(&mut self, band: u64) {
         self.band = band;
     }
 
-    /// What a segment holds.
+    /// Returns the sectors that a segment holds: the first, and the end.
     pub(crate) fn range(&self, slot: usize) -> (u64, u64) {
         (self.first[slot], self.end[slot])
     }
 
+    /// Counts a use of a segment.
     fn use_now(&mut self, slot: usize) {
         self.uses += 1;
         if self.used[slot] != HELD {
@@ -114,15 +121,15 @@ impl Cache {
         }
     }
 
-    /// Whether a segment waits to be written.
+    /// Returns `true` if a segment is dirty.
     pub(crate) fn is_dirty(&self, slot: usize) -> bool {
         self.used[slot] == HELD
     }
 
-    /// The segment that answers most of a read of `first..end`; of several that answer all of it
-    /// one with written data, then `reading`, the one being read ahead.
+    /// Returns the segment that answers most of a read of `first..end`; of several that answer all
+    /// of it a dirty one, else `reading`, the one being read ahead. Counts a use of it.
     pub(crate) fn find(&mut self, first: u64, end: u64, reading: Option<usize>) -> Option<usize> {
-        // Most reads find nothing, and are told so without a branch for every segment.
+        // Most reads find nothing: this test finds that without a branch for every segment.
         let holds = |(from, held): (&u64, &u64)| first.wrapping_sub(*from) < held - from;
         let segments = self.first.iter().zip(&self.end);
         if !segments.fold(false, |any, segment| any | holds(segment)) {
@@ -133,7 +140,7 @@ impl Cache {
         for (slot, (from, held)) in self.first.iter().zip(&self.end).enumerate() {
             if *from <= first && *held > first {
                 let dirty = self.used[slot] == HELD;
-                // Beyond the end of the read nothing counts but what kind of segment it is.
+                // Data beyond the end of the read does not count; the rank breaks ties.
                 let rank = u64::from(dirty) * 2 + u64::from(Some(slot) == reading);
                 let value = if *held >= end { end + rank } else { *held };
                 if value > best_end && (self.read_written || !dirty) {
@@ -152,22 +159,22 @@ impl Cache {
         self.dirty.binary_search_by_key(&self.came[slot], |d| d.came).expect("it waits")
     }
 
-    /// The dirty segments that begin before `end`, the last of them first.
+    /// Returns the dirty segments that begin before `end`, the last of them first.
     fn dirty_until(&self, end: u64) -> impl Iterator<Item = usize> {
         self.dirty_from.range(..end).rev().map(|(_, slot)| *slot)
     }
 
-    /// The dirty segments that have a sector of `first..end`, the last of them first.
+    /// Returns the dirty segments that have a sector of `first..end`, the last of them first.
     fn dirty_slots(&self, first: u64, end: u64) -> impl Iterator<Item = usize> {
         self.dirty_until(end).take_while(move |slot| self.end[*slot] > first)
     }
 
-    /// The first dirty segment in time that has a sector of `first..end`, as its place in `dirty`.
+    /// Returns the index in `dirty` of the oldest segment that has a sector of `first..end`.
     pub(crate) fn dirty_in(&self, first: u64, end: u64) -> Option<usize> {
         self.dirty_slots(first, end).map(|slot| self.place_of(slot)).min()
     }
 
-    /// The first dirty segment in time that begins in `first..end`, as its place in `dirty`.
+    /// Returns the index in `dirty` of the oldest segment that begins in `first..end`.
     pub(crate) fn dirty_within(&self, first: u64, end: u64) -> Option<usize> {
         self.dirty_from.range(first..end).map(|(_, slot)| self.place_of(*slot)).min()
     }
@@ -184,7 +191,7 @@ impl Cache {
         slot.map(|slot| self.place_of(slot))
     }
 
-    /// The first sector at or after `sector` that waits to be written.
+    /// Returns the first dirty sector at or after `sector`, or `u64::MAX`.
     pub(crate) fn dirty_after(&self, sector: u64) -> u64 {
         match self.dirty_until(sector).next().is_some_and(|slot| self.end[slot] > sector) {
             true => sector,
@@ -192,12 +199,12 @@ impl Cache {
         }
     }
 
-    /// The end of the last sectors in `from..to` that wait to be written, else `from`.
+    /// Returns the end of the last dirty sectors in `from..to`, or `from` if there are none.
     pub(crate) fn dirty_before(&self, from: u64, to: u64) -> u64 {
         self.dirty_until(to).next().map_or(from, |slot| self.end[slot].max(from).min(to))
     }
 
-    /// An empty segment or the one used longest ago, none while all are dirty.
+    /// Returns an empty or else the least recently used segment, or `None` if all are dirty.
     fn oldest(&mut self) -> Option<usize> {
         let mut best = None;
         let mut best_used = HELD;
@@ -209,7 +216,7 @@ impl Cache {
         best
     }
 
-    /// A segment for a read of `first..end`, empty at first.
+    /// Takes a segment for a read from `first` on, and empties it. Returns `None` if all are dirty.
     pub(crate) fn take_for_read(&mut self, first: u64) -> Option<usize> {
         let slot = self.oldest()?;
         (self.first[slot], self.end[slot]) = (first, first);
@@ -217,19 +224,19 @@ impl Cache {
         Some(slot)
     }
 
-    /// `slot` now reaches back to `first` and on to `end`, as far as its size goes.
+    /// Makes segment `slot` hold `first..end`, or only the end of that if it is too small.
     pub(crate) fn hold(&mut self, slot: usize, first: u64, end: u64) {
         self.end[slot] = end;
         self.first[slot] = first.max(end.saturating_sub(self.size));
     }
 
-    /// Whether another write, of `first..end`, may wait in the cache at `now`. One that goes on
-    /// from the segment being written counts as part of it.
+    /// Returns `true` if another write, of `first..end`, may wait in the cache at `now`. One that
+    /// continues the segment being destaged counts as part of it.
     pub(crate) fn has_room(&self, now: Nanos, first: u64, end: u64) -> bool {
         let writing = self.writing.filter(|(_, until)| *until > now);
         if let Some((free, size)) = &self.packed {
             let held = self.dirty_sectors + writing.map_or(0, |_| self.writing_sectors);
-            // One that is larger than the cache goes through it, if it is alone.
+            // A write that is larger than the cache passes through it when the cache is empty.
             return !free.is_empty() && (held == 0 || held + (end - first) <= *size);
         }
         let goes_on = writing.is_some_and(|(slot, _)| self.combine && self.end[slot] == first);
@@ -237,8 +244,8 @@ impl Cache {
         waiting < self.most_dirty && self.used.iter().any(|used| *used != HELD)
     }
 
-    /// The waiting segment that a write of `first..end` can join: it holds all of it, or ends
-    /// where the write begins and has room.
+    /// Returns the index in `dirty` of the segment that a write of `first..end` can join: it holds
+    /// all of that already, or ends where the write begins and may grow.
     pub(crate) fn joinable(&self, first: u64, end: u64) -> Option<usize> {
         let holds = |slot: usize| end <= self.end[slot];
         let goes_on = |slot: usize| {
@@ -246,20 +253,21 @@ impl Cache {
                 || end - self.first[slot] <= self.most() && !first.is_multiple_of(self.band);
             self.combine && self.end[slot] == first && grows()
         };
-        // The one before the last ends where the last begins, if it goes as far.
+        // Dirty segments do not overlap, so that only the last two that begin by `first` matter.
         let near = self.dirty_until(first + 1).take(2).filter(|s| holds(*s) || goes_on(*s));
         let index = near.map(|slot| self.place_of(slot)).min()?;
-        // Whatever else of the range waits must not be written over it later.
+        // Other dirty data of the range would be written over it later.
         let slot = self.dirty[index].slot;
         (!self.dirty_slots(first, end).any(|other| other != slot)).then_some(index)
     }
 
-    /// Most sectors that wait together.
+    /// Returns the most sectors to which a waiting write can grow.
     fn most(&self) -> u64 {
         if self.packed.is_some() { PACKED } else { self.size }
     }
 
-    /// Puts a write of `first..end` into the waiting segment `index` of `dirty`.
+    /// Puts a write of `first..end`, whose data is there at `arrived`, into segment `index` of
+    /// `dirty`.
     pub(crate) fn join(&mut self, index: usize, first: u64, end: u64, arrived: Nanos) {
         let slot = self.dirty[index].slot;
         self.forget(first, end);
@@ -270,8 +278,8 @@ impl Cache {
         self.uses += 1;
     }
 
-    /// Puts a write of `first..end`, which begins at `place`, into a segment of its own; its data
-    /// comes in these times.
+    /// Puts a write of `first..end`, which begins at `place`, into a segment of its own. Its data
+    /// comes from the first to the second of `times`. There must be room.
     pub(crate) fn write(&mut self, (first, end): (u64, u64), place: Place, times: (Nanos, Nanos)) {
         let (ready, arrived) = times;
         let stale = |slot: &usize| {
@@ -292,8 +300,8 @@ impl Cache {
         self.dirty.push_back(Dirty { slot, ready, arrived, in_order, came, place });
     }
 
-    /// Clean data of `first..end` is no longer true. A segment loses all it has, as firmware that
-    /// keeps no lists inside a segment does.
+    /// Invalidates clean data of `first..end`. A segment loses all its data, as in firmware that
+    /// keeps no lists inside a segment.
     pub(crate) fn forget(&mut self, first: u64, end: u64) {
         // A packed write leaves no clean data.
         for slot in 0..self.segments {
@@ -303,12 +311,12 @@ impl Cache {
         }
     }
 
-    /// The segment `index` of `dirty` is on the platter at `until`.
+    /// Notes that segment `index` of `dirty` will be on the platter at `until`: it is clean.
     pub(crate) fn written(&mut self, index: usize, until: Nanos) {
         let Dirty { slot, .. } = self.dirty.remove(index).expect("the index is inside");
         self.uses += 1;
         self.used[slot] = self.uses;
-        // What is written in one go is there until its end.
+        // Segments written together occupy the cache until the same time.
         let others = self.writing.is_some_and(|(_, at)| at == until);
         let sectors = self.end[slot] - self.first[slot];
         self.dirty_sectors -= sectors;
@@ -323,7 +331,8 @@ impl Cache {
         }
     }
 
-    /// What the segment `index` of `dirty` had before `sector` is on the platter; the rest waits.
+    /// Notes that the part of segment `index` of `dirty` before `sector` is on the platter. The
+    /// rest stays dirty.
     pub(crate) fn written_to(&mut self, index: usize, sector: u64) {
         let slot = self.dirty[index].slot;
         debug_assert!(self.first[slot] < sector && sector < self.end[slot]);
@@ -334,8 +343,7 @@ impl Cache {
         self.uses += 1;
     }
 
-    /// Panics if a clean segment has a sector that waits to be written in another, or a segment is
-    /// larger than it can be.
+    /// Panics unless the invariants hold, and the map and counter of dirty segments are right.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         let (mut before, mut sectors) = (0, 0);

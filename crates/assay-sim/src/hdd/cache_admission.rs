@@ -1,20 +1,21 @@
-//! What waiting commands get without the arm: room in the cache, and data that has come to it.
+//! Service of waiting commands without the arm: writes get room in the cache, reads its new data.
 //!
-//! Writes that find no room get it in the order in which they came, whatever the order of commands:
-//! they do not want the arm but its work. The first of them stands for all among those that do, at
-//! the place of what would be written to make room. A read that waits for the arm is answered by
-//! the cache, if what it wants was read meanwhile for another, or on the way.
+//! Writes that find no room get it in the order of arrival, whatever the order of commands, because
+//! they do not need the arm themselves: the destaging that makes room does. The first of them waits
+//! for the arm in place of all, at the place of the data that would be destaged. A read that waits
+//! for the arm is answered from the cache if its data has been read for another command meanwhile.
 
 use super::Hdd;
 use super::serve::{Command, Kind};
 use assay_spec::Nanos;
 
 impl Hdd {
-    /// Whether a write waits for room.
+    /// Returns `true` if a write waits for room.
     pub(super) fn is_room_awaited(&self) -> bool {
         self.first_for_room().is_some()
     }
 
+    /// Returns the index in `waiting` of the first write that waits for room.
     fn first_for_room(&self) -> Option<usize> {
         if !self.policy.spec.write_cache {
             return None;
@@ -22,6 +23,7 @@ impl Hdd {
         self.waiting.iter().position(|w| matches!(w.kind, Kind::Room))
     }
 
+    /// Makes a write wait for room, which it may have from `ready` on.
     pub(super) fn wait_for_room(&mut self, command: Command, ready: Nanos) {
         let command = Command { kind: Kind::Room, ..command };
         match self.is_room_awaited() {
@@ -30,12 +32,12 @@ impl Hdd {
         }
     }
 
-    /// Whoever waits and does not need the arm is served; false if nobody was.
+    /// Serves all waiting commands that need no arm. Returns `false` if there were none.
     pub(super) fn serve_without_arm(&mut self, at: Nanos) -> bool {
         self.take_in(at) | self.answer_from_cache(at)
     }
 
-    /// Writes that there is room for now come into the cache.
+    /// Takes waiting writes into the cache while there is room. Returns `false` if it took none.
     fn take_in(&mut self, at: Nanos) -> bool {
         let mut any = false;
         while let Some(index) = self.first_for_room().filter(|i| self.wishes[*i].ready <= at) {
@@ -54,8 +56,9 @@ impl Hdd {
         any
     }
 
-    /// Reads of what the segment last read into has by now. What is only read ahead after they came
-    /// was looked for in vain, and nobody looks again: a command does when another one has read.
+    /// Answers waiting reads from the segment that a command last read into, if they arrived before
+    /// that read ended. Others did not find its data when they arrived, and the firmware does not
+    /// look again for what is only read ahead. Returns `false` if it answered none.
     fn answer_from_cache(&mut self, at: Nanos) -> bool {
         let (slot, read) = self.filled;
         let mut any = false;
@@ -82,7 +85,7 @@ impl Hdd {
         any
     }
 
-    /// Who waits for room wants the arm where it would make some.
+    /// Updates the place at which the arm would make room for the first write that waits for it.
     pub(super) fn aim_for_room(&mut self, at: Nanos) {
         let Some(index) = self.first_for_room() else { return };
         if let Some(dirty) = self.in_the_way(at, index) {
@@ -92,14 +95,14 @@ impl Hdd {
         }
     }
 
-    /// What must be written before the waiting write `index` gets room: what it overlaps, or what
-    /// can be reached first.
+    /// Returns the index in `dirty` of the segment to destage so that write `index` of `waiting`
+    /// gets room: one that it overlaps, or else the one that [`Hdd::nearest`] returns.
     fn in_the_way(&self, at: Nanos, index: usize) -> Option<usize> {
         let Command { first, sectors, .. } = self.waiting[index];
         self.cache.dirty_in(first, first + sectors).or_else(|| self.nearest(at, u64::MAX))
     }
 
-    /// The arm makes room for the write that waits for it.
+    /// Destages a segment with the arm, for the first write that waits for room.
     pub(super) fn make_room(&mut self, at: Nanos) {
         let index = self.first_for_room().expect("one waits");
         let dirty = self.in_the_way(at, index).expect("the cache is full");

@@ -1,7 +1,7 @@
-//! What waits in the cache is written to the platter, and what comes past it.
+//! Writing to the platter: destaging from the cache, and writes that go past the cache.
 //!
-//! *Invariant.* But for `write_on_arrival`, which takes them as they pass, no sector is under the
-//! writing head before the link has brought it.
+//! *Invariant.* The head does not write a sector before the link has brought it, except with
+//! `write_on_arrival`, which writes sectors in the order in which they pass under the head.
 
 use super::Hdd;
 use super::arm::Access;
@@ -10,8 +10,9 @@ use crate::work::Activity;
 use assay_spec::Nanos;
 
 impl Hdd {
-    /// Of what waits to be written and came to the cache by its use `until`, the segment that can
-    /// be reached first.
+    /// Returns the index in `dirty` of the segment to destage next, of those that came to the cache
+    /// by its use `until`: of the oldest the one that the arm reaches first or, on a shingled disk,
+    /// what [`Hdd::due`] says.
     pub(super) fn nearest(&self, at: Nanos, until: u64) -> Option<usize> {
         if let Some(shingled) = &self.shingled {
             return self.due(at, until, shingled);
@@ -28,7 +29,7 @@ impl Hdd {
         best
     }
 
-    /// Writes the waiting segment that can be reached first, of those that came by `until`.
+    /// Destages the segment that [`Hdd::nearest`] returns, if there is one.
     pub(super) fn destage_nearest(&mut self, at: Nanos, until: u64) {
         let at = self.stop_reading(at);
         if let Some(index) = self.nearest(at, until) {
@@ -36,6 +37,7 @@ impl Hdd {
         }
     }
 
+    /// Writes segment `index` of `dirty` to the platter, with the arm from `at` on.
     pub(super) fn destage(&mut self, at: Nanos, index: usize) {
         if self.shingled.is_some() {
             return self.put_away(at, index);
@@ -49,8 +51,8 @@ impl Hdd {
         self.counts.destaged += 1;
     }
 
-    /// From when on the link keeps up with the head that writes sectors from `number` on, the last
-    /// of which has come at `arrived`, and those before it in order.
+    /// Returns the earliest time at which the head may begin to write `sectors` from `number` on so
+    /// that the link keeps up with it. The link brings them in order, the last one by `arrived`.
     pub(super) fn keeps_up(&self, number: u64, sectors: u64, arrived: Nanos) -> Nanos {
         let place = self.arm.geometry.place(number);
         let turn = u64::from(self.arm.geometry.turn());
@@ -58,14 +60,15 @@ impl Hdd {
         arrived - media.min(self.per_sector * (sectors - 1))
     }
 
-    /// From when on the first sectors of the waiting segment `index` may be written, from `number`
-    /// on.
+    /// Returns the earliest time at which the first `sectors` of segment `index` of `dirty` may be
+    /// written to the place of sector `number`.
     pub(super) fn may_write(&self, index: usize, number: u64, sectors: u64) -> Nanos {
         let Dirty { arrived, in_order, .. } = self.cache.dirty[index];
         if in_order { self.keeps_up(number, sectors, arrived) } else { arrived }
     }
 
-    /// Writes sectors, not before `from`; returns when they are written.
+    /// Writes sectors with the arm from `at` on, the first not before `from`; returns when all are
+    /// written.
     pub(super) fn put(&mut self, at: Nanos, first: u64, sectors: u64, from: Nanos) -> Nanos {
         let place = self.arm.geometry.place(first);
         let access = Access {

@@ -1,10 +1,10 @@
-//! Where a sector is: zones, skews, serpentine heads, slipped, spare and remapped sectors.
+//! The places of sectors: zones, skews, serpentine heads, slipped, spare and remapped sectors.
 //!
 //! Sectors are numbered along a track, track by track through a cylinder, cylinder by cylinder
-//! inwards, in zones (DiskSim's parameter manual, layout G1). Every zone is cut into spare ranges:
-//! the last sectors of a range are spares, and a slipped sector moves the rest of its range on by
-//! one, into them. A remapped sector is somewhere else altogether. What a drive keeps for itself
-//! has the numbers behind those of the host.
+//! inwards, in zones (DiskSim's parameter manual, layout G1). Every zone is divided into spare
+//! ranges: the last sectors of a range are spares, and a slipped (bad) sector moves the rest of its
+//! range on by one, into the spares. A remapped sector has a stand-in anywhere in its zone. Sectors
+//! that a drive reserves for itself have numbers behind those of the host.
 //!
 //! *Invariants.* Numbers and places are one to one. Angles are times within a revolution, in
 //! integer nanoseconds: sector k of a track begins `k·turn/sectors` after its start, rounded down,
@@ -12,61 +12,70 @@
 
 use assay_spec::device::{HddSpec, SeekSpec};
 
-/// The place of a sector and how far the track goes on from it.
+/// The place of a sector, and the run of sectors from it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Counted from the outer edge.
+    /// The cylinder, counted from the outer edge.
     pub cylinder: u32,
-    /// The surface.
+    /// The head, which selects the surface.
     pub head: u32,
-    /// When in a revolution the sector begins, ns.
+    /// The time in a revolution at which the sector begins, in nanoseconds.
     pub angle: u32,
-    /// Which sector of the track, and when it begins after the start of the track, ns.
+    /// The index of the sector on its track.
     pub index: u32,
+    /// The time from the start of the track to the sector, in nanoseconds.
     pub pass: u32,
-    /// Sectors of the track.
+    /// The number of sectors of the track.
     pub per_track: u32,
-    /// Sectors from here, this one included, that follow each other in number and in place.
+    /// The sectors of the track from this one on whose numbers follow each other.
     pub run: u32,
 }
 
+/// A zone. Places in it are counted from its first sector, with spare and bad sectors.
 struct Zone {
     first_sector: u64,
     sectors: u64,
     first_cylinder: u32,
     cylinders: u32,
     per_track: u32,
+    /// The sectors at the front that the drive reserves for itself.
     front: u64,
-    /// Places in a spare range, and those of them that are not spares.
+    /// The places in a spare range.
     range: u64,
+    /// The places in a spare range that are not spares.
     usable: u64,
-    /// Ranges with spares; what is left at the end of the zone has none.
+    /// The number of ranges with spares; the rest at the end of the zone has none.
     ranges: u64,
-    /// Slipped places, and for each the number (in the zone, the front included) it moves on.
+    /// The places of slipped sectors, ascending.
     slips: Vec<u64>,
+    /// By slip: the first number (in the zone, the front included) that it moves on.
     slip_keys: Vec<u64>,
-    /// (bad, stand-in), ascending, and (number in the zone, stand-in) of the same.
+    /// Remapped places with those of their stand-ins, ascending.
     remaps: Vec<(u64, u64)>,
     skew: Skew,
 }
 
-/// How the start of a track is found: in sectors where the spec has them, else in nanoseconds.
+/// The skew of tracks: in sectors if the spec has them, else in nanoseconds.
 #[derive(Clone, Copy)]
 struct Skew {
     in_sectors: bool,
+    /// The skew from one head to the next of a cylinder.
     track: u64,
+    /// The additional skew from one cylinder to the next.
     cylinder: u64,
+    /// The start of the first track of the zone.
     offset: u64,
 }
 
 /// The geometry of a disk.
 pub(crate) struct Geometry {
     zones: Vec<Zone>,
-    /// Zone of the first sector of every bucket of 2^shift sectors.
+    /// By bucket of 2^shift sectors: the zone of its first sector.
     buckets: Vec<u16>,
     shift: u32,
     heads: u32,
     serpentine: bool,
+    /// The time of a revolution, in nanoseconds.
     turn: u32,
 }
 
@@ -124,12 +133,12 @@ impl Geometry {
         Geometry { zones, buckets, shift, heads, serpentine, turn }
     }
 
-    /// Nanoseconds of a revolution.
+    /// Returns the time of a revolution, in nanoseconds.
     pub(crate) fn turn(&self) -> u32 {
         self.turn
     }
 
-    /// Sectors of all zones.
+    /// Returns the number of sectors of all zones.
     #[cfg(test)]
     pub(crate) fn sectors(&self) -> u64 {
         self.zones.last().map_or(0, |z| z.first_sector + z.sectors)
@@ -143,15 +152,15 @@ impl Geometry {
         &self.zones[index]
     }
 
-    /// The place of `sector`.
+    /// Returns the place of `sector`.
     pub(crate) fn place(&self, sector: u64) -> Place {
         let zone = self.zone(sector);
         let (physical, run) = zone.physical(sector - zone.first_sector);
         self.at(zone, physical, run)
     }
 
-    /// The place of the sector `physical` of a zone; `run` follow each other if the track is long
-    /// enough.
+    /// Returns the place number `physical` of a zone. `run` sectors follow each other from there,
+    /// as far as the track goes.
     fn at(&self, zone: &Zone, physical: u64, run: u64) -> Place {
         // Zones are smaller than 2^32 sectors, and 32-bit divisions are faster.
         let (physical, per_track) = (physical as u32, zone.per_track);
@@ -173,12 +182,12 @@ impl Geometry {
         }
     }
 
-    /// When sector `index` begins after the start of its track.
+    /// Returns the nanoseconds from the start of a track to sector `index` of it.
     pub(crate) fn pass(&self, index: u32, per_track: u32) -> u32 {
         (u64::from(index) * u64::from(self.turn) / u64::from(per_track)) as u32
     }
 
-    /// The first sector of the track of a sector, and the first of the next track.
+    /// Returns the first sector of the track of a sector, and the first of the next track.
     pub(crate) fn track(&self, sector: u64) -> (u64, u64) {
         let zone = self.zone(sector);
         let (physical, _) = zone.physical(sector - zone.first_sector);
@@ -188,7 +197,7 @@ impl Geometry {
         if (bounds.0..bounds.1).contains(&sector) { bounds } else { (sector, sector + 1) }
     }
 
-    /// The first sector after the cylinder of a sector.
+    /// Returns the first sector after the cylinder of a sector.
     pub(crate) fn cylinder_end(&self, sector: u64) -> u64 {
         let zone = self.zone(sector);
         let (physical, _) = zone.physical(sector - zone.first_sector);
@@ -197,13 +206,14 @@ impl Geometry {
         end.max(sector + 1)
     }
 
-    /// Cylinders from the outer edge to the last that holds data.
+    /// Returns the number of cylinders from the outer edge to the last one with data.
     pub(crate) fn cylinders(&self) -> u32 {
         self.zones.last().map_or(1, |z| z.first_cylinder + z.cylinders)
     }
 }
 
-/// Skews that lose no turn: what a head switch and the shortest seek take, settling included.
+/// Returns the track and cylinder skews with which a sequential access loses no revolution: the
+/// nanoseconds of a head switch and of the shortest seek, each with the settle time.
 fn natural_skew(spec: &HddSpec) -> (u64, u64) {
     let single = match &spec.seek {
         SeekSpec::ThreePoint { single, .. } => single.0,
@@ -214,7 +224,8 @@ fn natural_skew(spec: &HddSpec) -> (u64, u64) {
 }
 
 impl Zone {
-    /// From the number in the zone to the place in it, and how many go on from there.
+    /// Returns the place of a number in the zone, and how many numbers follow each other in place
+    /// from it on.
     fn physical(&self, number: u64) -> (u64, u64) {
         let number = number + self.front;
         let range = if number < self.usable { 0 } else { number / self.usable }.min(self.ranges);
@@ -239,8 +250,8 @@ impl Zone {
         (place, run)
     }
 
-    /// Finds for each slip the number (the front included) from which on it counts; slips among
-    /// the spares that are left over do not count at all.
+    /// Finds the key of each slip: the first number that it moves on. Drops slips among the unused
+    /// spares, which move none.
     fn number_slips(&mut self) {
         let (mut slips, mut keys) = (Vec::new(), Vec::new());
         for slip in &self.slips {
@@ -255,7 +266,7 @@ impl Zone {
         (self.slips, self.slip_keys) = (slips, keys);
     }
 
-    /// The number of the first sector at or after `place`, counted over the disk.
+    /// Returns the number, counted over the disk, of the first sector at or after `place`.
     fn number(&self, place: u64) -> u64 {
         let (range, within) = (place / self.range, place % self.range);
         let first = self.slips.partition_point(|s| *s < range * self.range);
@@ -265,7 +276,7 @@ impl Zone {
         self.first_sector + number.saturating_sub(self.front).min(self.sectors)
     }
 
-    /// When in a revolution a track of the zone begins.
+    /// Returns the time in a revolution at which a track of the zone begins, in nanoseconds.
     fn track_start(&self, geometry: &Geometry, cylinder: u32, order: u32) -> u32 {
         let (cylinder, order) = (u64::from(cylinder), u64::from(order));
         let switches = order + u64::from(geometry.heads - 1) * cylinder;

@@ -1,16 +1,16 @@
 //! A disk: commands wait, the arm serves them one at a time, the cache answers what it can.
 //!
 //! The platter turns for ever; a request waits until its first sector passes under the head. Reads
-//! fill a segment of the cache that goes on filling while nothing else is asked (read-ahead).
-//! Writes are answered from the cache, which the drive writes out when it has nothing better to do
-//! or no room, nearest in time first among the oldest. The mechanisms and their names are those of
-//! DiskSim (Bucy, Schindler, Schlosser, Ganger, CMU-PDL-08-101), with commands queued in the drive
-//! and chosen when the arm gets free.
+//! fill a segment of the cache, which goes on filling until the arm is needed (read-ahead). Writes
+//! are answered from the cache. The drive destages them, writes them to the platter, when it has no
+//! command to serve or the cache has no room: of the oldest, the one that the arm reaches first.
+//! Mechanisms and names are those of DiskSim (Bucy, Schindler, Schlosser, Ganger, CMU-PDL-08-101),
+//! with commands queued in the drive and chosen when the arm gets free.
 //!
-//! *Invariants.* The arm does one thing at a time. What happens depends on the requests and their
-//! times, not on how often the drive is asked: everything due by `now` is done before a request of
-//! `now` is looked at, and nothing of what comes later. A drive that holds one command at a time
-//! serves it at once, which is the same.
+//! *Invariants.* The arm does one thing at a time. The results depend on the requests and their
+//! times, not on how often the drive is called: everything due by `now` happens before a request
+//! of `now` is handled, and nothing that is due later. A drive that holds one command at a time
+//! serves it at once, with the same results.
 
 mod arm;
 mod cache;
@@ -48,26 +48,29 @@ pub(crate) struct Hdd {
     command: Nanos,
     capacity: Bytes,
     depth: usize,
-    /// What the link takes for a sector, and when it has nothing more to move.
+    /// The time that the link takes for a sector.
     per_sector: Nanos,
+    /// When the link has moved everything so far.
     link_free: Nanos,
-    /// Commands that want the arm; `wishes[i]` is what the order sees of `waiting[i]`.
+    /// Commands that wait for the arm; `wishes[i]` is what the order sees of `waiting[i]`.
     waiting: Vec<Command>,
     wishes: Vec<PendingSeek>,
-    /// Writes behind the one that waits for room in the cache, and when they may have it.
+    /// Writes behind the first one that waits for room in the cache, and when each may have it.
     room: VecDeque<(Command, Nanos)>,
     flushes: VecDeque<Flush>,
+    /// The read-ahead under way.
     ahead: Option<Ahead>,
-    /// What it has if its tracks overlap.
+    /// The state of a shingled disk.
     shingled: Option<Box<Shingled>>,
-    /// Data that the link will take when it has come off the platter.
+    /// Data that the link takes when it has come off the platter.
     transfers: Vec<Transfer>,
-    /// The segment last read into for a command, and when all of that was there.
+    /// The segment that a command last read into, and when its data was all there.
     filled: (usize, Nanos),
-    /// (time, order of submission, tag): equal times complete in the order they were submitted.
+    /// The completions to come: (time, order of submission, tag).
     done: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    /// 1 if the last command was a write, else 0: the index into overheads.
     last: usize,
-    /// The drive was left alone from here on.
+    /// When the drive last got or ended a request.
     idle_since: Nanos,
     submitted: u64,
     clock: Nanos,
@@ -75,13 +78,16 @@ pub(crate) struct Hdd {
     observer: Option<Box<dyn Observer>>,
 }
 
-/// A flush waits for what the cache held when it came, and for nothing that comes later.
+/// A flush, or a forced write in the cache. It waits for the writes that the cache held when it
+/// arrived, and for none that come later.
 #[derive(Clone, Copy, Debug)]
 struct Flush {
     tag: u32,
+    /// The order of submission.
     number: u64,
+    /// The earliest time at which it can end.
     ready: Nanos,
-    /// The last use of the cache that it covers.
+    /// The number of the last use of the cache that it covers.
     until: u64,
 }
 
@@ -138,7 +144,7 @@ impl Hdd {
         self.done.push(Reverse((at, number, tag)));
     }
 
-    /// When the arm gets its next task, as far as that is known.
+    /// Returns when the arm gets its next task, as far as that is known.
     fn next_task(&self) -> Option<Nanos> {
         let flush = self.flushes.front().map(|f| f.ready);
         let seek_request =
@@ -158,7 +164,7 @@ impl Hdd {
         Some(ready.max(self.arm.free))
     }
 
-    /// The next thing that happens inside.
+    /// Returns when the next event inside happens: a transfer or a task of the arm.
     fn next_inside(&self) -> Option<Nanos> {
         match (self.transfers.iter().map(|t| t.at).min(), self.next_task()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -166,13 +172,14 @@ impl Hdd {
         }
     }
 
-    /// Everything inside up to `to` happens.
+    /// Executes all events inside up to `to`.
     fn settle(&mut self, to: Nanos) {
         while let Some(at) = self.next_inside().filter(|at| *at <= to) {
             self.act(at);
         }
     }
 
+    /// Executes the event that is due at `at`, the time that `next_inside` has returned.
     fn act(&mut self, at: Nanos) {
         if let Some(index) = self.transfers.iter().position(|t| t.at <= at) {
             let transfer = self.transfers.remove(index);
@@ -220,9 +227,10 @@ impl Hdd {
     }
 }
 
-/// What a command costs in the controller.
+/// The time that the controller takes for a command.
 trait Overheads {
-    /// Of a hit and of a miss; the same for a write.
+    /// Returns the times for a hit and for a miss, which are equal for a write. `last` is 1 if the
+    /// command before was a write, else 0.
     fn of(&self, op: Op, last: usize) -> (Nanos, Nanos);
 }
 
@@ -252,7 +260,7 @@ impl Drive for Hdd {
         self.submitted += 1;
         self.arrive(now, &request);
         if self.depth == 1 {
-            // No other command can come before this one has ended.
+            // No other command can arrive before this one has ended.
             while self.done.is_empty() {
                 let at = self.next_inside().expect("a command is waiting");
                 self.act(at);
@@ -284,7 +292,7 @@ impl Drive for Hdd {
     }
 
     fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        // As the events one by one, but looking only once at what comes next.
+        // Does the same as `advance` to each event, but computes the next event only once for each.
         loop {
             let inside = self.next_inside();
             let done = self.done.peek().map(|Reverse((at, ..))| *at);

@@ -1,62 +1,73 @@
 //! The persistent cache of a shingled disk: a log at the inner edge, behind the last sector of the
-//! host, and the map of what is in it.
+//! host, and the map of its data.
 //!
 //! As Aghayev and Desnoyers found it ("Skylight", FAST 2015): entries are appended in a circle,
-//! each with something beside its data, which is left free behind it; a map of extents says where
-//! the newest data is; bands are cleaned in the order in which their data came. An entry's place is
-//! free again when nothing in it is the newest and nothing before it is in use.
+//! each with free sectors behind its data (`entry_overhead`); a map of extents says where the
+//! newest data is; bands are cleaned in the order in which their data came. The space of an entry
+//! is free again when none of its data is the newest, and no entry before it is in use.
 //!
 //! Sectors of the host are numbered from 0; those of the log follow the last of them.
 //!
-//! *Invariants.* Extents of the map do not overlap and lie within a band each. What an entry has of
-//! them is what it counts as live. The entries fill a stretch of the circle, without gaps.
+//! *Invariants.* Extents of the map do not overlap, and each lies within one band. An entry counts
+//! as live exactly the sectors that extents have in it. The entries are contiguous in the circle.
 
 use std::collections::{BTreeMap, VecDeque};
 
 /// The log and its map.
 pub(crate) struct Log {
-    /// Sectors of a band, of the host, of the log, and of an entry beside its data.
+    /// The sectors of a band.
     pub band: u64,
+    /// The sectors of the host.
     last: u64,
+    /// The sectors of the log.
     size: u64,
+    /// The sectors of an entry beside its data.
     overhead: u64,
     most_extents: usize,
-    /// By their first sector.
+    /// By first sector: the extents of the host's sectors that are in the log.
     map: BTreeMap<u64, Extent>,
-    /// From the oldest to the newest; the oldest is number `oldest`.
+    /// The entries, from the oldest to the newest.
     entries: VecDeque<Entry>,
+    /// The number of the oldest entry.
     oldest: u64,
-    /// Where the next entry begins, and sectors that are in use before it.
+    /// The sector of the log at which the next entry begins.
     head: u64,
+    /// The sectors of the log in use.
     used: u64,
 }
 
-/// Sectors of the host that lie in the log.
+/// A run of the host's sectors that lie in the log.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
+    /// The sector behind it.
     end: u64,
+    /// The number of the sector, of the log, at which its data begins.
     at: u64,
+    /// The number of the entry with its data.
     entry: u64,
 }
 
+/// An entry of the log.
 #[derive(Debug)]
 struct Entry {
-    /// Sectors it takes of the log, and of data in it that is the newest.
+    /// The sectors that it takes of the log, with those skipped at the end of the circle.
     length: u64,
+    /// The sectors of its data that are the newest.
     live: u64,
-    /// What was written, the first at the end.
+    /// The runs of the host's sectors in it that may be live, as first and end. The first is last.
     wrote: Vec<(u64, u64)>,
 }
 
-/// Sectors that follow each other where they lie.
+/// A run of sectors that follow each other on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub number: u64,
     pub sectors: u64,
+    /// Whether it lies in the log.
     pub logged: bool,
 }
 
-/// What is read to put a band together, in this order, and where it is written.
+/// The cleaning of a band: the pieces to read, in order, and the sectors to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cleaning {
     pub reads: Vec<Piece>,
@@ -65,7 +76,8 @@ pub(crate) struct Cleaning {
 }
 
 impl Log {
-    /// All in sectors; `last` are those of the host.
+    /// Creates an empty log. All sizes are in sectors; `last` is the number of those of the host,
+    /// `most` that of extents.
     pub(crate) fn new(band: u64, last: u64, size: u64, overhead: u64, most: u32) -> Log {
         Log {
             band,
@@ -81,7 +93,8 @@ impl Log {
         }
     }
 
-    /// Where the next entry begins.
+    /// Returns the number of the sector at which the next entry begins, unless it does not fit
+    /// before the end of the circle.
     pub(crate) fn next(&self) -> u64 {
         self.last + if self.head == self.size { 0 } else { self.head }
     }
@@ -90,18 +103,18 @@ impl Log {
         self.map.len()
     }
 
-    /// Sectors of the newest data in the log.
+    /// Returns the sectors of the newest data in the log.
     pub(crate) fn live(&self) -> u64 {
         self.entries.iter().map(|e| e.live).sum()
     }
 
-    /// The end of the band of `sector`.
+    /// Returns the end of the band of `sector`.
     pub(crate) fn band_end(&self, sector: u64) -> u64 {
         (sector - sector % self.band + self.band).min(self.last)
     }
 
-    /// Where an entry of so many sectors of data begins, its length, and what it leaves at the end
-    /// of the circle.
+    /// Returns, for an entry with `sectors` of data, the sector of the log at which it begins, its
+    /// length, and the sectors that it skips at the end of the circle.
     fn room(&self, sectors: u64) -> (u64, u64, u64) {
         let length = sectors + self.overhead;
         match self.head + length > self.size {
@@ -110,17 +123,17 @@ impl Log {
         }
     }
 
-    /// Whether an entry with these extents fits into the log and the map.
+    /// Returns `true` if an entry with these extents fits into the log and the map.
     pub(crate) fn fits(&self, extents: &[(u64, u64)]) -> bool {
         let (_, length, skipped) = self.room(extents.iter().map(|(first, end)| end - first).sum());
-        // Each may lie in two bands and cut another one in two.
+        // Each one is split at the borders of bands, and may split an old extent in two.
         let grows = extents.iter().map(|(f, e)| 1 + (e - 1) / self.band - f / self.band);
         let extents = self.map.len() + grows.sum::<u64>() as usize + extents.len();
         self.used + length + skipped <= self.size && extents <= self.most_extents
     }
 
-    /// Appends an entry with `extents`, which do not overlap; returns its first sector and how many
-    /// have its data.
+    /// Appends an entry with `extents`, which fit and do not overlap. Returns the number of its
+    /// first sector, and the sectors of its data.
     pub(crate) fn append(&mut self, extents: &[(u64, u64)]) -> (u64, u64) {
         debug_assert!(self.fits(extents));
         let data = extents.iter().map(|(first, end)| end - first).sum();
@@ -147,7 +160,7 @@ impl Log {
         (self.last + start, data)
     }
 
-    /// What the log has of `first..end` is not the newest any more.
+    /// Removes `first..end` from the map: the log does not have the newest data of it any more.
     pub(crate) fn forget(&mut self, first: u64, end: u64) {
         let before = self.map.range(..first).next_back().map(|(f, e)| (*f, *e));
         if let Some((from, extent)) = before.filter(|(_, e)| e.end > first) {
@@ -162,13 +175,14 @@ impl Log {
         }
     }
 
-    /// What an extent from `from` on has beyond `end` stays.
+    /// Keeps the part behind `end` of an extent that begins at `from`.
     fn keep_rest(&mut self, from: u64, extent: Extent, end: u64) {
         if extent.end > end {
             self.map.insert(end, Extent { at: extent.at + (end - from), ..extent });
         }
     }
 
+    /// Counts `sectors` of an entry as no longer live, and frees the oldest entries without any.
     fn release(&mut self, entry: u64, sectors: u64) {
         self.entries[(entry - self.oldest) as usize].live -= sectors;
         while let Some(entry) = self.entries.front().filter(|e| e.live == 0) {
@@ -178,7 +192,7 @@ impl Log {
         }
     }
 
-    /// Where `first..end` lies, in the order of its sectors.
+    /// Returns the pieces in which `first..end` lies, in the order of its sectors.
     pub(crate) fn pieces(&self, first: u64, end: u64) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut add = |number, sectors, logged| match pieces.last_mut() {
@@ -195,7 +209,8 @@ impl Log {
         pieces
     }
 
-    /// Where in the log `sector` lies, if it does, and how far that goes on.
+    /// Returns the number of `sector` in the log, or `None` if it is not there, and up to which
+    /// sector that holds: the end of its extent, or the start of the next one.
     fn stretch(&self, sector: u64) -> (Option<u64>, u64) {
         match self.map.range(..=sector).next_back() {
             Some((from, e)) if e.end > sector => (Some(e.at + (sector - from)), e.end),
@@ -203,12 +218,12 @@ impl Log {
         }
     }
 
-    /// The number under which `sector` lies.
+    /// Returns the number under which `sector` lies: its own, or one of the log.
     pub(crate) fn place(&self, sector: u64) -> u64 {
         self.stretch(sector).0.unwrap_or(sector)
     }
 
-    /// The first sector at or after `sector` that lies in the log.
+    /// Returns the first sector at or after `sector` that lies in the log, or `u64::MAX`.
     pub(crate) fn logged_after(&self, sector: u64) -> u64 {
         match self.stretch(sector) {
             (Some(_), _) => sector,
@@ -216,7 +231,7 @@ impl Log {
         }
     }
 
-    /// How to clean the band that has the oldest data; none if nothing is in the log.
+    /// Plans to clean the band with the oldest data, or returns `None` if the log is empty.
     pub(crate) fn oldest_band(&mut self) -> Option<Cleaning> {
         let (entry, number) = (self.entries.front_mut()?, self.oldest);
         loop {
@@ -229,7 +244,8 @@ impl Log {
         }
     }
 
-    /// The band of `sector`: what it has at home in one go, and then the log in its order.
+    /// Plans to clean the band of `sector`: reads from the first to the last valid sector in the
+    /// band in one access, then the pieces in the log in their order there.
     fn cleaning(&self, sector: u64) -> Cleaning {
         let first = sector - sector % self.band;
         let end = self.band_end(sector);

@@ -1,9 +1,10 @@
-//! Reading ahead: after a read the head goes on, until it is needed or has read enough.
+//! Read-ahead: after a read the head goes on, until the arm is needed or it has read enough.
 //!
-//! The head reads on at the speed of the platter while nothing else is asked, and what it has read
-//! is worked out when somebody looks. *Invariant.* It depends on the times of looking only in that
-//! the sector under the head is finished when the arm is called away. Sectors that wait to be
-//! written are never read ahead.
+//! The head reads at the speed of the platter until the arm is needed; how far it has come is
+//! computed only when that matters. When the arm is needed, the head finishes the sector under it.
+//!
+//! *Invariant.* The result does not depend on when or how often it is computed. Dirty sectors are
+//! never read ahead.
 
 use super::Hdd;
 use super::arm::Stream;
@@ -11,7 +12,7 @@ use crate::work::Activity;
 use assay_spec::Nanos;
 use assay_spec::device::ReadAhead;
 
-/// The head reads on to `limit`, into `slot`.
+/// A read-ahead under way, up to sector `limit`, into segment `slot`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub slot: usize,
@@ -20,7 +21,8 @@ pub(super) struct Ahead {
 }
 
 impl Hdd {
-    /// Data read ahead before a write of `first..end` must not be taken for what was written.
+    /// Keeps sectors of a write to `first..end` out of the read-ahead, whose data would be stale:
+    /// limits or stops it.
     pub(super) fn keep_out(&mut self, now: Nanos, first: u64, end: u64) {
         let Some(ahead) = self.ahead else { return };
         let (start, _) = self.cache.range(ahead.slot);
@@ -31,7 +33,7 @@ impl Hdd {
         }
     }
 
-    /// How far to read ahead of a read up to `end` into `slot`.
+    /// Returns the sector up to which to read ahead after a read up to `end` into `slot`.
     pub(super) fn limit(&self, slot: usize, end: u64) -> u64 {
         let geometry = &self.arm.geometry;
         let last = self.policy.last;
@@ -50,14 +52,14 @@ impl Hdd {
                 if sequential { geometry.track(next).1 } else { next }
             }
         };
-        // Sectors that wait to be written are not read before they are.
+        // Dirty sectors are not read before they are written.
         let unwritten = self.cache.dirty_after(end);
-        // What lies elsewhere is not on the way.
+        // Sectors in the log of a shingled disk lie elsewhere.
         let logged = self.shingled.as_ref().map_or(u64::MAX, |s| s.log.logged_after(end));
         limit.min(last).min(unwritten).min(logged).max(end)
     }
 
-    /// Brings the segment being read ahead up to `now`.
+    /// Computes what has been read ahead up to `now`, and adds it to the segment.
     pub(super) fn follow(&mut self, now: Nanos) {
         let Some(ahead) = self.ahead else { return };
         let head = self.arm.stream(ahead.head, ahead.limit, now, false);
@@ -71,7 +73,7 @@ impl Hdd {
         self.cache.hold(slot, first, next);
     }
 
-    /// Stops reading ahead after the sector under the head; returns when the arm can set out, `now`
+    /// Stops the read-ahead behind the sector under the head; returns when the arm is free, `now`
     /// at the earliest.
     pub(super) fn stop_reading(&mut self, now: Nanos) -> Nanos {
         if let Some(ahead) = self.give_up(now) {
@@ -81,11 +83,12 @@ impl Hdd {
         self.arm.free
     }
 
-    /// As [`Hdd::stop_reading`], but its segment belongs to something else already.
+    /// Stops the read-ahead as [`Hdd::stop_reading`] does, but leaves its segment as it is. Returns
+    /// the read-ahead as it has ended, if there was one.
     pub(super) fn give_up(&mut self, now: Nanos) -> Option<Ahead> {
         let ahead = self.ahead.take()?;
         if ahead.head.at >= now {
-            // The head is still in what was asked for.
+            // The head is still in the sectors of the read itself.
             return Some(ahead);
         }
         let head = self.arm.stream(ahead.head, ahead.limit, now, true);

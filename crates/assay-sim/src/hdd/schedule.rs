@@ -1,21 +1,22 @@
-//! Which of the waiting commands the arm serves next.
+//! The order in which the arm serves the waiting commands.
 //!
 //! First come, first served; or shortest positioning time first (Jacobson and Wilkes, HPL-CSP-91-7;
-//! Seltzer, Chen and Ousterhout, USENIX 1990), seek and rotation together, with a limit on the age:
-//! what has waited longer goes first.
+//! Seltzer, Chen and Ousterhout, USENIX 1990), of seek and rotation together, with an age limit: if
+//! the oldest ready command has waited longer, it goes first.
 
 use super::arm::Arm;
 use super::geometry::Place;
 use assay_spec::Nanos;
 use assay_spec::device::OrderSpec;
 
-/// What an order may know of something that wants the arm.
+/// A waiting command, as an order sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingSeek {
-    /// Order of arrival.
+    /// The order of arrival.
     pub number: u64,
-    /// When it came, and when it may be served.
+    /// When it arrived.
     pub came: Nanos,
+    /// When it may be served.
     pub ready: Nanos,
     pub place: Place,
     pub write: bool,
@@ -23,9 +24,9 @@ pub(crate) struct PendingSeek {
 
 /// An order of commands.
 pub(crate) trait Order {
-    /// The index of the one to serve at `at`, of those that are ready then.
+    /// Returns the index of the command to serve at `at`, or `None` if none is ready by then.
     fn next(&self, at: Nanos, arm: &Arm, wishes: &[PendingSeek]) -> Option<usize>;
-    /// When one of them can be chosen, if the arm had nothing else to do.
+    /// Returns when a free arm could get its next command, or `None` if no command waits.
     fn ready(&self, wishes: &[PendingSeek]) -> Option<Nanos>;
 }
 
@@ -45,7 +46,7 @@ impl Order for Fcfs {
 
 /// Shortest positioning time first.
 pub(crate) struct Sptf {
-    /// The longest wait that is not preferred.
+    /// The time after which the oldest command goes first.
     pub age_limit: Nanos,
 }
 
@@ -80,7 +81,7 @@ impl Order for Sptf {
     }
 }
 
-/// The order of a spec.
+/// Builds the order of a spec.
 pub(crate) fn order(spec: OrderSpec) -> Box<dyn Order + Send> {
     match spec {
         OrderSpec::Fcfs => Box::new(Fcfs),

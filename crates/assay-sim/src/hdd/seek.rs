@@ -1,30 +1,31 @@
-//! How long a seek takes: a table over the distances, filled once.
+//! The seek curve: the time of a seek by distance, in a table.
 //!
-//! From measured points, linear between and beyond them as DiskSim reads its extracted curves; or
-//! from three points of a data sheet, `a + b·√d` through one cylinder and a third of the stroke,
-//! then linear to the full stroke (Ruemmler and Wilkes, IEEE Computer 1994). No seek takes longer
-//! than a second, so that sums of a few times fit 32 bits.
+//! The curve comes from measured points, linear between and beyond them as DiskSim reads its
+//! extracted curves; or from three values of a data sheet: `a + b·√d` through one cylinder and a
+//! third of the stroke, then linear to the full stroke (Ruemmler and Wilkes, IEEE Computer 1994).
+//! No seek takes longer than a second, so that sums of a few times fit 32 bits.
 
 use assay_spec::Nanos;
 use assay_spec::device::SeekSpec;
 
+/// The longest time of a seek, in nanoseconds.
 const LONGEST: u32 = 1_000_000_000;
 
-/// Up to so many cylinders every distance has its entry; beyond, every 32nd, and lines between: a
-/// table that fits the processor's cache.
+/// The number of cylinders up to which every distance has its own entry. With more, only short
+/// distances do, and of the others every 32nd: so the table fits the processor's cache.
 const DENSE: u32 = 1 << 16;
 const STEP: u32 = 32;
 
-/// Nanoseconds by distance.
+/// A seek curve, in nanoseconds.
 pub(crate) struct SeekCurve {
-    /// By distance, while dense.
+    /// By distance, for all or only the short distances.
     near: Vec<u32>,
-    /// By distance over [`STEP`].
+    /// By distance over [`STEP`]; linear between. Empty if `near` has all distances.
     far: Vec<u32>,
 }
 
 impl SeekCurve {
-    /// The curve over distances up to `cylinders - 1`.
+    /// Fills the table for distances up to `cylinders - 1`.
     pub(crate) fn new(spec: &SeekSpec, cylinders: u32) -> SeekCurve {
         let three = match spec {
             SeekSpec::ThreePoint { single, average, full } => {
@@ -45,7 +46,7 @@ impl SeekCurve {
         }
     }
 
-    /// The time over `distance` cylinders.
+    /// Returns the time of a seek over `distance` cylinders, in nanoseconds.
     pub(crate) fn time(&self, distance: u32) -> u32 {
         if let Some(time) = self.near.get(distance as usize) {
             return *time;
@@ -56,7 +57,8 @@ impl SeekCurve {
     }
 }
 
-/// On the line through the two points around `distance`, or the two nearest.
+/// Returns the time at `distance` on the line through the two points around it, or through the last
+/// two; before the first point, its time.
 fn along(points: &[(u32, Nanos)], distance: u32) -> u32 {
     let after = points.partition_point(|(d, _)| *d <= distance).clamp(1, points.len() - 1);
     let ((d0, t0), (d1, t1)) = (points[after - 1], points[after]);
@@ -68,12 +70,17 @@ fn along(points: &[(u32, Nanos)], distance: u32) -> u32 {
     (t0 + (t1 - t0) * (d - d0) / (d1 - d0)).clamp(1, i64::from(LONGEST)) as u32
 }
 
+/// A seek curve through three values of a data sheet.
 struct ThreePoint {
+    /// The time over one cylinder.
     single: Nanos,
     a: f64,
     b: f64,
+    /// The distance up to which the time is `a + b·√d`, in cylinders.
     knee: f64,
+    /// The time at the knee, in nanoseconds.
     at_knee: f64,
+    /// Nanoseconds for each cylinder beyond the knee.
     slope: f64,
 }
 

@@ -1,9 +1,9 @@
-//! What the disk does with a command: answer it from the cache, read, write, read ahead.
+//! Service of commands: from the cache, or with the arm, after which it reads ahead.
 //!
-//! *Timing.* A read that misses starts the arm when the controller is done with the command; the
+//! *Timing.* A read that misses starts the arm when the controller has processed the command; the
 //! link takes every sector as soon as it is there and the link is free. A cached write ends when
-//! the link has brought its data; the arm may set out for it at once. Read-ahead begins where a
-//! read ends and is given up as soon as the arm is needed, but for the sector under the head.
+//! the link has brought its data; the arm may begin to seek for it before that. Read-ahead begins
+//! where a read ends, and stops behind the sector under the head when the arm is needed.
 
 use super::arm::{Access, Stream};
 use super::geometry::Place;
@@ -18,11 +18,14 @@ use assay_spec::{Bytes, Nanos};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
     pub tag: u32,
+    /// The order of arrival.
     pub number: u64,
+    /// When it arrived.
     pub came: Nanos,
+    /// The first sector.
     pub first: u64,
     pub sectors: u64,
-    /// A write that is answered when it is on the platter.
+    /// Whether it is a write that ends only when it is on the platter.
     pub fua: bool,
     pub kind: Kind,
 }
@@ -30,18 +33,19 @@ pub(super) struct Command {
 /// What a waiting command waits for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// The arm, to read.
+    /// The arm, to read all sectors.
     Read,
-    /// The arm, to read what follows the first `have` sectors, which segment `slot` has and the
-    /// link may take from `from` on.
+    /// The arm, to read the sectors behind the first `have`. Segment `slot` has those, and the link
+    /// may take them from `from` on.
     Rest { have: u64, slot: usize, from: Nanos },
     /// The arm, to write.
     Write,
-    /// Room in the cache: the first of those that wait for it.
+    /// Room in the cache. Only the first command that waits for room is in `waiting`.
     Room,
 }
 
-/// Data that comes off the platter: the link begins at `at` and, were it free, ended `delivered`.
+/// Data that comes off the platter. The link may begin at `at`; if it is free then, it ends at
+/// `delivered`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub at: Nanos,
@@ -51,11 +55,14 @@ pub(super) struct Transfer {
     tag: u32,
 }
 
-/// What the firmware does with its cache.
+/// The cache policy of the firmware.
 pub(super) struct Policy {
     pub spec: CacheSpec,
+    /// The most sectors to read ahead of a request.
     pub limit: u64,
+    /// The number of sectors of the drive.
     pub last: u64,
+    /// The time without requests after which the drive destages.
     pub destage_after: Nanos,
 }
 
@@ -67,6 +74,8 @@ impl Policy {
 }
 
 impl Hdd {
+    /// Handles the arrival of a read: serves it from the cache, or queues it for the arm. `over`
+    /// has the controller's times for a hit and for a miss.
     pub(super) fn read_arrives(&mut self, now: Nanos, command: Command, over: (Nanos, Nanos)) {
         let (hit, miss) = (now + self.command + over.0, now + self.command + over.1);
         self.follow(now);
@@ -86,7 +95,8 @@ impl Hdd {
             }
             return;
         }
-        // Rather than piece an answer together, what waits to be written is written first.
+        // The answer is not pieced together from dirty data and the platter: the dirty data is
+        // written first.
         if self.cache.is_dirty(slot) || self.cache.dirty_in(held, end).is_some() {
             return self.wait_for_arm(command, miss, first);
         }
@@ -111,6 +121,7 @@ impl Hdd {
         self.wish_for_arm(command, ready, sector);
     }
 
+    /// Queues a command for the arm, from `ready` on, at the place of `sector`.
     pub(super) fn wish_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
         let Command { number, came, kind, .. } = command;
         let write = matches!(kind, Kind::Write | Kind::Room);
@@ -120,10 +131,12 @@ impl Hdd {
         self.waiting.push(command);
     }
 
+    /// Handles the arrival of a write, which the controller has processed at `ready`: takes it into
+    /// the cache, or queues it for the arm or for room.
     pub(super) fn write_arrives(&mut self, now: Nanos, ready: Nanos, command: Command) {
         self.follow(now);
-        // What waits of the same sectors must not be written over it: then everything that waits
-        // goes first, as with a flush.
+        // A forced write goes past the cache, unless dirty data of its sectors would be written
+        // over it later: then it goes into the cache, and ends like a flush.
         let end = command.first + command.sectors;
         let goes_through = command.fua && self.cache.dirty_in(command.first, end).is_none();
         if !self.policy.spec.write_cache || goes_through {
@@ -136,8 +149,8 @@ impl Hdd {
         }
     }
 
-    /// Takes a write into the cache at `now`, if there is room for it; its data comes from `ready`
-    /// on.
+    /// Takes a write into the cache at `now`; its data comes from `ready` on. Returns `false` if
+    /// there is no room for it.
     pub(super) fn admit(&mut self, now: Nanos, ready: Nanos, command: &Command) -> bool {
         let (first, end) = (command.first, command.first + command.sectors);
         let joinable = self.cache.joinable(first, end);
@@ -161,7 +174,7 @@ impl Hdd {
             shingled.came(now, first, end, arrived);
         }
         if self.ahead.is_some_and(|a| self.cache.is_dirty(a.slot)) {
-            // Its segment was the only one to be had.
+            // The write has taken the segment that was being read into.
             self.give_up(now);
         }
         let answer = arrived + self.overhead.write_end;
@@ -176,7 +189,7 @@ impl Hdd {
         true
     }
 
-    /// The waiting command `index` gets the arm at `at`.
+    /// Serves command `index` of `waiting` with the arm, from `at` on.
     pub(super) fn serve(&mut self, at: Nanos, index: usize) {
         let command = self.waiting[index];
         self.follow(at);
@@ -204,6 +217,8 @@ impl Hdd {
         }
     }
 
+    /// Serves a read with the arm. The first `have` sectors are in the segment of `segment`, from
+    /// which the link may take them from its time on.
     fn read(
         &mut self,
         at: Nanos,
@@ -214,7 +229,7 @@ impl Hdd {
     ) {
         let mut at = self.stop_reading(at);
         let (first, end) = (command.first, command.first + command.sectors);
-        // What waits to be written must reach the platter before it is read from there.
+        // Dirty data must reach the platter before it is read from there.
         while let Some(index) = self.cache.dirty_in(first, end) {
             self.destage(at, index);
             at = self.arm.free;
@@ -233,12 +248,14 @@ impl Hdd {
         }
     }
 
-    /// The arm, reading ahead into `slot`, goes on to the end of the command.
+    /// Lets the arm, which reads ahead into `slot`, go on to the end of `command`.
     fn read_from(&mut self, at: Nanos, slot: usize, have: u64, link: Nanos, command: &Command) {
         let place = self.arm.geometry.place(command.first + have);
         self.read_from_place(at, place, Some(slot), have, link, command);
     }
 
+    /// Reads the sectors of `command` behind the first `have` from `place` on, into segment `slot`,
+    /// and begins to read ahead. The link may take the first `have` from `link` on.
     fn read_from_place(
         &mut self,
         at: Nanos,
@@ -291,7 +308,7 @@ impl Hdd {
         }
     }
 
-    /// The link takes what came off the platter.
+    /// Moves data that has come off the platter over the link, and completes its command.
     pub(super) fn deliver(&mut self, transfer: Transfer) {
         let Transfer { delivered, sectors, number, tag, .. } = transfer;
         let held_up = self.link_free.saturating_sub(transfer.at);
@@ -304,7 +321,8 @@ impl Hdd {
         self.complete(self.link_free + self.overhead.read_end, number, tag);
     }
 
-    /// A read gets its data out of segment `slot`, from `at` on or when it is there.
+    /// Serves a read from segment `slot`: from `at` on, or when its data is there. Reports the
+    /// controller's work.
     fn hand_over(&mut self, slot: usize, now: Nanos, at: Nanos, command: &Command) {
         if !self.is_on_its_way(slot, now, at) {
             self.tell(Activity::Command, command.tag, Some(command.first), (now, at));
@@ -312,11 +330,14 @@ impl Hdd {
         self.give_out(slot, now, at, command);
     }
 
+    /// Returns `true` if data that a command reads into segment `slot` is all there only after
+    /// `now` and `at`.
     fn is_on_its_way(&self, slot: usize, now: Nanos, at: Nanos) -> bool {
         self.filled.0 == slot && self.filled.1 > now && self.filled.1 > at
     }
 
-    /// The link takes a command's data out of segment `slot` from `at` on, or when it is there.
+    /// Moves a command's data out of segment `slot` over the link: from `at` on, or when it is
+    /// there.
     pub(super) fn give_out(&mut self, slot: usize, now: Nanos, at: Nanos, command: &Command) {
         let Command { sectors, number, tag, .. } = *command;
         let amount = self.per_sector * sectors;
@@ -331,6 +352,7 @@ impl Hdd {
         self.complete(self.link_free + self.overhead.read_end, number, tag);
     }
 
+    /// Writes a command to the platter, past the cache.
     fn write_through(&mut self, at: Nanos, seek_request: &PendingSeek, command: &Command) {
         let at = self.stop_reading(at);
         let start = seek_request.ready.max(self.link_free);

@@ -1,17 +1,18 @@
-//! Tracks that overlap, and a drive that hides it: bands, a persistent cache, streams, cleaning.
+//! Drive-managed shingled disks: bands of overlapping tracks, persistent cache, streams, cleaning.
 //!
-//! As Aghayev and Desnoyers found it in disks that are sold ("Skylight", FAST 2015): every sector
-//! has its place in a band, which is written as a whole; what is written anywhere is appended to a
-//! log first; the drive cleans bands when it is left alone, or when log or map is full. Streams do
-//! not go through the log. What holds them is our guess: here a stream that begins where a band
-//! does waits in the memory until the band is whole. And so is it that the log lies at the inner
-//! edge: however much is written at a time, synchronous writes are reported to come no faster than
-//! inner tracks give (Inan, github.com/aicodix/smr).
+//! As Aghayev and Desnoyers found it in disks on the market ("Skylight", FAST 2015): every sector
+//! has its place in a band, which can only be written as a whole; writes are appended to a log, the
+//! persistent cache, first; the drive cleans bands (merges the log's data into them) when it is
+//! idle, or when log or map is full. Sequential streams do not go through the log.
 //!
-//! *Invariants.* A stream's sectors from `first` to `next` all wait to be written. A band once
-//! begun is finished before the arm does anything else, so nothing is lost in between.
+//! Two details are guesses. A stream that covers the start of a band waits in the memory from there
+//! on until the band is whole. The log lies at the inner edge: synchronous writes of any size are
+//! reported to be no faster than inner tracks (Inan, github.com/aicodix/smr).
 //!
-//! *Left out.* Trims; saving the map; tracks that keep bands apart; zones of bands of different
+//! *Invariants.* All sectors of a stream from `first` to `next` are dirty in the cache. A band is
+//! written to its end before the arm does anything else, so that no data is lost in between.
+//!
+//! *Not modelled.* Trims; saving the map; guard tracks between bands; zones of bands of different
 //! sizes; the copy that makes rewriting a band safe from a power cut.
 
 use super::Hdd;
@@ -21,34 +22,42 @@ use crate::work::Activity;
 use assay_spec::Nanos;
 use assay_spec::device::ShingledSpec;
 
-/// What a shingled disk has beside another one.
+/// The state that only a shingled disk has.
 pub(super) struct Shingled {
     pub log: Log,
+    /// The streams, the least recently continued first.
     streams: Vec<Stream>,
     most_streams: usize,
+    /// The time without a write after which a stream has ended.
     stream_wait: Nanos,
+    /// The time without requests after which the drive cleans.
     clean_after: Nanos,
-    /// When a write last came, and may have changed what waits for what.
+    /// When the last write came to the cache, which may have changed what waits for a stream.
     changed: Nanos,
     pub counts: Counts,
 }
 
-/// Writes that follow each other from the start of a band.
+/// A stream: sequential writes from the start of a band on.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// Where a band begins, and the sector behind the last write.
+    /// The first sector of its first band that is not written yet.
     first: u64,
+    /// The sector behind its last write.
     next: u64,
-    /// It has ended, if it is not continued before.
+    /// When it ends, if no write continues it before.
     ends: Nanos,
 }
 
-/// Bands cleaned and written by streams; sectors of the host, and written in all.
+/// The counters since the last mark.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
+    /// Bands cleaned.
     cleaned: u64,
+    /// Bands written by streams.
     streamed: u64,
+    /// Sectors written by the host.
     host: u64,
+    /// Sectors written to the platter.
     written: u64,
 }
 
@@ -68,13 +77,14 @@ impl Shingled {
         }
     }
 
-    /// A write of `first..end` comes to the memory at `now`, and has come at `arrived`.
+    /// Notes a write of `first..end` that comes to the cache at `now` and is there at `arrived`. It
+    /// continues a stream, or begins one if it covers the start of a band.
     pub(super) fn came(&mut self, now: Nanos, first: u64, end: u64, arrived: Nanos) {
         self.changed = now;
         self.counts.host += end - first;
         let ends = arrived + self.stream_wait;
         if let Some(index) = self.streams.iter().position(|s| s.first <= first && first <= s.next) {
-            // The one continued last stands at the end.
+            // The stream that was continued last is at the end.
             let stream = self.streams.remove(index);
             self.streams.push(Stream { next: stream.next.max(end), ends, ..stream });
             return;
@@ -88,40 +98,41 @@ impl Shingled {
         }
     }
 
-    /// The end of the last band of a stream that is whole.
+    /// Returns the end of the last band that a stream has whole, or `first` if it has none.
     fn whole_to(&self, stream: &Stream) -> u64 {
         let whole = match self.log.band_end(stream.next) == stream.next {
-            // The last band may be a shorter one.
+            // The last band of the disk may be shorter.
             true => stream.next,
             false => stream.next - stream.next % self.log.band,
         };
         whole.max(stream.first)
     }
 
-    /// Until when `sector` waits for the rest of its band, if it does.
+    /// Returns until when `sector` waits for the rest of its band, or `None` if it does not.
     fn held(&self, sector: u64) -> Option<Nanos> {
         let waits = |s: &&Stream| (self.whole_to(s)..s.next).contains(&sector);
         self.streams.iter().find(waits).map(|s| s.ends)
     }
 
-    /// The first whole band of the stream that `sector` belongs to.
+    /// Returns the first whole band, as first sector and end, of the stream that has `sector` in
+    /// a whole band.
     fn whole_band(&self, sector: u64) -> Option<(u64, u64)> {
         let whole = |s: &&Stream| (s.first..self.whole_to(s)).contains(&sector);
         self.streams.iter().find(whole).map(|s| (s.first, self.log.band_end(s.first)))
     }
 
-    /// What went to the log is not a stream's.
+    /// Ends streams with a sector of `first..end`, which has been written to the log.
     fn appended(&mut self, first: u64, end: u64) {
         self.streams.retain(|s| end <= s.first || s.next <= first);
     }
 
-    /// A stream has written a band, and goes on behind it.
+    /// Notes that a stream has written the band `first..end`; it goes on behind that.
     fn band_written(&mut self, first: u64, end: u64) {
         self.log.forget(first, end);
         for stream in self.streams.iter_mut().filter(|s| s.first == first) {
             stream.first = end;
         }
-        // Another one may have come only as far as into the band.
+        // Another stream may have ended within the band.
         self.streams.retain(|s| s.first <= s.next);
         self.counts.streamed += 1;
     }
@@ -143,18 +154,18 @@ impl Shingled {
 }
 
 impl Hdd {
-    /// The number under which a sector of the host lies now.
+    /// Returns the number under which a sector of the host lies now: its own, or one of the log.
     pub(super) fn locate(&self, sector: u64) -> u64 {
         self.shingled.as_ref().map_or(sector, |s| s.log.place(sector))
     }
 
-    /// Where the arm goes to write what waits from `sector` on.
+    /// Returns the sector number to which the arm goes to write the dirty segment from `sector` on.
     pub(super) fn goal(&self, sector: u64) -> u64 {
         let Some(shingled) = &self.shingled else { return sector };
         shingled.whole_band(sector).map_or(shingled.log.next(), |(first, _)| first)
     }
 
-    /// The next thing the drive does of its own accord.
+    /// Returns when the drive next destages or cleans without a command, if at all.
     pub(super) fn next_of_its_own(&self, shingled: &Shingled) -> Option<Nanos> {
         let mut next = (shingled.log.extents() > 0).then(|| self.idle_since + shingled.clean_after);
         for dirty in &self.cache.dirty {
@@ -168,7 +179,7 @@ impl Hdd {
         next
     }
 
-    /// Does what [`Hdd::next_of_its_own`] says.
+    /// Destages or cleans, at the time that [`Hdd::next_of_its_own`] has returned.
     pub(super) fn work_off(&mut self, at: Nanos) {
         let shingled = self.shingled.as_ref().expect("it is shingled");
         let held = |slot| shingled.held(self.cache.range(slot).0).is_some_and(|until| at < until);
@@ -180,8 +191,8 @@ impl Hdd {
         }
     }
 
-    /// Of what came by the use `until` of the cache, the oldest that waits for nothing, else the
-    /// oldest.
+    /// Returns the index in `dirty` of the segment to destage next, of those that came by use
+    /// `until` of the cache: the oldest that waits for no stream, or else the oldest.
     pub(super) fn due(&self, at: Nanos, until: u64, shingled: &Shingled) -> Option<usize> {
         let held = |slot| shingled.held(self.cache.range(slot).0).is_some_and(|until| at < until);
         let due = self.cache.dirty.iter().take_while(|d| d.came <= until);
@@ -190,8 +201,8 @@ impl Hdd {
         free.or(oldest)
     }
 
-    /// Writes the waiting segment `index` and what goes with it: its band, or an entry of the log.
-    /// If the log is full, a band is cleaned instead.
+    /// Destages segment `index` of `dirty`: with its band if its stream has a whole one, or else in
+    /// an entry of the log. If the log is full, cleans a band instead.
     pub(super) fn put_away(&mut self, at: Nanos, index: usize) {
         let shingled = self.shingled.as_ref().expect("it is shingled");
         let (first, _) = self.cache.range(self.cache.dirty[index].slot);
@@ -204,7 +215,7 @@ impl Hdd {
         }
     }
 
-    /// A band of which every sector waits is written where it belongs.
+    /// Writes a band, all sectors of which are dirty, to its place.
     fn write_band(&mut self, at: Nanos, first: u64, end: u64) {
         let arrived = self.cache.arrived(first, end).expect("the band waits");
         let passed = self.write_run(at, first, end - first, arrived);
@@ -214,7 +225,7 @@ impl Hdd {
         self.shingled.as_mut().expect("it is shingled").band_written(first, end);
     }
 
-    /// The segment `index` does not wait any more as far as `end`.
+    /// Notes that segment `index` of `dirty` is on the platter at `passed`, up to sector `end`.
     fn take_away(&mut self, index: usize, end: u64, passed: Nanos) {
         match self.cache.range(self.cache.dirty[index].slot).1 > end {
             true => self.cache.written_to(index, end),
@@ -223,8 +234,8 @@ impl Hdd {
         self.counts.destaged += 1;
     }
 
-    /// Appends the segment `index` to the log, with whatever else waits for nothing; or cleans, if
-    /// there is no room.
+    /// Appends segment `index` of `dirty` to the log, with others that wait for no stream; or
+    /// cleans, if there is no room.
     fn append(&mut self, at: Nanos, index: usize) {
         let batch = self.batch(at, index);
         let shingled = self.shingled.as_mut().expect("it is shingled");
@@ -233,7 +244,7 @@ impl Hdd {
             return self.clean(at);
         }
         let (number, sectors) = shingled.log.append(&extents);
-        // Of the others everything has come.
+        // All data of the other segments is in the cache already.
         let (_, (first, end)) = batch[0];
         let from = self.may_write(index, number, end - first);
         let passed = self.write_run(at, number, sectors, from);
@@ -243,9 +254,9 @@ impl Hdd {
         }
     }
 
-    /// What goes into an entry with the segment `index`, which is first: slots and sectors. It is
-    /// no more than a band, ends where a stream begins, and has no more segments than the drive
-    /// sorts at a time.
+    /// Returns the segments, with their sectors, of a log entry that begins with segment `index` of
+    /// `dirty`. It is at most as long as a band, has at most `destage_window` segments, and, behind
+    /// the first one, no data of streams.
     fn batch(&self, at: Nanos, index: usize) -> Vec<(usize, (u64, u64))> {
         let shingled = self.shingled.as_ref().expect("it is shingled");
         let mut room = shingled.log.band;
@@ -274,7 +285,8 @@ impl Hdd {
         batch
     }
 
-    /// Writes past the memory: with the write cache switched off everything goes to the log.
+    /// Writes `n` sectors past the cache, to the log; returns when they are written. Used with the
+    /// write cache off, and for forced writes.
     pub(super) fn log_through(&mut self, at: Nanos, first: u64, n: u64, arrived: Nanos) -> Nanos {
         let (mut first, end, mut at) = (first, first + n, at);
         while first < end {
@@ -294,7 +306,7 @@ impl Hdd {
         at
     }
 
-    /// Cleans the band with the oldest data in the log.
+    /// Cleans the band with the oldest data in the log: reads its parts, and writes it as a whole.
     fn clean(&mut self, at: Nanos) {
         let shingled = self.shingled.as_mut().expect("it is shingled");
         let plan = shingled.log.oldest_band();
@@ -310,7 +322,7 @@ impl Hdd {
         shingled.counts.cleaned += 1;
     }
 
-    /// Writes sectors that follow each other, not before `from`.
+    /// Writes sectors from `number` on, the first not before `from`; returns when they are written.
     fn write_run(&mut self, at: Nanos, number: u64, sectors: u64, from: Nanos) -> Nanos {
         let run = Piece { number, sectors, logged: false };
         let passed = self.arm_over(at, &run, true, from);
@@ -319,6 +331,7 @@ impl Hdd {
         passed.end
     }
 
+    /// Reads or writes a piece with the arm, without the link.
     fn arm_over(&mut self, at: Nanos, piece: &Piece, write: bool, not_before: Nanos) -> Passed {
         let access = Access {
             first: piece.number,
@@ -333,7 +346,7 @@ impl Hdd {
         self.arm.access(at, place, &access)
     }
 
-    /// Reads for the host, wherever the newest data is.
+    /// Reads the newest data of an access of the host, from the log or from its band.
     pub(super) fn read_pieces(&mut self, at: Nanos, access: &Access) -> Passed {
         let shingled = self.shingled.as_ref().expect("it is shingled");
         let pieces = shingled.log.pieces(access.first, access.first + access.sectors);
@@ -344,7 +357,7 @@ impl Hdd {
             let passed = self.arm.access(at, place, &access);
             (at, link) = (passed.end, passed.delivered);
             let begun: Passed = whole.unwrap_or(passed);
-            // Behind what lies in the log comes nothing that the host has asked for.
+            // Sectors behind a piece in the log are not those that follow it for the host.
             let next = passed.next.filter(|_| !logged);
             whole = Some(Passed { over: begun.over, first: begun.first, next, ..passed });
         }

@@ -1,4 +1,4 @@
-//! What the disk does, told to the observer, if there is one.
+//! Reports of the disk's work to the observer, if there is one.
 
 use super::Hdd;
 use super::arm::Part;
@@ -6,7 +6,7 @@ use crate::work::{Activity, Work};
 use assay_spec::Nanos;
 
 impl Hdd {
-    /// The controller or the link is at work for the command `tag`.
+    /// Reports that the controller or the link works for command `tag`, from `start` to `end`.
     #[inline]
     pub(super) fn tell(
         &mut self,
@@ -20,8 +20,8 @@ impl Hdd {
         }
     }
 
-    /// The arm has got what it is doing for `tag`, or for nobody in particular: `passing` says what
-    /// is done with the sectors, `first` is the first of them.
+    /// Reports the arm's work since the last report. It was done for command `tag`, or for none;
+    /// `passing` is what the head did with the sectors, `first` is the first of them.
     #[inline]
     pub(super) fn tell_arm(&mut self, passing: Activity, tag: Option<u32>, first: u64) {
         let (Some(observer), Some(spans)) = (&mut self.observer, &mut self.arm.spans) else {

@@ -1,35 +1,37 @@
-//! For which request a step on the flash is done.
+//! The request that each step on the flash is done for.
 //!
-//! A step names a physical page. Who asked for it is known when it is asked for: whoever the
-//! controller or the link was at work for just before, or, of a page that waited for its rest,
-//! whoever wrote it. Steps of one kind on one page come in the order in which they were asked for.
+//! A step names only a physical page. The request is known when the flash command is given: it is
+//! the one that the controller or the link worked for right before or, for a page that waited for
+//! the rest of its program, the one that wrote the page. Steps of one kind and cause on one page
+//! come in the order of their commands.
 
 use crate::nand::{Cause, FlashCommand, Step};
 use crate::work::Activity;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A request, if one is behind it, and a logical page, if it is known.
+/// The request behind a step, if there is one, and the logical page, if it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owner {
     pub request: Option<u32>,
     pub page: Option<u32>,
 }
 
-/// Step, cause and physical page.
+/// A kind of step, a cause and a physical page.
 type Key = (u8, usize, u32);
 
-/// Who has asked for what, and is not served yet.
+/// The owners of the steps that have been requested and have not begun.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    /// Whom the drive is at work for.
+    /// The request that the drive works for now.
     now: Option<u32>,
-    /// Logical page, or sector, and who wrote it last.
+    /// By logical page, or sector: the request that wrote it last.
     writers: BTreeMap<u64, u32>,
     waiting: BTreeMap<Key, VecDeque<Owner>>,
 }
 
 impl Owners {
-    /// The controller or the link has done something for `tag`.
+    /// Notes that the controller or the link has worked for request `tag`; `first` is its first
+    /// logical page or sector.
     pub(super) fn works(&mut self, activity: Activity, tag: Option<u32>, first: Option<u64>) {
         let Some(tag) = tag else { return };
         if let (Activity::FromHost, Some(first)) = (activity, first) {
@@ -38,14 +40,18 @@ impl Owners {
         self.now = Some(tag);
     }
 
+    /// Notes that commands for the request that wrote logical page `page` follow, or, with `None`,
+    /// commands for no request.
     pub(super) fn resumes(&mut self, page: Option<u32>) {
         self.now = self.writer(page.map(u64::from));
     }
 
+    /// Returns the request that wrote logical page or sector `first` last.
     pub(super) fn writer(&self, first: Option<u64>) -> Option<u32> {
         self.writers.get(&first?).copied()
     }
 
+    /// Notes the steps that follow from `command`, with their owner.
     pub(super) fn command(&mut self, cause: Cause, command: &FlashCommand) {
         let request = self.now;
         let owner = |page| Owner { request, page };
@@ -57,7 +63,7 @@ impl Owners {
                 &[(Step::TransferIn, page, owner(subject)), (Step::Program, page, owner(subject))]
             }
             FlashCommand::Copy { from, to } => {
-                // With copy-back the page is sensed without being asked for by itself.
+                // With copy-back the page is sensed without a read command.
                 if !self.waiting.contains_key(&key(Step::Sense, cause, from)) {
                     self.push(Step::Sense, cause, from, owner(None));
                 }
@@ -74,10 +80,10 @@ impl Owners {
         self.waiting.entry(key(step, cause, page)).or_default().push_back(owner);
     }
 
-    /// Whose step this is.
+    /// Returns the owner of a step that begins, and forgets it.
     pub(super) fn of(&mut self, step: Step, cause: Cause, page: u32) -> Owner {
         if step == Step::Program {
-            // A copy within the plane does not come over the bus.
+            // A copy within the plane has no transfer: remove what was noted for it.
             self.waiting.remove(&key(Step::TransferIn, cause, page));
         }
         let key = key(step, cause, page);

@@ -1,37 +1,37 @@
-//! What the time of a request was made of: its own steps, and what it waited for in between.
+//! The parts of a request's time: its own steps, and the waits between them.
 //!
-//! Between the arrival of a request and its end, each moment belongs to a step done for it, if
-//! there is one, or to the wait before its next step; and what that step's resource did in the
-//! meantime is what the request waited for.
+//! Each moment from the arrival of a request to its end belongs to a step done for it, if there is
+//! one, or else to the wait before its next step. The reason for a wait is what the resources of
+//! that next step did in the meantime.
 
 use super::{Bar, Kind, Resource};
 use crate::Cause;
 use assay_spec::Nanos;
 
-/// Why a stretch of a request's time passed.
+/// The reason why a stretch of a request's time passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// A step of its own.
+    /// A step of the request itself.
     Step(Kind),
-    /// The resource was busy with something else, mostly with this.
+    /// The resource was busy with something else, for the longest time with this kind of step.
     Behind(Resource, Kind),
-    /// Data had to find room: in the buffer, in a register, in the cache.
+    /// Data waited for room in the buffer, in a register or in the cache.
     Room,
-    /// Something that no bar shows: other pages of a stripe, a completion's overhead.
+    /// A reason that no bar shows, such as other pages of a stripe or a completion's overhead.
     Other,
 }
 
-/// A stretch of a request's time.
+/// All stretches of a request's time with the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Why.
+    /// The reason.
     pub why: Why,
-    /// How long, in all.
+    /// The sum of their lengths.
     pub time: Nanos,
 }
 
-/// The time of `request` from `arrival` to `end`, the longest part first; the parts add up to it.
-/// `bars` are all that were recorded, in the order of beginning.
+/// Splits the time of `request` from `arrival` to `end` into parts that add up to it, the longest
+/// first. `bars` are all that were recorded, in the order of their starts.
 pub fn parts(bars: &[Bar], request: u32, arrival: Nanos, end: Nanos) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut add = |why: Why, from: Nanos, to: Nanos| {
@@ -56,7 +56,8 @@ pub fn parts(bars: &[Bar], request: u32, arrival: Nanos, end: Nanos) -> Vec<Part
     parts
 }
 
-/// Whether a bar is a step of the request itself, and not something that its coming set off.
+/// Returns `true` if a bar is a step of the request itself, not background work that its arrival
+/// caused.
 pub fn is_own(bar: &Bar, request: u32) -> bool {
     let follows = matches!(bar.kind, Kind::Copy | Kind::Erase)
         || matches!(bar.kind, Kind::In | Kind::Out) && bar.cause.is_some_and(is_moving);
@@ -67,8 +68,8 @@ fn is_moving(cause: Cause) -> bool {
     matches!(cause, Cause::Collect | Cause::Wear | Cause::Map | Cause::Fold)
 }
 
-/// What a request waited for from `from` until `next` began: whichever of the resources that the
-/// step wants was busy longest, if that explains most of the wait.
+/// Returns what a request waited for from `from` until `next` began: the busier of the resources
+/// that the step uses, if it was busy for at least half of the wait.
 fn why_wait(bars: &[Bar], next: &Bar, from: Nanos) -> Why {
     let mut busy: Vec<(Resource, Kind, Nanos)> = Vec::new();
     let wanted = |r: Resource| r == next.resource || Some(r) == next.beside;

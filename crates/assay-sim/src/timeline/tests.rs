@@ -1,4 +1,4 @@
-//! Bars against the drive: no resource does two things at a time, and busy times add up.
+//! Tests of bars against the drive: no resource does two things at a time, and busy times add up.
 
 use super::parts::{Why, parts};
 use super::*;
@@ -10,8 +10,8 @@ use assay_spec::seed::mix;
 use assay_spec::{Bytes, Completion, Op, Request};
 use std::collections::BTreeMap;
 
-/// A bundled drive; with `+suspend` behind its name one whose programs and erases are left for
-/// reads.
+/// Returns a bundled drive; with `+suspend` behind its name, one that suspends programs and erases
+/// for reads.
 fn spec(name: &str) -> DeviceSpec {
     let (plain, leaves) = name.split_once("+suspend").map_or((name, false), |(n, _)| (n, true));
     let bundled = find(DEVICES, plain).unwrap_or_else(|| panic!("no {name}"));
@@ -24,14 +24,15 @@ fn spec(name: &str) -> DeviceSpec {
     spec
 }
 
-/// Everything that happened, until the drive has nothing more to do; requests by number.
+/// All bars and counters of a run, and by request: its arrival and its end.
 struct Seen {
     bars: Vec<Bar>,
     counters: BTreeMap<String, f64>,
     times: Vec<(Nanos, Nanos)>,
 }
 
-/// `count` requests, `depth` of them in flight, over `pages` pages of 4 KiB.
+/// Serves `count` requests to `pages` pages of 4 KiB, `depth` of them in flight, then waits until
+/// the drive has nothing more to do.
 fn watch(name: &str, count: u32, depth: u32, pages: u64, ops: &[Op]) -> Seen {
     let spec = spec(name);
     let recorder = Recorder::new(&spec);
@@ -67,7 +68,7 @@ fn watch(name: &str, count: u32, depth: u32, pages: u64, ops: &[Op]) -> Seen {
 
 const MIXED: [Op; 3] = [Op::Read, Op::Write, Op::Write];
 
-/// Drives with the number of requests and of those in flight.
+/// Drives with the number of requests, and how many of them are in flight.
 const ALL: [(&str, u32, u32); 8] = [
     ("ssd-m", 400, 16),
     ("ssd-l", 150, 1),
@@ -135,12 +136,12 @@ fn every_step_has_its_request() {
     for (name, count, depth) in ALL {
         let seen = watch(name, count, depth, 4_000_000, &MIXED);
         for bar in &seen.bars {
-            // The arm moves for read-ahead, too.
+            // The arm also moves for read-ahead, which belongs to no request.
             let ahead = bar.resource == Resource::Arm && bar.kind != Kind::Read;
             let own = matches!(bar.kind, Kind::ReadAhead | Kind::Copy | Kind::Erase);
             assert!(own || ahead || bar.request.is_some(), "{name}: {bar:?}");
         }
-        // A read is over when the link has moved the last of it.
+        // A read ends when the link has moved the last of its data.
         for request in (0..count).step_by(MIXED.len()) {
             let out = |b: &&Bar| b.resource == Resource::Link && b.request == Some(request);
             let last = seen.bars.iter().filter(out).map(|b| b.end).max();
@@ -163,7 +164,7 @@ fn the_parts_of_a_request_add_up_to_its_time() {
 
 #[test]
 fn a_merge_is_what_a_full_log_waits_for() {
-    // Writes far apart use up the 64 logs, so that each later one waits for a merge.
+    // Writes far apart use up the 64 logs, so that each later write waits for a merge.
     let seen = watch("ssd-l", 80, 1, 7_000_000, &[Op::Write]);
     assert!(seen.bars.iter().any(|b| b.kind == Kind::Copy && b.count == 128), "a block is copied");
     let (arrival, end) = seen.times[79];

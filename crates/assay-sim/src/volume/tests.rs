@@ -1,10 +1,11 @@
-//! A volume's limits, at the nanosecond.
+//! Tests of a volume's limits, to the nanosecond.
 
 use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// 100 operations a second, 1000 while a credit of 90 lasts; 256 KiB count as one. 100 MB/s.
+/// Builds a volume of 100 operations a second, 1000 while a credit of 90 lasts; each 256 KiB of a
+/// request count as one. It moves 100 MB/s.
 fn volume() -> Volume {
     let spec = VolumeSpec {
         unit: Bytes(256 << 10),
@@ -23,7 +24,7 @@ fn request(tag: u32, op: Op, length: u64) -> Request {
     Request { tag, op, offset: Bytes::ZERO, length: Bytes(length), fua: false }
 }
 
-/// When each of `count` requests ends that come one behind the other, `depth` at a time.
+/// Submits `count` requests, `depth` at a time; returns when each ends.
 fn ends(volume: &mut Volume, op: Op, length: u64, count: usize, depth: u32) -> Vec<Nanos> {
     let (mut now, mut done) = (volume.clock, Vec::new());
     let mut sent = 0;
@@ -49,7 +50,8 @@ fn alone_a_request_takes_the_way_the_servers_and_its_data() {
 fn credit_lasts_as_long_as_more_is_drawn_than_flows_in() {
     let done = ends(&mut volume(), Op::Read, 512, 400, 32);
     let gap = |i: usize| done[i + 1].0 - done[i].0;
-    // 1000 a second are drawn and 100 flow in: 90 last for 100 operations, and one below empty.
+    // 1000 a second are drawn and 100 flow in: 90 last for 100 operations, and one more draws the
+    // bucket below empty.
     let bursts = (0..399).take_while(|i| gap(*i) < 2 * MS).count();
     assert!((99..=101).contains(&bursts), "{bursts}");
     assert!((0..99).all(|i| gap(i).abs_diff(MS) <= 1), "the burst has its rate");
@@ -87,10 +89,10 @@ fn large_requests_count_as_several() {
 
 #[test]
 fn bytes_are_limited_beside_operations() {
-    // 64 KiB in 100 MB/s are 1526 a second: the operations are the limit, burst or not.
+    // At 64 KiB, 100 MB/s allow 1526 a second: operations are the limit, also in a burst.
     let done = ends(&mut volume(), Op::Write, 64 << 10, 80, 32);
     assert!((done[70].0 - done[20].0).abs_diff(50 * MS) <= 50);
-    // 256 KiB are 381 a second: the bytes are, while there is credit.
+    // At 256 KiB they allow 381 a second: bytes are the limit while there is credit.
     let done = ends(&mut volume(), Op::Write, 256 << 10, 80, 32);
     assert!((done[70].0 - done[20].0).abs_diff(50 * 2_621_440) <= 50);
 }

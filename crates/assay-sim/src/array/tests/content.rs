@@ -1,10 +1,12 @@
-//! A model of the contents: what a plan has read must determine what it writes and returns.
+//! Tests with a model of the contents: what a job has read must determine what it writes and
+//! returns.
 //!
-//! Each 512 bytes of a member are one element of GF(2^8). Whatever a job reads is remembered with
-//! what it says about the row's data: a data member its own element, P the sum, Q the sum weighted
-//! by powers of 2 (H. P. Anvin, The mathematics of RAID-6). What it writes is computed from that
-//! alone, by elimination; so it is independent of how plans are made. If something cannot be
-//! computed, or is computed from what another job has changed meanwhile, a later read shows it.
+//! Each 512 bytes of a member are one element of GF(2^8). What a job reads is kept as an equation
+//! for the row's data: a data chunk is its own element, P the sum, Q the sum weighted by powers of
+//! 2 (H. P. Anvin, The mathematics of RAID-6). What it writes is computed from these equations
+//! alone, by elimination, which does not depend on how plans are made. If something cannot be
+//! computed, the test panics; if it is computed from what another job has changed meanwhile, a
+//! later read returns wrong data.
 
 use super::super::layout::{Layout, Role, each};
 use super::*;
@@ -16,6 +18,7 @@ const UNIT: u64 = 512;
 const CHUNK: Bytes = Bytes(4 * UNIT);
 const ROWS: u64 = 12;
 
+/// Multiplies in GF(2^8).
 fn times(mut a: u8, mut b: u8) -> u8 {
     let mut product = 0;
     while b != 0 {
@@ -32,7 +35,7 @@ fn power(a: u8, n: u32) -> u8 {
     (0..n).fold(1, |p, _| times(p, a))
 }
 
-/// What the chunk with `role` says of the data elements of its row.
+/// Returns the weights of the data elements of a row in the chunk with `role`.
 fn weights(layout: &Layout, role: Role) -> Vec<u8> {
     let of = |column: usize| match role {
         Role::Data(own) => u8::from(own == column),
@@ -42,7 +45,7 @@ fn weights(layout: &Layout, role: Role) -> Vec<u8> {
     (0..layout.columns()).map(of).collect()
 }
 
-/// Σ `weights` × data, from equations of the same form, if they determine it.
+/// Computes Σ `weights` × data from equations of the same form, if they determine it.
 fn solve(equations: &[(Vec<u8>, u8)], weights: &[u8]) -> Option<u8> {
     let (mut rows, mut wanted) = (equations.to_vec(), (weights.to_vec(), 0));
     for column in 0..weights.len() {
@@ -67,11 +70,12 @@ fn elimination_finds_what_is_determined_and_nothing_else() {
     assert_eq!(solve(&[(vec![1, 0, 0], 7), p], &[0, 0, 1]), None);
 }
 
-/// What a job knows: equations for each unit of its row, and what it was asked.
+/// The task of a job, and the data that it has read.
 struct Knowledge {
     tag: Option<u32>,
     op: Op,
     range: Range,
+    /// By unit of the chunks: the equations that were read, as weights and value.
     equations: BTreeMap<u64, Vec<(Vec<u8>, u8)>>,
 }
 
@@ -79,10 +83,12 @@ struct Knowledge {
 struct Model {
     layout: Layout,
     members: Vec<Vec<u8>>,
+    /// The data that the host has written.
     data: Vec<u8>,
     jobs: BTreeMap<u32, Knowledge>,
     /// By tag: the value that a write in flight writes.
     values: BTreeMap<u32, u8>,
+    /// The number of steps of the trace that the model has followed.
     seen: usize,
 }
 
@@ -104,13 +110,13 @@ impl Model {
         self.layout.roles().find(holds).expect("each chunk has a role")
     }
 
-    /// Place of a unit of a data column among the host's data.
+    /// Returns the place of a unit of a data column in the host's data.
     fn place(&self, row: u64, column: u64, unit: u64) -> usize {
         let bytes = self.layout.width().0 * row + self.layout.chunk.0 * column + unit * UNIT;
         (bytes / UNIT) as usize
     }
 
-    /// The columns whose `unit` lies within a range.
+    /// Returns the columns whose `unit` lies within a range.
     fn asked(&self, range: Range, unit: u64) -> Vec<u64> {
         let (from, to) = (range.from.0, range.from.0 + range.length.0);
         let at = |column: &u64| column * self.layout.chunk.0 + unit * UNIT;
@@ -147,7 +153,7 @@ impl Model {
         }
     }
 
-    /// What a job that writes puts at `unit` of a chunk with these weights.
+    /// Returns the value that a writing job puts at `unit` of a chunk with these weights.
     fn computed(&self, job: u32, unit: u64, weights: &[u8]) -> u8 {
         let Knowledge { tag, range, equations, .. } = &self.jobs[&job];
         let (mut old, mut new) = (weights.to_vec(), 0);
@@ -160,7 +166,7 @@ impl Model {
         new ^ solve(known, &old).expect("what was read determines what is written")
     }
 
-    /// A job is done: what it wrote counts, what it read must be what was written last.
+    /// Ends a job: its writes become the host's data; what it read must be what was written last.
     fn done(&mut self, job: u32) {
         let Knowledge { tag, op, range, equations } = self.jobs.remove(&job).unwrap();
         let Some(tag) = tag else { return };
@@ -179,7 +185,7 @@ impl Model {
         }
     }
 
-    /// Every chunk that is in use agrees with the host's data.
+    /// Checks that every chunk on a member in use agrees with the host's data.
     fn check(&self, array: &Array) {
         for row in 0..self.layout.rows {
             let missing = array.missing_in(row);
@@ -198,10 +204,11 @@ impl Model {
     }
 }
 
-/// Random reads and writes, `depth` at a time, none over another; some members fail on the way.
+/// Serves random reads and writes, up to eight at a time, none of which overlap. `failed` members
+/// fail on the way.
 fn work(level: Level, members: usize, seed: u64, failed: usize, rebuild: Option<Rebuild>) {
     let mut numbers = Numbers(seed);
-    // Drives of different speeds, so that operations pass each other.
+    // The drives have different speeds, so that operations pass each other.
     let speeds: Vec<u64> = (0..64).map(|_| 1 + numbers.below(9)).collect();
     let next = std::cell::Cell::new(0);
     let drive = || {

@@ -1,4 +1,5 @@
-//! Bandwidth and small-write cost against the textbook (Patterson, Gibson, Katz, SIGMOD 1988).
+//! Tests of bandwidth and small-write cost against the textbook (Patterson, Gibson, Katz, SIGMOD
+//! 1988).
 
 use super::super::controller::Controller;
 use super::*;
@@ -8,17 +9,18 @@ use assay_spec::device::ControllerSpec;
 const CHUNK: Bytes = Bytes(64 << 10);
 const EACH: Nanos = Nanos::from_millis(1);
 
-/// 1000 requests a second, whatever their length.
+/// Builds a drive of 1000 requests a second, whatever their length.
 fn thousand() -> Fixed {
     Fixed::new(Bytes::MIB * 64, EACH, Nanos::ZERO)
 }
 
-/// 100 MB/s, whatever the number of requests.
+/// Builds a drive of 100 MB/s, whatever the number of requests.
 fn hundred() -> Fixed {
     Fixed::new(Bytes::MIB * 64, Nanos::ZERO, Nanos(10))
 }
 
-/// Requests a second of random 4 KiB requests, with enough in flight that every member is busy.
+/// Measures the requests a second of random 4 KiB requests, with enough in flight to keep every
+/// member busy.
 fn iops(array: &mut Array, op: Op) -> f64 {
     let mut numbers = Numbers(1);
     let count = 20_000;
@@ -28,7 +30,7 @@ fn iops(array: &mut Array, op: Op) -> f64 {
     count as f64 / end.as_secs_f64()
 }
 
-/// MB/s of sequential requests of `length`.
+/// Measures the MB/s of sequential requests of `length`.
 fn bandwidth(array: &mut dyn Drive, op: Op, length: Bytes) -> f64 {
     let count = (array.capacity().0 / length.0) as usize;
     let mut at = Bytes::ZERO;
@@ -42,7 +44,7 @@ fn bandwidth(array: &mut dyn Drive, op: Op, length: Bytes) -> f64 {
 
 #[track_caller]
 fn close(found: f64, formula: f64) {
-    // Random addresses do not keep all members equally busy to the last request.
+    // Random addresses do not keep all members equally busy until the last request.
     assert!((found / formula - 1.0).abs() < 0.05, "{found:.1} against {formula:.1}");
 }
 
@@ -56,7 +58,7 @@ fn random_requests_by_the_formulas() {
         (Level::Raid01, 6, 6.0, 3.0),
         (Level::Raid5, 8, 8.0, 8.0 / 4.0),
         (Level::Raid6, 9, 9.0, 9.0 / 6.0),
-        // Of RAID-4, the parity member does a read and a write for each.
+        // In a RAID-4, the parity member does a read and a write for each write.
         (Level::Raid4, 8, 7.0, 0.5),
     ];
     for (level, n, reads, writes) in cases {
@@ -83,14 +85,14 @@ fn sequential_bandwidth_by_the_formulas() {
 
 #[test]
 fn after_a_failure_reads_are_slower_by_the_formula() {
-    // A RAID-5 of n: of n requests, n - 1 are one read, and one is n - 1 reads on n - 1 members.
+    // A RAID-5 of n members: of n requests, n - 1 need one read, and one needs n - 1 reads.
     for n in [4, 5, 8] {
         let mut degraded = array(Level::Raid5, n, CHUNK, thousand, None);
         degraded.fail(Nanos::ZERO, 1);
         let operations = ((n - 1) + (n - 1)) as f64 / n as f64;
         close(iops(&mut degraded, Op::Read) / 1000.0, (n - 1) as f64 / operations);
     }
-    // A RAID-10 of 6: the partner of the failed one has twice the work of any other.
+    // A RAID-10 of 6: the partner of the failed member has twice the work of any other.
     let mut degraded = array(Level::Raid10, 6, CHUNK, thousand, None);
     degraded.fail(Nanos::ZERO, 1);
     close(iops(&mut degraded, Op::Read) / 1000.0, 3.0);
@@ -109,7 +111,7 @@ fn card(rate: u64) -> Controller {
     })
 }
 
-/// A RAID-0 made by the host, its members on cards of 250 MB/s.
+/// Builds a RAID-0 made by the host, with its members on cards of 250 MB/s.
 fn on_cards(cards: &[usize]) -> Array {
     let mut array = array(Level::Raid0, cards.len(), CHUNK, hundred, None);
     array.controllers = vec![card(250_000_000), card(250_000_000)];
@@ -127,7 +129,7 @@ fn two_controllers_carry_what_one_cannot() {
         (&[0, 0, 0], 250.0),
         (&[0, 0, 0, 0, 0], 250.0),
         (&[0, 0, 1, 1], 400.0),
-        // Three of five members share what one card carries.
+        // Three of five members share the bandwidth of one card.
         (&[0, 0, 0, 1, 1], 250.0 * 5.0 / 3.0),
         (&[0, 0, 0, 1, 1, 1], 500.0),
     ] {
@@ -135,7 +137,7 @@ fn two_controllers_carry_what_one_cannot() {
         close(bandwidth(&mut on_cards(cards), Op::Read, width), formula);
         close(bandwidth(&mut on_cards(cards), Op::Write, width), formula);
     }
-    // One request in 50 us, however many drives there are.
+    // A card processes one request in 50 us, however many drives it has.
     let mut array = on_cards(&[0; 30]);
     close(iops(&mut array, Op::Read), 20_000.0);
 }
@@ -204,7 +206,7 @@ fn rebuilding_in_idle_time_waits_for_the_host() {
     array.advance(EACH, &mut completions);
     assert_eq!(completions.len(), 1);
     assert!(array.rebuilding.as_ref().is_some_and(|r| r.is_busy));
-    // A row is 1 MiB of a RAID-1: a read and a write of 1 ms; the last is smaller.
+    // A row of a RAID-1 is 1 MiB: a read and a write, 1 ms each.
     array.advance(EACH * 3, &mut completions);
     assert_eq!(array.rebuilding.as_ref().map(|r| r.next_row), Some(1));
 }
@@ -223,7 +225,8 @@ fn what_is_lost_ends_with_an_error() {
     assert_eq!(completions, [Completion { tag: 7, at: Nanos::ZERO, error: 5 }]);
 }
 
-/// A forced write is forced on every member that has a part of it, parity included; others are not.
+/// A forced write (FUA) is forced on every member that has a part of it, parity included; no other
+/// write is.
 #[test]
 fn a_forced_write_is_forced_on_the_members() {
     for (level, members) in [(Level::Raid0, 2), (Level::Raid1, 2), (Level::Raid5, 3)] {

@@ -1,4 +1,4 @@
-//! The layout is a bijection, and plans ask for what the textbook says.
+//! Tests that layouts are bijections, and that plans need the reads and writes of the textbook.
 
 use super::super::layout::{Layout, Members, Role, each};
 use super::super::plan::{Lost, Plan, Range};
@@ -12,7 +12,7 @@ fn layout(level: Level, members: usize) -> Layout {
     Layout::new(level, members, CHUNK, CHUNK * 64)
 }
 
-/// Every level that has rows over all members, with some numbers of them.
+/// Returns layouts of every level but JBOD, with some numbers of members.
 fn layouts() -> impl Iterator<Item = Layout> {
     let rows = Level::ALL.into_iter().filter(|level| *level != Level::Jbod);
     rows.flat_map(|level| {
@@ -56,7 +56,7 @@ fn a_jbod_is_one_member_after_the_other() {
 
 #[test]
 fn parity_goes_round_left_symmetrically() {
-    // Rows of the figure in md(4) for five members: where D0 to D3 and P are.
+    // Rows of the figure in md(4) for five members: the members with D0 to D3 and P.
     let expected = [[0, 1, 2, 3, 4], [4, 0, 1, 2, 3], [3, 4, 0, 1, 2], [2, 3, 4, 0, 1]];
     let raid5 = layout(Level::Raid5, 5);
     for (row, places) in expected.iter().enumerate() {
@@ -66,6 +66,7 @@ fn parity_goes_round_left_symmetrically() {
     }
 }
 
+/// Plans a write in row 0; returns the numbers of its reads and writes.
 fn plan_write(layout: &Layout, from: u64, length: u64, missing: Members) -> (usize, usize) {
     let mut plan = Plan::default();
     let range = Range { row: 0, from: Bytes(from), length: Bytes(length) };
@@ -80,7 +81,7 @@ fn small_writes_cost_what_the_textbook_says() {
         assert_eq!(plan_write(&layout(Level::Raid5, n), 0, 512, 0), (2, 2));
     }
     assert_eq!(plan_write(&layout(Level::Raid4, 6), 0, 512, 0), (2, 2));
-    // Of three members, reading the other one is cheaper.
+    // With three members, reading the other data chunk is cheaper.
     assert_eq!(plan_write(&layout(Level::Raid5, 3), 0, 512, 0), (1, 2));
     assert_eq!(plan_write(&layout(Level::Raid6, 8), 0, 512, 0), (3, 3));
     assert_eq!(plan_write(&layout(Level::Raid10, 6), 0, 512, 0), (0, 2));
@@ -96,7 +97,7 @@ fn larger_writes_read_what_is_fewer_and_whole_rows_nothing() {
     assert_eq!(plan_write(&raid5, 0, width, 0), (0, 6), "a whole row");
     assert_eq!(plan_write(&raid5, 0, width - CHUNK.0, 0), (1, 5), "all but one column");
     assert_eq!(plan_write(&raid5, 0, 2 * CHUNK.0, 0), (3, 3), "two of five columns");
-    // The end of one chunk and the start of the next: two ends of the parity.
+    // The end of one chunk and the start of the next use both ends of the parity chunk.
     assert_eq!(plan_write(&raid5, CHUNK.0 - 512, 1024, 0), (4, 4));
 }
 
@@ -109,11 +110,11 @@ fn degraded_requests_cost_what_the_textbook_says() {
     assert_eq!(plan.reads.len(), 4, "every other member");
     plan.read(&raid5, range(1), 1, &|_, _| 0).unwrap();
     assert_eq!(plan.reads.len(), 1, "not touched by the failure");
-    // The failed column is written: the other columns and the parity's write.
+    // A write to the failed column reads the other columns, and writes the parity.
     assert_eq!(plan_write(&raid5, 0, 512, 1), (3, 1));
-    // Another column: as before.
+    // A write to another column is as before the failure.
     assert_eq!(plan_write(&raid5, CHUNK.0, 512, 1), (2, 2));
-    // The parity is lost: nothing to update.
+    // If the parity is lost, there is nothing to update.
     assert_eq!(plan_write(&raid5, 0, 512, 1 << 4), (0, 1));
     assert_eq!(plan.read(&raid5, range(0), 0b11, &|_, _| 0), Err(Lost));
     assert_eq!(plan.write(&raid5, range(0), 0b11), Err(Lost));

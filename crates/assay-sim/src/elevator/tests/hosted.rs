@@ -1,4 +1,4 @@
-//! Elevators behind a host and before a disk: nothing is lost, nobody starves, slices are kept.
+//! Tests of elevators between a host and a disk: no request is lost or starves, slices are kept.
 
 use super::super::{MERGED_MAX, cfq, deadline};
 use super::{MS, PAGE, scattered};
@@ -9,13 +9,14 @@ use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A disk with a head: `EACH`, and more for the distance. One request at a time, `depth` taken.
+/// A disk that serves one request at a time, in [`EACH`] and more for the distance of the head. It
+/// holds `depth` requests.
 struct Disk {
     head: u64,
     free: Nanos,
     depth: usize,
     queue: Vec<(Nanos, u32)>,
-    /// When each request was handed over, and which.
+    /// All requests, each with the time of its submission.
     log: Vec<(Nanos, Request)>,
 }
 
@@ -35,7 +36,7 @@ impl Drive for &mut Disk {
         if self.queue.len() >= self.depth {
             return Accept::QueueFull;
         }
-        // A tenth of a nanosecond for a page: 1.6 ms over the whole disk.
+        // A seek takes a tenth of a nanosecond for a page: 1.7 ms over the whole disk.
         let way = Nanos(request.offset.0.abs_diff(self.head) / PAGE.0 / 10);
         self.free = self.free.max(now) + EACH + way;
         self.head = request.end().0;
@@ -92,8 +93,8 @@ fn spec(depth: Option<u32>) -> HostSpec {
     HostSpec { gap: Nanos::from_micros(20), queue_depth: depth, ..HostSpec::default() }
 }
 
-/// At 4 KiB in 10 us: writes set out 10 us apart, however many wait; what comes next, too, waits
-/// for the processor; reads take none of it.
+/// The processor prepares 4 KiB in 10 us: writes are dispatched 10 us apart, however many wait. A
+/// read after a write waits for the processor, too; reads need no preparation.
 #[test]
 fn what_is_written_is_made_ready_one_after_the_other() {
     let mut disk = Disk::new(8);
@@ -120,7 +121,7 @@ fn cfq_serves_each_process_in_slices_of_its_own() {
         places[tag as usize] += 1;
         (Op::Read, PAGE * places[tag as usize], PAGE)
     });
-    // Runs of one process, by the third of the disk they are in.
+    // Runs of requests of one process, found by the part of the disk that they are in.
     let mut slices: Vec<(u64, Nanos, Nanos)> = Vec::new();
     for (at, request) in &disk.log {
         let process = request.offset.0 / (PAGE.0 << 20);
@@ -145,17 +146,17 @@ fn nobody_waits_longer_than_the_deadline_and_the_batches_before() {
     let mut i = 0;
     let all = run(&mut host, slots, Nanos::from_secs(60), |tag| {
         i += 1;
-        // Most go to one place, so that those elsewhere would starve without a deadline.
+        // Most go to one region, so that requests elsewhere would starve without a deadline.
         let op = if tag % 2 == 0 { Op::Read } else { Op::Write };
         let near = if tag < 90 { 10_000 } else { 1 << 23 };
         (op, PAGE * (3 * scattered(i, near)), PAGE)
     });
-    // At worst a page takes EACH and the way over the disk; the gap comes on top.
+    // At worst a page takes EACH and a seek over the whole disk, after the gap.
     let service = EACH + Nanos::from_micros(1_700 + 20);
     let batches = u64::from((deadline::WRITES_STARVED + 2) * deadline::FIFO_BATCH);
     for (tag, asked, ended) in all {
         let expire = if tag % 2 == 0 { deadline::READ_EXPIRE } else { deadline::WRITE_EXPIRE };
-        // Those that expired before it go before it, a batch each at worst.
+        // Requests that expired earlier go first, in a batch each at worst.
         let before = u64::from(slots) * batches / 2;
         assert!(ended - asked <= expire + service * before, "{tag}: {}", ended - asked);
         assert!(tag % 2 == 1 || ended - asked <= expire + Nanos::from_millis(600));
@@ -179,7 +180,7 @@ fn flushes_and_trims_pass_the_elevator() {
     }
 }
 
-/// The host as it was before there were elevators: first come, first served, nothing merged.
+/// Simulates a host without an elevator: first come, first served, nothing merged.
 fn plain(requests: &[(u64, u64, Op)], gap: Nanos, depth: usize) -> Vec<(u32, Nanos)> {
     let mut disk = Disk::new(3);
     let mut drive = &mut disk;
@@ -190,7 +191,7 @@ fn plain(requests: &[(u64, u64, Op)], gap: Nanos, depth: usize) -> Vec<(u32, Nan
         let arrival = requests.get(i).map(|(at, ..)| Nanos(*at));
         let held = !waiting.is_empty() && in_flight < depth;
         let events = [arrival, drive.next_event(), held.then_some(ready)];
-        // A full drive is asked again when something ends.
+        // A request that a full drive refuses is submitted again when another one ends.
         let now = drive.log.last().map_or(Nanos::ZERO, |(at, _)| *at);
         let later = done.last().map_or(now, |(_, at): &(u32, Nanos)| now.max(*at));
         let next = events.into_iter().flatten().filter(|at| *at >= later).min();
@@ -272,7 +273,7 @@ proptest! {
             (op, PAGE * page, PAGE * pages)
         });
         prop_assert!(all.len() >= slots as usize);
-        // Page by page, the disk got what was asked, no more and no less.
+        // The disk got exactly the requested pages, each as often as it was requested.
         for (_, request) in &disk.log {
             prop_assert!(request.length <= MERGED_MAX);
             for page in request.offset.0 / PAGE.0..request.end().0 / PAGE.0 {

@@ -7,7 +7,7 @@ const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
 
 fn arm() -> Arm {
-    // Without settling in the skew, so that times are round.
+    // There is no settle time in the skew, so that times are round.
     Arm::new(&disk(&[("\"200us\"", "\"0ns\"")]))
 }
 
@@ -49,7 +49,7 @@ fn every_seek_is_in_time_to_the_nanosecond() {
         let sector = sector.expect("every cylinder has a sector");
         let seek = 1000 * US + u64::from(distance - 1) * 40 * US;
         let angle = u64::from(arm().geometry.place(sector).angle);
-        // The latest start that meets the sector in the second turn.
+        // The latest start with which the head meets the sector in the third turn.
         let start = 20 * MS + angle - seek;
         let meets = access(&mut arm(), start, sector, 1, false);
         assert_eq!(meets.over, Nanos(20 * MS + angle), "distance {distance}");
@@ -83,7 +83,7 @@ fn sequential_tracks_lose_no_turn_reading_or_writing() {
     let spec = disk(&[]);
     for write in [false, true] {
         let end = access(&mut Arm::new(&spec), 0, 0, 400, write).end;
-        // Four tracks, two head switches and one cylinder step, with their settling.
+        // The time is that of four tracks, two head switches and one seek, with their settle times.
         assert_eq!(end, Nanos(40 * MS + 2 * 700 * US + 1200 * US));
     }
 }
@@ -152,13 +152,13 @@ fn on_arrival_the_rest_of_the_run_is_taken_first() {
         let place = a.geometry.place(10);
         a.access(Nanos(from), place, &plan(on_arrival))
     };
-    // Sector 10 begins at 1 ms. The head comes at 2 ms: ten sectors are gone, ten are to come.
+    // Sector 10 begins at 1 ms. The head begins at 2 ms: ten sectors have passed, ten are to come.
     let (plain, arrival) = (run(2 * MS, false), run(2 * MS, true));
     assert_eq!((plain.first, plain.end), (Nanos(11_100 * US), Nanos(13 * MS)));
     assert_eq!((arrival.first, arrival.end), (Nanos(11_100 * US), Nanos(12 * MS)));
     assert_eq!(arrival.past, Nanos(13 * MS), "the head passes what it has already");
     assert_eq!(arrival.delivered, Nanos(12 * MS + 11 * US), "ten are waiting, one is new");
-    // One nanosecond later sector 20 is cut and must come round again.
+    // One nanosecond later, sector 20 has begun to pass and must come round again.
     assert_eq!(run(2 * MS + 1, true).end, Nanos(12_100 * US));
     assert_eq!(run(3 * MS, true), run(3 * MS, false), "after the run nothing is gained");
 }

@@ -1,11 +1,11 @@
-//! Tests what the cache says of waiting writes against a look at each of them.
+//! Tests of the cache's answers about dirty segments against a search through all of them.
 
 use super::*;
 use assay_spec::Bytes;
 use assay_spec::device::ReadAhead;
 use proptest::prelude::*;
 
-/// Sectors of the disk; small, so that writes meet.
+/// The number of sectors of the disk: few, so that writes overlap.
 const SECTORS: u64 = 48;
 
 fn cache(write_extents: u32) -> Cache {
@@ -28,8 +28,8 @@ fn cache(write_extents: u32) -> Cache {
     })
 }
 
-/// Takes a write of `first..end` as a disk does: what waits of it and cannot be joined is written
-/// to the platter before, and so is the oldest if there is no room.
+/// Takes a write of `first..end` as a disk does: destages dirty data of it that it cannot join, and
+/// the oldest segments if there is no room.
 fn take(cache: &mut Cache, first: u64, end: u64, now: Nanos) {
     if let Some(index) = cache.joinable(first, end) {
         return cache.join(index, first, end, now);
@@ -44,7 +44,7 @@ fn take(cache: &mut Cache, first: u64, end: u64, now: Nanos) {
     cache.write((first, end), place, (now, now));
 }
 
-/// Compares every answer about `first..end` with that of a look at each waiting write.
+/// Compares every answer about `first..end` with that of a search through all dirty segments.
 fn compare(cache: &Cache, first: u64, end: u64) {
     let ranges: Vec<_> = cache.dirty.iter().map(|d| cache.range(d.slot)).collect();
     let place = |holds: &dyn Fn(u64, u64) -> bool| ranges.iter().position(|r| holds(r.0, r.1));

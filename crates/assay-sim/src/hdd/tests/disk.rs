@@ -1,5 +1,5 @@
-//! Tests of the whole disk: hits and misses to the nanosecond, writes, order, and that the drive
-//! does not care how often it is asked.
+//! Tests of the whole disk: hits and misses to the nanosecond, writes, order, and that the results
+//! do not depend on how often the drive is called.
 
 use super::small::device;
 use super::*;
@@ -25,7 +25,7 @@ pub(super) fn request(op: Op, first: u64, sectors: u64, tag: u32) -> Request {
     Request { tag, op, offset: Bytes(first * 512), length: Bytes(sectors * 512), fua: false }
 }
 
-/// Submits at `at` and waits for the end.
+/// Submits a request at `at`; returns when it ends.
 pub(super) fn serve(disk: &mut Hdd, at: u64, op: Op, first: u64, sectors: u64) -> u64 {
     assert_eq!(disk.submit(Nanos(at), request(op, first, sectors, 0)), Accept::Accepted);
     let mut done = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn count(disk: &Hdd, name: &str) -> f64 {
 
 #[test]
 fn a_read_is_command_arm_platter_and_link() {
-    // Sector 3 begins at 300 us; the command takes 100, the sector 100, the link 10.
+    // Sector 3 begins at 300 us; the command takes 100 us, the sector 100 us, the link 10 us.
     assert_eq!(serve(&mut drive(&[]), 200 * US, Op::Read, 3, 1), 410 * US);
     assert_eq!(serve(&mut drive(&[]), 200 * US + 1, Op::Read, 3, 1), 10 * MS + 410 * US);
 }
@@ -68,7 +68,7 @@ fn a_sector_is_a_hit_when_it_has_been_read_ahead() {
 
 #[test]
 fn read_ahead_ends_with_the_segment() {
-    // A segment is 32 sectors: after sector 0 it goes on to sector 32.
+    // A segment has 32 sectors: after sector 0 the head reads on to sector 32.
     let mut disk = drive(&[]);
     serve(&mut disk, 0, Op::Read, 0, 1);
     assert_eq!(serve(&mut disk, 50 * MS, Op::Read, 32, 1), 50 * MS + 110 * US);
@@ -85,7 +85,7 @@ fn read_ahead_ends_with_the_segment() {
 fn half_a_hit_reads_the_other_half() {
     let mut disk = drive(&[]);
     serve(&mut disk, 0, Op::Read, 0, 1);
-    // Sectors 1 to 32 are there; 33 and 34 pass at 53.3 ms.
+    // Sectors 1 to 32 are in the cache; 33 and 34 pass from 53.3 ms on.
     assert_eq!(serve(&mut disk, 50 * MS, Op::Read, 31, 4), 53 * MS + 510 * US);
     assert_eq!((count(&disk, "media_reads"), count(&disk, "read_hits")), (2.0, 0.0));
 }
@@ -106,7 +106,7 @@ fn the_segment_used_longest_ago_is_taken() {
     assert_eq!(count(&disk, "media_reads"), 6.0, "the second went");
 }
 
-/// A second write goes on where the first ends, but comes later: the head must not get ahead of it.
+/// A write continues a waiting one, but comes later: the head must not write it before it is there.
 #[test]
 fn what_comes_after_a_pause_has_come_when_it_is_written() {
     let mut disk = drive(&[CACHED, DEPTH_8]);
@@ -115,7 +115,7 @@ fn what_comes_after_a_pause_has_come_when_it_is_written() {
         disk.submit(Nanos(at), request(Op::Write, first, sectors, 0));
     }
     assert!(disk.arm.free.0 > 3 * MS, "it is at the first");
-    // The second comes from 2.1 ms on, 10 us a sector.
+    // The continuing write comes over the link from 2.1 ms on, 10 us a sector.
     assert_eq!(disk.may_write(0, 20, 21), Nanos(2 * MS + 100 * US));
 }
 
@@ -123,7 +123,7 @@ fn what_comes_after_a_pause_has_come_when_it_is_written() {
 fn a_cached_write_ends_with_its_data_and_is_destaged_after() {
     let mut disk = drive(&[CACHED]);
     assert_eq!(serve(&mut disk, 0, Op::Write, 20, 4), 140 * US);
-    // The arm set out for it when the command was done; it passes at 2 ms, until 2.4.
+    // The arm seeks for it when the command is processed; it passes from 2 ms to 2.4 ms.
     assert_eq!(count(&disk, "destaged"), 1.0);
     assert_eq!(disk.arm.free, Nanos(2400 * US));
     assert_eq!(serve(&mut disk, MS, Op::Read, 21, 2), MS + 120 * US, "read from the cache");
@@ -145,7 +145,7 @@ fn a_cached_write_ends_with_its_data_and_is_destaged_after() {
 fn an_uncached_write_ends_on_the_platter() {
     let mut disk = drive(&[]);
     assert_eq!(serve(&mut disk, 0, Op::Write, 20, 4), 2400 * US);
-    // Its data must be there first: the link brings the first sector at 110 us.
+    // Its data must be there first: the link has the first sector at 110 us, too late for 100 us.
     assert_eq!(serve(&mut drive(&[]), 0, Op::Write, 1, 1), 10 * MS + 200 * US);
     let mut soon = drive(&[("\"100us\"", "\"90us\"")]);
     assert_eq!(serve(&mut soon, 0, Op::Write, 1, 1), 200 * US, "there at the last moment");
@@ -163,13 +163,13 @@ fn a_write_that_must_survive_ends_on_the_platter() {
         }
         done[0].at.0
     };
-    // As without a cache; and what waits elsewhere goes on waiting.
+    // It ends as without a cache, and dirty data elsewhere goes on waiting.
     assert_eq!(forced(&mut drive(&[CACHED]), 0, 20, 4), 2400 * US);
     let mut disk = drive(&[CACHED, DEPTH_8]);
     serve(&mut disk, 0, Op::Write, 20, 1);
     serve(&mut disk, 150 * US, Op::Write, 5000, 4);
     assert_eq!(forced(&mut disk, 300 * US, 40, 1), 4100 * US, "right behind the first");
-    // What waits of the same sectors goes first: both are written, as behind a flush.
+    // Dirty data of the same sectors is written first: all is destaged, as with a flush.
     let mut disk = drive(&[CACHED, DEPTH_8]);
     serve(&mut disk, 0, Op::Write, 20, 1);
     serve(&mut disk, 150 * US, Op::Write, 5000, 4);
@@ -188,7 +188,7 @@ fn written_data_is_read_after_it_is_on_the_platter_if_not_from_the_cache() {
     let end = serve(&mut disk, 300 * US, Op::Read, 9000, 4);
     assert_eq!(count(&disk, "destaged"), 2.0);
     assert!(end > 10 * MS, "destaged, and round again: {end}");
-    // Half of a read waits in the cache: that half is written first.
+    // Half of a read is dirty in the cache: that half is written first.
     let mut disk = drive(&[CACHED, DEPTH_8]);
     serve(&mut disk, 0, Op::Write, 5000, 4);
     serve(&mut disk, 150 * US, Op::Write, 9000, 4);
@@ -203,7 +203,7 @@ fn a_write_without_room_waits_for_the_platter() {
     serve(&mut disk, 150 * US, Op::Write, 5000, 1);
     let last = disk.arm.free;
     assert_eq!(last, Nanos(2100 * US), "the first is being written");
-    // Two segments may be dirty, and both are: one on its way, one waiting.
+    // Two segments may be dirty, and both are: one is being written, one waits.
     let end = serve(&mut disk, 300 * US, Op::Write, 9000, 1);
     assert_eq!(end, 2110 * US, "when the first is written there is room");
 }
@@ -213,7 +213,7 @@ fn packed_writes_take_as_much_of_the_cache_as_they_have() {
     let packed =
         ("write_segments", "write_extents = { value = 16, assumed = \"test\" }\nwrite_segments");
     let mut disk = drive(&[CACHED, DEPTH_8, packed]);
-    // 128 sectors of cache; the first write is taken by the arm, three of 40 wait.
+    // The cache has 128 sectors. The arm writes the first write, and three of 40 sectors wait.
     let mut at = serve(&mut disk, 0, Op::Write, 90, 1);
     for first in [5000, 7000, 9000] {
         at = serve(&mut disk, at, Op::Write, first, 40);
@@ -271,7 +271,7 @@ fn a_whole_track_is_read_from_where_the_head_lands() {
         "read_whole_track = { value = \"yes\", assumed = \"t\" }\nwrite_segments",
     );
     let large = ("\"64KiB\"", "\"512KiB\"");
-    // The head lands at 100 us, before sector 1; sector 50 passes at 5 ms.
+    // The head is on the track at 100 us, before sector 1; sector 50 passes at 5 ms.
     let mut disk = drive(&[whole, large]);
     assert_eq!(serve(&mut disk, 0, Op::Read, 50, 1), 5110 * US);
     assert_eq!(serve(&mut disk, 5120 * US, Op::Read, 1, 1), 5230 * US, "read on the way");
@@ -299,7 +299,7 @@ type Arrival = (u64, u8, u64, u64);
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let one = (0_u64..9 * MS, 0_u8..6, 0_u64..400, 1_u64..9);
-    // Near each other, so that they hit, overlap and join.
+    // The requests are near each other, so that they hit, overlap and join.
     proptest::collection::vec(
         one.prop_map(|(t, op, s, n)| (t, op, s / 40 * 2300 + s % 40, n)),
         1..60,
@@ -340,7 +340,7 @@ fn running_to_the_next_end_is_stepping_there() {
     assert_eq!(disk.run(Nanos(MS), &mut Vec::new()), Nanos(MS));
 }
 
-/// All completions, with the drive advanced to every multiple of `step` and to every arrival.
+/// Serves requests in steps of `step`; returns (end, tag), where refused ones end at `u64::MAX`.
 fn replay(disk: &mut Hdd, arrivals: &[Arrival], step: u64) -> Vec<(u64, u32)> {
     let (mut now, mut asked, mut done) = (0, 0, Vec::new());
     let mut refused = Vec::new();
@@ -370,7 +370,7 @@ fn replay(disk: &mut Hdd, arrivals: &[Arrival], step: u64) -> Vec<(u64, u32)> {
     ends
 }
 
-/// Other things firmware may do with its cache.
+/// Changes of the specification to other cache policies of firmware.
 const FIRMWARE: [(&str, &str); 6] = [
     ("write_segments", "write_segments"),
     (
@@ -395,7 +395,7 @@ const FIRMWARE: [(&str, &str); 6] = [
          read_written = { value = \"no\", assumed = \"t\" }\n\
          join_read_ahead = { value = \"no\", assumed = \"t\" }\nwrite_segments",
     ),
-    // The least that a shingled disk may have, so that it is always full.
+    // A shingled disk with the smallest log that is allowed, so that it is always full.
     (
         "[cache]",
         "[shingled]\nband = { value = \"32KiB\", assumed = \"t\" }\n\
@@ -410,7 +410,7 @@ const FIRMWARE: [(&str, &str); 6] = [
 ];
 
 proptest! {
-    /// How often the drive is asked changes nothing, and every request ends once.
+    /// The results do not depend on how often the drive is advanced, and every request ends once.
     #[test]
     fn time_in_small_steps_is_time_in_large_ones(
         arrivals in arrivals(),
@@ -437,7 +437,7 @@ proptest! {
         }
     }
 
-    /// A drive of one command serves it at once; the result is that of waiting for the events.
+    /// A drive that holds one command serves it at once, with the same result as by events.
     #[test]
     fn deciding_at_once_is_deciding_late(
         arrivals in arrivals(),

@@ -1,4 +1,4 @@
-//! Tests of where sectors lie.
+//! Tests of the places of sectors.
 
 use super::*;
 use crate::hdd::small::disk;
@@ -49,7 +49,7 @@ fn serpentine_heads_turn_back_in_every_second_cylinder() {
 
 #[test]
 fn a_slip_moves_its_range_on_into_the_spares() {
-    // Ranges of one cylinder: 20 places, 2 spares, 18 sectors.
+    // A range is one cylinder: 20 places, of which 2 are spares and 18 sectors.
     let zones = vec![ZoneSpec { spares: 2, slips: vec![3, 25], ..zone(0, 2, 10) }];
     let g = geometry(zones, 2, 1, false);
     assert_eq!(g.sectors(), 36);
@@ -95,7 +95,7 @@ fn skews_in_sectors_turn_the_tracks_on() {
 #[test]
 fn without_skews_a_track_begins_when_the_head_is_there() {
     let g = geometry(vec![zone(0, 3, 10), zone(3, 2, 5)], 2, 0, false);
-    // 500 us of switch and 200 us of settling; 1 ms and 200 us for a cylinder.
+    // A head switch takes 500 us and 200 us to settle; a seek of one cylinder 1 ms and 200 us.
     assert_eq!(g.place(10).angle, 700_000);
     assert_eq!(g.place(20).angle, 1_900_000);
     assert_eq!(g.place(60).angle, 3 * 1_900_000, "through the change of zones");
@@ -103,7 +103,7 @@ fn without_skews_a_track_begins_when_the_head_is_there() {
 }
 
 proptest! {
-    /// Every sector has a place of its own, no slipped one, and the number leads back.
+    /// Every sector has a place of its own, and tracks and runs of numbers agree with places.
     #[test]
     fn numbers_and_places_are_one_to_one(
         heads in 1_u32..5,
@@ -140,7 +140,7 @@ proptest! {
             prop_assert!((track..end).contains(&sector));
             prop_assert_eq!((g.track(track), g.track(end - 1)), ((track, end), (track, end)));
             prop_assert!(u64::from(place.run) <= end - sector);
-            // What runs on in number runs on in place.
+            // Sectors of a run follow each other in number and in place.
             if place.run > 1 {
                 let next = g.place(sector + 1);
                 prop_assert_eq!((next.cylinder, next.head, next.index, next.run),

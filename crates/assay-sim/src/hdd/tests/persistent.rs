@@ -1,4 +1,4 @@
-//! Tests of the persistent cache against a platter that says which version of a sector is where.
+//! Tests of the persistent cache against a model of the platter with the version of each sector.
 
 use super::*;
 use proptest::prelude::*;
@@ -7,13 +7,15 @@ const BAND: u64 = 8;
 const LAST: u64 = 100;
 const SIZE: u64 = 31;
 const OVERHEAD: u64 = 2;
-/// Of a sector that holds nothing of the host's.
+/// The content of a sector without data of the host.
 const NOTHING: u32 = u32::MAX;
 
-/// A log, what is on the platter, and what should be.
+/// A log, the contents of the platter, and the newest data of the host.
 struct Bed {
     log: Log,
+    /// By number of a sector: its content.
     platter: Vec<u32>,
+    /// By sector of the host: its newest content.
     newest: Vec<u32>,
     version: u32,
 }
@@ -27,8 +29,9 @@ impl Bed {
         Bed { log, platter, newest, version: 0 }
     }
 
+    /// Gives sectors of the host new contents, and returns these.
     fn write(&mut self, sectors: std::ops::Range<u64>) -> Vec<u32> {
-        // No sector ever holds what another one does.
+        // No two sectors, or versions of one, have the same content.
         self.version += 1;
         let written = sectors.map(|sector| {
             self.newest[sector as usize] = self.version * LAST as u32 + sector as u32;
@@ -37,11 +40,12 @@ impl Bed {
         written.collect()
     }
 
+    /// Puts contents on the platter.
     fn put(&mut self, number: u64, what: &[u32]) {
         self.platter[number as usize..][..what.len()].copy_from_slice(what);
     }
 
-    /// Appends if there is room; cleans until there is.
+    /// Cleans until there is room for an entry, and appends it.
     fn append(&mut self, extents: &[(u64, u64)]) {
         while !self.log.fits(extents) {
             assert!(self.clean(), "an empty log has room");
@@ -56,7 +60,7 @@ impl Bed {
         self.put(start, &entry);
     }
 
-    /// Cleans a band, with nothing but what the plan reads.
+    /// Cleans a band, using only what the plan reads. Returns `false` if the log is empty.
     fn clean(&mut self) -> bool {
         let Some(plan) = self.log.oldest_band() else { return false };
         let is_read =
@@ -89,7 +93,7 @@ impl Bed {
     }
 }
 
-/// What happens: extents are appended, a band is cleaned, or written by a stream.
+/// A step of a test: extents are appended, a band is cleaned, or a stream writes a band.
 #[derive(Clone, Debug)]
 enum Step {
     Append(Vec<(u64, u64)>),
@@ -118,7 +122,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever happens, the newest version of every sector is where the map says.
+    /// After any steps, the newest version of every sector is where the map says.
     #[test]
     fn nothing_is_lost(steps in steps(), most in 12_u32..60) {
         let mut bed = Bed::new(most);
@@ -150,7 +154,7 @@ fn the_band_with_the_oldest_data_is_cleaned_first() {
     for first in [40, 9, 70] {
         bed.append(&[(first, first + 1)]);
     }
-    // The oldest entry is rewritten and counts no more.
+    // The data of the oldest entry is overwritten, so that it does not count any more.
     bed.append(&[(40, 41)]);
     let plan = bed.log.oldest_band().unwrap();
     assert_eq!((plan.first, plan.end), (8, 16));
@@ -169,7 +173,7 @@ fn a_band_that_lies_in_the_log_is_not_read_at_home() {
 
 #[test]
 fn the_log_is_full_to_the_sector_and_the_map_to_the_extent() {
-    // Three entries of 8 and 2 take 30 of 31 sectors.
+    // Three entries of 8 sectors and 2 of overhead take 30 of 31 sectors.
     let mut bed = Bed::new(60);
     for first in [0, 8] {
         bed.append(&[(first, first + 8)]);
@@ -178,7 +182,7 @@ fn the_log_is_full_to_the_sector_and_the_map_to_the_extent() {
     assert!(!bed.log.fits(&[(16, 26)]));
     bed.append(&[(16, 24)]);
     assert!(!bed.log.fits(&[(24, 25)]), "one sector is left");
-    // An extent may cut another one, so that two places of the map must be free.
+    // A new extent may split an old one, so that two places of the map must be free.
     let mut bed = Bed::new(3);
     bed.append(&[(1, 2)]);
     assert!(bed.log.fits(&[(9, 10)]));

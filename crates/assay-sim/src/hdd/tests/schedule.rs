@@ -1,4 +1,4 @@
-//! Tests of the orders.
+//! Tests of the orders of commands.
 
 use super::*;
 use crate::hdd::small::disk;
@@ -24,11 +24,11 @@ fn first_come_first_served() {
 fn the_shortest_way_counts_seek_and_rotation() {
     let arm = Arm::new(&disk(&[]));
     let order = Sptf { age_limit: Nanos(1000 * MS) };
-    // On the same track but just gone; a seek of one cylinder that arrives in time.
+    // `gone` is on the same track but has just passed; `near` is a seek away that is in time.
     let (gone, near) = (seek_request(&arm, 0, 1, 0), seek_request(&arm, 1, 230, 0));
     let at = Nanos(MS);
     assert_eq!(order.next(at, &arm, &[gone, near]), Some(1));
-    // A nanosecond before sector 1 comes round, it wins.
+    // Right when sector 1 comes round, it wins.
     assert_eq!(order.next(Nanos(10 * MS + 100_000), &arm, &[gone, near]), Some(0));
     let soon = PendingSeek { ready: Nanos(2 * MS), ..near };
     assert_eq!(order.next(at, &arm, &[gone, soon]), Some(0), "what is not ready is not chosen");

@@ -1,4 +1,4 @@
-//! Tests of a shingled disk: what Aghayev and Desnoyers saw, and that nothing written is lost.
+//! Tests of a shingled disk: what Aghayev and Desnoyers found, and that no written data is lost.
 
 use super::super::tests::{CACHED, DEPTH_8, MS, US, count, drive, op, request, serve};
 use super::*;
@@ -6,7 +6,7 @@ use crate::drive::{Accept, Drive};
 use assay_spec::Op;
 use proptest::prelude::*;
 
-/// Bands of 64 sectors. The log has 3000 sectors.
+/// A change that makes the small disk shingled: bands of 64 sectors, a log of 3000 sectors.
 const SHINGLED: (&str, &str) = (
     "[cache]",
     r#"[shingled]
@@ -20,7 +20,7 @@ clean_after = { value = "200ms", assumed = "t" }
 [cache]
 write_extents = { value = 16, assumed = "t" }"#,
 );
-/// As little as there may be, so that it is always full.
+/// Changes to the smallest log and map that are allowed, so that they are always full.
 const TIGHT: [(&str, &str); 2] = [("1500KiB", "66KiB"), ("200, assumed", "32, assumed")];
 const BAND: u64 = 64;
 
@@ -28,12 +28,12 @@ fn shingled() -> Hdd {
     drive(&[CACHED, DEPTH_8, SHINGLED])
 }
 
+/// Returns a sector in the `n`th of different bands that are far apart.
 fn bands(n: u64) -> u64 {
-    // Far apart, and none twice.
     (n * 149 % 397) * BAND + 20
 }
 
-/// Writes sector after sector into bands far apart, one at a time; returns when the last ended.
+/// Writes one sector into each of some bands far apart, one at a time; returns when the last ends.
 fn scatter(disk: &mut Hdd, from: u64, bands_of: std::ops::Range<u64>) -> u64 {
     bands_of.fold(from, |at, n| serve(disk, at, Op::Write, bands(n), 1))
 }
@@ -50,7 +50,7 @@ fn random_writes_are_fast_until_the_map_is_full_and_then_collapse() {
     assert_eq!((count(&disk, "bands_cleaned"), burst < 500 * MS), (0.0, true), "{burst}");
     let full = scatter(&mut disk, burst, 150..250);
     let later = scatter(&mut disk, full, 250..350);
-    // Each extent that comes costs a band: two turns at least, one to read and one to write.
+    // Each new extent costs a cleaned band: two turns at least, one to read and one to write.
     assert!(later - full > 100 * 20 * MS, "{} ms for 100 writes", (later - full) / MS);
     assert!(later - full > 10 * (burst * 100 / 150), "no collapse");
     let extents = count(&disk, "persistent_extents");
@@ -79,7 +79,7 @@ fn cleaning_begins_when_the_disk_has_been_left_alone_for_so_long() {
     assert_eq!((count(&disk, "persistent_bytes"), count(&disk, "bands_cleaned")), (2048.0, 0.0));
     wait(&mut disk, end + 200 * MS);
     assert_eq!((count(&disk, "persistent_bytes"), count(&disk, "bands_cleaned")), (0.0, 1.0));
-    // Four sectors to the log, as asked for, and the band home again.
+    // The drive writes four sectors to the log, and later the whole band.
     assert_eq!(count(&disk, "wa"), (4.0 + 64.0) / 4.0);
 }
 
@@ -104,7 +104,7 @@ fn a_stream_from_the_start_of_a_band_does_not_go_through_the_log() {
 fn a_stream_may_begin_anywhere_and_ends_when_it_is_not_continued() {
     let mut disk = shingled();
     let mut at = 0;
-    // From the middle of band 3, with writes across the borders, to the middle of band 6.
+    // The writes go from the middle of band 3, across borders, to the middle of band 6.
     for n in 0..30 {
         at = serve(&mut disk, at, Op::Write, 3 * BAND + 37 + n * 7, 7);
     }
@@ -169,11 +169,11 @@ fn with_the_write_cache_off_a_write_ends_in_the_log() {
     let log = disk.arm.geometry.place(disk.goal(20_000));
     let end = serve(&mut disk, 0, Op::Write, 20_000, 4);
     assert_eq!(count(&disk, "persistent_bytes"), 2048.0);
-    // Of 50 sectors on a track of the inner zone.
+    // A track of the inner zone has 50 sectors: four of them take 800 us.
     assert_eq!(end % (10 * MS), (u64::from(log.angle) + 800 * US) % (10 * MS));
     assert!(log.cylinder > disk.arm.geometry.place(20_000).cylinder, "further in");
-    // Two sectors are left free. A sector comes in 10 us behind the command, which takes 100; when
-    // the head gets there the first must have come, and the others come in time.
+    // The next entry begins two sectors (400 us) later. The first sector comes over the link in 10
+    // us, after 100 us for the command: it must be there when the head is, or it costs a turn.
     for (late, turns) in [(0, 0), (1, 1)] {
         let mut disk = drive(&[SHINGLED]);
         let end = serve(&mut disk, 0, Op::Write, 20_000, 4);
@@ -182,7 +182,7 @@ fn with_the_write_cache_off_a_write_ends_in_the_log() {
     }
 }
 
-/// An entry is not written before the last rewrite of what goes into it has come.
+/// A log entry is not written before the last rewrite of its data has come over the link.
 #[test]
 fn what_is_written_again_while_it_waits_has_come_when_it_is_written() {
     let mut disk = drive(&[CACHED, DEPTH_8, SHINGLED]);
@@ -196,8 +196,8 @@ fn what_is_written_again_while_it_waits_has_come_when_it_is_written() {
     submit(&mut disk, 0, 20_000, 4, 0);
     disk.advance(Nanos(MS), &mut Vec::new());
     let free = disk.arm.free.0;
-    // The link is busy when the first sectors are written again; the next entry begins 400 us after
-    // the one before.
+    // The link is busy when the sectors are written again; the next entry begins 400 us after the
+    // end of the one before.
     submit(&mut disk, free - 1150 * US, 20, 40, 1);
     submit(&mut disk, free - 150 * US, 10_100, 60, 2);
     submit(&mut disk, free - 149 * US, 20, 4, 3);
@@ -206,7 +206,7 @@ fn what_is_written_again_while_it_waits_has_come_when_it_is_written() {
     assert_eq!(disk.arm.free.0, free + 400 * US + 10 * MS + 8 * MS, "a turn later");
 }
 
-/// Where a sector is: in the memory, in the log, or at home.
+/// The place of a sector's newest data: the cache, the log, or its band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
     Waits,
@@ -214,7 +214,8 @@ enum Where {
     Home,
 }
 
-/// Watches that sectors leave the memory for the log or with their band, and the log with a band.
+/// A check that sectors leave the cache only for the log or when a band is written, and the log
+/// only when a band is written.
 struct Audit {
     lies: Vec<Where>,
     bands: (f64, f64),
@@ -254,7 +255,7 @@ const UNIVERSE: u64 = 10 * BAND;
 
 type Arrival = (u64, u8, u64, u64);
 
-/// Writes here and there and in order, some across borders, with reads and flushes between.
+/// Generates random and sequential writes, some across borders, with reads and flushes between.
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let at_random = (0..6 * MS, 0..8_u8, 0..UNIVERSE, 1..70_u64).prop_map(|one| vec![one]);
     let stream = (0..300 * US, 0..UNIVERSE, 4..40_u64, 2..20_u64)
@@ -264,8 +265,8 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 }
 
 proptest! {
-    /// At every step, for every sector: what was written last is in the memory, in the log or in
-    /// its band, and comes home in the end.
+    /// At every step, the newest data of every sector is in the cache, in the log or in its band;
+    /// in the end, it is in its band.
     #[test]
     fn what_is_written_is_never_lost(arrivals in arrivals(), tight: bool, depth_8: bool) {
         let mut changes = vec![CACHED, SHINGLED];

@@ -30,7 +30,7 @@ write_cache = { value = "no", assumed = "test" }
 destage_window = { value = 8, assumed = "test" }
 "#;
 
-/// The small disk with other lines: each pair is (what stands there, what shall).
+/// Builds the specification of the small disk with changes: each pair is (old text, new text).
 pub(crate) fn device(changes: &[(&str, &str)]) -> DeviceSpec {
     let mut text = TEXT.to_owned();
     for (from, to) in changes {
@@ -40,7 +40,7 @@ pub(crate) fn device(changes: &[(&str, &str)]) -> DeviceSpec {
     DeviceSpec::parse(Source { file: "small", text: &text }).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What the small disk is made of.
+/// Returns the small disk's own part of the specification, with changes.
 pub(crate) fn disk(changes: &[(&str, &str)]) -> HddSpec {
     match device(changes).kind {
         DeviceKind::Hdd(hdd) => hdd,

@@ -1,5 +1,5 @@
-//! Tests of commands that wait: for room in the cache, for data that somebody else reads, for what
-//! the cache held when they came.
+//! Tests of commands that wait: writes for room in the cache, reads for data that another command
+//! reads, flushes for what the cache held when they arrived.
 
 use super::tests::{CACHED, DEPTH_8, MS, US, count, drive, request};
 use super::*;
@@ -10,7 +10,8 @@ const SPTF: (&str, &str) = (
      age_limit = { value = \"1s\", assumed = \"t\" }\n[cache]",
 );
 
-/// Submits what comes when, tagged 0, 1, 2…, and returns who ended when, in order.
+/// Submits requests, each with its time, tagged 0, 1, 2…; returns tag and end of each, in the order
+/// of their ends.
 fn ends(disk: &mut Hdd, arrivals: &[(u64, Op, u64, u64)]) -> Vec<(u32, u64)> {
     let mut done = Vec::new();
     for (tag, (at, op, first, sectors)) in arrivals.iter().enumerate() {
@@ -26,7 +27,7 @@ fn ends(disk: &mut Hdd, arrivals: &[(u64, Op, u64, u64)]) -> Vec<(u32, u64)> {
 
 #[test]
 fn room_is_given_in_the_order_of_arrival_whatever_the_order_of_the_arm() {
-    // Two may wait in the cache; the arm would rather go from the last to the first.
+    // Two may wait in the cache; shortest positioning time would serve the last ones first.
     let firsts = [20, 20_000, 16_000, 12_000, 8000, 4000, 300];
     let writes: Vec<_> =
         firsts.iter().map(|first| (first / 1_000_000, Op::Write, *first, 4)).collect();
@@ -47,7 +48,7 @@ fn a_sequence_that_waits_for_room_is_written_at_the_speed_of_the_platter() {
 
 #[test]
 fn a_read_for_room_goes_before_a_longer_way_of_the_arm() {
-    // The cache is full of what lies far away; the read is on the track where the arm is.
+    // The cache is full of writes to far places; the read is on the track where the arm is.
     let arrivals = [
         (0, Op::Write, 20, 4),
         (0, Op::Write, 20_000, 4),
@@ -70,7 +71,7 @@ fn a_waiting_read_is_answered_by_what_another_has_read() {
         "read_whole_track = { value = \"yes\", assumed = \"t\" }\nwrite_segments",
     );
     let large = ("\"64KiB\"", "\"512KiB\"");
-    // The head lands at 100 us, before sector 1, and has read up to sector 50 at 5.1 ms.
+    // The head is on the track at 100 us, before sector 1, and has read sector 50 at 5.1 ms.
     let mut disk = drive(&[whole, large, DEPTH_8]);
     let reads = [(0, Op::Read, 50, 1), (US, Op::Read, 10, 1), (2 * US, Op::Read, 60, 1)];
     let expected = [(0, 5110 * US), (1, 5120 * US), (2, 6110 * US)];
@@ -80,7 +81,7 @@ fn a_waiting_read_is_answered_by_what_another_has_read() {
 
 #[test]
 fn a_flush_does_not_wait_for_what_comes_after_it() {
-    // The arm is at 20 until 2.4 ms, then at 5000; what comes meanwhile waits.
+    // The arm writes sectors 20 to 23 until 2.4 ms, then seeks to 5000; later writes wait.
     let mut disk = drive(&[DEPTH_8, CACHED]);
     let before = [(0, Op::Write, 20, 4), (150 * US, Op::Write, 5000, 4)];
     let mut without = drive(&[DEPTH_8, CACHED]);
@@ -90,7 +91,7 @@ fn a_flush_does_not_wait_for_what_comes_after_it() {
     let all = [before[0], before[1], flush, after[0], after[1]];
     let flushed = ends(&mut disk, &all).iter().find(|(tag, _)| *tag == 2).expect("it ended").1;
     assert_eq!(flushed, expected);
-    // What was in the cache by then is on the platter, and not before.
+    // The flush ends when all that the cache held when it arrived is on the platter.
     assert!(expected > 2400 * US);
     assert_eq!(count(&without, "destaged"), 2.0);
 }
