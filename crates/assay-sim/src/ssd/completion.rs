@@ -13,7 +13,7 @@ impl<F: Ftl> Ssd<F> {
     /// Counts a page of a request as done; after the last page, completes the request.
     #[inline]
     pub(super) fn page_done(&mut self, number: u32) {
-        let flight = &mut self.requests[number as usize];
+        let flight = &mut self.requests[number];
         flight.left -= 1;
         if flight.left > 0 {
             return;
@@ -21,7 +21,7 @@ impl<F: Ftl> Ssd<F> {
         let is_forced = flight.request.op == Op::Write && flight.request.fua;
         if is_forced && self.cache.is_some() && !self.is_protected {
             // An FUA write with a write-back cache is answered by a flush of the cache.
-            self.requests[number as usize].request.op = Op::Flush;
+            self.requests[number].request.op = Op::Flush;
             self.writes.push_back(number);
             return self.fetch_write_data();
         }
@@ -30,7 +30,7 @@ impl<F: Ftl> Ssd<F> {
 
     #[inline]
     pub(super) fn complete(&mut self, number: u32) {
-        let is_lost = self.requests[number as usize].is_lost;
+        let is_lost = self.requests[number].is_lost;
         self.answer(number, if is_lost { UNREADABLE } else { 0 });
     }
 
@@ -44,7 +44,7 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     pub(super) fn note_if_lost(&mut self, number: u32, page: u32) {
         if self.is_lost(page) {
-            self.requests[number as usize].is_lost = true;
+            self.requests[number].is_lost = true;
         }
     }
 
@@ -66,10 +66,9 @@ impl<F: Ftl> Ssd<F> {
 
     #[inline]
     fn answer(&mut self, number: u32, error: i32) {
-        let tag = self.requests[number as usize].request.tag;
-        self.free.push(number);
+        let tag = self.requests.remove(number);
         self.done.push(Completion { tag, at: self.nand.events.now(), error });
-        if let Some(after) = self.idle_after.filter(|_| self.in_flight() == 0) {
+        if let Some(after) = self.idle_after.filter(|_| self.requests.len() == 0) {
             self.leave_alone(after);
         }
     }

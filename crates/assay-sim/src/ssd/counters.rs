@@ -22,8 +22,8 @@ impl<F: Ftl> Ssd<F> {
             ("blocks_erased".to_owned(), sum(&counts.erases)),
             ("array_busy_ns".to_owned(), array.0 as f64),
             ("channel_busy_ns".to_owned(), channels.0 as f64),
-            ("link_busy_ns".to_owned(), self.link_total.0 as f64),
-            ("firmware_busy_ns".to_owned(), self.firmware_total.0 as f64),
+            ("link_busy_ns".to_owned(), self.link.busy().0 as f64),
+            ("firmware_busy_ns".to_owned(), self.firmware.busy().0 as f64),
         ];
         all.extend(self.drawn());
         all.extend(self.warmth());

@@ -31,19 +31,16 @@ impl<F: Ftl> Ssd<F> {
     /// Returns `true` if a flush is first in `writes`, or if the drive flushes for itself.
     pub(super) fn is_flushing(&self) -> bool {
         self.wants_record
-            || !self.is_protected && self.writes.front().is_some_and(|n| self.is_of(*n, Op::Flush))
-    }
-
-    fn is_of(&self, number: u32, op: Op) -> bool {
-        self.requests[number as usize].request.op == op
+            || !self.is_protected
+                && self.writes.front().is_some_and(|n| self.requests.is(*n, Op::Flush))
     }
 
     /// Starts incomplete multi-page programs if a request waits for one of their pages or slots. It
     /// first waits for all fetched write data, because an incomplete program wastes flash pages.
     #[cold]
     pub(super) fn drain_if_due(&mut self) {
-        let is_write = |t: &Transfer| self.is_of(t.number, Op::Write);
-        if self.on_link.iter().chain(&self.link).any(is_write) || self.has_waiting_writes() {
+        let is_write = |t: Transfer| self.requests.is(t.number, Op::Write);
+        if self.link.transfers().any(is_write) || self.has_waiting_writes() {
             return;
         }
         // Pages that wait for more pages free no slot. An erase that waits for the other planes of

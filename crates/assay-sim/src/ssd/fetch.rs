@@ -11,7 +11,7 @@ use std::ops::Range;
 impl<F: Ftl> Ssd<F> {
     /// Reads the pages of request `number`, and reads ahead if its stream is sequential.
     pub(super) fn read(&mut self, number: u32) {
-        let flight = &self.requests[number as usize];
+        let flight = &self.requests[number];
         let (pages, empty) = (flight.pages.clone(), flight.left == 0);
         let streaming = self.readahead.as_mut().is_some_and(|r| r.note(&pages));
         for page in pages.clone() {

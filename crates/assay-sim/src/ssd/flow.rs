@@ -1,28 +1,12 @@
 //! The path of a request through the drive, event by event.
 
+use super::Ssd;
 use super::link::Transfer;
 use super::map_flush_queue::WaitsForMap;
-use super::{FIRMWARE, Ssd};
 use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::nand::{FlashEvent, Token, Waiter};
-use assay_spec::{Bytes, Op, Request};
-use std::ops::Range;
-
-/// A request in flight.
-#[derive(Clone, Debug)]
-pub(super) struct InFlight {
-    pub(super) request: Request,
-    pub(super) pages: Range<u32>,
-    /// For a write: the next page to fetch from the host.
-    next: u32,
-    /// Number of pages that are not done from the host's point of view.
-    pub(super) left: u32,
-    /// Whether the request covers whole pages only.
-    pub(super) whole: bool,
-    /// Whether the request reads a page with an uncorrectable error.
-    pub(super) is_lost: bool,
-}
+use assay_spec::{Op, Request};
 
 /// A written page, or a part of one, on its way from the host or the buffer to the flash.
 #[derive(Clone, Copy, Debug)]
@@ -43,57 +27,33 @@ impl<F: Ftl> Ssd<F> {
         let (next, end) = (request.offset.0 >> self.page_bits, end >> self.page_bits);
         let (next, end) = (next as u32, end as u32);
         let whole = (request.offset.0 | request.length.0) & (self.page.0 - 1) == 0;
-        let number = match self.free.pop() {
-            Some(number) => number,
-            None => self.add_request_slot(),
-        };
-        // Field by field and not as a whole: see `Pool::put`.
-        let flight = &mut self.requests[number as usize];
-        flight.request.tag = request.tag;
-        flight.request.op = request.op;
-        flight.request.offset = request.offset;
-        flight.request.length = request.length;
-        flight.request.fua = request.fua;
-        (flight.pages.start, flight.pages.end) = (next, end);
-        (flight.next, flight.left) = (next, end - next);
-        flight.whole = whole;
-        flight.is_lost = false;
+        let number = self.requests.add(request, next..end, whole);
         if request.op == Op::Write && next < end {
             self.ftl.prefetch_old_copy(next);
         }
         self.nand.events.cancel(Queue::Timer);
         self.is_working = false;
-        self.firmware.push_back(number);
-        if self.firmware.len() == 1 {
-            let time = self.command_time();
-            self.nand.events.after(Queue::Firmware, FIRMWARE, time);
-        } else {
-            self.waits_for_firmware();
+        if self.firmware.queue(number, self.nand.events.now()) {
+            self.begin_command();
         }
     }
 
-    /// Adds a request slot and returns its number.
-    #[cold]
-    fn add_request_slot(&mut self) -> u32 {
-        let request =
-            Request { tag: 0, op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO, fua: false };
-        let none = InFlight { request, pages: 0..0, next: 0, left: 0, whole: true, is_lost: false };
-        self.requests.push(none);
-        self.requests.len() as u32 - 1
+    /// Begins the first command of the firmware's queue, delayed by throttling.
+    #[inline]
+    fn begin_command(&mut self) {
+        let pause = self.throttle();
+        self.firmware.begin(pause, &mut self.nand.events);
     }
 
     /// Dispatches the first request of the firmware's queue and starts the next.
     #[inline]
     pub(super) fn on_firmware_done(&mut self) {
-        self.firmware_total += self.command;
-        let Some(number) = self.firmware.pop_front() else { return };
+        let Some(number) = self.firmware.end(self.nand.events.now()) else { return };
         self.tell_command(number);
-        if !self.firmware.is_empty() {
-            self.waited_for_firmware();
-            let time = self.command_time();
-            self.nand.events.after(Queue::Firmware, FIRMWARE, time);
+        if self.firmware.is_busy() {
+            self.begin_command();
         }
-        match self.requests[number as usize].request.op {
+        match self.requests[number].request.op {
             Op::Read => self.read(number),
             Op::Write | Op::Flush => {
                 self.writes.push_back(number);
@@ -108,9 +68,7 @@ impl<F: Ftl> Ssd<F> {
                 self.complete(number);
                 self.record_trims_if_due();
             }
-            Op::Trim => {
-                self.park(WaitsForMap::Trim(number, self.requests[number as usize].pages.clone()))
-            }
+            Op::Trim => self.park(WaitsForMap::Trim(number, self.requests[number].pages.clone())),
         }
     }
 
@@ -124,7 +82,7 @@ impl<F: Ftl> Ssd<F> {
         }
         self.wants_record = false;
         while let Some(number) = self.writes.front().copied() {
-            let flight = &self.requests[number as usize];
+            let flight = &self.requests[number];
             let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);
             if flight.request.op == Op::Flush {
                 if !self.is_protected && !self.flush_or_done() {
@@ -144,7 +102,7 @@ impl<F: Ftl> Ssd<F> {
                     continue;
                 }
                 if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
-                    self.requests[number as usize].next = page;
+                    self.requests[number].next = page;
                     self.stall_for_slot();
                     self.wants_drain |= self.nand.has_multi_page();
                     // A page of an incomplete stripe holds a slot, so it must not wait forever.
@@ -167,16 +125,19 @@ impl<F: Ftl> Ssd<F> {
         self.transfer(transfer);
     }
 
+    /// Begins a transfer over the host link, or queues it.
+    #[inline]
+    pub(super) fn transfer(&mut self, transfer: Transfer) {
+        let flight = &self.requests[transfer.number];
+        self.link.transfer(transfer, flight, &mut self.nand.events);
+    }
+
     /// Ends the transfer on the link, starts the next, and passes write data on.
     #[inline]
     pub(super) fn on_link_done(&mut self) {
-        let Some(done) = self.on_link.take() else { return };
-        self.tell_transfer(done);
-        if let Some(next) = self.link.pop_front() {
-            self.waited_for_link();
-            self.begin_transfer(next);
-        }
-        let flight = &self.requests[done.number as usize];
+        let Some((done, time)) = self.link.end(&mut self.nand.events) else { return };
+        self.tell_transfer(done, time);
+        let flight = &self.requests[done.number];
         if flight.request.op == Op::Read {
             return self.page_done(done.number);
         }
@@ -184,8 +145,8 @@ impl<F: Ftl> Ssd<F> {
             ahead.written(done.page);
         }
         self.host_pages += 1;
-        let request = &self.requests[done.number as usize];
-        let is_part = !request.whole && self.share(&request.request, done.page) < self.page;
+        let request = &self.requests[done.number];
+        let is_part = !request.whole && self.link.share(&request.request, done.page) < self.page;
         let early = self.answers_early(Some(done.number));
         let staged = StagedPage { request: Some(done.number), page: done.page, is_part };
         match self.saving > 0 && self.buffer.is_some() {
@@ -212,14 +173,14 @@ impl<F: Ftl> Ssd<F> {
     /// Returns `true` if request `number` is FUA and the buffer has no power-loss protection.
     #[inline]
     fn must_reach_cells(&self, number: u32) -> bool {
-        self.requests[number as usize].request.fua && !self.is_protected
+        self.requests[number].request.fua && !self.is_protected
     }
 
     /// Issues the program of a whole page.
     pub(super) fn write(&mut self, request: Option<u32>, page: u32) {
         let run = match request {
             None => self.run_of(page),
-            Some(number) => self.requests[number as usize].pages.clone(),
+            Some(number) => self.requests[number].pages.clone(),
         };
         // With write-back only the slot waits for the program; with write-through the request does.
         let early = self.answers_early(request);
@@ -296,7 +257,7 @@ impl<F: Ftl> Ssd<F> {
     #[inline(always)]
     pub(super) fn on_page_read(&mut self, waiter: Waiter, page: u32) {
         match waiter {
-            Waiter::Request(number) => match self.requests[number as usize].request.op {
+            Waiter::Request(number) => match self.requests[number].request.op {
                 Op::Read => self.transfer(Transfer { number, page }),
                 _ => self.on_rest_read(Some(number), page),
             },

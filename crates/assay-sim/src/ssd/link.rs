@@ -3,83 +3,139 @@
 //! SATA adds overhead: each command has frames of its own, and the drive requests each data frame
 //! of a write.
 
-use super::{LINK, Ssd};
-use crate::events::Queue;
-use crate::ftl::Ftl;
+use super::requests::InFlight;
+use crate::events::{Events, Queue};
+use crate::waits::Waits;
 use assay_spec::device::LinkSpec;
 use assay_spec::{Bytes, Nanos, Op, Request};
+use std::collections::VecDeque;
 
-/// Largest data size of one frame (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
+/// The largest data size of one frame (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
 const FRAME: Bytes = Bytes(8 << 10);
 
 /// The transfer of one page, or of the part that a request covers, over the host link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
+    /// The number of the request.
     pub(super) number: u32,
     pub(super) page: u32,
 }
 
-/// Transfer times of the host link.
-pub(super) struct Wire {
+/// The host link and its queue of transfers.
+pub(super) struct HostLink {
+    /// Bytes a second.
     rate: Bytes,
-    /// Transfer time of a whole page.
-    page: Nanos,
-    /// Overhead of a command beside its data.
+    /// The page size.
+    page: Bytes,
+    /// The transfer time of a whole page.
+    page_time: Nanos,
+    /// The overhead of a command beside its data.
     setup: Nanos,
-    /// Time from the drive's request for a data frame until the frame begins.
+    /// The time from the drive's request for a data frame until the frame begins.
     activate: Nanos,
+    /// The transfers that wait, with their times.
+    queue: VecDeque<(Transfer, Nanos)>,
+    /// The transfer under way, with its time.
+    under_way: Option<(Transfer, Nanos)>,
+    /// The busy time since the last mark. A transfer counts when it begins.
+    busy: Nanos,
+    /// The waits for the link.
+    waits: Waits,
 }
 
-impl Wire {
-    pub(super) fn new(link: LinkSpec, page: Bytes) -> Wire {
+impl HostLink {
+    /// Creates an idle link of `link` for pages of size `page`.
+    pub(super) fn new(link: LinkSpec, page: Bytes) -> HostLink {
         let LinkSpec { rate, setup, activate, .. } = link;
-        Wire { rate, page: page.time_at(rate), setup, activate }
-    }
-}
-
-impl<F: Ftl> Ssd<F> {
-    /// Starts a transfer, or queues it if the link is busy.
-    #[inline]
-    pub(super) fn transfer(&mut self, transfer: Transfer) {
-        if self.on_link.is_some() {
-            self.waits_for_link();
-            return self.link.push_back(transfer);
+        HostLink {
+            rate,
+            page,
+            page_time: page.time_at(rate),
+            setup,
+            activate,
+            queue: VecDeque::new(),
+            under_way: None,
+            busy: Nanos::ZERO,
+            waits: Waits::default(),
         }
-        self.begin_transfer(transfer);
     }
 
-    /// Starts a transfer. The link must be free.
+    /// Begins a transfer for `flight`, or queues it if the link is busy.
     #[inline]
-    pub(super) fn begin_transfer(&mut self, transfer: Transfer) {
-        self.on_link = Some(transfer);
-        let duration = self.link_time(transfer);
-        self.link_total += duration;
-        self.nand.events.after(Queue::Link, LINK, duration);
+    pub(super) fn transfer(&mut self, transfer: Transfer, flight: &InFlight, events: &mut Events) {
+        let time = self.time(transfer.page, flight);
+        if self.under_way.is_some() {
+            self.waits.begin(events.now());
+            return self.queue.push_back((transfer, time));
+        }
+        self.begin(transfer, time, events);
     }
 
-    /// Returns the time that a transfer takes on the link, with its share of the overhead.
     #[inline]
-    pub(super) fn link_time(&self, transfer: Transfer) -> Nanos {
-        let flight = &self.requests[transfer.number as usize];
+    fn begin(&mut self, transfer: Transfer, time: Nanos, events: &mut Events) {
+        self.under_way = Some((transfer, time));
+        self.busy += time;
+        events.after(Queue::Link, super::LINK, time);
+    }
+
+    /// Ends the transfer under way, begins the next, and returns the ended one with its time.
+    #[inline]
+    pub(super) fn end(&mut self, events: &mut Events) -> Option<(Transfer, Nanos)> {
+        let ended = self.under_way.take()?;
+        if let Some((transfer, time)) = self.queue.pop_front() {
+            self.waits.end(events.now());
+            self.begin(transfer, time, events);
+        }
+        Some(ended)
+    }
+
+    /// Returns the transfers under way and waiting.
+    pub(super) fn transfers(&self) -> impl Iterator<Item = Transfer> {
+        self.under_way.iter().chain(&self.queue).map(|(transfer, _)| *transfer)
+    }
+
+    /// Returns the time of the transfer of `page` for `flight`, with its share of the overhead.
+    #[inline]
+    fn time(&self, page: u32, flight: &InFlight) -> Nanos {
         let data = match flight.whole {
-            true => self.wire.page,
-            false => self.share(&flight.request, transfer.page).time_at(self.wire.rate),
+            true => self.page_time,
+            false => self.share(&flight.request, page).time_at(self.rate),
         };
-        let is_first = transfer.page == flight.pages.start;
-        let data = if is_first { self.wire.setup + data } else { data };
-        if self.wire.activate == Nanos::ZERO || flight.request.op == Op::Read {
+        let is_first = page == flight.pages.start;
+        let data = if is_first { self.setup + data } else { data };
+        if self.activate == Nanos::ZERO || flight.request.op == Op::Read {
             return data;
         }
         // The drive requests each data frame of a write; frames count from the write's first byte.
-        let start = flight.request.offset.max(self.page * u64::from(transfer.page));
+        let start = flight.request.offset.max(self.page * u64::from(page));
         let begun = |to: Bytes| (to - flight.request.offset).0.div_ceil(FRAME.0);
-        let end = start + self.share(&flight.request, transfer.page);
-        data + self.wire.activate * (begun(end) - begun(start))
+        let end = start + self.share(&flight.request, page);
+        data + self.activate * (begun(end) - begun(start))
     }
 
     /// Returns the number of bytes of `page` that `request` covers.
     pub(super) fn share(&self, request: &Request, page: u32) -> Bytes {
-        let start = Bytes(u64::from(page) << self.page_bits);
+        let start = self.page * u64::from(page);
         (start + self.page).min(request.end()) - start.max(request.offset)
+    }
+
+    /// Returns the busy time since the last mark.
+    pub(super) fn busy(&self) -> Nanos {
+        self.busy
+    }
+
+    /// Returns the number and the time of waits since the last mark.
+    pub(super) fn waited(&self, now: Nanos) -> (u64, Nanos) {
+        (self.waits.count(), self.waits.total(now, self.queue.len()))
+    }
+
+    /// Sets a mark for the waits: they count from `now` on.
+    pub(super) fn mark_waits(&mut self, now: Nanos) {
+        self.waits.mark(now, self.queue.len());
+    }
+
+    /// Sets a mark for the busy time.
+    pub(super) fn mark_busy(&mut self) {
+        self.busy = Nanos::ZERO;
     }
 }

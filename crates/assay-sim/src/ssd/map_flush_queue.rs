@@ -95,7 +95,7 @@ impl<F: Ftl> Ssd<F> {
 
     pub(super) fn trim(&mut self, number: u32) {
         // Only pages covered as a whole lose their content.
-        let request = self.requests[number as usize].request;
+        let request = self.requests[number].request;
         let first = request.offset.0.div_ceil(self.page.0) as u32;
         let end = (request.end().0 / self.page.0) as u32;
         for page in first..end {

@@ -48,8 +48,8 @@ impl EntryUse {
 pub(super) type MapMisses = BTreeMap<u32, Vec<EntryUse>>;
 
 impl<F: Ftl> Ssd<F> {
-    /// Returns `true` if the mapping entry must be read first; `on_map_page_read` then continues the
-    /// access.
+    /// Returns `true` if the mapping entry must be read first. `on_map_page_read` then continues
+    /// the access.
     #[inline(never)]
     pub(super) fn must_read_entry(&mut self, entry_use: EntryUse) -> bool {
         let page = entry_use.page();

@@ -13,6 +13,7 @@ mod completion;
 mod counters;
 mod drain;
 mod fetch;
+mod firmware;
 mod flow;
 mod idle;
 mod link;
@@ -20,6 +21,7 @@ mod map_flush_queue;
 mod map_miss;
 mod observe;
 mod read_ahead;
+mod requests;
 mod stall;
 mod thermal_throttling;
 mod write_back_cache;
@@ -36,12 +38,13 @@ use assay_spec::device::{
 };
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::{WriteBuffer, slots};
-use flow::InFlight;
+use firmware::Firmware;
 use idle::background_after;
-use link::{Transfer, Wire};
+use link::HostLink;
 use map_flush_queue::WaitsForMap;
 use map_miss::MapMisses;
 use read_ahead::ReadAhead;
+use requests::Requests;
 use stall::Stalls;
 pub use stall::{Snapshot, Stall};
 use std::collections::VecDeque;
@@ -65,9 +68,6 @@ pub(crate) struct Ssd<F> {
     page_bits: u32,
     /// Number of logical pages.
     logical: u32,
-    /// Firmware time of one command.
-    command: Nanos,
-    wire: Wire,
     buffer: Option<WriteBuffer>,
     /// Whether a write is acknowledged when it is in the buffer.
     write_back: bool,
@@ -81,16 +81,11 @@ pub(crate) struct Ssd<F> {
     idle_after: Option<Nanos>,
     background_after: Option<Nanos>,
 
-    /// Requests in flight by number, and the numbers that are free.
-    requests: Vec<InFlight>,
-    free: Vec<u32>,
-    /// Requests in the firmware's queue; the firmware processes the first.
-    firmware: VecDeque<u32>,
+    requests: Requests,
+    firmware: Firmware,
     /// Writes with pages that have not been fetched from the host, and flushes, in order.
     writes: VecDeque<u32>,
-    /// Transfers that wait for the host link, and the one under way.
-    link: VecDeque<Transfer>,
-    on_link: Option<Transfer>,
+    link: HostLink,
     /// Whether background work is under way.
     is_working: bool,
     /// Host pages that are not in the cells yet, and how many of them an answer waits for.
@@ -118,8 +113,6 @@ pub(crate) struct Ssd<F> {
 
     /// Pages that the host has written since the last mark.
     host_pages: u64,
-    firmware_total: Nanos,
-    link_total: Nanos,
     stalls: Stalls,
     /// Block erases before the last mark.
     erased: u64,
@@ -201,8 +194,6 @@ impl<F: Ftl> Ssd<F> {
             page,
             page_bits: page.0.trailing_zeros(),
             logical: (capacity.0 / page.0) as u32,
-            command: link.command,
-            wire: Wire::new(link, page),
             buffer: (slots > 0).then(|| WriteBuffer::new(slots, spec.nand.planes())),
             cache,
             slots: slots as u64,
@@ -214,12 +205,10 @@ impl<F: Ftl> Ssd<F> {
             readahead: spec.readahead.map(|r| ReadAhead::new(r, page)),
             idle_after: background_after.into_iter().chain(idle).min(),
             background_after,
-            requests: Vec::new(),
-            free: Vec::new(),
-            firmware: VecDeque::new(),
+            requests: Requests::new(),
+            firmware: Firmware::new(link.command),
             writes: VecDeque::new(),
-            link: VecDeque::new(),
-            on_link: None,
+            link: HostLink::new(link, page),
             is_working: false,
             unprogrammed: 0,
             awaited: 0,
@@ -235,8 +224,6 @@ impl<F: Ftl> Ssd<F> {
             flash_events: Vec::new(),
             done: Vec::new(),
             host_pages: 0,
-            firmware_total: Nanos::ZERO,
-            link_total: Nanos::ZERO,
             stalls: Stalls::new(),
             erased: ever,
             power: spec.power,
@@ -246,10 +233,6 @@ impl<F: Ftl> Ssd<F> {
                 .map(|(t, p)| Box::new(ThermalThrottle::new(t, p))),
             marked: Nanos::ZERO,
         }
-    }
-
-    fn in_flight(&self) -> usize {
-        self.requests.len() - self.free.len()
     }
 
     /// Moves the completions to the caller. Swaps the vectors if it can, because a copy with wider
@@ -304,7 +287,7 @@ impl<F: Ftl> Drive for Ssd<F> {
 
     fn submit(&mut self, now: Nanos, request: Request) -> Accept {
         assert!(request.end() <= self.capacity, "request beyond the end of the drive");
-        if self.in_flight() >= self.queue_depth {
+        if self.requests.len() >= self.queue_depth {
             return Accept::QueueFull;
         }
         while self.nand.events.is_due(now) {
@@ -341,7 +324,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {
-        assert!(self.requests.is_empty(), "a drive is observed from its first request on");
+        assert!(self.requests.is_unused(), "a drive is observed from its first request on");
         self.nand.observe(observer);
     }
 
@@ -386,7 +369,8 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.nand.mark();
         self.mark_stalls();
         self.ftl.mark();
-        (self.link_total, self.firmware_total) = (Nanos::ZERO, Nanos::ZERO);
+        self.link.mark_busy();
+        self.firmware.mark_busy();
         self.host_pages = 0;
         self.marked = self.nand.events.now();
     }

@@ -6,7 +6,7 @@ use super::Ssd;
 use super::link::Transfer;
 use crate::ftl::Ftl;
 use crate::work::{Activity, Work};
-use assay_spec::Op;
+use assay_spec::{Nanos, Op};
 
 impl<F: Ftl> Ssd<F> {
     /// Reports that the firmware has processed the command of request `number`.
@@ -15,31 +15,30 @@ impl<F: Ftl> Ssd<F> {
         if self.nand.observer().is_none() {
             return;
         }
-        let (request, end) = (self.requests[number as usize].request, self.nand.events.now());
+        let (request, end) = (self.requests[number].request, self.nand.events.now());
         self.tell(Work {
             activity: Activity::Command,
             tag: Some(request.tag),
             first: Some(request.offset.0 >> self.page_bits),
-            start: end - self.command,
+            start: end - self.firmware.command(),
             end,
         });
     }
 
     /// Reports that the link has transferred a page of a request.
     #[inline]
-    pub(super) fn tell_transfer(&mut self, transfer: Transfer) {
+    pub(super) fn tell_transfer(&mut self, transfer: Transfer, time: Nanos) {
         if self.nand.observer().is_none() {
             return;
         }
-        let flight = &self.requests[transfer.number as usize];
+        let flight = &self.requests[transfer.number];
         let (request, end) = (flight.request, self.nand.events.now());
-        let duration = self.link_time(transfer);
         let is_read = request.op == Op::Read;
         self.tell(Work {
             activity: if is_read { Activity::ToHost } else { Activity::FromHost },
             tag: Some(request.tag),
             first: Some(u64::from(transfer.page)),
-            start: end - duration,
+            start: end - time,
             end,
         });
     }

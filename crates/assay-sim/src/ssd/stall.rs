@@ -62,8 +62,6 @@ pub struct Snapshot {
 pub(super) struct Stalls {
     /// Whether waits are timed.
     pub(super) are_timed: bool,
-    firmware: Waits,
-    link: Waits,
     map: Waits,
     /// Whether writes are held back because there is no buffer while the map is saved.
     is_held_back: bool,
@@ -82,8 +80,6 @@ impl Stalls {
     pub(super) fn new() -> Stalls {
         Stalls {
             are_timed: false,
-            firmware: Waits::default(),
-            link: Waits::default(),
             map: Waits::default(),
             is_held_back: false,
             no_slot: Nanos::NEVER,
@@ -107,10 +103,6 @@ macro_rules! wait {
 }
 
 impl<F: Ftl> Ssd<F> {
-    wait!(waits_for_firmware, firmware, begin);
-    wait!(waited_for_firmware, firmware, end);
-    wait!(waits_for_link, link, begin);
-    wait!(waited_for_link, link, end);
     wait!(waits_for_saving, map, begin);
     wait!(waited_for_saving, map, end);
 
@@ -166,28 +158,25 @@ impl<F: Ftl> Ssd<F> {
         self.stalls.waits_for_map |= all_wait && self.stalls.no_slot != Nanos::NEVER;
     }
 
-    /// How many wait for the firmware, the link, and the map.
-    fn waiting(&self) -> [usize; 3] {
+    /// Returns the number of operations that wait for the map.
+    fn waiting_for_map(&self) -> usize {
         let map = self.waits_for_map.len() - self.parked_pages() as usize;
-        let held_back = usize::from(self.stalls.is_held_back);
-        let map = map + held_back + self.reads_waiting_for_map();
-        [self.firmware.len().saturating_sub(1), self.link.len(), map]
+        map + usize::from(self.stalls.is_held_back) + self.reads_waiting_for_map()
     }
 
     /// Number and time of the waits of each cause until `now`.
     pub(super) fn stalled(&self, now: Nanos) -> [(u64, Nanos); Stall::COUNT] {
-        let of = |waits: &Waits, open| (waits.count(), waits.total(now, open));
         let [reads, writes] = self.nand.waited_behind(now);
-        let [firmware, link, map] = self.waiting();
+        let map = &self.stalls.map;
         let waits_for_flash = self.buffer.is_none() || !self.write_back;
         let [flash, collect, saved] = self.stalls.slots;
         array::from_fn(|cause| match Stall::ALL[cause].0 {
-            Stall::Firmware => of(&self.stalls.firmware, firmware),
-            Stall::Link => of(&self.stalls.link, link),
+            Stall::Firmware => self.firmware.waited(now),
+            Stall::Link => self.link.waited(now),
             Stall::Buffer => flash,
             Stall::BufferCollect => collect,
             Stall::BufferMap => saved,
-            Stall::Map => of(&self.stalls.map, map),
+            Stall::Map => (map.count(), map.total(now, self.waiting_for_map())),
             Stall::ReadCollect => reads,
             Stall::WriteCollect if waits_for_flash => writes,
             Stall::WriteCollect => (0, Nanos::ZERO),
@@ -196,10 +185,11 @@ impl<F: Ftl> Ssd<F> {
 
     /// Resets the counts at a mark; waits under way count from now.
     pub(super) fn mark_stalls(&mut self) {
-        let (now, open) = (self.nand.events.now(), self.waiting());
+        let (now, open) = (self.nand.events.now(), self.waiting_for_map());
+        self.firmware.mark_waits(now);
+        self.link.mark_waits(now);
         let stalls = &mut self.stalls;
-        let all = [&mut stalls.firmware, &mut stalls.link, &mut stalls.map];
-        all.into_iter().zip(open).for_each(|(waits, open)| waits.mark(now, open));
+        stalls.map.mark(now, open);
         stalls.slots = Default::default();
         if stalls.no_slot != Nanos::NEVER {
             stalls.no_slot = now;

@@ -86,12 +86,12 @@ impl ThermalThrottle {
 }
 
 impl<F: Ftl> Ssd<F> {
-    /// How long the firmware takes for the next command, until when it may have to wait.
+    /// Returns the delay of the next command by throttling.
     #[inline]
-    pub(super) fn command_time(&mut self) -> Nanos {
+    pub(super) fn throttle(&mut self) -> Nanos {
         match self.thermal.is_some() {
-            true => self.command + self.cool_down(),
-            false => self.command,
+            true => self.cool_down(),
+            false => Nanos::ZERO,
         }
     }
 

@@ -1,0 +1,105 @@
+//! The requests in flight.
+
+use assay_spec::{Bytes, Op, Request};
+use std::ops::{Index, IndexMut, Range};
+
+/// A request in flight.
+#[derive(Clone, Debug)]
+pub(super) struct InFlight {
+    pub(super) request: Request,
+    /// The logical pages that the request touches.
+    pub(super) pages: Range<u32>,
+    /// For a write: the next page to fetch from the host.
+    pub(super) next: u32,
+    /// The number of pages that are not done from the host's point of view.
+    pub(super) left: u32,
+    /// Whether the request covers whole pages only.
+    pub(super) whole: bool,
+    /// Whether the request reads a page with an uncorrectable error.
+    pub(super) is_lost: bool,
+}
+
+/// The requests in flight by number. A number is reused when its request has been answered.
+pub(super) struct Requests {
+    slots: Vec<InFlight>,
+    free: Vec<u32>,
+}
+
+impl Requests {
+    /// Creates a table without requests.
+    pub(super) fn new() -> Requests {
+        Requests { slots: Vec::new(), free: Vec::new() }
+    }
+
+    /// Adds `request`, which touches `pages`, and returns its number.
+    #[inline]
+    pub(super) fn add(&mut self, request: Request, pages: Range<u32>, whole: bool) -> u32 {
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None => self.add_slot(),
+        };
+        // Field by field and not as a whole: see `Pool::put`.
+        let flight = &mut self.slots[number as usize];
+        flight.request.tag = request.tag;
+        flight.request.op = request.op;
+        flight.request.offset = request.offset;
+        flight.request.length = request.length;
+        flight.request.fua = request.fua;
+        flight.next = pages.start;
+        flight.left = pages.end - pages.start;
+        (flight.pages.start, flight.pages.end) = (pages.start, pages.end);
+        flight.whole = whole;
+        flight.is_lost = false;
+        number
+    }
+
+    /// Adds a slot and returns its number.
+    #[cold]
+    fn add_slot(&mut self) -> u32 {
+        let request =
+            Request { tag: 0, op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO, fua: false };
+        let none = InFlight { request, pages: 0..0, next: 0, left: 0, whole: true, is_lost: false };
+        self.slots.push(none);
+        self.slots.len() as u32 - 1
+    }
+
+    /// Removes request `number` and returns its tag.
+    #[inline]
+    pub(super) fn remove(&mut self, number: u32) -> u32 {
+        self.free.push(number);
+        self.slots[number as usize].request.tag
+    }
+
+    /// Returns the number of requests in flight.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Returns `true` if there has never been a request.
+    pub(super) fn is_unused(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Returns `true` if request `number` is an `op`.
+    #[inline]
+    pub(super) fn is(&self, number: u32, op: Op) -> bool {
+        self[number].request.op == op
+    }
+}
+
+impl Index<u32> for Requests {
+    type Output = InFlight;
+
+    #[inline]
+    fn index(&self, number: u32) -> &InFlight {
+        &self.slots[number as usize]
+    }
+}
+
+impl IndexMut<u32> for Requests {
+    #[inline]
+    fn index_mut(&mut self, number: u32) -> &mut InFlight {
+        &mut self.slots[number as usize]
+    }
+}
