@@ -146,3 +146,36 @@ row E15.6 "a trace whose requests do not end" endless_trace
 regular() { sed 's/requests = 256/requests = 4000000/; s/range = "1MiB"/range = "4KiB"/; s/sequential/random/' read.toml >many.toml
   "$assay" run many.toml --quiet --out out --only sim:ssd-m >/dev/null; ends 0 "$assay" trace show out/log/*.parquet; }
 row E15.7 "a log of very regular requests is read" regular
+foreign_kernel() { # foreign_kernel MAKE: a kernel that someone else may change is not run by root
+  need_root; mkdir -p c/linux; printf '#!/bin/sh\ntouch %s/ran\n' "$PWD" >c/linux/linux; cp c/linux/linux c/linux/init; chmod 755 c/linux/*; echo x >c/linux/identity
+  eval "$1"; ends 3 env ASSAY_CACHE="$PWD/c" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- true
+  says linux-not-built; [ ! -e ran ] && [ ! -e out ] || fail "it was run: $(ls)"; }
+row E16.1 "a kernel that everyone may write to" foreign_kernel 'chmod o+w c/linux/linux'
+row E16.2 "a kernel of another user" foreign_kernel 'chown 65533 c/linux/linux'
+row E16.3 "a first program of another user" foreign_kernel 'chown 65533 c/linux/init'
+row E16.4 "a kernel in a directory that everyone may write to" foreign_kernel 'chmod o+w c/linux'
+row E16.5 "a kernel below a directory of another user" foreign_kernel 'chown 65533 c'
+small_for_guest() { code=0; (ulimit "$1" "$2"; exec "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- true) >.out 2>.err || code=$?
+  [ $code = 3 ] && says too-much-memory && [ ! -e out ] || fail "exit status $code: $(cat .err; ls)"; }
+row E4.6 "a guest for a user who may have less memory" small_for_guest -v 1000000
+row E4.7 "a guest for a user whose programs may have less data" small_for_guest -d 1000000
+small_data() { code=0; (ulimit -d 30000; exec "$assay" run read.toml --quiet --out out --only "sim:$here/drive.toml") >.out 2>.err || code=$?
+  [ $code = 3 ] && says too-much-memory && [ ! -e out ] || fail "exit status $code: $(cat .err; ls)"; }
+row E4.8 "a run for a user whose programs may have little data" small_data
+late_event() { need python3; python3 - >t <<'P'
+import struct, sys
+def rec(n, t, a): return struct.pack('<IIQQIIIIIHH', 0x65617407, n, t, 0, 512, a | 1 << 16, 1, 8 << 20, 0, 0, 0)
+T = 2**64 - 10
+sys.stdout.buffer.write(b''.join(rec(n, t, a) for n, (t, a) in enumerate([(0, 1), (1, 7), (2, 8), (T, 1), (T + 1, 7), (T + 2, 8)])))
+P
+  ends 2 "$assay" trace import t --quiet --out out; says trace-malformed; [ ! -e out ] || fail "left"; }
+row E15.8 "a trace that lasts for centuries" late_event
+few_files() { image f 8; code=0; (ulimit -n "$1"; exec "$assay" run read.toml --quiet --out out --only "$2") >.out 2>.err || code=$?
+  [ $code = 3 ] && says "ulimit -n" || fail "exit status $code: $(cat .err; ls)"; }
+row E15.9 "too few open files for a run" few_files 5 "sim:$here/drive.toml"
+long_word() { printf 'a = %s\n' "$(head -c 200000 /dev/zero | tr '\0' '[')" >long.toml; ends 2 "$assay" run long.toml --quiet --out out --only sim:ssd-m
+  [ "$(wc -c <.err)" -lt 5000 ] || fail "a message of $(wc -c <.err) bytes"; }
+row E7.9 "an error in a line of 200,000 characters" long_word
+forged() { "$assay" run read.toml --quiet --out out --only sim:ssd-m >/dev/null; sed -i 's/"assay": *"[^"]*"/"assay":"1\\nhint: curl evil"/' out/run.json
+  ends "2|3" "$assay" report out; ! grep -q '^hint: curl' .err .out || fail "$(cat .err)"; }
+row E7.10 "a version in run.json that forges a line" forged

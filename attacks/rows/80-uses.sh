@@ -245,3 +245,5 @@ row Q4 "a file with a name of 255 letters" long_name
 small_files() { code=0; (ulimit -f 100; exec "$assay" run read.toml --quiet --out out --only ./f --size 1MiB) >.out 2>.err || code=$?
   [ $code = 3 ] && says "too large" && [ ! -e f ] && [ ! -e out ] || fail "exit status $code: $(cat .err; ls)"; }
 row Q5 "a file that is larger than the user may make" small_files
+immutable() { need chattr; ours f; chattr +i f 2>/dev/null || skip "no chattr"; undo "chattr -i $PWD/f"; refused "$assay" run write.toml --quiet --out out --only ./f --write ./f; says lsattr; }
+row Q6 "a file that not even root may write" immutable

@@ -54,8 +54,25 @@ impl Error {
 
     /// The same error with the system's own cause.
     pub fn caused_by(mut self, source: std::io::Error) -> Error {
+        if let Some(hint) = limit_hint(&source) {
+            hint.clone_into(&mut self.hint);
+        }
         self.source = Some(source);
         self
+    }
+}
+
+/// Returns the hint for an error that a limit of the process caused, whatever was being done.
+fn limit_hint(e: &std::io::Error) -> Option<&'static str> {
+    match rustix::io::Errno::from_io_error(e)? {
+        rustix::io::Errno::MFILE => Some("raise the limit of open files: `ulimit -n 1024`"),
+        rustix::io::Errno::NFILE => {
+            Some("the system has too many files open: see `sysctl fs.file-nr`")
+        }
+        rustix::io::Errno::FBIG => {
+            Some("`ulimit -f` shows the limit of a file's size; the file system has one, too")
+        }
+        _ => None,
     }
 }
 
@@ -65,7 +82,8 @@ impl From<assay_linux::Error> for Error {
             "linux-stopped" => ErrorKind::Interrupted,
             _ => ErrorKind::Environment,
         };
-        Error { kind, id: e.id, message: e.message, hint: e.hint, source: e.source }
+        let hint = e.source.as_ref().and_then(limit_hint).map_or(e.hint, str::to_owned);
+        Error { kind, id: e.id, message: e.message, hint, source: e.source }
     }
 }
 

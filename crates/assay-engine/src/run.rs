@@ -24,8 +24,8 @@ use assay_spec::record::{
     SCHEMA,
 };
 pub use directory::RunDirectory;
-pub use needs::Needs;
 pub(crate) use needs::available_memory;
+pub use needs::{Needs, check_guest_memory, guest_memory};
 use order::Order;
 use places::Place;
 use std::collections::BTreeMap;

@@ -8,6 +8,7 @@ use crate::run::available_memory;
 use assay_sim::{Accept, Drive, build};
 use assay_spec::device::DeviceSpec;
 use assay_spec::experiment::StreamSpec;
+use assay_spec::units::human_size;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request, seed};
 
 pub use assay_sim::Cause;
@@ -62,7 +63,11 @@ pub struct Timeline {
 pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
     let (memory, available) = (assay_sim::memory(spec), available_memory());
     if memory > available {
-        let message = format!("the drive needs {memory} of memory, and there are {available}");
+        let message = format!(
+            "the drive needs {} of memory, and there are {}",
+            human_size(memory),
+            human_size(available)
+        );
         return Err(Error::environment("too-much-memory", message, "take a smaller drive"));
     }
     let mut drive = build(spec, assay_sim::Past::Filled);

@@ -61,20 +61,33 @@ pub fn find() -> Result<Kernel> {
         let hint = "`assay linux build` builds it anew, in about ten minutes";
         return Err(Error::new("linux-not-built", message, hint));
     }
-    check_owner(&directory, &path)?;
+    check_owner(&path)?;
+    check_owner(&init)?;
     can_run()?;
     Ok(Kernel { path, init, identity: identity.trim().to_owned() })
 }
 
-/// Checks that root does not run what another user put into their cache.
-fn check_owner(directory: &Path, kernel: &Path) -> Result<()> {
-    let is_roots = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.uid() == 0);
-    if !rustix::process::geteuid().is_root() || is_roots(directory) && is_roots(kernel) {
+/// Checks that root runs only what no other user can have put there: the kernel and all directories
+/// above it belong to root, and no one else may write to them.
+fn check_owner(kernel: &Path) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let message = format!("{} belongs to another user", kernel.display());
-    let hint = "root runs a kernel of root's: `ASSAY_CACHE=DIR assay linux build` makes one";
+    let kernel = kernel.canonicalize().map_err(|e| Error::system("the kernel", e))?;
+    let Some(open) = kernel.ancestors().find(|path| others_may_change(path)) else { return Ok(()) };
+    let message = format!("another user may change {}", open.display());
+    let hint = "root runs a kernel that only root can write: `ASSAY_CACHE=DIR assay linux build` \
+                makes one, or take the others' rights with `chown root` and `chmod go-w`";
     Err(Error::new("linux-not-built", message, hint))
+}
+
+/// Returns `true` if a user other than root may change `path`, or replace what lies in it. In a
+/// directory with the sticky bit everyone may add files, but replace only their own.
+fn others_may_change(path: &Path) -> bool {
+    let Ok(found) = std::fs::metadata(path) else { return true };
+    let writers = if found.gid() == 0 { 0o002 } else { 0o022 };
+    let is_sticky = found.is_dir() && found.mode() & 0o1000 != 0;
+    found.uid() != 0 || found.mode() & writers != 0 && !is_sticky
 }
 
 /// Whether this machine can run the kernel at all.

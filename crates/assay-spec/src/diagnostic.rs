@@ -155,6 +155,24 @@ impl Place {
     }
 }
 
+/// The characters of a line that are shown before a mistake, and from it on.
+const SHOWN: [usize; 2] = [80, 120];
+
+impl Place {
+    /// Returns the line, of a long one the part around the mistake, with the number of characters
+    /// before the mistake and the number to underline.
+    fn excerpt(&self) -> (String, usize, usize) {
+        let [before, behind] = SHOWN;
+        let start = self.column - 1;
+        let first = start.saturating_sub(before);
+        let mut text: String = self.text.chars().skip(first).take(start - first + behind).collect();
+        let is_cut = self.text.chars().nth(start + behind).is_some();
+        let (left, right) = (if first > 0 { "…" } else { "" }, if is_cut { "…" } else { "" });
+        text = format!("{left}{text}{right}");
+        (text, start - first + left.chars().count(), self.width.min(behind))
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
@@ -162,12 +180,12 @@ impl fmt::Display for Diagnostic {
             Some(p) => {
                 let gutter = p.line.to_string().len().max(2);
                 write!(f, "\n{:gutter$}--> {}:{}:{}", "", self.file, p.line, p.column)?;
-                write!(f, "\n{:gutter$} |\n{:>gutter$} | {}", "", p.line, p.text)?;
+                let (text, start, width) = p.excerpt();
+                write!(f, "\n{:gutter$} |\n{:>gutter$} | {text}", "", p.line)?;
                 // Tabs stay tabs so that the mark stands under what it means.
-                let pad: String = (p.text.chars().take(p.column - 1))
-                    .map(|c| if c == '\t' { '\t' } else { ' ' })
-                    .collect();
-                write!(f, "\n{:gutter$} | {pad}{}", "", "^".repeat(p.width))?;
+                let pad: String =
+                    text.chars().take(start).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+                write!(f, "\n{:gutter$} | {pad}{}", "", "^".repeat(width))?;
                 if !self.expected.is_empty() {
                     write!(f, " expected {}", self.expected)?;
                 }

@@ -10,6 +10,7 @@ pub(super) use cells::check as cells;
 
 use super::LoadError;
 use crate::cost::Prices;
+use crate::text::is_unseen;
 use assay_spec::decode::Source;
 use assay_spec::experiment::{Experiment, is_name};
 use assay_spec::record::{CellPlan, ExperimentRecord, RunRecord, TargetRecord};
@@ -46,6 +47,9 @@ fn wrong_run(what: String) -> LoadError {
 
 /// Checks `run.json`; returns its experiments.
 pub(super) fn record(record: &RunRecord) -> Result<Experiments<'_>, LoadError> {
+    if record.assay.contains(|c: char| c.is_whitespace() || is_unseen(c)) {
+        return Err(wrong_run(format!("no assay has the version {:?}", record.assay)));
+    }
     let mut experiments = Experiments::new();
     let is_ours = record.assay == env!("CARGO_PKG_VERSION");
     for one in &record.experiments {

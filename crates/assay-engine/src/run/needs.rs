@@ -5,15 +5,20 @@
 
 use super::Run;
 use crate::error::{Error, Result};
-use crate::plan::{PlannedTarget, TargetKind};
+use crate::plan::{LinuxSetup, PlannedTarget, TargetKind};
 use assay_spec::experiment::{Amount, Step, WorkloadSpec};
 use assay_spec::record::CellPlan;
+use assay_spec::units::human_size;
 use assay_spec::{Bytes, Nanos};
+use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Memory of a cell beside its target: the rows of its log on their way, its series.
 const CELL: Bytes = Bytes(48 << 20);
+
+/// Memory of a guest's processes on this machine beside its own: the kernel's text, page tables.
+const GUEST: Bytes = Bytes(16 << 20);
 
 /// The longest name of a file in bytes (`NAME_MAX` of Linux), and the longest ending of the names
 /// of a cell's files, which begin with the name of the cell.
@@ -96,7 +101,11 @@ impl Run {
         if memory <= available {
             return Ok(());
         }
-        let message = format!("the run needs {memory} of memory, and there are {available}");
+        let message = format!(
+            "the run needs {} of memory, and there are {}",
+            human_size(memory),
+            human_size(available)
+        );
         let hint = match self.threads {
             1 => "take smaller drives, fewer of them, or fewer requests in flight",
             _ => "measure fewer drives at a time (`--threads 1`), or take smaller ones",
@@ -172,9 +181,7 @@ impl PlannedTarget {
             TargetKind::Null | TargetKind::Directory(_) => Bytes::ZERO,
             TargetKind::Model(spec) => assay_sim::memory(spec),
             TargetKind::Array(setup) => setup.memory(),
-            TargetKind::Linux(setup) => {
-                Bytes(setup.drives.memory().0.saturating_add(setup.spec.settings.memory.0))
-            }
+            TargetKind::Linux(setup) => guest_memory(setup),
             TargetKind::Real(_) => {
                 let buffers = u64::from(workload.deepest()).saturating_mul(2);
                 Bytes(buffers.saturating_mul(workload.max_size().0))
@@ -213,8 +220,33 @@ pub(crate) fn available_memory() -> Bytes {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let stated = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse().ok();
     let group = limit_files(&groups).into_iter().filter_map(stated).min().unwrap_or(u64::MAX);
-    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
-    Bytes(machine.min(group).min(limit.unwrap_or(u64::MAX)))
+    let limits = [Resource::As, Resource::Data].map(|of| getrlimit(of).current);
+    let limit = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
+    Bytes(machine.min(group).min(limit))
+}
+
+/// Checks that there is memory for a guest on modelled drives.
+///
+/// # Errors
+/// If there is too little.
+pub fn check_guest_memory(setup: &LinuxSetup) -> Result<()> {
+    let (memory, available) = (guest_memory(setup), available_memory());
+    if memory <= available {
+        return Ok(());
+    }
+    let message = format!(
+        "the guest needs {} of memory, and there are {}",
+        human_size(memory),
+        human_size(available)
+    );
+    let hint = "give it less with `--memory`, or take smaller drives";
+    Err(Error::environment("too-much-memory", message, hint))
+}
+
+/// Returns the memory of a guest and of its drives.
+pub fn guest_memory(setup: &LinuxSetup) -> Bytes {
+    let own = setup.spec.settings.memory.0.saturating_add(GUEST.0);
+    Bytes(setup.drives.memory().0.saturating_add(own))
 }
 
 #[cfg(test)]

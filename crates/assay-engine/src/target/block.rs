@@ -346,7 +346,14 @@ fn cannot_open(path: &Path, cause: io::Error) -> Error {
             format!("somebody else has claimed {name}"),
             "a mount in another namespace, ZFS, md, dm or another assay holds it: release it",
         ),
-        Some(libc::EACCES | libc::EPERM) => Error::environment(
+        // Not even root may: the file is immutable or append-only, or the container forbids it.
+        Some(libc::EPERM) => Error::environment(
+            "no-permission",
+            format!("the system lets no one open {name} like this"),
+            "`lsattr` shows whether it is immutable or append-only (`chattr -ia` ends that); \
+             in a container, the device must be allowed",
+        ),
+        Some(libc::EACCES) => Error::environment(
             "no-permission",
             format!("no permission to open {name}"),
             "run as root, or as a member of the group that owns it (`ls -l`)",

@@ -6,7 +6,7 @@
 //! 46 u16 bytes that follow
 //! ```
 
-use super::event::{Action, Event, Of, SECTORS_MAX};
+use super::event::{Action, Event, Of, SECTORS_MAX, TIME_MAX};
 use assay_spec::Op;
 use assay_spec::trace::Device;
 
@@ -100,6 +100,10 @@ fn records<const BIG: bool>(data: &[u8], events: &mut Vec<Event>, room: usize) -
             return (at, Stop::Short);
         }
         let event = event::<BIG>(record);
+        if event.time > TIME_MAX {
+            let text = format!("no trace lasts until {} ns", event.time);
+            return (at, Stop::Broken(text));
+        }
         if event.sector >= SECTORS_MAX && event.bytes > 0 && matches!(event.of, Of::Data(_)) {
             let text = format!("block {} lies beyond every drive", event.sector);
             return (at, Stop::Broken(text));

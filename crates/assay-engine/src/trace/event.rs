@@ -141,5 +141,8 @@ pub struct Event {
     pub of: Of,
 }
 
+/// The greatest time of an event, in nanoseconds: request logs hold signed 64-bit numbers.
+pub const TIME_MAX: u64 = i64::MAX as u64;
+
 /// No drive has blocks from here on: half of what 63 bits can number the bytes of.
 pub const SECTORS_MAX: u64 = 1 << 53;

@@ -3,7 +3,7 @@
 //! Lines that do not begin with a device (headings, the summary at the end, blank ones) are no
 //! events and are counted. A line that does must be whole.
 
-use super::event::{Action, Event, Of, SECTORS_MAX};
+use super::event::{Action, Event, Of, SECTORS_MAX, TIME_MAX};
 use assay_spec::Op;
 use assay_spec::trace::{BLOCK, Device};
 
@@ -156,7 +156,7 @@ impl Line<'_> {
     fn time(&mut self) -> Result<u64, Wrong> {
         self.skip();
         let from = self.at;
-        let seconds = self.digits("the time", u64::MAX / 2_000_000_000)?;
+        let seconds = self.digits("the time", TIME_MAX / 1_000_000_000 - 1)?;
         let mut nanos = 0;
         if self.text.get(self.at) == Some(&b'.') {
             self.at += 1;

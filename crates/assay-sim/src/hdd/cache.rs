@@ -59,8 +59,8 @@ pub(crate) struct Cache {
     most_dirty: usize,
     /// The number of segments that reads can fill; those behind hold packed writes.
     segments: usize,
-    /// For packed writes: unused segments, and the sectors of the whole cache. `None` if writes take
-    /// segments.
+    /// For packed writes: unused segments, and the sectors of the whole cache. `None` if writes
+    /// take segments.
     packed: Option<(Vec<usize>, u64)>,
     /// The segment being destaged, and until when.
     writing: Option<(usize, Nanos)>,

@@ -60,14 +60,14 @@ impl Failure {
             serde_json::json!({ "file": file, "line": line, "column": column })
         });
         serde_json::json!({ "error": {
-            "id": self.id, "message": self.message, "hint": self.hint, "exit_code": self.code,
-            "place": place,
+            "id": self.id, "message": shortened(&self.message), "hint": self.hint,
+            "exit_code": self.code, "place": place,
         }})
     }
 
     /// Prints the failure for people and, with `--json`, also for programs.
     pub fn tell(&self) {
-        talk(&self.to_string());
+        talk(&shortened(&self.to_string()));
         let words = std::env::args_os().skip(1);
         // Arguments after `--` belong to another program.
         if words.take_while(|word| word != "--").any(|word| word == "--json") {
@@ -127,7 +127,12 @@ pub fn data(text: &str) {
 pub fn json<T: serde::Serialize>(value: &T) {
     let text = serde_json::to_string_pretty(value).expect("records are plain data");
     // They occur only in strings: the syntax of JSON is visible.
-    write(&replaced(&text, |c| format!("\\u{:04x}", u32::from(c))));
+    write(&replaced(&text, json_escape));
+}
+
+/// Returns `c` as JSON escapes it: a character beyond 16 bits as two halves.
+fn json_escape(c: char) -> String {
+    c.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect()
 }
 
 fn write(text: &str) {
@@ -161,6 +166,25 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c.escape_unicode().to_string())
 }
 
+/// The characters of a line of a message that are shown at its beginning, and at its end.
+const SHOWN: [usize; 2] = [1500, 200];
+
+/// Returns the text with its overlong lines cut in the middle: a message quotes what it is about,
+/// and that may be a word of a megabyte.
+fn shortened(text: &str) -> String {
+    let [first, last] = SHOWN;
+    let line = |line: &str| {
+        let length = line.chars().count();
+        if length <= first + last {
+            return line.to_owned();
+        }
+        let head: String = line.chars().take(first).collect();
+        let tail: String = line.chars().skip(length - last).collect();
+        format!("{head} … {} characters … {tail}", length - first - last)
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Replaces characters that would act on a terminal; the line ends of CSV stay.
 fn replaced(text: &str, by: impl Fn(char) -> String) -> Cow<'_, str> {
     if !text.contains(is_unseen) {
@@ -183,15 +207,27 @@ mod tests {
     fn what_does_something_to_a_terminal_is_shown() {
         assert_eq!(visible("\u{1b}[2J\r\u{7f}\u{9b}x"), r"\u{1b}[2J\u{d}\u{7f}\u{9b}x");
         assert_eq!(visible("a\u{202e}b\u{2066}"), r"a\u{202e}b\u{2066}");
+        assert_eq!(
+            visible("\u{feff}a\u{ad}b\u{2028}\u{e0041}"),
+            r"\u{feff}a\u{ad}b\u{2028}\u{e0041}"
+        );
         assert!(matches!(visible("tab\tand\nline, µ and – and 漢"), Cow::Borrowed(_)));
         assert_eq!(visible("a,b\r\nc\u{7}\r\n"), "a,b\r\nc\\u{7}\r\n");
     }
 
     #[test]
+    fn long_lines_of_a_message_are_cut_in_the_middle() {
+        assert_eq!(shortened("a\nb"), "a\nb");
+        let cut = shortened(&format!("`{}` is no size\nhint: x", "µ".repeat(200_000)));
+        assert!(cut.ends_with("µ` is no size\nhint: x") && cut.starts_with("`µµ"), "{cut}");
+        assert!(cut.contains(" … 198313 characters … ") && cut.chars().count() < 1800);
+    }
+
+    #[test]
     fn json_says_the_same_with_what_is_not_shown_escaped() {
-        let text = "\u{1b}\u{7f}\u{9b}\u{202e}\"µ";
+        let text = "\u{1b}\u{7f}\u{9b}\u{202e}\u{e0041}\"µ";
         let json = serde_json::to_string(text).unwrap();
-        let shown = replaced(&json, |c| format!("\\u{:04x}", u32::from(c)));
+        let shown = replaced(&json, json_escape);
         assert!(!shown.contains(is_unseen), "{shown}");
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
     }

@@ -2,6 +2,7 @@
 
 use super::{Experiments, wrong};
 use crate::load::LoadError;
+use crate::text::is_unseen;
 use assay_spec::record::{
     CellPlan, CellRecord, FirstRecord, OpRecord, RepeatRecord, RunRecord, SeriesRecord,
     SteadyRecord,
@@ -83,7 +84,9 @@ fn repeat(one: &RepeatRecord) -> Checked {
     if let Some(rule) = &one.steady {
         steady(rule).map_err(|what| format!("`steady`: {what}"))?;
     }
-    match one.device.iter().find(|(name, value)| name.is_empty() || !value.is_finite()) {
+    let is_name =
+        |name: &str| !name.is_empty() && !name.contains(['\n', '\t']) && !name.contains(is_unseen);
+    match one.device.iter().find(|(name, value)| !is_name(name) || !value.is_finite()) {
         Some((name, value)) => Err(format!("`device` has {value} for {name:?}")),
         None => Ok(()),
     }

@@ -22,6 +22,14 @@ fn what_is_wrong_is_said_with_its_place() {
     assert_eq!(message, "t.0: byte 56: a record of version 8, and only 7 is known");
     let (_, message) = broken(&e(1, "Q", "R", 1 << 60, 8).record(false, 0));
     assert_eq!(message, "t.0: byte 56: block 1152921504606846976 lies beyond every drive");
+    // Logs hold signed numbers.
+    let late =
+        |time: u64| [&e(0, "Q", "R", 8, 8).record(false, 0)[..8], &time.to_le_bytes()].concat();
+    let record = |time: u64| [&late(time), &e(0, "Q", "R", 8, 8).record(false, 0)[16..]].concat();
+    let (id, message) = broken(&record(1 << 63));
+    assert_eq!(id, "trace-malformed");
+    assert_eq!(message, "t.0: byte 56: no trace lasts until 9223372036854775808 ns");
+    assert!(read(&[&[&right[..], &record((1 << 63) - 1)].concat()], None).is_ok());
     // The other byte order, in the middle.
     let (_, message) = broken(&e(1, "Q", "R", 8, 8).record(true, 0));
     assert!(message.starts_with("t.0: byte 56: no record begins here"), "{message}");

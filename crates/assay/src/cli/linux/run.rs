@@ -13,7 +13,7 @@ use assay_engine::guest::{Guest, Start, run_guest};
 use assay_engine::machine::utc_now;
 use assay_engine::measure::log::LogWriter;
 use assay_engine::plan::{LinuxSetup, open_drives};
-use assay_engine::run::RunDirectory;
+use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{GuestOutcome, Job, StorageSetup, Task};
 use assay_linux::machine::Limits;
@@ -103,12 +103,12 @@ pub fn main(options: Options) -> Outcome {
     let directory = directory.unwrap_or_else(|| default_directory("linux", &started));
     if options.plan {
         RunDirectory::check(&directory)?;
-        let memory = Bytes(setup.drives.memory().0.saturating_add(setup.spec.settings.memory.0));
-        let plan = Plan::default().taking(memory).writing(directory, None);
+        let plan = Plan::default().taking(guest_memory(&setup)).writing(directory, None);
         let images = options.image.iter();
         let plan = images.fold(plan, |plan, image| plan.writing(image, None));
         return plan.show(&Common { json: false, quiet: options.quiet, plan: true });
     }
+    check_guest_memory(&setup)?;
     let directory = RunDirectory::create(&directory, &["log"])?;
     let log = LogWriter::create(directory.log()?, "drives.parquet")?;
     let lived = live(&options, &setup, limits, log);
