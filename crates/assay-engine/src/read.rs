@@ -110,8 +110,7 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
 /// # Errors
 /// Also if it is not UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String, Unread> {
-    // The message is that of the standard library.
-    let no_text = || Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    let no_text = || Error::new(ErrorKind::InvalidData, "it is no text in UTF-8");
     String::from_utf8(bytes(path, most)?).map_err(|_| no_text().into())
 }
 
@@ -134,7 +133,7 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert_eq!(text(&link, 4).unwrap(), "1234");
         std::fs::write(&path, b"12\xff4").unwrap();
-        assert_eq!(said(&path, 4), "stream did not contain valid UTF-8");
+        assert_eq!(said(&path, 4), "it is no text in UTF-8");
         assert_eq!(bytes(&path, 4).unwrap(), b"12\xff4");
     }
 

@@ -1176,7 +1176,7 @@ fn files_that_cannot_be_read_are_named() {
                 hint: `examples/` has files to start from";
     assert_fails(directory.path(), &["run", "gone.toml"], 2, gone);
     std::fs::write(directory.path().join("binary.toml"), [0xff, 0xfe]).expect("written");
-    let binary = "error: binary.toml cannot be read: stream did not contain valid UTF-8\n\
+    let binary = "error: binary.toml cannot be read: it is no text in UTF-8\n\
                   hint: `examples/` has files to start from";
     assert_fails(directory.path(), &["run", "binary.toml"], 2, binary);
     let run = r#"

@@ -36,10 +36,13 @@ pub fn main(options: Options) -> Outcome {
     match runs {
         0 => compare_targets(options),
         n if n == options.subjects.len() => compare_runs(options),
-        _ => Err(Failure::usage(
-            "targets and run directories cannot be compared with each other",
-            "run the targets first: `assay run quick --only T --out DIR`",
-        )),
+        _ => {
+            let other = options.subjects.iter().find(|s| !is_run(s)).map_or("", String::as_str);
+            Err(Failure::usage(
+                format!("{other} is no run directory, and other subjects are"),
+                "check the path; a target is run first: `assay run quick --only T --out DIR`",
+            ))
+        }
     }
 }
 

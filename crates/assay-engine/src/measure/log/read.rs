@@ -62,7 +62,11 @@ pub(super) type Told<T> = std::result::Result<T, String>;
 
 /// Converts an error of the decoder to text.
 pub(super) fn told(e: ParquetError) -> String {
-    e.to_string()
+    let text = e.to_string();
+    match text.contains("Disabled feature") {
+        true => "its compression is not read: save it with zstd, or uncompressed".to_owned(),
+        false => text,
+    }
 }
 
 /// Reads the log in a file of `length` bytes, if it claims no more than such a file can hold.
