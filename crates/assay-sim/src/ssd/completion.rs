@@ -68,8 +68,8 @@ impl<F: Ftl> Ssd<F> {
     fn answer(&mut self, number: u32, error: i32) {
         let tag = self.requests.remove(number);
         self.done.push(Completion { tag, at: self.nand.events.now(), error });
-        if let Some(after) = self.idle_after.filter(|_| self.requests.len() == 0) {
-            self.leave_alone(after);
+        if self.requests.len() == 0 {
+            self.idle.start(&mut self.nand.events);
         }
     }
 }

@@ -5,7 +5,6 @@ use super::stall::{Snapshot, Stall};
 use crate::ftl::Ftl;
 use crate::nand::Cause;
 use assay_spec::Nanos;
-use assay_spec::units::Joules;
 
 /// Bins of the wear histogram, at most.
 const BINS: u32 = 8;
@@ -25,8 +24,7 @@ impl<F: Ftl> Ssd<F> {
             ("link_busy_ns".to_owned(), self.link.busy().0 as f64),
             ("firmware_busy_ns".to_owned(), self.firmware.busy().0 as f64),
         ];
-        all.extend(self.drawn());
-        all.extend(self.warmth());
+        all.extend(self.power.counters(&self.nand));
         if let Some((retries, lost)) = self.nand.retry_counts() {
             all.push(("read_retries".to_owned(), retries as f64));
             all.push(("uncorrectable".to_owned(), lost as f64));
@@ -54,26 +52,6 @@ impl<F: Ftl> Ssd<F> {
         }
         all.extend(self.ftl.counters());
         all
-    }
-
-    /// The energy since the last mark, and the power that is in the mean.
-    fn drawn(&self) -> Vec<(String, f64)> {
-        let Some(power) = self.power else { return Vec::new() };
-        let time = (self.nand.events.now() - self.marked).as_secs_f64();
-        let energy = power.idle.as_f64() * time + self.drawn_for_operations();
-        let mean = (time > 0.0).then(|| ("power_w".to_owned(), energy / time));
-        std::iter::once(("energy_j".to_owned(), energy)).chain(mean).collect()
-    }
-
-    /// The joules that operations have taken since the last mark.
-    pub(super) fn drawn_for_operations(&self) -> f64 {
-        let Some(power) = self.power else { return 0.0 };
-        let counts = &self.nand.counts;
-        let of = |counted: &[u64], each: Joules| counted.iter().sum::<u64>() as f64 * each.as_f64();
-        of(&counts.reads, power.read)
-            + of(&[self.nand.retry_counts().map_or(0, |(retries, _)| retries)], power.read)
-            + of(&counts.programs, power.program)
-            + of(&counts.erases, power.erase)
     }
 
     /// What it tells of `now`.

@@ -2,7 +2,6 @@
 
 use super::Ssd;
 use super::link::Transfer;
-use crate::events::Queue;
 use crate::ftl::Ftl;
 use assay_spec::{Nanos, Op};
 
@@ -58,8 +57,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn save_what_survives(&mut self) {
         // Acts like a flush. The firmware's queue is dropped; transfers on the link still arrive.
         self.firmware.clear();
-        self.nand.events.cancel(Queue::Timer);
-        self.is_working = false;
+        self.idle.stop(&mut self.nand.events);
         // A recording under way may lack later trims.
         self.has_recorded = false;
         self.wants_record = true;

@@ -3,7 +3,6 @@
 use super::Ssd;
 use super::link::Transfer;
 use super::map_flush_queue::WaitsForMap;
-use crate::events::Queue;
 use crate::ftl::Ftl;
 use crate::nand::{FlashEvent, Token, Waiter};
 use assay_spec::{Op, Request};
@@ -31,8 +30,7 @@ impl<F: Ftl> Ssd<F> {
         if request.op == Op::Write && next < end {
             self.ftl.prefetch_old_copy(next);
         }
-        self.nand.events.cancel(Queue::Timer);
-        self.is_working = false;
+        self.idle.stop(&mut self.nand.events);
         if self.firmware.queue(number, self.nand.events.now()) {
             self.begin_command();
         }
@@ -41,7 +39,7 @@ impl<F: Ftl> Ssd<F> {
     /// Begins the first command of the firmware's queue, delayed by throttling.
     #[inline]
     fn begin_command(&mut self) {
-        let pause = self.throttle();
+        let pause = self.power.throttle(&self.nand);
         self.firmware.begin(pause, &mut self.nand.events);
     }
 
@@ -70,6 +68,25 @@ impl<F: Ftl> Ssd<F> {
             }
             Op::Trim => self.park(WaitsForMap::Trim(number, self.requests[number].pages.clone())),
         }
+    }
+
+    /// Flushes the cache or starts background work after an idle time.
+    pub(super) fn on_idle_timer(&mut self) {
+        let due = self.idle.expire(&mut self.nand.events);
+        if due.flush {
+            self.flush_all();
+        }
+        if due.background {
+            self.work_in_background();
+        }
+    }
+
+    /// Starts one step of background work on each idle plane. Called again after each flash event
+    /// while there is background work.
+    pub(super) fn work_in_background(&mut self) {
+        self.report_origin(None);
+        let goes_on = self.ftl.background(&mut self.nand) || !self.nand.is_idle();
+        self.idle.set_working(goes_on);
     }
 
     /// Fetches write data from the host in order while slots are free; answers finished flushes.

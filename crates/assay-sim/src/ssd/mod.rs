@@ -20,6 +20,7 @@ mod link;
 mod map_flush_queue;
 mod map_miss;
 mod observe;
+mod power;
 mod read_ahead;
 mod requests;
 mod stall;
@@ -33,22 +34,20 @@ use crate::ftl::hybrid::Hybrid;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
 use crate::nand::{Ecc, Flash, FlashEvent, Nand, Observer};
-use assay_spec::device::{
-    BufferSpec, FlushSpec, FtlSpec, LinkSpec, PowerSpec, ReadBuffered, SsdSpec,
-};
+use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::{WriteBuffer, slots};
 use firmware::Firmware;
-use idle::background_after;
+use idle::IdleTimer;
 use link::HostLink;
 use map_flush_queue::WaitsForMap;
 use map_miss::MapMisses;
+use power::PowerMeter;
 use read_ahead::ReadAhead;
 use requests::Requests;
 use stall::Stalls;
 pub use stall::{Snapshot, Stall};
 use std::collections::VecDeque;
-use thermal_throttling::ThermalThrottle;
 use write_back_cache::WriteBackCache;
 
 /// Event slots of the firmware, the host link, the idle timer, and the first of the flash.
@@ -77,17 +76,13 @@ pub(crate) struct Ssd<F> {
     cache: Option<WriteBackCache>,
     slots: u64,
     readahead: Option<ReadAhead>,
-    /// Idle time before the first idle action: background work or the flush of the cache.
-    idle_after: Option<Nanos>,
-    background_after: Option<Nanos>,
+    idle: IdleTimer,
 
     requests: Requests,
     firmware: Firmware,
     /// Writes with pages that have not been fetched from the host, and flushes, in order.
     writes: VecDeque<u32>,
     link: HostLink,
-    /// Whether background work is under way.
-    is_working: bool,
     /// Host pages that are not in the cells yet, and how many of them an answer waits for.
     unprogrammed: u64,
     awaited: u64,
@@ -116,10 +111,7 @@ pub(crate) struct Ssd<F> {
     stalls: Stalls,
     /// Block erases before the last mark.
     erased: u64,
-    power: Option<PowerSpec>,
-    thermal: Option<Box<ThermalThrottle>>,
-    /// Time of the last mark.
-    marked: Nanos,
+    power: PowerMeter,
 }
 
 /// Builds the drive of `spec`.
@@ -182,8 +174,7 @@ impl<F: Ftl> Ssd<F> {
             }
             _ => None,
         };
-        let background_after = background_after(&spec.ftl);
-        let idle = cache.as_ref().and_then(WriteBackCache::idle);
+        let idle = IdleTimer::new(&spec.ftl, cache.as_ref().and_then(WriteBackCache::idle));
         let nand = flash(spec, ftl.erases());
         let ever = ftl.erases().iter().map(|n| u64::from(*n)).sum();
         Ssd {
@@ -203,13 +194,11 @@ impl<F: Ftl> Ssd<F> {
                 BufferSpec::Dram { reads: ReadBuffered::FromBuffer, .. }
             ),
             readahead: spec.readahead.map(|r| ReadAhead::new(r, page)),
-            idle_after: background_after.into_iter().chain(idle).min(),
-            background_after,
+            idle,
             requests: Requests::new(),
             firmware: Firmware::new(link.command),
             writes: VecDeque::new(),
             link: HostLink::new(link, page),
-            is_working: false,
             unprogrammed: 0,
             awaited: 0,
             wants_drain: false,
@@ -226,12 +215,7 @@ impl<F: Ftl> Ssd<F> {
             host_pages: 0,
             stalls: Stalls::new(),
             erased: ever,
-            power: spec.power,
-            thermal: spec
-                .thermal
-                .zip(spec.power)
-                .map(|(t, p)| Box::new(ThermalThrottle::new(t, p))),
-            marked: Nanos::ZERO,
+            power: PowerMeter::new(spec),
         }
     }
 
@@ -261,7 +245,7 @@ impl<F: Ftl> Ssd<F> {
                     self.on_flash_event(self.flash_events[index]);
                 }
                 self.flash_events.clear();
-                if self.is_working {
+                if self.idle.is_working() {
                     self.work_in_background();
                 }
             }
@@ -273,9 +257,7 @@ impl<F: Ftl> Ssd<F> {
         if self.wants_drain {
             self.drain_if_due();
         }
-        if self.thermal.is_some() {
-            self.update_temperature();
-        }
+        self.power.update_temperature(&self.nand);
         true
     }
 }
@@ -364,7 +346,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn mark(&mut self) {
-        self.mark_heat();
+        self.power.mark(&self.nand);
         self.erased += self.nand.counts.erases.iter().sum::<u64>();
         self.nand.mark();
         self.mark_stalls();
@@ -372,7 +354,6 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.link.mark_busy();
         self.firmware.mark_busy();
         self.host_pages = 0;
-        self.marked = self.nand.events.now();
     }
 }
 

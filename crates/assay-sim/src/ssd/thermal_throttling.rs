@@ -1,12 +1,11 @@
-//! How warm a drive is, and how it is throttled.
+//! The temperature of a drive, and the throttling by it.
 //!
-//! It is one body with a heat capacity, warmed by all that the drive draws and cooled through a
-//! resistance. An operation's energy comes at once when it is asked for. From `limit` on until
-//! `resume` a command begins only when what was drawn since is no more than `power` in the mean.
-//! What was begun goes on, and so does what the drive does by itself.
+//! The drive is one body with a heat capacity. All the power that it draws warms it, and it cools
+//! through a thermal resistance. The energy of an operation counts as a whole when it is requested.
+//! From `limit` on until the temperature has fallen to `resume`, a command begins only when the
+//! mean power drawn since then is no more than `power`. Operations under way, and the background
+//! work of the drive, are not delayed.
 
-use super::Ssd;
-use crate::ftl::Ftl;
 use assay_spec::Nanos;
 use assay_spec::device::{PowerSpec, ThermalSpec};
 
@@ -17,19 +16,23 @@ const LONGEST: f64 = 60.0;
 #[derive(Clone, Debug)]
 pub(super) struct ThermalThrottle {
     spec: ThermalSpec,
-    /// What is always drawn, and what may be beside when throttled, in watts.
+    /// The power that is always drawn, in watts.
     idle: f64,
-    beside: f64,
-    /// In °C, now and at most since the last mark.
+    /// The power for operations that is allowed while throttled, in watts.
+    throttled_power: f64,
+    /// The temperature at `at`, in °C.
     temperature: f64,
+    /// The greatest temperature since the last mark, in °C.
     warmest: f64,
-    /// When that was, and what had been drawn by operations since the last mark, in joules.
+    /// The time of the state.
     at: Nanos,
+    /// The energy drawn by operations from the last mark until `at`, in joules.
     drawn: f64,
-    /// What was drawn beyond `power` since it is throttled, if it is.
+    /// While throttled: the energy drawn beyond `power` since then, in joules.
     excess: Option<f64>,
-    /// Commands that were held back since the last mark, and for how long.
+    /// The number of delayed commands since the last mark.
     held: u64,
+    /// The sum of their delays.
     held_for: Nanos,
 }
 
@@ -41,7 +44,7 @@ impl ThermalThrottle {
         ThermalThrottle {
             spec,
             idle,
-            beside: spec.power.as_f64() - idle,
+            throttled_power: spec.power.as_f64() - idle,
             temperature,
             warmest: temperature,
             at: Nanos::ZERO,
@@ -52,7 +55,7 @@ impl ThermalThrottle {
         }
     }
 
-    /// Time passes to `now`; so many joules have been drawn for operations since the last mark.
+    /// Lets time pass to `now`, when operations have drawn `drawn` joules since the last mark.
     fn pass(&mut self, now: Nanos, drawn: f64) {
         let time = (now - self.at).as_secs_f64();
         let joules = drawn - self.drawn;
@@ -63,7 +66,7 @@ impl ThermalThrottle {
         self.temperature = in_the_end + (self.temperature - in_the_end) * left + joules / capacity;
         self.warmest = self.warmest.max(self.temperature);
         if let Some(excess) = &mut self.excess {
-            *excess = (*excess - self.beside * time).max(0.0) + joules;
+            *excess = (*excess - self.throttled_power * time).max(0.0) + joules;
         }
         if self.temperature >= self.spec.limit {
             self.excess = Some(self.excess.unwrap_or_default());
@@ -78,63 +81,53 @@ impl ThermalThrottle {
         if excess <= 0.0 {
             return Nanos::ZERO;
         }
-        let pause = Nanos(((excess / self.beside).min(LONGEST) * 1e9) as u64 + 1);
+        let pause = Nanos(((excess / self.throttled_power).min(LONGEST) * 1e9) as u64 + 1);
         self.held += 1;
         self.held_for += pause;
         pause
     }
 }
 
-impl<F: Ftl> Ssd<F> {
-    /// Returns the delay of the next command by throttling.
-    #[inline]
-    pub(super) fn throttle(&mut self) -> Nanos {
-        match self.thermal.is_some() {
-            true => self.cool_down(),
-            false => Nanos::ZERO,
-        }
-    }
-
-    fn cool_down(&mut self) -> Nanos {
-        let (now, drawn) = (self.nand.events.now(), self.drawn_for_operations());
-        let Some(thermal) = &mut self.thermal else { return Nanos::ZERO };
+impl ThermalThrottle {
+    /// Returns the state at `now`, when operations have drawn `drawn` joules since the last mark.
+    /// Later states do not depend on how often it is asked for.
+    fn at(&self, now: Nanos, drawn: f64) -> ThermalThrottle {
+        let mut thermal = self.clone();
         thermal.pass(now, drawn);
-        thermal.pause()
+        thermal
     }
 
-    /// What has just been asked for warms it. If that is nothing it does not look, so that it looks
-    /// as often however many events there are.
-    pub(super) fn update_temperature(&mut self) {
-        let (now, drawn) = (self.nand.events.now(), self.drawn_for_operations());
-        if let Some(thermal) = self.thermal.as_mut().filter(|thermal| thermal.drawn != drawn) {
-            thermal.pass(now, drawn);
+    /// Warms the body by what has been drawn for operations since the last event. If that is
+    /// nothing it does nothing, so that rounding does not depend on the number of events.
+    pub(super) fn warm_up(&mut self, now: Nanos, drawn: f64) {
+        if self.drawn != drawn {
+            self.pass(now, drawn);
         }
     }
 
-    /// How it is now. What it does later does not depend on when it is asked.
-    fn heat_now(&self) -> Option<ThermalThrottle> {
-        let mut thermal = self.thermal.as_deref()?.clone();
-        thermal.pass(self.nand.events.now(), self.drawn_for_operations());
-        Some(thermal)
+    /// Returns the delay of a command that begins at `now`, and counts it.
+    pub(super) fn throttle(&mut self, now: Nanos, drawn: f64) -> Nanos {
+        self.pass(now, drawn);
+        self.pause()
     }
 
-    /// Resets the counts at a mark.
-    pub(super) fn mark_heat(&mut self) {
-        if let Some((now, thermal)) = self.heat_now().zip(self.thermal.as_mut()) {
-            thermal.warmest = now.temperature;
-            thermal.drawn -= now.drawn;
-            (thermal.held, thermal.held_for) = (0, Nanos::ZERO);
-        }
+    /// Sets a mark: the greatest temperature and the delays count from `now` on. Afterwards
+    /// operations have drawn nothing.
+    pub(super) fn mark(&mut self, now: Nanos, drawn: f64) {
+        let there = self.at(now, drawn);
+        self.warmest = there.temperature;
+        self.drawn -= there.drawn;
+        (self.held, self.held_for) = (0, Nanos::ZERO);
     }
 
-    /// What it tells of its heat.
-    pub(super) fn warmth(&self) -> Vec<(String, f64)> {
-        let Some(thermal) = self.heat_now() else { return Vec::new() };
+    /// Returns the counters with their names.
+    pub(super) fn counters(&self, now: Nanos, drawn: f64) -> Vec<(String, f64)> {
+        let there = self.at(now, drawn);
         vec![
-            ("temperature_c".to_owned(), thermal.temperature),
-            ("temperature_max_c".to_owned(), thermal.warmest),
-            ("throttled".to_owned(), thermal.held as f64),
-            ("throttled_ns".to_owned(), thermal.held_for.0 as f64),
+            ("temperature_c".to_owned(), there.temperature),
+            ("temperature_max_c".to_owned(), there.warmest),
+            ("throttled".to_owned(), there.held as f64),
+            ("throttled_ns".to_owned(), there.held_for.0 as f64),
         ]
     }
 }
@@ -144,7 +137,7 @@ mod tests {
     use super::*;
     use assay_spec::units::{Joules, Watts};
 
-    /// 10 K/W and 20 J/K: what is drawn shows by a factor of e after 200 s.
+    /// A body of 10 K/W and 20 J/K: its time constant is 200 s.
     fn thermal() -> ThermalThrottle {
         let spec = ThermalSpec {
             ambient: 25.0,

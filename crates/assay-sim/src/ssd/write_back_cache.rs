@@ -61,8 +61,6 @@ pub(super) struct WriteBackCache {
     writes: u64,
     /// Number of dirty pages at which the flush under way ends.
     evict_target: Option<usize>,
-    /// Time at which the drive became idle.
-    pub(super) left_alone: Nanos,
     /// Consecutive pages that go to the flash one after the other.
     run: Range<u32>,
 }
@@ -81,7 +79,6 @@ impl WriteBackCache {
             order: BTreeMap::new(),
             writes: 0,
             evict_target: None,
-            left_alone: Nanos::ZERO,
             run: 0..0,
         }
     }
