@@ -39,8 +39,8 @@ pub(super) struct HostLink {
     under_way: Option<(Transfer, Nanos)>,
     /// The busy time since the last mark. A transfer counts when it begins.
     busy: Nanos,
-    /// The waits for the link.
-    waits: Waits,
+    /// The waits for the link, if they are timed.
+    waits: Option<Waits>,
 }
 
 impl HostLink {
@@ -56,7 +56,7 @@ impl HostLink {
             queue: VecDeque::new(),
             under_way: None,
             busy: Nanos::ZERO,
-            waits: Waits::default(),
+            waits: None,
         }
     }
 
@@ -65,7 +65,7 @@ impl HostLink {
     pub(super) fn transfer(&mut self, transfer: Transfer, flight: &InFlight, events: &mut Events) {
         let time = self.time(transfer.page, flight);
         if self.under_way.is_some() {
-            self.waits.begin(events.now());
+            self.waits.iter_mut().for_each(|waits| waits.begin(events.now()));
             return self.queue.push_back((transfer, time));
         }
         self.begin(transfer, time, events);
@@ -83,7 +83,7 @@ impl HostLink {
     pub(super) fn end(&mut self, events: &mut Events) -> Option<(Transfer, Nanos)> {
         let ended = self.under_way.take()?;
         if let Some((transfer, time)) = self.queue.pop_front() {
-            self.waits.end(events.now());
+            self.waits.iter_mut().for_each(|waits| waits.end(events.now()));
             self.begin(transfer, time, events);
         }
         Some(ended)
@@ -126,12 +126,19 @@ impl HostLink {
 
     /// Returns the number and the time of waits since the last mark.
     pub(super) fn waited(&self, now: Nanos) -> (u64, Nanos) {
-        (self.waits.count(), self.waits.total(now, self.queue.len()))
+        let of = |waits: &Waits| (waits.count(), waits.total(now, self.queue.len()));
+        self.waits.as_ref().map(of).unwrap_or_default()
     }
 
-    /// Sets a mark for the waits: they count from `now` on.
+    /// Sets a mark for the waits, if they are timed: they count from `now` on.
     pub(super) fn mark_waits(&mut self, now: Nanos) {
-        self.waits.mark(now, self.queue.len());
+        let open = self.queue.len();
+        self.waits.iter_mut().for_each(|waits| waits.mark(now, open));
+    }
+
+    /// Times waits from the next mark on.
+    pub(super) fn time_waits(&mut self) {
+        self.waits = Some(Waits::default());
     }
 
     /// Sets a mark for the busy time.

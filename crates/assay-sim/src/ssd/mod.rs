@@ -338,6 +338,8 @@ impl<F: Ftl> Drive for Ssd<F> {
 
     fn time_waits(&mut self) {
         self.stalls.are_timed = true;
+        self.firmware.time_waits();
+        self.link.time_waits();
         self.mark_stalls();
     }
 
