@@ -1,31 +1,35 @@
-//! How long a phase may take so that a run ends within its budget.
+//! Limits the length of phases so that a run ends within its budget.
 //!
-//! What is left is shared among the phases that are left, after what lies between phases (opening,
-//! saving) has been taken off, as much each as it was so far. So a run that is slow at first gets
-//! shorter phases, and one whose phases end early gets longer ones.
+//! The remaining time is shared equally among the remaining phases. From each share the mean time
+//! between phases so far (opening, saving) is subtracted. So a run that is slow at first gets
+//! shorter phases, and a run whose phases end early gets longer ones.
 
 use assay_spec::Nanos;
 use std::time::{Duration, Instant};
 
-/// Kept for the page and the tables.
+/// The time that is reserved for the page and the tables.
 const REPORT: Duration = Duration::from_secs(3);
-/// Of what is left, what is given away: the next phases may cost more than the last.
+/// The share of the remaining time that phases get: the next ones may cost more than the last.
 const SHARE: f64 = 0.95;
-/// No phase is cut shorter than this: it would tell nothing.
+/// The shortest limit of a phase: a shorter phase would have no useful result.
 const SHORTEST: Nanos = Nanos::from_millis(20);
 
 /// The budget of a run, if it has one.
 pub(crate) struct Budget {
+    /// The time when the last phase must end; `None` without a budget.
     end: Option<Instant>,
+    /// The time when phases began.
     begun: Instant,
-    /// Phases so far, what they were given, and the longest that one may take now.
+    /// The number of phases so far.
     phases: u32,
+    /// The sum of the limits of all phases so far.
     given: Duration,
+    /// The limit of the next phases.
     limit: Duration,
 }
 
 impl Budget {
-    /// Counts from `since`; phases begin now.
+    /// Creates a budget that counts from `since`, with phases that begin now.
     pub(crate) fn new(budget: Option<Nanos>, since: Instant) -> Budget {
         let end = budget.map(|b| since + Duration::from_nanos(b.0));
         let end = end.map(|end| end.checked_sub(REPORT).unwrap_or(since));
@@ -33,12 +37,12 @@ impl Budget {
         Budget { end, begun: Instant::now(), phases: 0, given, limit }
     }
 
-    /// True if there is one and nothing of it is left.
+    /// Returns `true` if there is a budget and its time is over.
     pub(crate) fn is_over(&self) -> bool {
         self.end.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// The longest that one of the `left` phases may take.
+    /// Returns the time limit of each of the next `left` phases, or `None` without a budget.
     pub(crate) fn limit(&mut self, left: u32) -> Option<Nanos> {
         let rest = self.end?.saturating_duration_since(Instant::now());
         let between = match self.phases {
@@ -51,7 +55,7 @@ impl Budget {
         Some(nanos)
     }
 
-    /// So many phases with the last limit are over.
+    /// Notes that this number of phases, which had the last limit, have ended.
     pub(crate) fn spend(&mut self, phases: u32) {
         self.phases += phases;
         self.given += self.limit * phases;
@@ -72,7 +76,7 @@ mod tests {
         let mut budget = Budget::new(Some(Nanos::from_secs(103)), now);
         let each = budget.limit(10).expect("a budget").as_secs_f64();
         assert!((9.3..=9.5).contains(&each), "95 % of 100 s for ten: {each}");
-        // They took no time at all, so there is nothing between them.
+        // The phases took less than their limits, so no time between phases is subtracted.
         budget.spend(5);
         let each = budget.limit(5).expect("a budget").as_secs_f64();
         assert!((18.6..=19.0).contains(&each), "{each}");

@@ -1,4 +1,4 @@
-//! One cell: a workload on a target, through its phases, repeat by repeat.
+//! Runs a cell: a workload on a target, with all its repeats and phases.
 
 mod judge;
 mod linux;
@@ -33,8 +33,12 @@ use assay_spec::{Bytes, Nanos, seed};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs every repeat of a cell, no phase longer than `limit`; logs and series go below `directory`,
-/// if there is one. Of a real target, `host` is only a name, and it has none.
+/// Runs every repeat of a cell, with no phase longer than `limit`. Writes logs and series into
+/// `directory`, if there is one. A real target ignores `host`.
+///
+/// # Errors
+/// If the target or the directory cannot be used, or a range begins beyond the end of the target.
+/// If a guest breaks off, requests fail, or the time is over, the record says so instead.
 pub fn run_cell(
     experiment: &Experiment,
     workload: &WorkloadSpec,
@@ -64,7 +68,7 @@ pub fn run_cell(
             errors: experiment.errors,
         };
         match task.run_on(host.spec, target, experiment) {
-            // A guest that breaks off is no reason to give up the other cells.
+            // The run goes on with its other cells if a guest breaks off.
             Err(e) if GUESTS_END.contains(&e.id) => {
                 cell.skipped = Some(e.message);
                 cell.failed = Some(false);
@@ -93,14 +97,14 @@ pub fn run_cell(
     Ok(cell)
 }
 
-/// How a guest may end without a result: its own fault, and not that of the machine.
+/// The errors of a guest that ends without a result through its own fault, not the machine's.
 const GUESTS_END: [&str; 5] =
     ["linux-guest", "linux-silent", "linux-asleep", "linux-limit", "linux-ended"];
 
-/// How a cell ends whose requests fail: it has no result.
+/// The errors of a cell that has no result because requests failed.
 const FAILED: [&str; 2] = ["all-failed", "too-many-errors"];
 
-/// A cell without repeats, and why it has none, if it will have none.
+/// Returns the record of a cell without repeats; `skipped` says why it will have none, if so.
 pub fn unmeasured(
     experiment: &Experiment,
     workload: &WorkloadSpec,
@@ -119,12 +123,13 @@ pub fn unmeasured(
     }
 }
 
-/// `EXPERIMENT/WORKLOAD@TARGET`.
+/// Returns the name of a cell: `EXPERIMENT/WORKLOAD@TARGET`.
 pub fn cell_id(experiment: &str, workload: &str, target: &str) -> String {
     format!("{experiment}/{workload}@{target}")
 }
 
-/// The machines that a target is measured behind: a real one has its own.
+/// Returns the hosts of `experiment` that `target` is measured behind. A target on the wall clock
+/// has its own host, so the first one stands for it.
 pub fn hosts_of<'e>(experiment: &'e Experiment, target: &PlannedTarget) -> &'e [HostVariant] {
     match target.record.virtual_time {
         true => &experiment.hosts,
@@ -132,13 +137,14 @@ pub fn hosts_of<'e>(experiment: &'e Experiment, target: &PlannedTarget) -> &'e [
     }
 }
 
-/// What cells call a target behind one of [`hosts_of`] it.
+/// Returns the name that cells give to `target` behind `host`, which is one of its [`hosts_of`].
 pub fn cell_target(host: &HostVariant, target: &PlannedTarget) -> String {
     let name = &target.record.name;
     if target.record.virtual_time { host.target(name) } else { name.clone() }
 }
 
-/// The workload with the wall clock's phase length, where the experiment gives one.
+/// Returns the workload as it runs on `target`. On the wall clock, phases that end by time get the
+/// length that the experiment gives with `wall_clock`, and no idle step is longer than that.
 fn fitted(
     experiment: &Experiment,
     workload: &WorkloadSpec,
@@ -163,24 +169,26 @@ fn fitted(
     workload
 }
 
-/// One repeat.
+/// A repeat of a cell.
 struct Repeat<'a> {
     workload: &'a WorkloadSpec,
     seed: u64,
     log: bool,
     limit: Option<Nanos>,
     directory: Option<&'a RunDirectory>,
+    /// The name of its files without the ending.
     stem: String,
     scale: Scale,
     errors: ErrorLimit,
 }
 
 impl Repeat<'_> {
-    /// What ends a phase of this amount.
+    /// Returns the rule for the end of a phase of this amount.
     fn end(&self, amount: Amount) -> End {
         End { amount, limit: self.limit, errors: self.errors }
     }
 
+    /// Runs the repeat on `target`, behind `host` if that is a model.
     fn run_on(
         &self,
         host: HostSpec,
@@ -237,7 +245,7 @@ impl Repeat<'_> {
         }
     }
 
-    /// Work on files in a directory of our own below `path`, which is gone after it.
+    /// Runs a workload of files in a new directory in `path`, which is removed afterwards.
     fn run_in_directory(&self, path: &Path) -> Result<RepeatRecord> {
         let work = self.workload.files.as_ref().expect("others are skipped");
         let directory = Scratch::new(path, "assay", crate::files::makes).map_err(|e| {
@@ -257,7 +265,7 @@ impl Repeat<'_> {
         self.run_on_files(work, &work_dir, &mut || {})
     }
 
-    /// What a modelled drive has been through.
+    /// Returns the state in which a modelled drive begins.
     fn past(&self) -> Past {
         match self.workload.phases.start {
             StartState::Fresh => Past::New,
@@ -266,7 +274,7 @@ impl Repeat<'_> {
         }
     }
 
-    /// Runs on a modelled drive behind its host.
+    /// Runs the repeat on a modelled drive behind its host.
     fn run_model<D: Drive>(
         &self,
         host: HostSpec,
@@ -286,7 +294,8 @@ impl Repeat<'_> {
         Ok(record)
     }
 
-    /// Runs all phases, with `before_writes` before the first that writes.
+    /// Runs all phases on `target`. Calls `before_writes` before the first phase that writes, and
+    /// `before_measure` when the measured phase begins.
     fn run<T: Target>(
         &self,
         target: &mut T,
@@ -340,7 +349,7 @@ impl Repeat<'_> {
         LogWriter::create(directory.log()?, &format!("{}.parquet", self.stem)).map(Some)
     }
 
-    /// A range that begins beyond the end of the target leaves nothing to ask for.
+    /// Refuses a range that begins beyond the end of the target: no request would lie in it.
     fn check_ranges(&self, capacity: Bytes) -> Result<()> {
         let outside = |s: &&StreamSpec| s.span.start >= capacity;
         let Some(stream) = self.workload.all_streams().find(outside) else { return Ok(()) };
@@ -362,7 +371,7 @@ impl Repeat<'_> {
     }
 }
 
-/// Content that no drive can make smaller.
+/// Fills `content` with pseudo-random bytes, which no drive can compress.
 fn fill(content: &mut [u8], seed: u64) {
     let mut state = seed;
     for word in content.chunks_mut(8) {
@@ -371,7 +380,7 @@ fn fill(content: &mut [u8], seed: u64) {
     }
 }
 
-/// Requests that one job may have in flight; all arrivals of an open loop are one job.
+/// Returns the number of requests that a job may have in flight. An open loop is one job.
 fn tags_per_process(arrival: Arrival) -> u32 {
     match arrival {
         Arrival::Closed { queue_depth, .. } => queue_depth,

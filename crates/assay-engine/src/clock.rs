@@ -1,11 +1,11 @@
-//! The wall clock of real targets: `CLOCK_MONOTONIC`, counted from a start of one's own.
+//! The wall clock of real targets: `CLOCK_MONOTONIC`, counted from the start of the clock.
 //!
-//! *Invariants.* Never goes back; unaffected by changes of the date. One reading is a vDSO call of
+//! *Invariants.* It never goes back and does not depend on the date. One reading is a vDSO call of
 //! about 20 ns, so the measuring loop reads it once for a batch, not once for a request. Copies of
-//! a clock share its start, so several targets can answer on one time line.
+//! a clock share its start, so the times of several targets can be compared.
 //!
-//! Not for modelled drives: their time is virtual and belongs to the model. In a guest, where each
-//! reading is a system call of some ten microseconds, the kernel keeps its time in a page, too.
+//! Modelled drives do not use it: they have virtual times of their own. In a guest, where each
+//! reading is a system call of some ten microseconds, the kernel also has its time in a page.
 
 use assay_spec::Nanos;
 use std::fs::File;
@@ -13,35 +13,37 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a guest's kernel has its time in, in nanoseconds.
+/// The device whose page contains the time of a guest's kernel, in nanoseconds.
 const PAGE: &str = "/dev/virtual-time";
 
 /// A monotonic clock that began at zero when it was started.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
+    /// The time of `CLOCK_MONOTONIC` at the start.
     start: Nanos,
-    /// The kernel's page, and what was in it at the start.
+    /// In a guest: the kernel's page, and its content at the start.
     page: Option<(&'static AtomicU64, u64)>,
 }
 
 impl Clock {
-    /// A clock that shows zero now.
+    /// Starts a clock, which shows zero now.
     pub fn start() -> Clock {
-        // Reading the clock moves what is in the page: it comes second.
+        // Reading the clock also moves the time in the page, so the page is read after it.
         let start = monotonic();
         let page = page().map(|page| (page, page.load(Ordering::Relaxed)));
         Clock { start, page }
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     #[inline]
     pub fn now(&self) -> Nanos {
         monotonic().saturating_sub(self.start)
     }
 
-    /// The time since the start as of when it last moved: in a guest it does while one waits, and
-    /// looking does not move it, so nothing may wait by looking. `now`, which moves it, is never
-    /// behind it by more than a reading takes. Elsewhere the two are one.
+    /// Returns the time since the start without a system call. In a guest this is the time when the
+    /// guest last waited or read the clock: this call does not move it, so a loop must not wait for
+    /// a time by calling it. It may be ahead of [`Clock::now`] by as much as a reading takes.
+    /// Outside of a guest it is the same as [`Clock::now`].
     #[inline]
     pub fn cached_now(&self) -> Nanos {
         match self.page {
@@ -77,7 +79,8 @@ impl Clock {
     }
 }
 
-/// The page, if this is a guest that has one: mapped once, for good.
+/// Returns the page with the kernel's time, if this is a guest that has one. Maps it once, for the
+/// life of the process.
 fn page() -> Option<&'static AtomicU64> {
     static MAPPED: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *MAPPED.get_or_init(|| {

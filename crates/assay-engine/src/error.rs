@@ -1,38 +1,38 @@
-//! What can go wrong while running, as the user sees it.
+//! The errors of a run, as the user sees them.
 //!
-//! Every error says what happened and what to do next; `kind` is what code matches on and decides
-//! the exit code, `id` is what `assay explain` takes.
+//! Every error says what happened and what to do next. Its `kind` decides the exit code; its `id`
+//! is the argument of `assay explain`.
 
 use std::fmt;
 
-/// What code matches on.
+/// The kind of an error, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The request makes no sense: exit code 2.
+    /// The user asked for something impossible: exit code 2.
     Usage,
-    /// The machine does not allow it, or refuses for safety: exit code 3.
+    /// The machine does not allow it, or assay refuses for safety: exit code 3.
     Environment,
-    /// Interrupted by the user: exit code 130.
+    /// The user interrupted the run: exit code 130.
     Interrupted,
 }
 
 /// An error of the engine.
 #[derive(Debug)]
 pub struct Error {
-    /// What code matches on.
+    /// The kind, which decides the exit code.
     pub kind: ErrorKind,
     /// A stable name, e.g. `device-mounted`, for `assay explain`.
     pub id: &'static str,
-    /// What happened, to what.
+    /// A sentence that says what happened, with the value and the place.
     pub message: String,
-    /// What to do next.
+    /// Advice on what to do next.
     pub hint: String,
-    /// The cause, where the system gave one.
+    /// The error of the system, if one is the cause.
     pub source: Option<std::io::Error>,
 }
 
 impl Error {
-    /// An error of the environment.
+    /// Creates an error of the environment.
     pub fn environment(
         id: &'static str,
         message: impl Into<String>,
@@ -47,12 +47,13 @@ impl Error {
         }
     }
 
-    /// An error of usage.
+    /// Creates an error of usage.
     pub fn usage(id: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Error {
         Error { kind: ErrorKind::Usage, ..Error::environment(id, message, hint) }
     }
 
-    /// The same error with the system's own cause.
+    /// Returns the error with `source` as its cause. If that is a limit of the process, its hint
+    /// replaces the error's.
     pub fn caused_by(mut self, source: std::io::Error) -> Error {
         if let Some(hint) = limit_hint(&source) {
             hint.clone_into(&mut self.hint);
@@ -62,7 +63,7 @@ impl Error {
     }
 }
 
-/// Returns the hint for an error that a limit of the process caused, whatever was being done.
+/// Returns the hint for an error that a limit of the process or the system caused, if one did.
 fn limit_hint(e: &std::io::Error) -> Option<&'static str> {
     match rustix::io::Errno::from_io_error(e)? {
         rustix::io::Errno::MFILE => Some("raise the limit of open files: `ulimit -n 1024`"),
@@ -103,5 +104,5 @@ impl std::error::Error for Error {
     }
 }
 
-/// The engine's result.
+/// The result of the engine's functions.
 pub type Result<T> = std::result::Result<T, Error>;

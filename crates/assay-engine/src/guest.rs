@@ -1,9 +1,8 @@
-//! Guests: Linux in virtual time, seen from outside, where the drives are; and what assay does
-//! inside.
+//! Runs guests, Linux in virtual time on modelled drives, and does assay's work inside them.
 //!
-//! Outside, the models are built, the kernel booted, and counted what the drives were asked. Inside
-//! runs the same code as on any real target, by the guest's clock; what comes of it goes back as
-//! text, and log and series lie in the directory that the guest shares with its host.
+//! The host builds the models, boots the kernel, and counts the requests to the drives. The guest
+//! runs the same code as on any real target, by its own clock. Its result goes back to the host as
+//! text; log and series lie in the directory that it shares with the host.
 
 pub(crate) mod memory;
 
@@ -30,30 +29,30 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// One repeat of a cell, for a guest.
+/// A repeat of a cell, as the host describes it to a guest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// The experiment, as text.
+    /// The text of the experiment.
     pub experiment: String,
-    /// Which of its workloads.
+    /// The name of the workload.
     pub workload: String,
-    /// The repeat's seed.
+    /// The seed of the repeat.
     pub seed: u64,
-    /// Whether there is a log.
+    /// Whether the guest writes a log.
     pub log: bool,
-    /// What its files are called.
+    /// The name of its files without the ending.
     pub stem: String,
 }
 
-/// What assay does as the program of a guest.
+/// Runs assay as the program of a guest.
 pub fn main() {
     assay_linux::guest::main(memory::move_heap, work);
 }
 
-/// Does `task` inside a guest; returns the repeat as JSON.
+/// Runs `task` inside a guest; returns the record of the repeat as JSON.
 ///
 /// # Errors
-/// If it cannot be done.
+/// If the repeat fails.
 fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
     let failed = |e: Error| {
         let message = e.to_string();
@@ -64,35 +63,36 @@ fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
     Ok(serde_json::to_string(&record).expect("records are plain data"))
 }
 
-/// How a guest's drives begin, and what it may use up.
+/// The initial state of a guest's drives, and the limits of the guest.
 pub struct Start {
-    /// What they have been through.
+    /// The state in which its flash drives begin.
     pub past: Past,
-    /// With their write caches on.
+    /// Whether the write caches of its drives are on.
     pub cached: bool,
-    /// Whether the guest says when its drives are to be watched; else they are from the start.
+    /// Whether requests to the drives are counted only from the guest's signal on; otherwise they
+    /// are counted from the start.
     pub watches_itself: bool,
-    /// What it may use up.
+    /// The limits of its time.
     pub limits: Limits,
-    /// How its clock is kept.
+    /// The way in which host and guest exchange times.
     pub schedule: Schedule,
-    /// Files with what is on the first drives; on the others are zeros.
+    /// Files with the contents of the first drives; the others begin with zeros.
     pub images: Vec<PathBuf>,
-    /// An image that assay did not make and that may be changed all the same.
+    /// An image that assay did not make but may change.
     pub write: Option<PathBuf>,
-    /// Who talks to it.
+    /// The terminal of the guest, if it has one.
     pub console: Option<Console>,
 }
 
-/// A guest that has ended.
+/// The results of a guest that has ended.
 pub struct Guest {
-    /// What it left.
+    /// The results that it left.
     pub outcome: Outcome,
-    /// What its drives were asked and counted: (name, value).
+    /// The counts of requests to its drives, and the drives' own counters: (name, value).
     pub drives: Vec<(String, f64)>,
 }
 
-/// Boots Linux on the drives of `setup`, has `job` done, and logs what the drives are asked.
+/// Boots Linux on the drives of `setup`, runs `job`, and logs the requests to the drives.
 ///
 /// # Errors
 /// If the guest cannot be booted or breaks off.
@@ -103,15 +103,16 @@ pub fn run_guest(
     log: Option<LogWriter>,
 ) -> Result<Guest> {
     let settings = &setup.spec.settings;
-    // The kernel has one depth for all its drives, and a terminal's read is always on its way.
+    // The kernel has one queue depth for all its drives, and a terminal always has a read in
+    // flight.
     let least = if start.console.is_some() { 2 } else { 1 };
     let guest = Boot {
         kernel: setup.kernel.as_ref().expect("what has no kernel is skipped"),
         job: job.text(),
         memory: settings.memory,
         queue_depth: match settings.historical() {
-            // The kernel's `nr_requests` of the time, 128 of each direction, for the elevator to
-            // choose from.
+            // Twice the old kernels' `nr_requests` of 128, which limited each direction, so that
+            // the elevator has as many requests to choose from.
             Some(_) => 256,
             None => settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)).max(least),
         },
@@ -145,7 +146,7 @@ pub fn run_guest(
     Ok(Guest { outcome, drives })
 }
 
-/// What the drives were asked while they were watched.
+/// The requests that the drives got while they were watched, by kind; `time` is in ns.
 struct Seen {
     count: [u64; Op::ALL.len()],
     bytes: [u64; Op::ALL.len()],
@@ -166,6 +167,7 @@ impl Seen {
         }
     }
 
+    /// Ends the log; returns counts, bytes and mean times in ns: (name, value).
     fn finish(self) -> Result<Vec<(String, f64)>> {
         if let Some(log) = self.log {
             log.finish()?;
@@ -194,7 +196,7 @@ impl Seen {
     }
 }
 
-/// For each drive, whether it turns.
+/// Returns, for each drive, `true` if it is a disk.
 pub fn rotational(setup: &LinuxSetup) -> Vec<bool> {
     let turns = |m: &MemberSetup| match &m.drive {
         MemberDrive::Device(spec) => matches!(spec.kind, DeviceKind::Hdd(_)),
@@ -203,7 +205,7 @@ pub fn rotational(setup: &LinuxSetup) -> Vec<bool> {
     setup.drives.members.iter().map(turns).collect()
 }
 
-/// Whether there is flash in it that wears out.
+/// Returns `true` if a drive in it has a model of flash wear.
 fn wears_out(drive: &MemberDrive) -> bool {
     match drive {
         MemberDrive::Device(spec) => match &spec.kind {
@@ -214,7 +216,7 @@ fn wears_out(drive: &MemberDrive) -> bool {
     }
 }
 
-/// Requests that the drives take at a time: as many as the least of them.
+/// Returns the number of requests that each drive takes at a time, at most 128.
 fn depth(setup: &ArraySetup) -> u32 {
     let each = setup.members.iter().map(|m| match &m.drive {
         MemberDrive::Device(spec) => spec.link.queue_depth,
@@ -225,7 +227,7 @@ fn depth(setup: &ArraySetup) -> u32 {
     each.min().unwrap_or(1).min(128)
 }
 
-/// The models, and the drives that the guest sees on them.
+/// Builds the models, and the drives that the guest sees on them.
 fn drives<'w>(
     setup: &LinuxSetup,
     start: &Start,
@@ -245,8 +247,8 @@ fn drives<'w>(
         if !settings.costs() && elevator.is_none() {
             return drive;
         }
-        // An array takes whatever comes and has it wait for its members: an elevator before it
-        // hands on what they can work on, and keeps the choice.
+        // An array accepts any number of requests, which then wait for its members. The host
+        // limits them to what the members can work on, so that the elevator has a choice.
         let deepest = settings.queue_depth.unwrap_or_else(|| depth(&setup.drives));
         let queue_depth = elevator.is_some().then_some(deepest);
         let Settings { gap, copy, prepare, .. } = *settings;
@@ -255,7 +257,7 @@ fn drives<'w>(
         host.set_processes(TAGS_PER_PROCESS);
         Box::new(host)
     };
-    // Drives on one card are one model, behind one machine; others are each by themselves.
+    // Drives that share a card or a host are one model; otherwise each drive is a model.
     let shared = !all.controllers.is_empty() || settings.costs();
     let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
     let models: Vec<Box<dyn Drive>> = match shared {

@@ -1,4 +1,4 @@
-//! RUN: generates the stream, drives a target, records. The only crate that measures time.
+//! Runs experiments: generates requests, sends them to a target, and records their latencies.
 
 mod aligned;
 mod budget;

@@ -1,9 +1,9 @@
-//! The measuring loop: one phase of a workload on a target.
+//! The measuring loop: runs one phase of a workload on a target.
 //!
-//! Generic over target and sink, so that the loop over a null target costs what the tool costs and
-//! no virtual call more. Requests are issued whenever a slot is free; the clock is the target's. A
-//! phase ended by time counts what completed within it; what is still in flight is waited for and
-//! not counted.
+//! It is generic over target and sink, so that it makes no virtual calls, and a null target shows
+//! the cost of the tool. It issues a request whenever a slot is free, by the target's clock. If a
+//! phase ends by time, requests that have completed by then count; those in flight are waited for,
+//! and do not count.
 
 mod failures;
 mod stop;
@@ -23,20 +23,20 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
-/// How long requests in flight are waited for when a phase is asked to end, and how often it is
-/// looked whether they are still.
+/// When a phase is interrupted: the longest wait for requests in flight, and the time between two
+/// looks at them.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Nanos = Nanos::from_millis(100);
 
-/// Where finished requests go.
+/// A consumer of finished requests.
 pub trait Sink {
-    /// Takes one request: the `number`-th that was submitted in its phase, from 0.
+    /// Takes a request, the `number`-th that was submitted in its phase, from 0.
     fn sample(&mut self, number: u64, sample: Sample);
 
-    /// Takes a request that was in flight when the phase was over and has completed since.
+    /// Takes a request that was in flight when the phase ended and has completed since.
     fn late(&mut self, _sample: Sample) {}
 
-    /// Whether nothing can be recorded any more: the phase ends, and `finish` says why.
+    /// Returns `true` if nothing can be recorded any more. Then the phase ends.
     fn is_broken(&self) -> bool {
         false
     }
@@ -58,10 +58,10 @@ impl Sink for Recorder {
     }
 }
 
-/// Forgets everything: for phases that only prepare.
+/// A sink that only counts errors, for phases that prepare a target.
 #[derive(Debug, Default)]
 pub struct Forget {
-    /// Completions with an error.
+    /// The number of failed requests.
     pub errors: u64,
 }
 
@@ -72,25 +72,25 @@ impl Sink for Forget {
     }
 }
 
-/// How a phase ended.
+/// The result of a phase that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseEnd {
     /// Its length on the target's clock.
     pub elapsed: Nanos,
-    /// Requests that were in flight when the time was over; they were not given to the sink.
+    /// The number of requests in flight when its time was over; they went to [`Sink::late`].
     pub unfinished: u64,
-    /// How the steady-state rule ended, if it had one.
+    /// The rounds of its steady-state rule, if it has one.
     pub steady: Option<SteadyRecord>,
 }
 
-/// What ends a phase: an amount, or a time if that is over before, or too many errors.
+/// The conditions that end a phase; the first one that holds ends it.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// The amount.
+    /// The amount of requests, bytes or time, or the steady-state rule.
     pub amount: Amount,
-    /// The most time it may take.
+    /// The most time that it may take.
     pub limit: Option<Nanos>,
-    /// What share of its requests may fail.
+    /// The share of its requests that may fail.
     pub errors: ErrorLimit,
 }
 
@@ -100,7 +100,7 @@ impl From<Amount> for End {
     }
 }
 
-/// Runs one phase to its end.
+/// Runs a phase to its end. `seed` determines Poisson arrivals.
 pub fn run_phase<T: Target, S: Sink>(
     target: &mut T,
     generator: &mut Generator,
@@ -112,7 +112,7 @@ pub fn run_phase<T: Target, S: Sink>(
     Phase::new(target, arrival, end.into(), seed).run(target, generator, sink)
 }
 
-/// A slot's request while it is in flight.
+/// The request that a slot has in flight.
 #[derive(Clone, Copy)]
 struct InFlight {
     submit: Nanos,
@@ -120,7 +120,7 @@ struct InFlight {
     ask: Ask,
 }
 
-/// Requests that arrive at a rate.
+/// The arrivals of an open loop; Poisson arrivals if there is a `random`.
 struct Open {
     interval: Nanos,
     random: Option<Random>,
@@ -128,6 +128,7 @@ struct Open {
 }
 
 impl Open {
+    /// Returns the time of the next arrival, and draws the one after it.
     fn take(&mut self) -> Nanos {
         let at = self.next;
         let gap = match &mut self.random {
@@ -139,7 +140,7 @@ impl Open {
     }
 }
 
-/// Rounds of a steady-state rule.
+/// The rounds of a steady-state rule; `count` and `end` are those of the current one.
 struct Rounds {
     rule: SteadyRule,
     end: Nanos,
@@ -149,9 +150,9 @@ struct Rounds {
 
 struct Phase {
     start: Nanos,
-    /// Completions after this time do not count.
+    /// The time of the end: completions after it do not count.
     deadline: Nanos,
-    /// When the phase is over even if its amount is not.
+    /// The time when the phase ends even if its amount is not reached.
     limit: Nanos,
     requests_left: u64,
     bytes_left: u64,
@@ -168,7 +169,7 @@ struct Phase {
     last: Nanos,
     failures: Failures,
     errors: ErrorLimit,
-    /// Since when the phase has been asked to end.
+    /// The time when the phase first saw an interruption.
     asked: Option<Instant>,
 }
 
@@ -183,7 +184,7 @@ impl Phase {
             Arrival::Open { interval, poisson, max_in_flight } => {
                 let random = poisson.then(|| Random::new(seed));
                 let open = Open { interval, random, next: start };
-                // One process of arrivals is one job, however many of its requests wait.
+                // An open loop is one job, whatever number of its requests wait.
                 (max_in_flight, Nanos::ZERO, max_in_flight, Some(open))
             }
         };
@@ -256,7 +257,7 @@ impl Phase {
             if is_interrupted() {
                 issuing = false;
                 let asked = *self.asked.get_or_insert_with(Instant::now);
-                // A device that does not answer is not waited for.
+                // The phase does not wait for a device that does not answer.
                 if self.in_flight == 0 || asked.elapsed() > PATIENCE {
                     return Err(interrupted());
                 }
@@ -268,7 +269,7 @@ impl Phase {
         }
     }
 
-    /// Issues what may go at `now`.
+    /// Issues the requests that are due at `now`, as long as slots are free.
     #[inline]
     fn issue<T: Target>(
         &mut self,
@@ -313,11 +314,11 @@ impl Phase {
         Ok(())
     }
 
-    /// When there is something to do even if nothing completes.
+    /// Returns the time when there is something to do even if nothing completes.
     #[inline]
     fn wake(&self) -> Nanos {
-        // While anything is in flight its completion will show that the deadline has passed, and a
-        // wait without a timer is the cheaper one.
+        // While requests are in flight, their completions show that the deadline has passed, and a
+        // wait without a timer is cheaper.
         let end = self.deadline.min(self.limit);
         let mut wake = if self.in_flight > 0 { Nanos::NEVER } else { end };
         if let Some(rounds) = &self.rounds {
@@ -363,7 +364,7 @@ impl Phase {
         }
     }
 
-    /// Closes the rounds that have ended; true when the rule says that the phase has.
+    /// Closes the rounds that have ended by `now`. Returns `true` if the rule ends the phase.
     #[inline]
     fn close_rounds(&mut self, now: Nanos) -> bool {
         let Some(rounds) = &mut self.rounds else { return false };
@@ -397,7 +398,7 @@ mod tests {
     use super::*;
     use assay_spec::experiment::{Address, Span, StreamSpec};
 
-    /// Serves one request at a time, 10 µs each, in virtual time.
+    /// A target that serves one request at a time, 10 µs each, in virtual time.
     struct Server {
         now: Nanos,
         busy: Nanos,

@@ -1,15 +1,16 @@
-//! The machine of a run, and its calendar.
+//! Describes the machine of a run, and reads its date.
 
 use crate::run::available_threads;
 use assay_spec::record::HostRecord;
 
-/// Now, as `2026-11-21T14:00:00Z`.
+/// Returns the present time in UTC, as `2026-11-21T14:00:00Z`.
 pub fn utc_now() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     utc(since.map_or(0, |d| d.as_secs()))
 }
 
-/// Seconds since 1970 as a civil date (Hinnant's algorithm).
+/// Converts seconds since 1970 to date and time (Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms").
 fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -28,7 +29,7 @@ fn utc(seconds: u64) -> String {
     )
 }
 
-/// This machine.
+/// Describes this machine; unknown fields are empty or zero.
 pub fn this_host() -> HostRecord {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, key: &str| {

@@ -1,4 +1,5 @@
-//! From words to targets: `null`, `sim:NAME`, `sim:FILE.toml`, `raid5(…)`, `linux(…)`, or a path.
+//! Opens targets as the user writes them: `null`, `sim:NAME`, `sim:FILE.toml`, `raid5(…)`,
+//! `linux(…)`, or a path.
 
 mod array;
 mod linux;
@@ -23,23 +24,23 @@ use assay_spec::record::{IntentRecord, TargetRecord};
 use assay_spec::{Bytes, Diagnostic};
 use std::path::{Path, PathBuf};
 
-/// A target, opened and described.
+/// An opened target and its description.
 pub struct PlannedTarget {
-    /// What goes into `run.json`.
+    /// The description in `run.json`.
     pub record: TargetRecord,
-    /// What answers.
+    /// The device, file, directory or model behind it.
     pub kind: TargetKind,
     /// Whether workloads that write may run.
     pub may_write: bool,
 }
 
-/// What answers.
+/// The device, file, directory or model behind a target.
 pub enum TargetKind {
-    /// Nothing.
+    /// No device: requests are answered at once.
     Null,
     /// A modelled drive.
     Model(Box<DeviceSpec>),
-    /// Modelled drives as an array.
+    /// An array of modelled drives.
     Array(Box<ArraySetup>),
     /// Linux in virtual time on modelled drives.
     Linux(Box<LinuxSetup>),
@@ -49,12 +50,12 @@ pub enum TargetKind {
     Directory(PathBuf),
 }
 
-/// Either a wrong spec or an error of the engine.
+/// The reason why a target cannot be opened.
 #[derive(Debug)]
 pub enum PlanError {
-    /// A device file is wrong.
+    /// A mistake in a device file, or in the words of an array or of Linux.
     Spec(Box<Diagnostic>),
-    /// Anything else.
+    /// Any other error.
     Engine(Error),
 }
 
@@ -65,7 +66,7 @@ impl From<Error> for PlanError {
 }
 
 impl PlannedTarget {
-    /// Requests must be multiples of this.
+    /// Returns the unit of requests: their offsets and lengths are multiples of it.
     pub fn granularity(&self) -> Bytes {
         match &self.kind {
             TargetKind::Real(opened) => opened.granularity,
@@ -73,7 +74,8 @@ impl PlannedTarget {
         }
     }
 
-    /// Why requests to it failed, for people.
+    /// Returns a message for the user about failed requests, which says so if the file has been cut
+    /// short.
     pub(crate) fn why_failed(&self, error: &Error) -> String {
         let length = match &self.kind {
             TargetKind::Real(opened) => opened.length_now(),
@@ -88,16 +90,16 @@ impl PlannedTarget {
         }
     }
 
-    /// Checks that requests to it have reached the drive, as far as that can be seen afterwards.
+    /// Checks that reads of a file have reached the drive: nobody has freed its blocks meanwhile.
     pub(crate) fn check_measured(&self) -> Result<()> {
         match &self.kind {
-            // What is written to is kept from others, and may be trimmed.
+            // A lease keeps others from a file that is written to, and the workload may trim it.
             TargetKind::Real(opened) if !self.may_write => opened.check_blocks(),
             _ => Ok(()),
         }
     }
 
-    /// Returns what a reader must know of numbers from it, if there is anything.
+    /// Returns a warning for readers of results from this target, if one is due.
     pub(crate) fn caution(&self) -> Option<String> {
         let place = match &self.kind {
             TargetKind::Real(opened) => &opened.identity.resolved,
@@ -107,7 +109,7 @@ impl PlannedTarget {
         memory::caution(place).map(str::to_owned)
     }
 
-    /// The file or device, if it is one.
+    /// Returns the opened file or device, if the target is one.
     pub(crate) fn real_mut(&mut self) -> Option<&mut Opened> {
         match &mut self.kind {
             TargetKind::Real(opened) => Some(opened),
@@ -116,16 +118,19 @@ impl PlannedTarget {
     }
 }
 
-/// What a plan does to its targets.
+/// The use that a plan makes of its targets.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
-    /// Whether it writes at all.
+    /// Whether any of its workloads writes.
     pub writes: bool,
-    /// Whether it is only shown: no file is made.
+    /// Whether the plan is only shown, so that no file is made.
     pub only_shown: bool,
 }
 
-/// Opens the target written as `written` for what a plan does to it.
+/// Opens the target written as `written` for the use that `plan` says.
+///
+/// # Errors
+/// If there is no such target, or `intent` does not allow this use.
 pub fn open_target(
     written: &str,
     intent: &IntentRecord,
@@ -154,8 +159,8 @@ pub fn open_target(
     }
 }
 
-/// As [`open_target`], but Linux is opened without a kernel, too: its cells are then skipped and
-/// say why.
+/// Opens a target like [`open_target`], but also Linux for which there is no kernel. The cells of
+/// such a target are skipped and say why.
 pub fn open_target_or_skip(
     written: &str,
     intent: &IntentRecord,
@@ -167,7 +172,7 @@ pub fn open_target_or_skip(
     linux::open(written, None, linux::kernel().map_err(|e| format!("{}: {}", e.message, e.hint)))
 }
 
-/// True if `sim` may have been meant. A path with a directory is always a path.
+/// Returns `true` if `word` may be a misspelt `sim`. A word with a slash is always a path.
 fn is_misspelt_sim(word: &str) -> bool {
     !word.contains('/') && edit_distance(word, "sim") <= 2
 }
@@ -177,7 +182,7 @@ fn unknown_target(written: &str, rest: &str) -> Error {
     Error::usage("unknown-target", format!("there is no target `{written}`"), hint)
 }
 
-/// A directory that files can be made in.
+/// Returns the target for the directory `written`, in which workloads make their files.
 fn directory(written: &str) -> Result<PlannedTarget> {
     let path = Path::new(written);
     let free = rustix::fs::statvfs(path).map(|s| Bytes(s.f_bavail * s.f_frsize));
@@ -222,7 +227,8 @@ fn null_target() -> PlannedTarget {
     }
 }
 
-/// The drive called `name`, or declared in the file `name` if that ends in `.toml`; and its text.
+/// Returns the bundled drive called `name`, or the drive in the file `name` if that ends in
+/// `.toml`; and the text of its file.
 pub fn load_model(name: &str) -> std::result::Result<(DeviceSpec, String), PlanError> {
     if !name.ends_with(".toml") {
         let spec = find_model(name)?;
@@ -256,7 +262,7 @@ fn model_target(written: &str, spec: DeviceSpec, text: String) -> PlannedTarget 
     }
 }
 
-/// The bundled drive of this name or alias.
+/// Returns the bundled drive with this name or alias.
 fn find_model(name: &str) -> Result<DeviceSpec> {
     let specs = DEVICES.iter().filter_map(|b| {
         DeviceSpec::parse(Source { file: b.file, text: b.text }).ok().map(Box::new)
@@ -293,7 +299,7 @@ fn open_real(written: &str, record: &IntentRecord, plan: Use) -> Result<PlannedT
     Ok(real_target(written, path, opened, may_write))
 }
 
-/// The target that was opened at `path`, described for the run directory.
+/// Describes the file or device that was opened at `path`, for the run directory.
 fn real_target(written: &str, path: &Path, opened: Opened, may_write: bool) -> PlannedTarget {
     let found = &opened.identity;
     let mut identity: Vec<(String, String)> =
@@ -323,12 +329,14 @@ fn real_target(written: &str, path: &Path, opened: Opened, may_write: bool) -> P
     }
 }
 
-/// The path of a target from the root, so that a run can be gone on with from anywhere.
+/// Returns the absolute path of a target under the key `path`, so that the run can be resumed from
+/// any directory.
 fn absolute(path: &Path) -> Option<(String, String)> {
     Some(("path".to_owned(), path.canonicalize().ok()?.display().to_string()))
 }
 
-/// What cells call a drive of the catalogue or Linux on some, which need not be opened for it.
+/// Returns the name that cells give to a bundled drive or to Linux, without opening it. Returns
+/// `None` for other targets.
 pub fn name_in_cells(written: &str) -> Option<String> {
     match is_linux(written) {
         true => parse_linux(written).ok().map(|spec| linux::name_in_cells(&spec)),
@@ -336,7 +344,7 @@ pub fn name_in_cells(written: &str) -> Option<String> {
     }
 }
 
-/// A file name as a target's name: what would not do in a cell's name becomes `-`.
+/// Converts a file name to a target's name: `-` replaces characters that a cell's name cannot have.
 fn cell_name(text: &str) -> String {
     let fine = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     text.chars().map(fine).collect()

@@ -2,7 +2,7 @@
 //! them can hang the program or fill its memory.
 //!
 //! Only regular files are opened, also through symlinks: a pipe makes the reader wait, and a device
-//! may have no end. A file that is read as a whole has a limit, even if it grows meanwhile.
+//! may have no end. A file that is read as a whole has a size limit, even if it grows meanwhile.
 
 use std::fmt;
 use std::fs::File;
@@ -66,14 +66,15 @@ impl fmt::Display for Unread {
 /// # Errors
 /// If it cannot be opened or is not a regular file.
 pub fn file(path: &Path) -> Result<File, Unread> {
-    // Before it is opened, because opening a device may have effects.
+    // The first check comes before opening, because opening a device may have effects.
     regular(&path.metadata()?)?;
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    // And after it, because the name may lead elsewhere by now.
+    // The second one comes after it, because the name may lead elsewhere by now.
     regular(&file.metadata()?)?;
     Ok(file)
 }
 
+/// Refuses anything but a regular file.
 fn regular(found: &std::fs::Metadata) -> Result<(), Unread> {
     let kind = found.file_type();
     let what = match () {
@@ -100,7 +101,7 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    // It may grow meanwhile; one byte more than the limit reveals that.
+    // The file may grow meanwhile; reading one byte more than the limit reveals that.
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
@@ -108,7 +109,7 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
 /// Reads a UTF-8 file as [`bytes`] does.
 ///
 /// # Errors
-/// Also if it is not UTF-8.
+/// If it cannot be read, is not a regular file, is larger than `most`, or is not UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String, Unread> {
     let no_text = || Error::new(ErrorKind::InvalidData, "it is no text in UTF-8");
     String::from_utf8(bytes(path, most)?).map_err(|_| no_text().into())

@@ -35,7 +35,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 pub use text::write_text;
 
-/// Everything a run needs.
+/// A run: its record, and the experiments and opened targets of the record.
 pub struct Run {
     /// The contents of `run.json`.
     pub record: RunRecord,
@@ -51,11 +51,11 @@ pub struct Run {
     places: Vec<Place>,
 }
 
-/// A listener that is told how a run proceeds.
+/// A listener to the progress of a run.
 pub trait Observer: Sync {
     /// Called when a cell begins.
     fn started(&self, plan: &CellPlan);
-    /// Called when a cell is finished; `done` cells out of `of` are.
+    /// Called when a cell is finished, as the `done`-th of `of` cells.
     fn finished(&self, cell: &CellRecord, done: usize, of: usize);
 }
 
@@ -65,7 +65,7 @@ pub struct Asked {
     pub study: String,
     /// The title, in one line.
     pub title: String,
-    /// The exact command.
+    /// The command line, word by word.
     pub command: Vec<String>,
     /// The seed.
     pub seed: u64,
@@ -115,7 +115,10 @@ impl Run {
         Run::of(record, experiments, targets).expect("the plan was made of them just now")
     }
 
-    /// Assembles the run of this plan, if its cells are among these experiments and targets.
+    /// Assembles a run from its record.
+    ///
+    /// # Errors
+    /// If the plan has a cell that does not belong to these experiments and targets.
     fn of(
         record: RunRecord,
         experiments: Vec<Experiment>,
@@ -147,10 +150,11 @@ impl Run {
         Ok(Run::of(record, experiments, targets)?)
     }
 
-    /// Creates the directory `path`, makes missing target files, and records what is to be done.
+    /// Creates the directory `path`, makes missing target files, and writes `run.json`.
     ///
     /// # Errors
-    /// Also if a file cannot be made; then neither it nor the directory is left.
+    /// If the run needs more than the machine has, or the directory or a file cannot be made. New
+    /// files and directories are then removed.
     pub fn begin(&mut self, path: &Path) -> Result<RunDirectory> {
         self.check_needs()?;
         let directory = RunDirectory::create(path, &["log", "series"])?;
@@ -172,7 +176,7 @@ impl Run {
         directory.write_json("run.json", &self.record)
     }
 
-    /// Removes what a killed process left of cells that are not among `done`.
+    /// Removes the files that a killed process left of cells that are not among `done`.
     pub fn clean_up(&self, directory: &RunDirectory, done: &[CellRecord]) {
         let is_unfinished = |cell: &&CellPlan| done.iter().all(|done| done.id != cell.id);
         let unfinished: Vec<_> = self.record.plan.iter().filter(is_unfinished).collect();
@@ -221,7 +225,7 @@ impl Run {
         let has_ended = |index: &usize| finished_of(&finished).contains_key(index);
         let while_it_lasts = |indices: &[usize], budget: &Budget| {
             side_by_side(self.threads, indices, &|index| {
-                // At least one cell, so that resuming again and again gets to the end.
+                // One cell is measured in any case, so that resuming often enough ends the run.
                 let begins = !budget.is_over() || finished_of(&finished).len() == before;
                 if begins { one(index, None) } else { Ok(()) }
             })
@@ -257,6 +261,7 @@ impl Run {
         each as u32 * experiment.repeats
     }
 
+    /// Returns `true` if cell `index` is measured in virtual time.
     fn takes_virtual_time(&self, index: usize) -> bool {
         self.place_of(index).0.record.virtual_time
     }
@@ -322,7 +327,8 @@ fn same_version(record: &RunRecord) -> Result<()> {
     ))
 }
 
-/// Runs `one` on every index, on up to `threads` threads; the first error ends it.
+/// Calls `one` with every index, on up to `threads` threads. After an error no further index
+/// begins.
 fn side_by_side(
     threads: usize,
     indices: &[usize],

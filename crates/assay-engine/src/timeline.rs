@@ -1,6 +1,7 @@
-//! What the parts of a modelled drive do for its first requests: the run behind a timeline.
+//! Records what the parts of a modelled drive do for some requests, for the picture of a timeline.
 //!
-//! A closed loop straight on the drive, without a host: what is seen is the drive's own doing.
+//! The requests are a closed loop on the drive itself, without a host, so that the timeline shows
+//! only the drive.
 
 use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator};
@@ -14,52 +15,55 @@ use assay_spec::{Bytes, Completion, Nanos, Op, Request, seed};
 pub use assay_sim::Cause;
 pub use assay_sim::timeline::{Bar, Kind, Recorder, Resource, parts, resources};
 
-/// What to ask of the drive.
+/// The requests of a timeline.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The requests.
+    /// The streams that generate the requests.
     pub streams: Vec<StreamSpec>,
-    /// How many are in flight; not more than the drive takes.
+    /// The number of requests in flight; the drive's queue depth limits it.
     pub depth: u32,
-    /// How many go before the picture.
+    /// The number of requests before the picture.
     pub skip: u32,
-    /// How many are in it.
+    /// The number of requests in the picture.
     pub requests: u32,
-    /// Seed of everything random.
+    /// The seed for everything random.
     pub seed: u64,
 }
 
-/// A request and its times, from the beginning of the picture.
+/// A request with its times since the beginning of the picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
-    /// Which way.
+    /// The kind of request.
     pub op: Op,
-    /// First byte.
+    /// The address of its first byte.
     pub offset: Bytes,
-    /// How many bytes.
+    /// Its length.
     pub length: Bytes,
-    /// When the drive got it.
+    /// The time when the drive got it.
     pub arrival: Nanos,
-    /// When it had been answered.
+    /// The time when the drive answered it.
     pub end: Nanos,
 }
 
-/// A stretch of a drive's life.
+/// The work of a drive's parts for some requests.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     /// The resources with their names and groups.
     pub resources: Vec<(Resource, String, u32)>,
-    /// What they did, in the order of beginning, until the drive had nothing more to do.
+    /// The work of the resources, in order of its beginning, until the drive became idle.
     pub bars: Vec<Bar>,
-    /// The requests in the order of arrival; bars name them by their place here.
+    /// The requests in the order of arrival; bars contain their indices.
     pub requests: Vec<Served>,
-    /// Requests in flight.
+    /// The number of requests in flight.
     pub depth: u32,
-    /// What the drive counted meanwhile.
+    /// The drive's counters for this time: (name, value).
     pub counters: Vec<(String, f64)>,
 }
 
-/// Serves the requests and records what the drive does for them.
+/// Serves the requests of `plan` on a filled drive and records what the drive does for them.
+///
+/// # Errors
+/// If the drive needs more memory than there is, or requests do not fit into it.
 pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
     let (memory, available) = (assay_sim::memory(spec), available_memory());
     if memory > available {
@@ -92,7 +96,7 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
     drive.time_waits();
     recorder.begin();
     let (_, mut requests) = stream.serve(&mut *drive, start, plan.requests);
-    // Answered is not done: what waits in buffers is on its way to the flash or the platter.
+    // After the answers, data in buffers is still on its way to the flash or the platter.
     let mut late = Vec::new();
     while let Some(at) = drive.next_event() {
         drive.advance(at, &mut late);
@@ -108,14 +112,14 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
     Ok(Timeline { resources: resources(spec), bars, requests, depth, counters })
 }
 
-/// A closed loop.
+/// A closed loop of requests.
 struct Stream {
     generator: Generator,
     depth: u32,
 }
 
 impl Stream {
-    /// Serves `count` requests from `now` on; returns when the last had ended, and all of them.
+    /// Serves `count` requests from `now` on. Returns the end of the last one, and all of them.
     fn serve(&mut self, drive: &mut dyn Drive, now: Nanos, count: u32) -> (Nanos, Vec<Served>) {
         let mut served: Vec<Served> = Vec::with_capacity(count as usize);
         let (mut now, mut in_flight) = (now, 0);
@@ -123,7 +127,7 @@ impl Stream {
         loop {
             while in_flight < self.depth && served.len() < count as usize {
                 let Ask { op, offset, length, fua } = self.generator.ask();
-                // Tags differ, so that every bar knows its request.
+                // Each request has a tag of its own, so that every bar knows its request.
                 let request = Request { tag: served.len() as u32, op, offset, length, fua };
                 assert_eq!(drive.submit(now, request), Accept::Accepted, "within the queue depth");
                 served.push(Served { op, offset, length, arrival: now, end: now });

@@ -1,4 +1,5 @@
-//! A repeat on Linux in virtual time: outside, where the drives are, and inside, where the work is.
+//! A repeat on Linux in virtual time. The host has the drives and boots the guest; in the guest,
+//! this program runs the workload.
 
 use super::Repeat;
 use crate::error::{Error, Result};
@@ -29,13 +30,13 @@ use std::io::Seek;
 use std::path::Path;
 use std::time::Duration;
 
-/// A guest lives no longer, in its own time: a month.
+/// The most time that a guest may take on its own clock: a month.
 pub(crate) const LIFE: Nanos = Nanos::from_secs(31 * 24 * 3600);
-/// A guest computes no longer without its clock moving.
+/// The most wall-clock time that a guest may compute without its clock moving.
 pub(crate) const SILENCE: Duration = Duration::from_secs(120);
 
 impl Repeat<'_> {
-    /// Boots Linux on the drives of `setup` and has the repeat done in it.
+    /// Boots Linux on the drives of `setup` and runs the repeat in it.
     pub(super) fn run_linux(
         &self,
         setup: &LinuxSetup,
@@ -73,7 +74,7 @@ impl Repeat<'_> {
         LogWriter::create(directory.log()?, &name).map(Some)
     }
 
-    /// What the guest left: its record, and the files of it.
+    /// Reads the record that the guest left, and copies its log and series.
     fn gather(&self, outcome: &Outcome) -> Result<RepeatRecord> {
         let left: GuestOutcome =
             serde_json::from_str(&outcome.result).map_err(|e| no_result(&e))?;
@@ -106,7 +107,7 @@ fn no_result(e: &dyn std::error::Error) -> Error {
     Error::environment("linux-guest", message, "was its kernel ended from outside?")
 }
 
-/// Copies a file of the guest's into the run directory.
+/// Copies the guest's file `left` to `name` in `to`, a directory of the run.
 fn bring(mut left: File, to: &Directory, name: &str) -> Result<()> {
     let mut copy = || -> std::io::Result<()> {
         let (draft, mut file) = Draft::begin(to, OsStr::new(name))?;
@@ -120,7 +121,8 @@ fn bring(mut left: File, to: &Directory, name: &str) -> Result<()> {
     })
 }
 
-/// What a page cache makes of the numbers: it costs no time in a guest.
+/// Returns a warning if more than 5 % of the bytes read came from the page cache, which takes no
+/// time in a guest. `drives` are the counters of the drives.
 fn cached(drives: &[(String, f64)], record: &RepeatRecord) -> Option<String> {
     const NOTEWORTHY: f64 = 0.05;
     let read = record.ops.iter().find(|o| o.op == Op::Read)?.bytes.0 as f64;
@@ -134,12 +136,12 @@ fn cached(drives: &[(String, f64)], record: &RepeatRecord) -> Option<String> {
     })
 }
 
-/// What the guest makes of its drives.
+/// Returns what the guest sets up on its drives: scheduler, read-ahead, array and file system.
 fn storage_setup(setup: &LinuxSetup) -> guest::StorageSetup {
     let LinuxSpec { device, settings } = &setup.spec;
     let array = match device {
         linux::BlockDevice::Drive(_) => None,
-        // Made by ZFS itself, of all drives.
+        // ZFS makes it of all drives.
         linux::BlockDevice::RaidZ(_) => None,
         linux::BlockDevice::Array(array) => Some(MdSetup {
             level: match array.level {
@@ -153,7 +155,8 @@ fn storage_setup(setup: &LinuxSetup) -> guest::StorageSetup {
     let split = |words: &str| words.split_whitespace().map(str::to_owned).collect();
     guest::StorageSetup {
         rotational: rotational(setup),
-        // An elevator of 2009 stands before the drive, where the kernel's would be in its way.
+        // A historical elevator is modelled between kernel and drive, and must get the requests in
+        // the order in which they come.
         scheduler: settings.historical().is_none().then(|| settings.scheduler.to_owned()),
         readahead_kib: settings.readahead.map(|size| size.0 >> 10),
         array,
@@ -165,10 +168,10 @@ fn storage_setup(setup: &LinuxSetup) -> guest::StorageSetup {
     }
 }
 
-/// Does one repeat inside the guest.
+/// Runs one repeat inside the guest.
 ///
 /// # Errors
-/// If it cannot be done.
+/// If the guest has another version of this program, or the repeat fails.
 pub(crate) fn in_guest(task: &Task, place: &Place) -> Result<RepeatRecord> {
     let source = Source { file: "experiment", text: &task.experiment };
     let experiment = Experiment::parse(source).map_err(|e| {
@@ -200,11 +203,11 @@ pub(crate) fn in_guest(task: &Task, place: &Place) -> Result<RepeatRecord> {
 }
 
 impl Repeat<'_> {
-    /// Work on files, in the guest's file system.
+    /// Runs a workload of files in the guest's file system.
     fn run_files(&self, work: &FileWork, place: &Place) -> Result<RepeatRecord> {
         let directory = place.directory.as_deref().expect("the host asked for a file system");
         let remount = || place.remount().map_err(Error::from);
-        // Zeros take no memory in the drives that keep them.
+        // The stores of the guest's drives need no memory for zeros.
         let content = vec![0; 1 << 20];
         let work_dir = WorkDir {
             directory,
@@ -216,7 +219,8 @@ impl Repeat<'_> {
         self.run_on_files(work, &work_dir, &mut watch)
     }
 
-    /// Records `work` on `work_dir`.
+    /// Runs `work` in `work_dir` and records it. Calls `before_measure` when the measured phase
+    /// begins.
     pub(super) fn run_on_files(
         &self,
         work: &FileWork,
@@ -246,7 +250,7 @@ impl Repeat<'_> {
         })
     }
 
-    /// Requests to the guest's device, or to a file on its file system.
+    /// Runs a workload of requests on the guest's device, or on a file in its file system.
     fn run_device(&self, workload: &WorkloadSpec, place: &Place) -> Result<RepeatRecord> {
         let path = match &place.directory {
             None => place.device.clone(),
@@ -271,13 +275,14 @@ impl Repeat<'_> {
     }
 }
 
-/// Has the drives watched.
+/// Tells the host to count and log the requests to the drives from now on.
 fn watch() {
-    // A kernel without it is refused when it is booted: it has no clock for this.
+    // A kernel without the virtual clock, which carries the signal, is refused at boot.
     Signal::Watch.send().expect("the kernel has a clock");
 }
 
-/// A file for requests, as long as they reach; half of what is free if they say nothing.
+/// Makes a file for requests, and mounts the file system again. The file ends where the ranges of
+/// the streams do, or takes half of the free space if a stream has no end.
 fn lay_out(directory: &Path, workload: &WorkloadSpec, place: &Place) -> Result<std::path::PathBuf> {
     let free = rustix::fs::statvfs(directory).map(|s| s.f_bavail * s.f_frsize).unwrap_or(0);
     let ends: Option<Vec<Bytes>> = workload.all_streams().map(|s| s.span.end).collect();
@@ -291,7 +296,8 @@ fn lay_out(directory: &Path, workload: &WorkloadSpec, place: &Place) -> Result<s
     Ok(directory.join(NAME))
 }
 
-/// Why work on files would tell nothing in a guest, if so: what is in its page cache costs no time.
+/// Returns why a workload of files has no meaningful result in a guest of so much `memory`, if so:
+/// reads from the page cache take no time in a guest.
 pub(super) fn meaningless(work: &FileWork, memory: Bytes) -> Option<String> {
     let FileWork::Records(records) = work else { return None };
     let cached = !records.is_direct

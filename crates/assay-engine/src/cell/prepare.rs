@@ -1,4 +1,4 @@
-//! What happens to a target before the workload itself, step by step.
+//! Preconditions a target: runs the steps that come before the workload itself.
 
 use super::{Repeat, tags_per_process};
 use crate::error::Result;
@@ -8,12 +8,13 @@ use crate::target::Target;
 use assay_spec::experiment::{Arrival, Step, StreamSpec};
 use assay_spec::{Nanos, seed};
 
-/// The longest sleep at a stretch: a signal that another thread took is seen after so long.
+/// The longest sleep without a look at the interrupt flag: if another thread took the signal, it
+/// does not wake this one.
 const STRETCH: Nanos = Nanos::from_secs(1);
 
 impl Repeat<'_> {
-    /// Takes the target through the steps of `precondition`, with `before_writes` before the first
-    /// that writes; returns whether any did.
+    /// Runs the steps of `precondition` on `target`, and calls `before_writes` before the first
+    /// that writes. Returns `true` if one of them did.
     pub(super) fn prepare<T: Target>(
         &self,
         target: &mut T,
@@ -37,10 +38,11 @@ impl Repeat<'_> {
         Ok(wrote)
     }
 
-    /// One step of requests; returns how many failed.
+    /// Runs step `index`, which consists of requests; returns how many failed.
     fn prepare_with<T: Target>(&self, target: &mut T, index: usize, step: &Step) -> Result<u64> {
         let Step::Requests { stream, amount, think, .. } = step else { return Ok(0) };
-        // The first step has the seed that it had when there was only one.
+        // The seed of the first step has no index, so that workloads with one step give the same
+        // results as in runs before there could be several.
         let seed = match index {
             0 => seed::derive(self.seed, &["precondition"]),
             n => seed::derive(self.seed, &["precondition", &n.to_string()]),
@@ -56,7 +58,7 @@ impl Repeat<'_> {
     }
 }
 
-/// Asks nothing for so long.
+/// Lets `target` be idle for `time`. Nothing may be in flight.
 fn idle<T: Target>(target: &mut T, time: Nanos) -> Result<()> {
     let mut now = target.now();
     let until = now + time;

@@ -1,10 +1,10 @@
-//! Why a workload cannot be measured on a target, with advice that works.
+//! The reasons why a workload cannot be measured on a target, with advice.
 
 use crate::plan::{PlannedTarget, TargetKind};
 use assay_spec::Bytes;
 use assay_spec::experiment::{StartState, WorkloadSpec};
 
-/// Why this workload cannot be measured on this target, if so.
+/// Returns the reason why this workload cannot be measured on this target, if there is one.
 pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
     if let (StartState::Steady, Err(why)) = (workload.phases.start, can_be_steady(&target.kind)) {
         return Some(format!(
@@ -62,7 +62,11 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
     (target.record.capacity < smallest).then(|| format!("the target is smaller than {smallest}"))
 }
 
-/// Whether all its modelled drives can be built as they are after random writes.
+/// Checks whether all modelled drives of a target can be built in the steady state of random
+/// writes.
+///
+/// # Errors
+/// Returns the reason why a drive cannot.
 fn can_be_steady(kind: &TargetKind) -> Result<(), &'static str> {
     match kind {
         TargetKind::Model(spec) => assay_sim::can_be_steady(spec),

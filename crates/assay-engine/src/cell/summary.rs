@@ -1,9 +1,9 @@
-//! What a workload does, in a line for tables.
+//! Describes a workload in one line, for tables.
 
 use assay_spec::experiment::{Address, Arrival, StreamSpec, WorkloadSpec};
 use assay_spec::{Bytes, Nanos};
 
-/// One line of what a workload does.
+/// Describes a workload in one line.
 pub(super) fn of(workload: &WorkloadSpec) -> String {
     if let Some(work) = &workload.files {
         return work.summary();
@@ -51,7 +51,7 @@ fn stream_summary(stream: &StreamSpec) -> String {
     format!("{pattern} {way}{forced} {}{flushes}", lengths(stream))
 }
 
-/// The lengths of a stream's requests: each of a few, or from the least to the largest.
+/// Returns the lengths of a stream's requests: up to three one by one, more of them as a range.
 fn lengths(stream: &StreamSpec) -> String {
     let mut sizes: Vec<Bytes> = stream.sizes.iter().map(|(size, _)| *size).collect();
     sizes.sort_unstable();

@@ -1,8 +1,8 @@
-//! Tags of a history, checked out one after the other by the real `git`.
+//! Checks out the tags of a history, one after the other, with the real `git`.
 //!
-//! The history is made by `git fast-import`, so that it is one pack, as after a clone: a tree, and
-//! at each tag some files with other content. Or it is cloned from a repository of the user's. Each
-//! checkout is recorded as one operation.
+//! `git fast-import` makes the history, so that it is one pack, as after a clone: a tree of which
+//! some files change at each tag. Or the history is a clone of the user's repository. Each checkout
+//! is recorded as one operation.
 
 mod clone;
 
@@ -20,16 +20,17 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Name of the work tree.
+/// The name of the work tree.
 pub(super) const HISTORY: &str = "history";
-/// Name of the log that is written besides.
+/// The name of the log that the background writer fills.
 pub(super) const LOG: &str = "log";
-/// Name of the list of files that sizes are asked for.
+/// The name of the list of object ids whose sizes git reports.
 pub(super) const IDS: &str = "history.ids";
-/// Name of git's settings while it clones.
+/// The name of git's settings for the clone.
 pub(super) const SETTINGS: &str = "history.gitconfig";
 
 impl Stage<'_> {
+    /// Makes or clones the history, then checks out its tags.
     pub(super) fn checkouts(&mut self, work: &Checkouts) -> Result<Done> {
         let above = self.root()?;
         let made = above.make_all(Path::new(HISTORY)).map_err(|e| refused("a directory", &e))?;
@@ -70,7 +71,8 @@ impl Stage<'_> {
     }
 }
 
-/// Checks out each of `tags`, which writes so many bytes.
+/// Checks out `tags`, which come with the number of bytes that a checkout writes. Adds the time
+/// `compute` to each.
 fn each_tag(
     root: &Path,
     tags: &[(String, u64)],
@@ -88,7 +90,8 @@ fn each_tag(
     Ok(())
 }
 
-/// What a system's own disk has to do besides: a line in a log every second, made safe.
+/// Writes and syncs a line of a log every second until `over` is set, like the system whose disk
+/// this is.
 fn background(root: &Directory, over: &AtomicBool) {
     const EVERY: Nanos = Nanos::from_secs(1);
     touch_stack();
@@ -99,7 +102,8 @@ fn background(root: &Directory, over: &AtomicBool) {
         if over.load(Ordering::Relaxed) {
             return;
         }
-        // It is load, not data: if it fails there is less load, and the measurement goes on.
+        // The log is load, not data: if a write fails there is less load, and the measurement goes
+        // on.
         let _ = file.write_all(&[b'.'; 120]).and_then(|()| file.sync_data());
     }
 }
@@ -115,14 +119,15 @@ fn git(mut command: Command, words: &[&str]) -> Result<()> {
     Err(Error::environment("files-git", message, "is there room on the file system?"))
 }
 
-/// `git` on the repository in `root`, or on none: not on one that `root` lies in.
+/// Returns a `git` command for the repository in `root`; git does not look in directories above.
 fn command(root: &Path) -> Command {
     let mut command = program(root);
     command.env("GIT_DIR", ".git").env("GIT_WORK_TREE", ".");
     command
 }
 
-/// `git` in `root`, without what a user may have set, so that it is the same everywhere.
+/// Returns a `git` command in `root` that ignores the user's settings, so that it does the same
+/// everywhere.
 fn program(root: &Path) -> Command {
     let mut command = tool("git");
     command.current_dir(root).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
@@ -133,7 +138,7 @@ fn program(root: &Path) -> Command {
         command.env(format!("GIT_AUTHOR_{key}"), value).env(format!("GIT_COMMITTER_{key}"), value);
     }
     command.args(["-c", "gc.auto=0", "-c", "advice.detachedHead=false"]);
-    // As git was in 2009: it made nothing safe, and did one thing after the other.
+    // Git of 2009 synced nothing and had one thread.
     command.args(["-c", "core.fsync=none", "-c", "core.preloadIndex=false"]);
     command.args(["-c", "index.threads=1", "-c", "checkout.workers=1"]);
     command.args(["-c", "safe.directory=*", "-c", "init.defaultBranch=main"]);
@@ -146,7 +151,7 @@ fn no_git(e: &io::Error) -> Error {
     Error::environment("files-git", "`git` cannot be run", hint).caused_by(cause)
 }
 
-/// Makes the history; returns how many bytes of the tree each tag changes.
+/// Makes the history; returns the number of bytes that each tag changes in the tree.
 fn import(root: &Path, made: &Made, tags: u32, seed: u64) -> Result<Vec<u64>> {
     let mut child = command(root)
         .args(["fast-import", "--quiet", "--date-format=raw", "--depth=5"])
@@ -167,8 +172,9 @@ fn import(root: &Path, made: &Made, tags: u32, seed: u64) -> Result<Vec<u64>> {
     }
 }
 
-/// The versions of the files first, those of one file together, so that each is packed as what sets
-/// it apart from the one before; then the commits that name them.
+/// Writes the history in the format of `git fast-import`; returns the number of bytes that each tag
+/// changes. The versions of files come first, those of one file together, so that each is packed as
+/// a delta to the one before; then come the commits.
 fn history(out: &mut impl Write, made: &Made, tags: u32, seed: u64) -> io::Result<Vec<u64>> {
     let mut random = Random::new(seed);
     let changes = changes(made, tags, &mut random);
@@ -207,12 +213,13 @@ fn history(out: &mut impl Write, made: &Made, tags: u32, seed: u64) -> io::Resul
     Ok(changed)
 }
 
-/// Number of a version of a file; the first are those of the commits.
+/// Returns the mark of the version of `file` at `tag`. The first `tags` marks are those of the
+/// commits.
 fn mark(made: &Made, tags: u32, tag: u32, file: u32) -> u64 {
     u64::from(tag) * u64::from(made.tree.files) + u64::from(file) + u64::from(tags) + 1
 }
 
-/// Which files change at each tag; at the first, all.
+/// Returns the files that change at each tag: all of them at the first.
 fn changes(made: &Made, tags: u32, random: &mut Random) -> Vec<Vec<u32>> {
     let mut all = vec![(0..made.tree.files).collect()];
     for tag in 2..=tags {
@@ -227,7 +234,7 @@ fn changes(made: &Made, tags: u32, random: &mut Random) -> Vec<Vec<u32>> {
     all
 }
 
-/// Text that packs to about a third, as source does: words of hexadecimal digits.
+/// Returns text that compresses to about a third, like source code: lines with hexadecimal numbers.
 fn text(length: usize, seed: u64, file: u32) -> Vec<u8> {
     let mut text = Vec::with_capacity(length + 32);
     let mut state = seed::mix(seed ^ u64::from(file));
@@ -239,7 +246,7 @@ fn text(length: usize, seed: u64, file: u32) -> Vec<u8> {
     text
 }
 
-/// Replaces some words here and there, as a patch does.
+/// Replaces some words in several places, as a patch does.
 fn edit(text: &mut [u8], random: &mut Random) {
     const PLACES: u64 = 6;
     const LINE: usize = 64;

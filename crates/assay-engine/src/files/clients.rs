@@ -1,7 +1,7 @@
-//! Clients that each read a file of their own at a rate: video streams.
+//! Clients that each read a file of their own at a rate, like video streams.
 //!
-//! A client reads the next record when its time has come, or at once if it is late; at the end of
-//! its file it begins again. What it got in the time is compared with what it wanted.
+//! A client reads a record when it is due, or at once if it is late. At the end of its file it
+//! begins again. The rate that it got is compared with the rate that it wanted.
 
 use super::records::lay_out_cold;
 use super::{Done, Stage, refused};
@@ -18,14 +18,16 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Name of a client's file, before its number.
+/// The beginning of the name of a client's file, before its number.
 pub(super) const STREAM: &str = "stream-";
-/// A client has what it wants if it gets so much of it.
+/// The share of the wanted rate from which a client counts as served.
 const SERVED: f64 = 0.99;
-/// Bytes of a client's buffer: with the largest record there are as many parts as a call takes.
+/// The size of a client's buffer in bytes: the largest record then has as many parts as preadv(2)
+/// takes.
 const BUFFER: u64 = 64 << 10;
 
 impl Stage<'_> {
+    /// Lays out the files, then runs each client on a thread; each record is an operation.
     pub(super) fn clients(&mut self, work: &Clients) -> Result<Done> {
         let names: Vec<String> = (0..work.count).map(|i| format!("{STREAM}{i}")).collect();
         let root = self.root()?;
@@ -66,13 +68,13 @@ impl Stage<'_> {
             Some(_) => Vec::new(),
             None => vec![format!("{time} are less than a record of each client takes")],
         };
-        // They have their time, which is not that of the whole.
+        // Clients run for a given time, so no time of the whole work can be derived.
         let told = rates.map_or_else(Vec::new, |rates| told(&rates, work.rate));
         Ok(Done { elapsed: time, is_whole: false, told, warnings })
     }
 }
 
-/// What one client reads until `time`.
+/// Runs client `job` until `time`. Returns the records that it has read by then.
 fn client(
     work: &Clients,
     job: u32,
@@ -107,8 +109,9 @@ fn client(
     Ok(samples)
 }
 
-/// Reads a record in one call, its parts one over the other: nobody looks at them, and a hundred
-/// clients' records would take the memory that is the page cache's.
+/// Reads a record in one call into a smaller `buffer`, each part over the one before: nobody looks
+/// at the data, and buffers for the records of a hundred clients would take memory from the page
+/// cache.
 fn read_at_once(file: &File, buffer: &mut [u8], offset: Bytes, length: Bytes) -> io::Result<()> {
     let (start, size) = (buffer.as_mut_ptr(), buffer.len());
     let mut done = 0;
@@ -131,28 +134,29 @@ fn read_at_once(file: &File, buffer: &mut [u8], offset: Bytes, length: Bytes) ->
     Ok(())
 }
 
-/// Has the kernel tell drives whose requests are whose: a drive sees only the priority, of which
-/// the hint has no meaning to Linux. Elevators of 2009 that stand before a modelled drive serve
-/// processes in turn.
+/// Marks this thread's requests as those of client `job`, for historical elevators before a
+/// modelled drive, which serve processes in turn. Of a process, a drive sees only the I/O priority;
+/// the mark is its hint, which means nothing to Linux.
 fn distinguish(job: u32) {
     const WHO_PROCESS: libc::c_int = 1;
     const BEST_EFFORT: u32 = 2 << 13;
     const USUAL: u32 = 4;
     let hint = (job + 1) % 1024;
     // SAFETY: the call takes three numbers. A kernel that does not know hints refuses, and leaves
-    // the priority as it is, which only makes the clients one to it.
+    // the priority as it is: then all clients are one process to the elevator.
     unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, BEST_EFFORT | hint << 3 | USUAL) };
 }
 
-/// When a client's first record is due, and how long after it each other: clients begin one after
-/// the other, within the time of a record.
+/// Returns the time in ns when the first record of client `job` is due, and the interval between
+/// records. The clients' first records are spread evenly over one interval.
 fn schedule(work: &Clients, job: u32) -> (u64, Nanos) {
     let interval = work.record.time_at(work.rate);
     (interval.0 * u64::from(job) / u64::from(work.count), interval)
 }
 
-/// What a client got until the last of its records that was due within `time` was due: of a record
-/// that is cut by the end nobody knows whether it would have come in time. `None` if none was due.
+/// Returns the rate of a client in bytes a second, over the whole intervals that it had within
+/// `time`. The last interval does not count if the end cuts it: nobody knows whether its record
+/// would have come in time. Returns `None` if there was no whole interval.
 fn rate(work: &Clients, job: u32, samples: &[Sample], time: Nanos) -> Option<f64> {
     let (first, interval) = schedule(work, job);
     let whole = time.0.saturating_sub(first) / interval.0 * interval.0;
@@ -161,8 +165,8 @@ fn rate(work: &Clients, job: u32, samples: &[Sample], time: Nanos) -> Option<f64
     (whole > 0).then(|| bytes as f64 / Nanos(whole).as_secs_f64())
 }
 
-/// What the clients got, in bytes a second, and how evenly: Jain's index is 1 if all got the same,
-/// and 1/n if one of n got all.
+/// Returns statistics of the clients' rates in bytes a second, and Jain's fairness index: 1 if all
+/// clients got the same rate, 1/n if one of n got everything.
 fn told(rates: &[f64], wanted: Bytes) -> Vec<(String, f64)> {
     let n = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / n;
@@ -197,7 +201,7 @@ mod tests {
         assert!((get("fairness") - 16.0 / 24.0).abs() < 1e-9);
     }
 
-    /// That nobody was served, evenly, is no result of a time in which nobody could be.
+    /// A time in which no record could be read must not count as one in which clients got nothing.
     #[test]
     fn a_client_without_a_whole_record_says_nothing() {
         let work = Clients {

@@ -1,8 +1,8 @@
-//! Workloads of files: what a program does in a directory, through page cache and file system.
+//! Workloads of files: the work of a program in a directory, through page cache and file system.
 //!
-//! Each kind lays out what it needs, has it forgotten by the page cache, and then works by the
-//! clock of the machine it runs on; in a guest, that is the guest's. One thread reads and writes as
-//! `read(2)` and `write(2)` do, unless the work is that of several clients.
+//! Each kind of work lays out its files, drops them from the page cache, and then measures with the
+//! clock of the machine that it runs on (in a guest, the guest's). One thread reads and writes with
+//! `read(2)` and `write(2)`, unless the work is that of several clients.
 
 mod checkouts;
 mod clients;
@@ -25,32 +25,35 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// Where files are, and what can be done about them.
+/// The directory of the work, and the conditions there.
 pub struct WorkDir<'g> {
-    /// An empty directory. It is opened by this path at the beginning of each phase: who mounts it
-    /// again must not hold it.
+    /// An empty directory. It is opened by this path at the beginning of each phase, because an
+    /// open directory would prevent a remount.
     pub directory: &'g Path,
-    /// Unmounts the file system and mounts it again, where that is possible.
+    /// A function that unmounts the file system and mounts it again, where that is possible.
     pub remount: Option<&'g dyn Fn() -> Result<()>>,
-    /// Whether the processor costs nothing.
+    /// Whether computing takes no time, as in a guest: then the work's own compute time is added.
     pub is_free: bool,
-    /// What files are filled with.
+    /// The content of the files.
     pub content: Content<'g>,
-    /// The longest that a measured phase may last.
+    /// The longest time that a measured phase may take.
     pub limit: Option<Nanos>,
 }
 
-/// What files are filled with when they are laid out, and how long that may take.
+/// The content of files that are laid out, and the time for that.
 #[derive(Clone, Copy)]
 pub(crate) struct Content<'g> {
-    /// What they hold, again and again.
+    /// The bytes that each file repeats.
     pub(crate) bytes: &'g [u8],
-    /// When it must be done.
+    /// The time by which all files must be laid out.
     pub(crate) until: Option<Instant>,
 }
 
 impl Content<'_> {
-    /// Checks that there is still time.
+    /// Checks that there is still time for laying out files.
+    ///
+    /// # Errors
+    /// `budget-over` if there is none, `interrupted` if the user interrupted the run.
     fn check(&self) -> Result<()> {
         if is_interrupted() {
             return Err(interrupted());
@@ -63,23 +66,23 @@ impl Content<'_> {
     }
 }
 
-/// What came of a piece of work, besides what was recorded.
+/// The results of a piece of work that are not in the recorder.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// How long the measured phase was.
+    /// The length of the measured phase.
     pub elapsed: Nanos,
-    /// Whether all of it was done, so that the time is that of the whole.
+    /// Whether all of the work was done, so that `elapsed` is the time of the whole.
     pub is_whole: bool,
-    /// Numbers the work tells of itself.
+    /// Results that only this kind of work has: (name, value).
     pub told: Vec<(String, f64)>,
-    /// What a reader must know.
+    /// Warnings for readers of the results.
     pub warnings: Vec<String>,
 }
 
-/// Does `work` and records it; `before_measure` is called when everything is laid out.
+/// Does `work` in `work_dir` and records it. Calls `before_measure` when all files are laid out.
 ///
 /// # Errors
-/// If the system refuses something.
+/// If the file system refuses an operation, the user interrupts the run, or the budget is over.
 pub fn run(
     work: &FileWork,
     work_dir: &WorkDir<'_>,
@@ -99,7 +102,8 @@ pub fn run(
     Ok(done)
 }
 
-/// Whether some work makes a file or directory of this path below its directory.
+/// Returns `true` if some kind of work makes a file or directory with this path, relative to its
+/// directory.
 pub(crate) fn makes(path: &Path) -> bool {
     let mut parts = path.iter().map(|part| part.to_str().unwrap_or(""));
     let number = |name: &str, prefix: &str| {
@@ -107,7 +111,7 @@ pub(crate) fn makes(path: &Path) -> bool {
         digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
     };
     match parts.next() {
-        // What git makes in it is its own affair.
+        // In the history, git makes files with any name.
         Some(checkouts::HISTORY) => true,
         Some(walk::TREE) => {
             let rest: Vec<&str> = parts.collect();
@@ -128,23 +132,25 @@ pub(crate) fn makes(path: &Path) -> bool {
     }
 }
 
-/// A piece of work being done.
+/// A piece of work under way.
 struct Stage<'s> {
     work_dir: &'s WorkDir<'s>,
     recorder: &'s mut Recorder,
     before_measure: &'s mut dyn FnMut(),
     seed: u64,
+    /// The kernel's request times of the device under the directory, if it has one.
     queue: Option<Queue>,
 }
 
 impl Stage<'_> {
-    /// Opens the directory of the work; nothing that was opened in it may be open while
-    /// [`Stage::forget`] is called.
+    /// Opens the directory of the work. It, and all files opened in it, must be closed before
+    /// [`Stage::forget`] mounts the file system again.
     fn root(&self) -> Result<Directory> {
         Directory::open(self.work_dir.directory).map_err(|e| refused("its directory", &e))
     }
 
-    /// Has forgotten what is cached of `files`, or of everything by mounting again.
+    /// Drops from the page cache what `between` says: nothing, `files`, or all files by a remount.
+    /// Drops `files` if a remount is not possible.
     fn forget(&self, between: Between, files: &[&File]) -> Result<()> {
         match (between, self.work_dir.remount) {
             (Between::Nothing, _) => Ok(()),
@@ -153,7 +159,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Starts the measured phase.
+    /// Starts the measured phase, and returns a clock that begins with it.
     fn start(&mut self) -> Clock {
         (self.before_measure)();
         if let Some(queue) = &mut self.queue {
@@ -162,7 +168,7 @@ impl Stage<'_> {
         Clock::start()
     }
 
-    /// Starts the measured phase of one process.
+    /// Starts the measured phase of work with a single process.
     fn begin(&mut self) -> Meter<'_> {
         let clock = self.start();
         Meter {
@@ -175,17 +181,19 @@ impl Stage<'_> {
     }
 }
 
-/// Records one operation after the other of one process.
+/// Records the operations of a single process, one after the other.
 struct Meter<'m> {
     recorder: &'m mut Recorder,
     clock: Clock,
+    /// The time when the last operation ended.
     last: Nanos,
+    /// The number of operations so far.
     number: u64,
     limit: Option<Nanos>,
 }
 
 impl Meter<'_> {
-    /// An operation has ended that began when the last one did.
+    /// Records an operation that began when the last one ended, and ends now.
     fn record(&mut self, op: Op, offset: Bytes, length: Bytes) {
         let now = self.clock.cached_now();
         let submit = self.last;
@@ -195,12 +203,16 @@ impl Meter<'_> {
         self.last = now;
     }
 
-    /// How long the phase was. By the clock itself: at a glance, what is in memory takes no time.
+    /// Returns the length of the phase. Reads the clock itself, because work in memory may not have
+    /// moved the cached time.
     fn end(&self) -> Nanos {
         self.clock.now().max(self.last)
     }
 
-    /// Whether the phase has lasted as long as it may.
+    /// Returns `true` if the phase has reached its time limit.
+    ///
+    /// # Errors
+    /// If the user interrupted the run.
     fn is_over(&self) -> Result<bool> {
         if is_interrupted() {
             return Err(interrupted());
@@ -209,7 +221,7 @@ impl Meter<'_> {
     }
 }
 
-/// Has what is cached of a file forgotten. Works for whoever may write it.
+/// Drops the cached pages of a file, with fsync(2) and posix_fadvise(2). Needs no privileges.
 fn forget(file: &File) -> Result<()> {
     use std::os::fd::AsRawFd;
     file.sync_all().map_err(|e| refused("fsync", &e))?;
@@ -221,7 +233,7 @@ fn forget(file: &File) -> Result<()> {
     }
 }
 
-/// The system refused something in the directory of the work.
+/// Returns the error for an operation `what` that the file system of the work refused.
 fn refused(what: &str, e: &io::Error) -> Error {
     let full = e.raw_os_error() == Some(libc::ENOSPC);
     let hint = match full {

@@ -1,17 +1,20 @@
-//! How long requests were with the kernel's queue and the drive, as the kernel itself counts it for
-//! the device that a directory lies on: from a request's making to its end, after merging.
+//! Reads how long requests took in the kernel's queue and in the drive. The kernel counts these
+//! times for the device that a directory lies on, from the creation of a request to its end, after
+//! merging.
 
 use std::fs;
 use std::os::linux::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The device's own count of its requests.
+/// The kernel's counts of a device's requests.
 pub(super) struct Queue {
+    /// The path of the device's `stat` file.
     stat: PathBuf,
+    /// The counts of reads and writes at the last mark.
     before: [Direction; 2],
 }
 
-/// Requests that have ended, and their times together, in milliseconds.
+/// The number of ended requests in one direction, and the sum of their times in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Direction {
     requests: u64,
@@ -19,7 +22,8 @@ struct Direction {
 }
 
 impl Queue {
-    /// That of the device of `directory`; `None` if that is none of the kernel's.
+    /// Finds the counts of the device that `directory` lies on. Returns `None` if its file system
+    /// has no block device's number, like btrfs and tmpfs.
     pub(super) fn of(directory: &Path) -> Option<Queue> {
         let device = fs::metadata(directory).ok()?.st_dev();
         let (major, minor) = (libc::major(device), libc::minor(device));
@@ -28,12 +32,13 @@ impl Queue {
         Some(Queue { stat, before })
     }
 
-    /// Counts from now on.
+    /// Notes the present counts, from which [`Queue::told`] counts.
     pub(super) fn mark(&mut self) {
         self.before = read(&self.stat).unwrap_or(self.before);
     }
 
-    /// The mean times since [`Queue::mark`], in ns; of what did not happen there is none.
+    /// Returns the mean times of reads, of writes and of both since [`Queue::mark`], in ns, with
+    /// their names. Omits kinds of which there were none.
     pub(super) fn told(&self) -> Vec<(String, f64)> {
         let now = read(&self.stat).unwrap_or(self.before);
         let since = |i: usize| Direction {
@@ -49,7 +54,8 @@ impl Queue {
     }
 }
 
-/// `Documentation/block/stat.rst`: for reads and then for writes, requests, merges, sectors, ms.
+/// Reads a device's `stat` file, which `Documentation/block/stat.rst` describes: requests, merges,
+/// sectors and milliseconds of reads, then of writes.
 fn read(stat: &Path) -> Option<[Direction; 2]> {
     parse(&fs::read_to_string(stat).ok()?)
 }

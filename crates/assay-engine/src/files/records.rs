@@ -1,8 +1,8 @@
-//! One file, record by record: a cell of iozone's matrix.
+//! Reads or writes one file, record by record: a cell of iozone's matrix.
 //!
-//! After iozone 3 (`-i 0 -i 1 -i 2`, with `-e`: the time of `fsync` counts, and `-U`: the file
-//! system is mounted again before each test). Random records come each once, as there: in an
-//! order that is shuffled before.
+//! The work follows iozone 3 (`-i 0 -i 1 -i 2`, with `-e`: the time of `fsync` counts, and `-U`:
+//! the file system is mounted again before each test). As in iozone, random work takes each record
+//! once, in a shuffled order.
 
 use super::{Content, Done, Stage, forget, refused};
 use crate::aligned::Aligned;
@@ -17,10 +17,11 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-/// Name of the file.
+/// The name of the file.
 pub(super) const FILE: &str = "file";
 
 impl Stage<'_> {
+    /// Lays out the file, reads or writes its records, and records each as an operation.
     pub(super) fn records(&mut self, work: &Records) -> Result<Done> {
         let mut laid_out = None;
         if work.operation != Operation::Write {
@@ -79,6 +80,7 @@ impl Stage<'_> {
     }
 }
 
+/// Reads or writes the record at `offset`; returns the kind of operation.
 fn one(file: &File, work: &Records, offset: Bytes, buffer: &mut [u8]) -> io::Result<Op> {
     if !work.operation.writes() {
         file.read_exact_at(buffer, offset.0)?;
@@ -93,7 +95,7 @@ fn one(file: &File, work: &Records, offset: Bytes, buffer: &mut [u8]) -> io::Res
     Ok(Op::Write)
 }
 
-/// Has what was written set out for the drive, without waiting for it.
+/// Starts the writeback of what was written, with sync_file_range(2), without waiting for its end.
 fn begin_writing(file: &File, offset: Bytes, length: Bytes) -> io::Result<()> {
     let (fd, flags) = (file.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
     // SAFETY: the descriptor is open for as long as `file` lives, and no memory is passed.
@@ -101,10 +103,10 @@ fn begin_writing(file: &File, offset: Bytes, length: Bytes) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Tells the kernel in which order a file will be read or written.
+/// Tells the kernel, with posix_fadvise(2), whether the file will be used in random order.
 fn advise(file: &File, is_random: bool) -> Result<()> {
     let advice = if is_random { libc::POSIX_FADV_RANDOM } else { libc::POSIX_FADV_SEQUENTIAL };
-    // SAFETY: as there.
+    // SAFETY: the descriptor is open for as long as `file` lives, and no memory is passed.
     let code = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
     match code {
         0 => Ok(()),
@@ -112,6 +114,7 @@ fn advise(file: &File, is_random: bool) -> Result<()> {
     }
 }
 
+/// Opens the file for `work`; creates it if the work is writing a new one.
 fn open(root: &Directory, work: &Records) -> io::Result<File> {
     let made = (work.operation == Operation::Write).then(|| root.create(FILE)).transpose()?;
     let direct = if work.is_direct { OFlags::DIRECT } else { OFlags::empty() };
@@ -121,8 +124,7 @@ fn open(root: &Directory, work: &Records) -> io::Result<File> {
     Ok(file)
 }
 
-/// Checks that the file that was made is what will be read or written, and nothing that has its
-/// name by now.
+/// Checks that `file` is the file that was `made`, and not another one that has got its name since.
 fn is_the_same(made: &File, file: &File) -> io::Result<()> {
     let (made, file) = (Node::of_file(made)?, Node::of_file(file)?);
     match file.is_same(&made) {
@@ -131,7 +133,7 @@ fn is_the_same(made: &File, file: &File) -> io::Result<()> {
     }
 }
 
-/// Checks that nobody has removed the file or cut it short: then other work was measured.
+/// Checks that nobody has removed the file or cut it short, because then other work was measured.
 fn is_whole(file: &File, length: Bytes) -> io::Result<()> {
     let found = Node::of_file(file)?;
     let what = match found.kind {
@@ -142,8 +144,8 @@ fn is_whole(file: &File, length: Bytes) -> io::Result<()> {
     Err(io::Error::other(what))
 }
 
-/// Writes the new file `name` of `length` in `root` from start to end, in large pieces, and has it
-/// reach the drive.
+/// Creates the file `name` in `root`, writes `length` from start to end in large pieces, and syncs
+/// it to the drive.
 pub(crate) fn lay_out(
     root: &Directory,
     name: &str,
@@ -174,7 +176,7 @@ fn read_all(file: &File) -> io::Result<()> {
     }
 }
 
-/// Lays a file out and has it forgotten at once, for work that needs many.
+/// Lays out a file and drops it from the page cache at once, for work that needs many files.
 pub(super) fn lay_out_cold(
     root: &Directory,
     name: &str,

@@ -1,4 +1,4 @@
-//! A tree of files, as a source tree has: many small ones, few large, in some directories.
+//! A tree of files like a source tree: many small files and a few large ones in directories.
 
 use super::{Content, refused};
 use crate::error::Result;
@@ -9,14 +9,14 @@ use std::f64::consts::TAU;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Spread of the logarithm of lengths: the largest of thirty thousand files is then about fifty
-/// times the mean, as in a source tree.
+/// The standard deviation of the logarithm of lengths: the largest of thirty thousand files is then
+/// about fifty times the mean, as in a source tree.
 const SIGMA: f64 = 1.2;
 
-/// Directories in a directory, as a source tree has about.
+/// The number of directories in a directory, about as in a source tree.
 const FAN: u32 = 20;
 
-/// Name of a file, below the root of its tree.
+/// Returns the path of file `index`, relative to the root of its tree.
 pub(super) fn name(tree: &Tree, index: u32) -> PathBuf {
     let mut directory = index % tree.directories;
     let mut path = PathBuf::new();
@@ -29,7 +29,7 @@ pub(super) fn name(tree: &Tree, index: u32) -> PathBuf {
     }
 }
 
-/// A length of a file: log-normal around the tree's mean.
+/// Draws the length of a file, in bytes: log-normal, with the tree's mean.
 pub(super) fn length(tree: &Tree, random: &mut Random) -> usize {
     let normal = (-2.0 * libm::log(1.0 - random.unit())).sqrt() * libm::cos(TAU * random.unit());
     let mean = tree.length.0 as f64;
@@ -37,7 +37,7 @@ pub(super) fn length(tree: &Tree, random: &mut Random) -> usize {
     (length as usize).clamp(1, 64 * tree.length.0.max(1) as usize)
 }
 
-/// Writes the file `index` of a tree anew.
+/// Creates file `index` of a tree, with a random length, and the directories above it.
 pub(super) fn write(
     root: &Directory,
     tree: &Tree,
@@ -62,7 +62,7 @@ pub(super) fn write(
     all().map_err(|e| refused("writing a tree", &e))
 }
 
-/// Writes a whole tree, one directory after the other, as copying or unpacking one does.
+/// Creates a whole tree, one directory after the other, as copying or unpacking does.
 pub(super) fn create(
     root: &Directory,
     tree: &Tree,

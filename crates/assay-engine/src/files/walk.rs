@@ -1,5 +1,5 @@
-//! A tree, read once, file by file, as `tar` does: in the order of the directories; or all of
-//! them sorted by inode, or by where they lie.
+//! Reads a tree once, file by file, as `tar` does: in the order of the directories, or sorted by
+//! inode number or by place on the device.
 
 use super::{Content, Done, Meter, Stage, forget, lay_out, refused, tree};
 use crate::error::Result;
@@ -13,12 +13,13 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Name of the tree.
+/// The name of the tree's root directory.
 pub(super) const TREE: &str = "tree";
-/// Name of the large file in it.
+/// The name of the large file in it.
 pub(super) const LARGE: &str = "large";
 
 impl Stage<'_> {
+    /// Creates and ages the tree, then reads it; each file is an operation.
     pub(super) fn walk(&mut self, work: &Walk) -> Result<Done> {
         let mut random = Random::new(self.seed);
         let root =
@@ -39,8 +40,8 @@ impl Stage<'_> {
         }
         let root = self.root()?.below(TREE).map_err(|e| refused("a directory", &e))?;
         let mut meter = self.begin();
-        // In another order than the directories' it is that of all files, so that these are listed
-        // first; that time counts.
+        // Orders other than that of the directories are of all files together, so all directories
+        // are listed first. The time for that counts.
         let mut directories = vec![PathBuf::new()];
         let mut listed = Vec::new();
         while let Some(directory) = directories.pop() {
@@ -64,7 +65,8 @@ impl Stage<'_> {
     }
 }
 
-/// Replaces a third of the files: old ones go, new ones take the room that is free then.
+/// Replaces up to a third of the files: removes old ones, and creates new ones in the space that
+/// has become free.
 fn age(root: &Directory, work: &Walk, random: &mut Random, content: Content<'_>) -> Result<()> {
     let draw = |_| random.below(u64::from(work.tree.files)) as u32;
     let mut chosen: Vec<u32> = (0..work.tree.files / 3).map(draw).collect();
@@ -74,15 +76,16 @@ fn age(root: &Directory, work: &Walk, random: &mut Random, content: Content<'_>)
         let name = tree::name(&work.tree, *index);
         root.remove_file(name).map_err(|e| refused("ageing a tree", &e))?;
     }
-    // They come back in another order than they went.
+    // They are created in another order than they were removed.
     chosen.sort_by_key(|index| assay_spec::seed::mix(u64::from(*index)));
     chosen.iter().try_for_each(|index| tree::write(root, &work.tree, *index, random, content))
 }
 
-/// A file by what it is sorted by.
+/// A file with the number by which it is sorted: inode or place.
 type Keyed = (u64, PathBuf);
 
-/// Directories and files of the directory `path` below `root`; files with their inode numbers.
+/// Lists the directories and the files, with their inode numbers, of the directory `path` in
+/// `root`.
 fn list(root: &Directory, path: &Path) -> io::Result<(Vec<PathBuf>, Vec<Keyed>)> {
     let (mut directories, mut files) = (Vec::new(), Vec::new());
     let below = match path.as_os_str().is_empty() {
@@ -98,6 +101,7 @@ fn list(root: &Directory, path: &Path) -> io::Result<(Vec<PathBuf>, Vec<Keyed>)>
     Ok((directories, files))
 }
 
+/// Returns the files in the order in which they are read.
 fn sorted(root: &Directory, mut files: Vec<Keyed>, order: Order) -> io::Result<Vec<PathBuf>> {
     match order {
         Order::Directory => {}
@@ -135,7 +139,7 @@ fn read(root: &Directory, path: &Path) -> io::Result<Bytes> {
     }
 }
 
-/// Has every file of a tree forgotten.
+/// Drops the cached pages of every file of a tree.
 fn forget_all(root: &Directory) -> Result<()> {
     let mut directories = vec![PathBuf::new()];
     while let Some(directory) = directories.pop() {
@@ -149,7 +153,7 @@ fn forget_all(root: &Directory) -> Result<()> {
     Ok(())
 }
 
-/// Where a file's first block lies on its device; 0 if the file has none.
+/// Returns the byte offset of a file's first block on its device, or 0 if the file has none.
 fn first_block(file: &File) -> io::Result<u64> {
     /// `struct fiemap` of `linux/fiemap.h`, with room for one extent.
     #[repr(C)]

@@ -1,17 +1,20 @@
-//! Where the next request goes.
+//! Chooses the addresses of requests.
 
 use super::random::Random;
 use super::zipf::Zipf;
 use assay_spec::Bytes;
 use assay_spec::experiment::{Address, StreamSpec};
 
-/// Walks over a span of the target.
+/// A walk over a span of the target, in bytes.
 #[derive(Debug)]
 pub(super) struct Walker {
+    /// The start of the span on the target.
     start: u64,
+    /// The length of the span.
     length: u64,
-    /// Starts are multiples of this, relative to the span's start.
+    /// The unit of random addresses, which are multiples of it relative to the span's start.
     unit: u64,
+    /// The next sequential address, relative to the span's start.
     cursor: u64,
     way: Way,
 }
@@ -50,7 +53,7 @@ impl Walker {
         Walker { start, length, unit, cursor: 0, way }
     }
 
-    /// The start of a request of `length` bytes.
+    /// Chooses the address of the next request, of `length` bytes.
     #[inline]
     pub(super) fn step(&mut self, length: Bytes, random: &mut Random) -> Bytes {
         let room = self.length - length.0;
@@ -82,7 +85,8 @@ impl Walker {
         Bytes(self.start + relative)
     }
 
-    /// The cursor, moved on by `step`; back to the start when a request no longer fits.
+    /// Returns the cursor and moves it on by `step`. Sets it to the start of the span before, if a
+    /// request of `length` no longer fits.
     fn advance(&mut self, length: u64, step: u64) -> u64 {
         if self.cursor + length > self.length {
             self.cursor = 0;

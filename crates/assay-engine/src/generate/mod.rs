@@ -1,7 +1,7 @@
-//! From a workload's declaration to its requests.
+//! Generates the requests of a workload from its declaration.
 //!
-//! A stream is a pure function of (spec, capacity, seed): the same numbers whatever the target
-//! does. All jobs of a workload draw from the one stream, in the order they become free.
+//! A stream is a pure function of (spec, capacity, seed): the requests are the same whatever the
+//! target does. All jobs of a workload draw from one stream, in the order in which they get free.
 
 mod address;
 mod random;
@@ -15,31 +15,33 @@ use address::Walker;
 use assay_spec::experiment::StreamSpec;
 use assay_spec::{Bytes, Op};
 
-/// What a stream asks next.
+/// A generated request, before it has a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Which way.
+    /// The kind of request.
     pub op: Op,
-    /// First byte.
+    /// The address of its first byte on the target.
     pub offset: Bytes,
-    /// How many bytes.
+    /// Its length.
     pub length: Bytes,
-    /// Whether a write is to survive a power cut when it is answered.
+    /// Whether it is a FUA write, which must survive a power failure once it is answered.
     pub fua: bool,
 }
 
-/// One stream, or two taken in turn.
+/// A generator that takes requests from its streams in turn.
 #[derive(Debug)]
 pub struct Generator {
     streams: Vec<Stream>,
+    /// The index of the stream whose turn it is.
     turn: usize,
-    /// The next request, if somebody has looked at it.
+    /// The next request, if [`Generator::peek`] has drawn it already.
     next: Option<Ask>,
 }
 
 #[derive(Debug)]
 struct Stream {
     read_share: f64,
+    /// The sizes, each with its cumulative probability.
     sizes: Vec<(Bytes, f64)>,
     walker: Walker,
     random: Random,
@@ -50,7 +52,7 @@ struct Stream {
 }
 
 impl Generator {
-    /// Streams over a target of `capacity`; a span beyond its end is cut to it.
+    /// Creates a generator for a target of this capacity. Spans are cut at the end of the target.
     pub fn new(specs: &[StreamSpec], capacity: Bytes, seed: u64) -> Generator {
         let stream = |(index, spec): (usize, &StreamSpec)| {
             let total: f64 = spec.sizes.iter().map(|(_, w)| w).sum();
@@ -72,13 +74,13 @@ impl Generator {
         Generator { streams: specs.iter().enumerate().map(stream).collect(), turn: 0, next: None }
     }
 
-    /// The next request.
+    /// Returns the next request.
     #[inline]
     pub fn ask(&mut self) -> Ask {
         self.next.take().unwrap_or_else(|| self.draw())
     }
 
-    /// The request that will be next.
+    /// Returns the request that the next call of [`Generator::ask`] will return.
     #[inline]
     pub fn peek(&mut self) -> Ask {
         let next = self.ask();

@@ -1,4 +1,4 @@
-//! The numbers below n in a random order, each once, without a table of them.
+//! Returns the numbers below n in a random order, each once, without a table of them.
 
 use assay_spec::seed::mix;
 
@@ -7,22 +7,22 @@ use assay_spec::seed::mix;
 #[derive(Clone, Debug)]
 pub struct Shuffled {
     count: u64,
-    /// Bits of half a number.
+    /// The number of bits in half a number of the network.
     bits: u32,
     keys: [u64; ROUNDS],
 }
 
-/// With fewer, neighbours stay near each other more often than chance has it.
+/// The number of rounds: with fewer, numbers that are near each other stay so too often.
 const ROUNDS: usize = 6;
 
 impl Shuffled {
-    /// An order of the numbers below `count`, by `seed`.
+    /// Creates the order of the numbers below `count` that follows from `seed`.
     pub fn new(count: u64, seed: u64) -> Shuffled {
         let bits = (u64::BITS - count.saturating_sub(1).leading_zeros()).div_ceil(2).max(1);
         Shuffled { count, bits, keys: std::array::from_fn(|round| mix(seed ^ round as u64)) }
     }
 
-    /// The number at `place`, which is below the count.
+    /// Returns the number at `place`, which must be below the count.
     pub fn at(&self, place: u64) -> u64 {
         debug_assert!(place < self.count);
         let mut number = self.network(place);
@@ -32,6 +32,7 @@ impl Shuffled {
         number
     }
 
+    /// Applies the Feistel network once.
     fn network(&self, number: u64) -> u64 {
         let mask = (1 << self.bits) - 1;
         let (mut left, mut right) = (number >> self.bits, number & mask);
@@ -63,8 +64,8 @@ mod tests {
         assert_ne!(of(1), of(2));
     }
 
-    /// The distance from one number to the next is that of two drawn at random: a third of the
-    /// range in the mean, and by chance only does one follow on the one before.
+    /// The mean distance from one number to the next is that of two random numbers, a third of the
+    /// range, and neighbours follow each other only by chance.
     #[test]
     fn the_order_is_as_good_as_drawn() {
         const COUNT: u64 = 100_000;

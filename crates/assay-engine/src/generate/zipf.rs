@@ -1,11 +1,12 @@
-//! Zipf by rejection-inversion (Hörmann and Derflinger, ACM TOMACS 1996): constant time and memory
-//! for any number of units.
+//! Draws from a Zipf distribution by rejection-inversion (Hörmann and Derflinger, ACM TOMACS 1996):
+//! constant time and memory for any number of units.
 //!
-//! Popular units are scattered over the span by a fixed affine permutation, the same for every
-//! seed, so that two seeds differ in their draws and not in which addresses are hot.
+//! Popular units are scattered over the span by a fixed permutation, rank ↦ rank · m mod n. It is
+//! the same for every seed, so that two seeds differ in their draws but not in the hot addresses.
 
 use super::random::Random;
 
+/// A Zipf distribution over `n` units; `h_half`, `h_n` and `cut` are constants of the method.
 #[derive(Debug)]
 pub(super) struct Zipf {
     n: u64,
@@ -18,7 +19,8 @@ pub(super) struct Zipf {
 
 impl Zipf {
     pub(super) fn new(n: u64, theta: f64) -> Zipf {
-        // At 1 the integral is a logarithm; a hair beside it, it is the same to twelve digits.
+        // At 1 the integral is a logarithm. Slightly above 1 the formula below gives the same value
+        // to about seven digits.
         let theta = if (theta - 1.0).abs() < 1e-9 { 1.0 + 1e-9 } else { theta };
         let mut zipf = Zipf { n, theta, h_half: 0.0, h_n: 0.0, cut: 0.0, multiplier: 1 };
         zipf.h_half = zipf.integral(1.5) - 1.0;
@@ -28,15 +30,17 @@ impl Zipf {
         zipf
     }
 
+    /// Returns the integral of t^-θ over t from 1 to `x`.
     fn integral(&self, x: f64) -> f64 {
         (libm::pow(x, 1.0 - self.theta) - 1.0) / (1.0 - self.theta)
     }
 
+    /// Returns the upper limit for which the integral is `y`.
     fn inverse(&self, y: f64) -> f64 {
         libm::pow(1.0 + y * (1.0 - self.theta), 1.0 / (1.0 - self.theta))
     }
 
-    /// The unit of a draw, in 0..n.
+    /// Draws a unit, in 0..n.
     pub(super) fn sample(&self, random: &mut Random) -> u64 {
         loop {
             let u = self.h_n + random.unit() * (self.h_half - self.h_n);
@@ -48,12 +52,14 @@ impl Zipf {
         }
     }
 
+    /// Returns the unit that has this rank, from 0.
     fn scatter(&self, rank: u64) -> u64 {
         (u128::from(rank) * u128::from(self.multiplier) % u128::from(self.n)) as u64
     }
 }
 
-/// A multiplier near n/φ without a common divisor with n: rank ↦ rank · m mod n is a permutation.
+/// Returns a multiplier m near n/φ without a common divisor with n, so that rank ↦ rank · m mod n
+/// is a permutation.
 fn coprime_near_golden(n: u64) -> u64 {
     let gcd = |mut a: u64, mut b: u64| {
         while b > 0 {

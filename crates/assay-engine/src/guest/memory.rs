@@ -1,45 +1,46 @@
-//! The memory that assay itself takes in a guest: as much in every build.
+//! Keeps the guest memory that assay itself takes the same in every build.
 //!
-//! How much heap and stack assay needs changes with its code. If the guest gave it, the file system
-//! under test would have the rest, and another build would give other results. So the C library's
-//! heap moves, before there is much in it, to where the program lies (`assay_linux::program`), and
-//! grows there; and a thread touches at its start as much of its stack as it may need.
+//! assay's need for heap and stack changes with its code. If it came from the guest's memory, the
+//! page cache of the file system under test would have the rest, and another build would give other
+//! results. Therefore the C library's heap moves, while it is small, to the memory outside of the
+//! guest's where the program lies (`assay_linux::program`), and grows there. Each thread touches at
+//! its start as much of its stack as it may need.
 //!
-//! Whoever has program and heap mapped shares them, so assay must not fork in a guest: the child
-//! would change the memory of its parent. To start another program is no fork, as long as it is
-//! named by its path (`assay_linux::child::tool`).
+//! All processes that map program and heap share them, so assay must not fork in a guest: the child
+//! would change the memory of its parent. Starting another program by its path does not fork
+//! (`assay_linux::child::tool`).
 //!
-//! Memory that requests go to directly must be the guest's own: [`crate::aligned::Aligned`] and the
-//! buffers of a ring are mapped, not taken from the heap.
+//! Direct requests need memory of the guest itself: [`crate::aligned::Aligned`] and the buffers of
+//! a ring are mappings, not parts of the heap.
 
 use assay_linux::program::{DEVICE, HEAP, HEAP_SIZE, HEAP_START, WINDOW};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// So much of a thread's stack is there from its start.
+/// The number of bytes of a thread's stack that are touched at its start.
 const STACK: usize = 32 << 10;
 
-/// Moves the heap. Only in a guest, and before any other thread runs.
+/// Moves the heap to the program's memory. Called only in a guest, before any other thread runs.
 ///
 /// # Errors
 /// If the kernel refuses.
 #[cfg(target_env = "gnu")]
 pub(super) fn move_heap() -> io::Result<()> {
     const MUCH: libc::c_int = libc::c_int::MAX;
-    // The kernel refuses to add more at once than it has memory.
+    // The kernel refuses an allocation that is larger than the guest's memory.
     const STEP: usize = 8 << 20;
     let device = File::options().read(true).write(true).open(DEVICE)?;
     let map = |at: *mut libc::c_void, flags: libc::c_int| {
         let (length, protection) = (HEAP_SIZE as usize, libc::PROT_READ | libc::PROT_WRITE);
         let flags = flags | libc::MAP_SHARED;
-        // SAFETY: what is mapped there already stays, or the caller answers for it.
+        // SAFETY: existing mappings stay, or the caller has copied what it replaces.
         let got = unsafe {
             libc::mmap(at, length, protection, flags, device.as_raw_fd(), HEAP as libc::off_t)
         };
         if got == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(got) }
     };
-    // Behind the program, so that the page tables for it are as many in each build.
+    // The copy lies behind the program, so that each build needs the same number of page tables.
     let copy = map((WINDOW + HEAP) as *mut libc::c_void, libc::MAP_FIXED_NOREPLACE)?;
     // SAFETY: the first program of the guest has mapped a header there and written this word.
     let start = unsafe { std::ptr::read((WINDOW + HEAP_START) as *const usize) };
@@ -47,13 +48,13 @@ pub(super) fn move_heap() -> io::Result<()> {
     // heap grow to its full length. No thread but this one uses the heap, and this one allocates
     // nothing between copying what is in it and mapping the copy in its place.
     unsafe {
-        // The first program has had everything locked so far.
+        // The guest's first program locked all memory (`mlockall`).
         libc::munlockall();
         let used = libc::sbrk(0) as usize - start;
         libc::mallopt(libc::M_ARENA_MAX, 1);
         libc::mallopt(libc::M_MMAP_MAX, 0);
         libc::mallopt(libc::M_TRIM_THRESHOLD, MUCH);
-        // The compiler would leave out allocations that nobody looks at.
+        // `black_box` keeps the compiler from removing unused allocations.
         let allocate = |()| std::hint::black_box(libc::malloc(STEP));
         let parts = [(); HEAP_SIZE as usize / STEP].map(allocate);
         for part in parts {
@@ -78,13 +79,14 @@ unsafe extern "C" fn refuse_to_fork() {
     std::process::abort();
 }
 
-/// Leaves the heap where it is: only glibc's is known.
+/// Leaves the heap where it is, because only glibc's can be moved.
 #[cfg(not(target_env = "gnu"))]
 pub(super) fn move_heap() -> io::Result<()> {
     Ok(())
 }
 
-/// Touches the stack of a thread that has just begun.
+/// Touches the stack of a thread that has just begun, so that it takes the same memory in any
+/// build.
 pub(crate) fn touch_stack() {
     std::hint::black_box(&mut [0_u8; STACK]);
 }

@@ -1,10 +1,10 @@
-//! Counts the failed requests of a phase, and tells whether they are too many.
+//! Counts the failed requests of a phase, and decides whether they are too many.
 
 use crate::error::Error;
 use assay_spec::experiment::ErrorLimit;
 use std::io;
 
-/// Counts of completed and failed requests in a phase.
+/// The counts of completed and failed requests in a phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Failures {
     pub(super) completed: u64,

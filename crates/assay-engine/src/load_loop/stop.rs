@@ -1,4 +1,4 @@
-//! Ends every running phase early: for the user, or because somebody else wants a target.
+//! Ends every running phase early: for the user, or because another program wants a target.
 
 use crate::error::{Error, ErrorKind};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,14 +15,14 @@ pub fn interrupt() {
     let _ = STOP.compare_exchange(GO_ON, INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// A description of the use by somebody else, if that is the reason.
+/// A description of the other program's use, if that is the reason.
 static WHAT: Mutex<String> = Mutex::new(String::new());
 
-/// Asks every running phase to end because somebody else wants to write to a target, as the message
-/// `what` says.
+/// Asks every running phase to end because another program wants to write to a target. `what` is
+/// the message of the error that they return.
 pub(crate) fn stop_for_another_writer(what: &str) {
     what.clone_into(&mut WHAT.lock().unwrap_or_else(PoisonError::into_inner));
-    // A user who has asked for the end gets that answer.
+    // If the user interrupted the run before, the answer is the one for that.
     let _ = STOP.compare_exchange(GO_ON, ANOTHER_WRITER, Ordering::Release, Ordering::Relaxed);
 }
 

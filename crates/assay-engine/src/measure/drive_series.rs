@@ -1,5 +1,5 @@
-//! What modelled flash drives tell of themselves over a measured phase: free blocks, and how long
-//! requests waited for what, in tenths of a second.
+//! Records the state of modelled flash drives over a measured phase, in intervals of 0.1 s: free
+//! blocks, and how long requests waited for each cause.
 
 use super::series::{FINE, write_columns};
 use crate::error::Result;
@@ -7,30 +7,36 @@ use assay_fs::Directory;
 use assay_sim::{Snapshot, Stall};
 use assay_spec::Nanos;
 
-/// A drive in an interval.
+/// The state of a drive in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
+    /// The start of the interval, since the start of the phase.
     start: Nanos,
-    /// Its place among the flash drives of the target, from 1.
+    /// The number of the drive among the flash drives of the target, from 1.
     drive: usize,
+    /// The free blocks at the end of the interval.
     free_blocks: u64,
+    /// By cause: the time that requests waited in the interval.
     stalled: [Nanos; Stall::COUNT],
 }
 
-/// Rows of the drives, interval by interval.
+/// The states of all drives, interval by interval.
 #[derive(Debug)]
 pub struct DriveSeries {
+    /// The start of the phase on the target's clock.
     origin: Nanos,
-    /// Where the current interval begins and ends, on the target's clock.
+    /// The start and the end of the current interval, on the target's clock.
     start: Nanos,
     end: Nanos,
-    /// What each drive had told by then.
+    /// By drive and cause: the time that the drive's counter had reached when the current interval
+    /// began.
     told: Vec<[Nanos; Stall::COUNT]>,
     rows: Vec<Row>,
 }
 
 impl DriveSeries {
-    /// From `now` on, of drives that have just been marked; `None` if there are none.
+    /// Begins a series at `now`, for this number of drives, whose counters have just been reset.
+    /// Returns `None` if there are no drives.
     pub fn begin(now: Nanos, drives: usize) -> Option<DriveSeries> {
         (drives > 0).then(|| DriveSeries {
             origin: now,
@@ -41,19 +47,19 @@ impl DriveSeries {
         })
     }
 
-    /// When the drives are to be asked next.
+    /// Returns the end of the current interval, when the next snapshots are due.
     pub fn end(&self) -> Nanos {
         self.end
     }
 
-    /// The interval is over, or the phase is: what each drive tells now.
+    /// Ends the current interval with the present states of the drives, and begins the next one.
     pub fn take(&mut self, snapshots: &[Option<Snapshot>]) {
         for (index, snapshot) in snapshots.iter().enumerate() {
             let Some(Snapshot { free_blocks, stalled }) = *snapshot else { continue };
             let before = &mut self.told[index];
             let waited = std::array::from_fn(|cause| {
-                // A spare that takes a member's place begins with nothing, and a wait of which
-                // nobody knew that it would be so short may have told too much.
+                // The counters of a spare that takes a member's place begin at zero. A counter may
+                // also go back a bit: a wait can turn out shorter than it was counted before.
                 let waited = stalled[cause].saturating_sub(before[cause]);
                 before[cause] = stalled[cause];
                 waited
@@ -65,12 +71,12 @@ impl DriveSeries {
         self.end += FINE;
     }
 
-    /// Whether time has passed since the last interval.
+    /// Returns `true` if time has passed in the current interval.
     pub fn is_begun(&self, now: Nanos) -> bool {
         now > self.start
     }
 
-    /// Writes the rows as Parquet; the file appears when it is whole.
+    /// Writes the rows as Parquet; the file appears when it is complete.
     pub fn write(&self, directory: &Directory, name: &str) -> Result<()> {
         let names = Stall::ALL.map(|(_, word)| format!("stall_{word}_ns"));
         let mut columns: Vec<(&str, Vec<u64>)> = vec![
@@ -87,12 +93,12 @@ impl DriveSeries {
 
 #[cfg(test)]
 impl DriveSeries {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// What the rows add up to, by the names of the counters.
+    /// Returns the sums of the rows, by the names of the counters.
     pub(crate) fn totals(&self) -> impl Iterator<Item = (String, u64)> {
         Stall::ALL.iter().map(|(cause, word)| {
             let sum = self.rows.iter().map(|row| row.stalled[*cause as usize].0).sum();

@@ -1,16 +1,17 @@
-//! The first requests of a measured phase one by one, in the order of submission.
+//! Keeps the first requests of a measured phase one by one, in the order of submission.
 
 use assay_spec::record::FirstRecord;
 use assay_spec::{Nanos, Op};
 
-/// A place for each of the first requests; those that fail or are not finished leave it empty.
+/// The latencies of the first requests of a phase.
 #[derive(Debug, Default)]
 pub(super) struct First {
+    /// By number of the request: `None` if it has not completed, or has failed.
     kept: Vec<Option<(Op, Nanos)>>,
 }
 
 impl First {
-    /// Places for `count` requests.
+    /// Creates places for `count` requests.
     pub(super) fn new(count: u32) -> First {
         First { kept: vec![None; count as usize] }
     }
@@ -18,13 +19,13 @@ impl First {
     /// Keeps the `number`-th request, from 0, if it is one of the first.
     #[inline]
     pub(super) fn record(&mut self, number: u64, op: Op, latency: Nanos) {
-        // On most workloads nothing is kept, and one comparison says so.
+        // Most workloads keep nothing, so this comparison is all that is done.
         if number < self.kept.len() as u64 {
             self.kept[number as usize] = Some((op, latency));
         }
     }
 
-    /// What was kept, if anything was to be.
+    /// Returns the requests that were kept, or `None` if none were to be.
     pub(super) fn into_record(self) -> Option<FirstRecord> {
         let wanted = !self.kept.is_empty();
         let requests: Vec<(Op, Nanos)> = self.kept.into_iter().flatten().collect();

@@ -1,10 +1,10 @@
 //! The per-request log: Parquet, streamed by a thread of its own in bounded memory.
 //!
-//! The measuring thread fills chunks and hands them over; the writer encodes a chunk as a row group
-//! and gives it back to be filled again. With every chunk out, the measuring thread waits rather
-//! than lose a row: back-pressure shows as a pause in the log, never as a gap. Rows are in order of
-//! completion. Columns: `docs/run-directory.md`. The file appears under its name only when it is
-//! whole.
+//! The measuring thread fills chunks and hands them over. The writer encodes a chunk as a row group
+//! and gives it back to be filled again. If all chunks are with the writer, the measuring thread
+//! waits for one: a slow disk makes a pause in the log, but no row is lost. Rows are in order of
+//! completion. `docs/run-directory.md` describes the columns. The file appears under its name only
+//! when it is complete.
 
 mod pages;
 mod read;
@@ -32,15 +32,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Rows of a chunk, and so of a row group.
+/// The number of rows of a chunk, and so of a row group.
 const CHUNK_ROWS: usize = 1 << 17;
-/// Chunks there are: one being filled, the others on their way.
+/// The number of chunks: one is being filled, the others are full or being written.
 const CHUNKS: usize = 3;
 
-/// Writes a log beside the measurement.
+/// A log that a thread writes while requests are measured.
 pub struct LogWriter<R = Sample> {
+    /// The chunk that is being filled.
     chunk: Vec<R>,
+    /// The channel for full chunks to the writer.
     full: SyncSender<Vec<R>>,
+    /// The channel for written chunks from the writer.
     empty: Receiver<Vec<R>>,
     writer: JoinHandle<parquet::errors::Result<File>>,
     draft: Draft,
@@ -56,7 +59,7 @@ impl<R: Row> LogWriter<R> {
     pub fn create(directory: &Directory, name: &str) -> Result<LogWriter<R>> {
         let path = directory.named(name);
         if directory.has(name) {
-            // It would not be replaced after hours of measuring, either.
+            // The log would not replace it at the end, after hours of measuring.
             let taken = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
             return Err(failed(&path).caused_by(taken));
         }
@@ -94,20 +97,25 @@ impl<R: Row> LogWriter<R> {
         }
     }
 
+    /// Hands the full chunk to the writer, and takes an empty one. Waits for one if there is none.
     #[cold]
     fn hand_over(&mut self) {
-        // If the writer has failed, rows go nowhere and `finish` tells why.
+        // If the writer has failed, rows are lost, and `finish` returns the error.
         let next = self.empty.recv().unwrap_or_default();
         let chunk = std::mem::replace(&mut self.chunk, next);
         self.is_broken |= self.full.send(chunk).is_err();
     }
 
-    /// Whether rows go nowhere any more: the disk is full, or the directory is gone.
+    /// Returns `true` if the writer has failed, so that rows are lost: the disk is full, or the
+    /// directory is gone.
     pub fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Writes what is left and gives the file its name.
+    /// Writes the rows that are left and gives the file its name.
+    ///
+    /// # Errors
+    /// If the log could not be written, or its name is taken by now.
     pub fn finish(mut self) -> Result<()> {
         if !self.chunk.is_empty() {
             let _ = self.full.send(std::mem::take(&mut self.chunk));
@@ -120,6 +128,7 @@ impl<R: Row> LogWriter<R> {
     }
 }
 
+/// Returns the error for a log that cannot be written.
 fn failed(path: &Path) -> Error {
     Error::environment(
         "log-not-written",
@@ -142,8 +151,8 @@ impl Encoder {
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_dictionary_enabled(true);
-        // Times grow by little: deltas. Offsets are multiples of a block: split by byte, the zero
-        // bytes vanish and no dictionary of a million places is built.
+        // Times grow by little, so they are stored as differences. Offsets are multiples of a
+        // block, so their zero bytes vanish if split by byte; a dictionary would have a million.
         for (column, encoding) in [
             ("submit_ns", Encoding::DELTA_BINARY_PACKED),
             ("complete_ns", Encoding::DELTA_BINARY_PACKED),
@@ -177,7 +186,7 @@ mod tests {
     use assay_spec::trace::TraceRow;
     use assay_spec::{Bytes, Nanos, Op};
 
-    /// A row of a run's log as it is read.
+    /// Converts a sample to the row as which it is read back.
     fn plain(s: &Sample) -> TraceRow {
         let Sample { submit, complete, offset, length, op, job, error } = *s;
         let (queue, insert, dispatch) = (Nanos::NEVER, Nanos::NEVER, Nanos::NEVER);

@@ -1,4 +1,4 @@
-//! Measuring: histogram, series, and the per-request log.
+//! Records what is measured: latency histograms, series over time, and the per-request log.
 
 pub mod drive_series;
 pub mod log;
@@ -12,26 +12,27 @@ use first::First;
 use log::LogWriter;
 use series::Series;
 
-/// One finished request as it is recorded.
+/// A finished request, as it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Submission, or the intended arrival in an open loop, from the start of the measured phase.
+    /// The time of its submission, or of its intended arrival in an open loop, since the start of
+    /// the measured phase.
     pub submit: Nanos,
-    /// Completion, likewise.
+    /// The time of its completion, since the same start.
     pub complete: Nanos,
-    /// First byte.
+    /// The address of its first byte on the target.
     pub offset: Bytes,
-    /// How many bytes.
+    /// Its length.
     pub length: Bytes,
-    /// Which way.
+    /// The kind of request.
     pub op: Op,
-    /// Which job; 0 in an open loop, which is one process of arrivals.
+    /// The index of its job; 0 in an open loop, which is one process of arrivals.
     pub job: u32,
-    /// 0 or errno.
+    /// Its `errno`, or 0.
     pub error: i32,
 }
 
-/// Records the requests of a measured phase.
+/// A recorder of the requests of a measured phase.
 pub struct Recorder {
     ops: [OpStat; Op::ALL.len()],
     series: Series,
@@ -39,28 +40,30 @@ pub struct Recorder {
     log: Option<LogWriter>,
 }
 
+/// The counts of one kind of request.
 #[derive(Default)]
 struct OpStat {
     bytes: u64,
     errors: u64,
     latency: Histogram,
-    /// The longest that one took which was in flight at the end.
+    /// The longest latency of requests that were in flight when the phase ended.
     late: Nanos,
 }
 
 impl Recorder {
-    /// A recorder, with a log if one is given.
+    /// Creates a recorder that also writes `log`, if there is one.
     pub fn new(log: Option<LogWriter>) -> Recorder {
         Recorder { ops: Default::default(), series: Series::new(), first: First::default(), log }
     }
 
-    /// The same, and it keeps the latencies of the first `count` requests one by one.
+    /// Returns the recorder, which now keeps the latencies of the first `count` requests one by
+    /// one.
     #[must_use]
     pub fn keeping(self, count: u32) -> Recorder {
         Recorder { first: First::new(count), ..self }
     }
 
-    /// Takes one request, the `number`-th that was submitted, from 0.
+    /// Records a request: the `number`-th that was submitted, from 0.
     #[inline]
     pub fn record(&mut self, number: u64, sample: Sample) {
         let op = &mut self.ops[sample.op as usize];
@@ -78,20 +81,23 @@ impl Recorder {
         }
     }
 
-    /// Takes a request that was in flight when the phase was over: it is not counted, but what it
-    /// took is the longest latency if no other took longer.
+    /// Records a request that was in flight when the phase ended. It is not counted, but its
+    /// latency is reported if no counted request took longer.
     pub fn record_late(&mut self, sample: Sample) {
         let op = &mut self.ops[sample.op as usize];
         op.late = op.late.max(sample.complete - sample.submit);
     }
 
-    /// Whether the log has failed: [`Recorder::finish`] says why.
+    /// Returns `true` if the log has failed. [`Recorder::finish`] then returns the error.
     #[inline]
     pub fn is_broken(&self) -> bool {
         self.log.as_ref().is_some_and(LogWriter::is_broken)
     }
 
-    /// Everything recorded: by kind of request, over time at 1 s, and the fine series.
+    /// Ends the log and returns everything else that was recorded.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
     pub fn finish(self) -> crate::Result<Recorded> {
         if let Some(log) = self.log {
             log.finish()?;
@@ -117,15 +123,15 @@ impl Recorder {
     }
 }
 
-/// What a measured phase gave.
+/// The results of a measured phase.
 #[derive(Debug)]
 pub struct Recorded {
-    /// By kind of request.
+    /// The results of each kind of request that occurred.
     pub ops: Vec<OpRecord>,
-    /// Second by second.
+    /// The series with intervals of a second, or longer ones in a very long phase.
     pub seconds: SeriesRecord,
-    /// Tenth by tenth of a second.
+    /// The series with intervals of a tenth of a second, or longer ones in a very long phase.
     pub fine: SeriesRecord,
-    /// The first requests one by one, if they were to be kept.
+    /// The first requests one by one, if they are kept.
     pub first: Option<FirstRecord>,
 }

@@ -1,4 +1,4 @@
-//! A measured phase over time, in tenths of a second and in seconds.
+//! Counts the completions of a measured phase over time, in intervals of 0.1 s and of 1 s.
 
 use crate::error::{Error, Result};
 use assay_fs::{Directory, Draft, Replace};
@@ -11,28 +11,28 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::sync::Arc;
 
-/// Length of an element of the fine series, unless it would have too many.
+/// The length of an interval of the fine series, unless it would have too many of them.
 pub const FINE: Nanos = Nanos::from_millis(100);
-/// How many elements become one where that is too many, and in the coarse series.
+/// The number of intervals that become one, in the coarse series or when there are too many.
 const COARSE: usize = 10;
-/// Elements of a fine series at most: 29 hours of them. What lasts longer is told in longer ones.
+/// The most intervals of a fine series: 29 hours of them. A longer phase has longer intervals.
 const LONGEST: usize = 1 << 20;
 
-/// Counts completions by the time they came.
+/// The completions of a phase, counted by interval.
 #[derive(Debug, Default)]
 pub struct Series {
     fine: SeriesRecord,
-    /// End of the last element; completions come nearly in order, so most fall into it.
+    /// The end of the last interval; completions come nearly in order, so most fall into it.
     end: Nanos,
 }
 
 impl Series {
-    /// An empty series.
+    /// Creates an empty series.
     pub fn new() -> Series {
         Series { fine: SeriesRecord { interval: FINE, ..Default::default() }, end: Nanos::ZERO }
     }
 
-    /// Counts one completion at `at`.
+    /// Counts a completion at `at`, a time since the start of the phase.
     #[inline]
     pub fn record(&mut self, at: Nanos, length: Bytes, latency: Nanos) {
         while at >= self.end {
@@ -48,7 +48,7 @@ impl Series {
         *max = latency.0.max(*max);
     }
 
-    /// Adds an element, after making ten of them one if there are too many.
+    /// Adds an interval. If there are too many, first merges every ten of them into one.
     fn lengthen(&mut self) {
         if self.fine.requests.len() >= LONGEST {
             self.fine = merged(&self.fine);
@@ -65,18 +65,19 @@ impl Series {
         self.end = Nanos(self.fine.interval.0.saturating_mul(elements));
     }
 
-    /// The series second by second, or as fine as it is if its elements are longer.
+    /// Returns the series in intervals of a second, or as it is if its intervals are longer than
+    /// [`FINE`].
     pub fn coarse(&self) -> SeriesRecord {
         if self.fine.interval > FINE { self.fine.clone() } else { merged(&self.fine) }
     }
 
-    /// The series tenth by tenth.
+    /// Returns the fine series.
     pub fn into_record(self) -> SeriesRecord {
         self.fine
     }
 }
 
-/// The same with [`COARSE`] elements as one.
+/// Returns the series with every [`COARSE`] intervals merged into one.
 fn merged(series: &SeriesRecord) -> SeriesRecord {
     let sum = |v: &[u64]| v.chunks(COARSE).map(|c| c.iter().sum()).collect::<Vec<u64>>();
     let max = |c: &[u64]| c.iter().copied().max().unwrap_or(0);
@@ -89,7 +90,7 @@ fn merged(series: &SeriesRecord) -> SeriesRecord {
     }
 }
 
-/// Writes a series as Parquet; the file appears when it is whole.
+/// Writes a series as Parquet to `name` in `directory`; the file appears when it is complete.
 pub fn write_series(directory: &Directory, name: &str, series: &SeriesRecord) -> Result<()> {
     let starts = (0..series.requests.len() as u64).map(|i| i * series.interval.0).collect();
     let columns = [
@@ -102,7 +103,7 @@ pub fn write_series(directory: &Directory, name: &str, series: &SeriesRecord) ->
     write_columns(directory, name, &columns)
 }
 
-/// Writes columns of equal length as Parquet; the file appears when it is whole.
+/// Writes columns of equal length as Parquet; the file appears when it is complete.
 pub(super) fn write_columns(
     directory: &Directory,
     name: &str,

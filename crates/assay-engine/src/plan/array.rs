@@ -1,7 +1,7 @@
-//! From an array's words to its drives and controllers, and back from a saved run.
+//! Opens arrays: finds the drives and controllers that their words name, or those of a saved run.
 //!
-//! A run directory keeps the text of every file that an array is made of, one after the other, each
-//! below a line that names it; from those a run is gone on with, whatever became of the files.
+//! A run directory keeps the texts of all files that an array is made of, one after the other, each
+//! below a line with its name. A resumed run uses these texts, even if the files have changed.
 
 use super::{PlanError, PlannedTarget, TargetKind, cell_name, load_model};
 use crate::error::Error;
@@ -19,7 +19,8 @@ use std::path::Path;
 
 type Planned<T> = std::result::Result<T, PlanError>;
 
-/// Opens the array written as `written`; `saved` has the texts of the run it is from, if it is.
+/// Opens the array written as `written`. For a resumed run, `saved` contains the texts that it
+/// keeps.
 pub(super) fn open(written: &str, saved: Option<&str>) -> Planned<PlannedTarget> {
     let spec = array::parse(written).map_err(PlanError::Spec)?;
     let mut files = Files::new(saved);
@@ -46,7 +47,7 @@ pub(super) fn open(written: &str, saved: Option<&str>) -> Planned<PlannedTarget>
     })
 }
 
-/// One line for people.
+/// Returns the title of the array, in one line.
 fn title(spec: &ArraySpec) -> String {
     let maker = match &spec.controller {
         Some(controller) => format!("made by {controller}"),
@@ -61,7 +62,7 @@ fn title(spec: &ArraySpec) -> String {
     format!("{name} of {members}, {maker}{failed}")
 }
 
-/// Switches the write caches of all members off.
+/// Switches off the write caches of all members.
 pub(crate) fn switch_caches_off(setup: &mut ArraySetup) {
     for member in &mut setup.members {
         match &mut member.drive {
@@ -71,21 +72,23 @@ pub(crate) fn switch_caches_off(setup: &mut ArraySetup) {
     }
 }
 
-/// Where the texts come from, and which were used.
+/// The texts of the devices and controllers that arrays are made of.
 pub(super) struct Files {
+    /// The texts of a resumed run, which are used first, by key (`sim:NAME`, `controller:NAME`).
     saved: Option<Vec<(String, String)>>,
+    /// The texts that were used, by key.
     used: Vec<(String, String)>,
-    /// Controllers of the arrays so far: a card serves one array.
+    /// The controllers of all arrays so far, as written: a card serves one array.
     cards: BTreeSet<String>,
 }
 
 impl Files {
-    /// From the texts of a saved run, if it is one.
+    /// Creates it with the texts that a resumed run keeps, if it is for one.
     pub(super) fn new(saved: Option<&str>) -> Files {
         Files { saved: saved.map(TargetRecord::texts), used: Vec::new(), cards: BTreeSet::new() }
     }
 
-    /// The texts that were used, as a run keeps them.
+    /// Returns the texts that were used, as a run keeps them.
     pub(super) fn texts(&self) -> String {
         self.used
             .iter()
@@ -93,6 +96,7 @@ impl Files {
             .collect()
     }
 
+    /// Finds the drives and controllers of `spec`, also those of arrays in it.
     pub(super) fn setup(&mut self, spec: &ArraySpec) -> Planned<ArraySetup> {
         let mut cards = Cards::default();
         let front = spec.controller.as_ref().map(|word| cards.index(self, word)).transpose()?;
@@ -124,11 +128,13 @@ impl Files {
         })
     }
 
+    /// Returns the text that a resumed run keeps under `key`.
     fn saved(&self, key: &str) -> Option<String> {
         let saved = self.saved.as_ref()?;
         saved.iter().find(|(name, _)| name == key).map(|(_, text)| text.clone())
     }
 
+    /// Notes that `text` was used, under `key`, with a line feed at its end.
     fn keep(&mut self, key: String, text: &str) {
         if self.used.iter().all(|(name, _)| *name != key) {
             let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -162,7 +168,7 @@ impl Files {
     }
 }
 
-/// The controllers of one array.
+/// The controllers of one array, each with the word that names it.
 #[derive(Default)]
 struct Cards {
     words: Vec<String>,
@@ -170,6 +176,7 @@ struct Cards {
 }
 
 impl Cards {
+    /// Returns the index of the controller that `word` names; adds it at its first use.
     fn index(&mut self, files: &mut Files, word: &str) -> Planned<usize> {
         if let Some(index) = self.words.iter().position(|w| w == word) {
             return Ok(index);
@@ -185,7 +192,8 @@ impl Cards {
     }
 }
 
-/// The text of the controller called `name`, or in the file `name` if that ends in `.toml`.
+/// Returns the text of the bundled controller `name`, or of the file `name` if that ends in
+/// `.toml`.
 fn controller_text(name: &str) -> Planned<String> {
     if name.ends_with(".toml") {
         return read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {

@@ -1,4 +1,5 @@
-//! From Linux's words to its drives, and back from a saved run.
+//! Opens Linux targets: finds the kernel and the drives that `linux(…)` names, or those of a saved
+//! run.
 
 use super::array::Files;
 use super::{PlanError, PlannedTarget, TargetKind, cell_name};
@@ -12,20 +13,21 @@ use assay_spec::record::TargetRecord;
 /// Linux on modelled drives, ready to be booted.
 #[derive(Clone, Debug)]
 pub struct LinuxSetup {
-    /// What was asked for.
+    /// The drives and settings as written.
     pub spec: LinuxSpec,
-    /// The drives that the kernel sees, one after the other.
+    /// The drives that the kernel sees, as members of a JBOD.
     pub drives: ArraySetup,
-    /// The kernel, or why there is none.
+    /// The kernel, or the reason why there is none.
     pub kernel: Result<Kernel, String>,
 }
 
-/// The kernel in the cache.
+/// Finds the kernel in the cache.
 pub(super) fn kernel() -> Result<Kernel, Error> {
     kernel::find().map_err(Error::from)
 }
 
-/// Opens what is written as `linux(…)`; `saved` has the texts of the run it is from, if it is.
+/// Opens the Linux target written as `linux(…)`. For a resumed run, `saved` contains the texts that
+/// it keeps.
 pub(super) fn open(
     written: &str,
     saved: Option<&str>,
@@ -41,7 +43,7 @@ pub(super) fn open(
             let level = array.level;
             ArraySetup { level, chunk: array.chunk, ..drives.clone() }.capacity()
         }
-        // All but one of them, less what the pool keeps for itself.
+        // The parity takes the space of one drive. What the pool keeps for itself is not known.
         BlockDevice::RaidZ(members) => {
             drives.capacity() / members.len() as u64 * (members.len() as u64 - 1)
         }
@@ -63,15 +65,16 @@ pub(super) fn open(
     })
 }
 
-/// What cells call it.
+/// Returns the name that cells give to this target.
 pub(super) fn name_in_cells(spec: &LinuxSpec) -> String {
     spec.settings.name.clone().unwrap_or_else(|| cell_name(&spec.name()))
 }
 
-/// Drives for a command in the guest, each as it would be written in `linux(…)`: `sim:wd-raptor`.
+/// Finds kernel and drives for a command in a guest. The drives are written as in `linux(…)`; a
+/// bare name such as `wd-raptor` stands for `sim:wd-raptor`.
 ///
 /// # Errors
-/// If one is none, or there is no kernel.
+/// If there is no such drive or no kernel.
 pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup, PlanError> {
     let kernel = Ok(kernel()?);
     let mut members = Vec::new();
@@ -83,12 +86,13 @@ pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup,
     }
     let drives = Files::new(None).setup(&side_by_side(&members))?;
     check_elevator(&settings, &drives)?;
-    // The command makes of them what it wants.
+    // The setup of the device is left to the command, so one drive stands for all.
     let device = BlockDevice::Drive(members.swap_remove(0));
     Ok(LinuxSetup { spec: LinuxSpec { device, settings }, drives, kernel })
 }
 
-/// An elevator of 2009 stands before one drive.
+/// Refuses a historical elevator before drives that share a card or the costs of a host: they are
+/// one model, and such an elevator stands before a single drive.
 fn check_elevator(settings: &Settings, drives: &ArraySetup) -> Result<(), Error> {
     let shared = !drives.controllers.is_empty() || settings.costs();
     let Some(kind) = settings.historical() else { return Ok(()) };
@@ -100,7 +104,7 @@ fn check_elevator(settings: &Settings, drives: &ArraySetup) -> Result<(), Error>
     Err(Error::usage("linux-elevator", message, hint))
 }
 
-/// The drives as the kernel finds them: each by itself, on the cards they hang on.
+/// Returns the drives as a JBOD, in which the kernel sees each by itself, on its card.
 fn side_by_side(members: &[MemberSpec]) -> ArraySpec {
     ArraySpec {
         level: Level::Jbod,
@@ -114,7 +118,7 @@ fn side_by_side(members: &[MemberSpec]) -> ArraySpec {
     }
 }
 
-/// One line for people.
+/// Returns the title of the target, in one line.
 fn title(spec: &LinuxSpec) -> String {
     let what = spec.settings.filesystem.unwrap_or("the device itself");
     let on = match &spec.device {

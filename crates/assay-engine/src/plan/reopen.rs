@@ -1,4 +1,4 @@
-//! Opens the targets of a saved run again: the same ones, or none.
+//! Reopens the targets of a saved run, and refuses any that is not the same.
 
 use super::{
     PlanError, PlannedTarget, array, directory, linux, model_target, null_target, real_target,
@@ -11,9 +11,12 @@ use assay_spec::device::DeviceSpec;
 use assay_spec::record::{IntentRecord, TargetRecord};
 use std::path::{Path, PathBuf};
 
-/// Opens a target of a saved run again, under its old name; a model from the spec saved with the
-/// run. `again` is what the user allows now; what `intent` allowed when the run began still holds
-/// for a target that is surely the same.
+/// Reopens a target of a saved run under its old name. A model comes from the spec that the run
+/// keeps. `again` is what the user allows now. What `intent` allowed when the run began still holds
+/// for a target that is certainly the same.
+///
+/// # Errors
+/// If the target is gone, is another one, or may not be written to although the run writes.
 pub fn reopen_target(
     saved: &TargetRecord,
     intent: &IntentRecord,
@@ -44,8 +47,7 @@ pub fn reopen_target(
     Ok(target)
 }
 
-/// Opens the file, device or directory that a saved run had, whatever the current directory is now.
-/// Makes nothing if the target is gone.
+/// Reopens a file, device or directory by its absolute path. Makes no file if the target is gone.
 fn reopen_real(
     saved: &TargetRecord,
     intent: &IntentRecord,
@@ -86,14 +88,15 @@ fn reopen_real(
     Ok(opened)
 }
 
+/// Returns the error for a target without an identity that would prove it to be the same.
 fn not_sure(place: &str) -> Error {
     let message = format!("{place} tells nothing that would show it to be what the run began with");
     let hint = format!("if it is the same, say so: `assay resume DIR --write {place}`");
     Error::environment("write-not-allowed", message, hint)
 }
 
-/// Checks that the target is the one that the run began with: a name such as `/dev/sdb` can move to
-/// another disk, a file can be replaced, and another kernel sends its drives other requests.
+/// Checks that the target is the one with which the run began: a name such as `/dev/sdb` can move
+/// to another disk, a file can be replaced, and another kernel sends its drives other requests.
 fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
     let of = |record: &TargetRecord, key: &str| {
         record.identity.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone())

@@ -1,7 +1,7 @@
-//! The directory of a run: made, locked, held by a descriptor, its files replaced as wholes.
+//! The directory of a run: created, locked, held by a descriptor, its files replaced as wholes.
 //!
-//! It is looked up once. Whatever has its name later, or those of its subdirectories, a run writes
-//! into the directory that it locked.
+//! *Invariant.* The path is looked up once. Even if another directory gets this name later, or that
+//! of a subdirectory, the run writes into the directory that it locked.
 
 use super::text::{json, not_written, write};
 use crate::error::{Error, Result};
@@ -17,15 +17,16 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long to wait for the lock of a run. A killed process gives back its memory before its files,
+/// The longest wait for the lock of a run. A killed process gives back its memory before its files,
 /// and the maps of several drives are gibibytes, so it holds the lock for a second or two.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The subdirectories of a run directory.
 const SUBS: [&str; 2] = ["log", "series"];
 
-/// A run directory, held from when it is made or found.
+/// A run directory, held open by descriptors.
 #[derive(Debug)]
 pub struct RunDirectory {
+    /// The directory itself.
     whole: Directory,
     log: Option<Directory>,
     series: Option<Directory>,
@@ -39,7 +40,7 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Makes the directory `path` with `subs` in it, or takes one that is there and empty. Locks it
+    /// Makes the directory `path` with `subs` in it, or takes an empty one that exists. Locks it
     /// before looking into it.
     ///
     /// # Errors
@@ -62,10 +63,10 @@ impl RunDirectory {
         }
     }
 
-    /// Checks that [`RunDirectory::create`] would take `path`, as things are now; makes nothing.
+    /// Checks that [`RunDirectory::create`] would take `path` now, without making anything.
     ///
     /// # Errors
-    /// If it holds anything.
+    /// If it cannot be opened or holds anything.
     pub fn check(path: &Path) -> Result<()> {
         match Directory::open_for_new(path) {
             Ok(whole) => RunDirectory::at(path, whole).check_free(),
@@ -93,6 +94,7 @@ impl RunDirectory {
         Ok(RunDirectory { log, series, ..RunDirectory::at(path, whole) })
     }
 
+    /// Returns the value for an open directory, without its subdirectories.
     fn at(path: &Path, whole: Directory) -> RunDirectory {
         let (path, own) = (path.to_owned(), Mutex::default());
         RunDirectory { whole, log: None, series: None, path, own, made: Vec::new() }
@@ -135,6 +137,7 @@ impl RunDirectory {
         }
     }
 
+    /// Locks the list of this process's files.
     fn own(&self) -> MutexGuard<'_, BTreeMap<String, Node>> {
         self.own.lock().expect("nobody panics who holds it")
     }
@@ -146,10 +149,11 @@ impl RunDirectory {
         unmake(&made);
     }
 
-    /// Checks that this user, or root, began the run: another's record could name any target.
+    /// Checks that this user or root began the run, because the record of another user could name
+    /// any target.
     ///
     /// # Errors
-    /// If not.
+    /// If another user began it.
     pub fn check_owner(&self) -> Result<()> {
         let file = self.whole.open_file("run.json", OFlags::RDONLY);
         let owner = file.and_then(|file| file.metadata()).map(|found| found.uid());
@@ -166,7 +170,8 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Returns a path that leads to it, whatever its names are by now, as long as the value lives.
+    /// Returns a path through the descriptor, which leads to the directory even if it has been
+    /// renamed, as long as the value lives.
     pub fn place(&self) -> PathBuf {
         self.whole.path()
     }
@@ -187,8 +192,8 @@ impl RunDirectory {
         self.series.as_ref().ok_or_else(|| self.lacks(SUBS[1]))
     }
 
-    /// Writes `value` as JSON to `name`, as a whole; replaces only a file that this process wrote
-    /// there, or that was there when it took up the run.
+    /// Writes `value` as JSON to `name`, as a whole. Replaces only a file that this process wrote
+    /// there, or found there when it resumed the run.
     ///
     /// # Errors
     /// If it cannot be written, or the name belongs to anything else.
@@ -260,7 +265,7 @@ impl RunDirectory {
 
     fn take_lock(&self) -> Result<()> {
         let asked = Instant::now();
-        // A file system without locks is no reason not to measure.
+        // On a file system without locks the run goes on without one.
         while let Err(Errno::WOULDBLOCK) =
             flock(&self.whole, FlockOperation::NonBlockingLockExclusive)
         {
@@ -292,8 +297,8 @@ impl RunDirectory {
         read.is_ok() && serde_json::from_slice::<Begun>(&text).is_ok()
     }
 
-    /// Returns `true` if it holds more than a run leaves that is killed at once: drafts and empty
-    /// subdirectories.
+    /// Returns `true` if it holds anything but drafts and empty subdirectories, which a run leaves
+    /// if it is killed at its beginning.
     fn holds_something(&self) -> io::Result<bool> {
         for entry in self.whole.entries()? {
             let is_begun = SUBS.iter().any(|sub| entry.name == *sub);
@@ -321,6 +326,7 @@ impl RunDirectory {
         }
     }
 
+    /// Returns the error for a missing subdirectory.
     fn lacks(&self, sub: &str) -> Error {
         let message = format!("{} has no directory `{sub}`", self.path.display());
         let hint = "make it again: what was in it is not needed to go on";

@@ -14,10 +14,11 @@ use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Memory of a cell beside its target: the rows of its log on their way, its series.
+/// The memory of a cell beside its target: its series, and rows of its log not yet written.
 const CELL: Bytes = Bytes(48 << 20);
 
-/// Memory of a guest's processes on this machine beside its own: the kernel's text, page tables.
+/// The memory of a guest's processes on this machine beside the guest's own: the kernel's text,
+/// page tables.
 const GUEST: Bytes = Bytes(16 << 20);
 
 /// The longest name of a file in bytes (`NAME_MAX` of Linux), and the longest ending of the names
@@ -38,7 +39,8 @@ pub struct Needs {
     pub wall: Nanos,
     /// The bytes written to each real target by phases that say how many, and by making it.
     pub writes: Vec<(String, Bytes)>,
-    /// Whether phases on real targets end otherwise than by time, or write for a time.
+    /// Whether time or writes are not known in advance: a phase on a real target does not end by
+    /// time, or writes until its time is over.
     pub is_open_ended: bool,
 }
 
@@ -69,11 +71,11 @@ impl Run {
         needs
     }
 
-    /// Checks that there is memory and a thread for the run, and that names of files are short
-    /// enough.
+    /// Checks that there is memory and a thread for the run, and that the names of its files are
+    /// short enough.
     ///
     /// # Errors
-    /// If one of these is not so.
+    /// If memory or a thread is missing, or a name is too long.
     pub fn check_needs(&self) -> Result<()> {
         self.check_memory()?;
         self.check_names()?;
@@ -131,6 +133,7 @@ fn check_thread() -> Result<()> {
 }
 
 impl Needs {
+    /// Adds the time and writes of a cell on a real target.
     fn add_real(&mut self, target: &PlannedTarget, workload: &WorkloadSpec, repeats: u32) {
         let phases = &workload.phases;
         let mut written = 0_u64;
@@ -190,9 +193,9 @@ impl PlannedTarget {
     }
 }
 
-/// Returns the files that limit the memory of the control groups that `groups`, the text of
-/// `/proc/self/cgroup`, names, and of those above them. In a container the path may be another's,
-/// but the root is its own.
+/// Returns the files with the memory limits of control groups: of those that `groups`, the text of
+/// `/proc/self/cgroup`, names, and of all above them. In a container the path may be one of the
+/// host, but the root is the container's.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -1,4 +1,4 @@
-//! Files of text that appear as a whole, and the errors of those that do not.
+//! Writes files of text, each of which appears as a whole, and reports failures.
 
 use crate::error::{Error, Result};
 use assay_fs::{Draft, Node, Replace};
@@ -20,6 +20,7 @@ pub fn write_text(path: &Path, text: &str, replace: Replace) -> Result<()> {
     write(Draft::at(path), text, replace).map(drop).map_err(|e| not_written(path, e))
 }
 
+/// Writes `text` to a draft and gives it its name.
 pub(super) fn write(
     draft: io::Result<(Draft, std::fs::File)>,
     text: &str,

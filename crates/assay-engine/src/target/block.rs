@@ -7,7 +7,7 @@
 //! can mount a device that will be written to, nobody can open a file for writing without stopping
 //! the run, and anybody who reaches the bytes in another way is noticed.
 //!
-//! Not for modelled drives, which have no file.
+//! Modelled drives, which have no file, are not opened here.
 
 use crate::error::{Error, Result};
 use crate::safety::lease::Lease;
@@ -94,7 +94,7 @@ pub struct Opened {
     watch: Option<Watch>,
     /// The state of a new file that is not complete yet.
     new: Option<create::NewFile>,
-    /// What had been written to a device that will be written to, when assay last looked.
+    /// For a device that will be written to: the kernel's counts of writes, as assay last saw them.
     written: Mutex<Option<(Ways, Count)>>,
 }
 
@@ -106,7 +106,7 @@ impl Opened {
 }
 
 impl Opened {
-    /// Checks that nobody has freed blocks of a file: reads of them do not reach the drive.
+    /// Checks that nobody has freed blocks of a file, as reads of them do not reach the drive.
     pub(crate) fn check_blocks(&self) -> Result<()> {
         let hole = match self.kind {
             Kind::File => file::first_hole(&self.file, self.capacity.0),
@@ -154,9 +154,9 @@ pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
     }
 }
 
-/// How long to wait for somebody else's claim, and how often to try again. The kernel takes an
-/// io_uring apart a moment after its process has ended, and until then keeps what is registered
-/// with it.
+/// The longest wait for the end of somebody else's claim, and the time between two attempts. The
+/// kernel frees an io_uring a moment after its process has ended, and until then keeps the files
+/// that are registered with it open.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -175,7 +175,7 @@ fn lock(path: &Path, file: &File) -> Result<()> {
             format!("{} is being measured already", path.display()),
             "wait for the other run, which holds a lock on it, or name each target only once",
         )),
-        // A file system without locks is no reason not to measure.
+        // On a file system without locks the target is measured without one.
         Err(fs::TryLockError::Error(_)) | Ok(()) => Ok(()),
     }
 }
@@ -197,7 +197,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     lock(path, &file)?;
     let claims = claim_beside(&device)?;
     let opened = describe(path, node, file)?;
-    // Users who came between the first check and the claim are seen now.
+    // The second check sees users who came between the first one and the claim.
     if let Some(error) = safety::refusal(&device) {
         return Err(error);
     }
@@ -233,8 +233,8 @@ fn unknown_device(path: &Path) -> Error {
 }
 
 /// Claims the devices that share the bytes of `device` and that the kernel does not claim with it:
-/// those behind loop devices, and other paths to its disk. That notices their mounts even
-/// where no table lists them (an external journal, a namespace without processes).
+/// those behind loop devices, and other paths to its disk. Such a claim fails if a device is
+/// mounted, even where no table lists that (an external journal, a namespace without processes).
 fn claim_beside(device: &Device) -> Result<Vec<File>> {
     let beside = Machine::devices_alone().unclaimed_with(device.number);
     let claim = |number| {
@@ -346,7 +346,8 @@ fn cannot_open(path: &Path, cause: io::Error) -> Error {
             format!("somebody else has claimed {name}"),
             "a mount in another namespace, ZFS, md, dm or another assay holds it: release it",
         ),
-        // Not even root may: the file is immutable or append-only, or the container forbids it.
+        // Not even root may do it: the file is immutable or append-only, or the container forbids
+        // it.
         Some(libc::EPERM) => Error::environment(
             "no-permission",
             format!("the system lets no one open {name} like this"),

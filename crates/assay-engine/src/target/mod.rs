@@ -1,10 +1,10 @@
-//! Targets: whatever answers requests.
+//! Targets: real and modelled devices that answer requests.
 //!
 //! *Contract.* A target owns its clock. `submit` queues a request and may hold it back until the
-//! next `poll`, so that a batch goes out at once; `poll` sends what is queued, waits until at least
+//! next `poll`, so that a batch is sent at once. `poll` sends what is queued, waits until at least
 //! one request has completed or the clock has reached `until`, and appends the completions in the
-//! order of their times. A tag is in flight at most once. Latencies are `completion.at` minus the
-//! clock at the submission: a target never measures itself.
+//! order of their times. A tag is in flight at most once. The caller computes latencies as
+//! `completion.at` minus the time of the submission: a target never measures itself.
 
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
@@ -13,33 +13,34 @@ pub mod null;
 pub mod sim;
 pub mod uring;
 
-/// What a target says to a submitted request.
+/// A target's answer to a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submit {
-    /// It is on its way; a completion with the same tag will follow.
+    /// The request is queued; a completion with the same tag will follow.
     Accepted,
-    /// No room: poll first, then submit again.
+    /// The queue is full: the caller must poll before it submits again.
     Full,
 }
 
-/// Whatever answers requests, with its clock.
+/// A device that answers requests, with its clock.
 pub trait Target {
-    /// Addressable size.
+    /// Returns the addressable size.
     fn capacity(&self) -> Bytes;
 
-    /// Requests must start and end on multiples of this.
+    /// Returns the unit of requests: they start and end on multiples of it.
     fn granularity(&self) -> Bytes;
 
-    /// The time now, in nanoseconds since an origin of the target's own.
+    /// Returns the time, in nanoseconds since an origin of the target's own.
     fn now(&mut self) -> Nanos;
 
-    /// From now on each process has so many tags in a row. Only a host model asks who is who.
+    /// Says that from now on each process owns this many consecutive tags. Only models of a host
+    /// use it, to tell processes apart.
     fn set_processes(&mut self, _tags_per_process: u32) {}
 
-    /// What begins at `offset` will be asked for soon. Only a model has a use for that.
+    /// Says that a request at `offset` comes soon. Only models use it, as a prefetch hint.
     fn expect(&mut self, _offset: Bytes) {}
 
-    /// Queues `request`.
+    /// Queues `request` at the time `now`.
     fn submit(&mut self, now: Nanos, request: Request) -> Submit;
 
     /// Sends what is queued and waits for a completion, or until `until`.

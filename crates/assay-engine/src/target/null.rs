@@ -1,19 +1,20 @@
-//! The null target: answers everything at once, so that a run measures the tool itself.
+//! The null target: it answers all requests at once, so that a run measures the tool itself.
 
 use super::{Submit, Target};
 use crate::clock::Clock;
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
-/// Completes every request at the next poll.
+/// A target that completes every request at the next poll.
 #[derive(Debug)]
 pub struct NullTarget {
     clock: Clock,
     capacity: Bytes,
+    /// The tags in flight.
     pending: Vec<u32>,
 }
 
 impl NullTarget {
-    /// A null target that says it is `capacity` large.
+    /// Creates a null target that claims to have this capacity.
     pub fn new(capacity: Bytes) -> Self {
         NullTarget { clock: Clock::start(), capacity, pending: Vec::new() }
     }

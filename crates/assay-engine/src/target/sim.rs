@@ -9,23 +9,25 @@ use assay_spec::{Bytes, Completion, Nanos, Request};
 pub struct SimTarget<D> {
     drive: Host<D>,
     now: Nanos,
-    /// What its drives tell over time, and when they are to be asked next: never, if nobody asks.
+    /// The series of snapshots of its flash drives, and the time of the next one: `Nanos::NEVER` if
+    /// none are taken.
     drive_series: Option<DriveSeries>,
     next_snapshot: Nanos,
 }
 
 impl<D: Drive> SimTarget<D> {
-    /// Puts `drive` at time zero.
+    /// Creates a target for `drive`, with a clock that shows zero.
     pub fn new(drive: Host<D>) -> Self {
         SimTarget { drive, now: Nanos::ZERO, drive_series: None, next_snapshot: Nanos::NEVER }
     }
 
-    /// The drive, for its counters.
+    /// Returns the drive, for its counters.
     pub fn drive(&mut self) -> &mut Host<D> {
         &mut self.drive
     }
 
-    /// The measured phase begins; with `watched`, its flash drives are asked every so often.
+    /// Begins the measured phase: resets the counters, and takes regular snapshots of the flash
+    /// drives if `watched`.
     pub fn begin_measure(&mut self, watched: bool) {
         self.drive.mark();
         self.drive.time_waits();
@@ -34,7 +36,7 @@ impl<D: Drive> SimTarget<D> {
         self.next_snapshot = self.drive_series.as_ref().map_or(Nanos::NEVER, DriveSeries::end);
     }
 
-    /// What they have told by now, if anything.
+    /// Ends the measured phase. Returns the snapshots, if any were taken.
     pub fn end_measure(&mut self) -> Option<DriveSeries> {
         let mut drive_series = self.drive_series.take()?;
         self.next_snapshot = Nanos::NEVER;
@@ -44,7 +46,7 @@ impl<D: Drive> SimTarget<D> {
         Some(drive_series)
     }
 
-    /// It is time to ask the drives.
+    /// Takes the snapshot that is due.
     #[cold]
     fn ask(&mut self) {
         let Some(drive_series) = &mut self.drive_series else { return };
@@ -107,7 +109,8 @@ mod tests {
     use assay_spec::experiment::{ElevatorKind, HostSpec};
     use assay_spec::{Op, seed::mix};
 
-    /// Random writes, one after the other, with pauses; when each had ended, and what was told.
+    /// Serves random writes, one after the other, with pauses. Returns their ends, the counters and
+    /// the snapshots.
     fn run(watched: bool) -> (Vec<Nanos>, Vec<(String, f64)>, Option<DriveSeries>) {
         let bundled = find(DEVICES, "ssd-m").unwrap();
         let spec = DeviceSpec::parse(Source { file: bundled.file, text: bundled.text }).unwrap();

@@ -1,17 +1,17 @@
-//! A real file or block device, asked through io_uring.
+//! A real file or block device, accessed through io_uring.
 //!
-//! *Hot path.* `submit` writes one queue entry, and sends when a few are queued; `poll` makes one
-//! `io_uring_enter`, which sends the rest, runs the completions and waits; then the clock is read
-//! once for the whole batch. No allocation, no other system call (a finite `until` costs one more
-//! clock reading).
-//! The file and the buffers are registered, so the kernel looks up nothing per request.
+//! *Hot path.* `submit` writes a queue entry, and sends the queue when it has a few. `poll` makes
+//! one `io_uring_enter`, which sends the rest, runs the completions and waits; then it reads the
+//! clock once for the whole batch. Neither allocates or makes another system call (a finite `until`
+//! costs one more clock reading). File and buffers are registered, so that the kernel looks up
+//! nothing per request.
 //!
 //! *Timer resolution.* All completions reaped by one `poll` carry the same time: the end of that
 //! `poll`'s wait. A completion that was ready earlier in the batch is timed late by at most the
 //! time the caller spent between two polls.
 //!
 //! *Invariants.* A tag is in flight at most once and below `depth`; reads and writes have separate
-//! buffers per tag, so a write never carries what a read brought; the buffers are unmapped only
+//! buffers per tag, so a write never carries data that was read; the buffers are unmapped only
 //! when nothing is in flight. One thread creates and uses a target (it is not `Send`).
 //!
 //! *Not for* files opened without `O_DIRECT`, where it would measure the page cache, nor for tmpfs,
@@ -32,47 +32,47 @@ use std::os::fd::AsRawFd;
 pub(crate) mod buffers;
 use buffers::Region;
 
-/// The kernel takes no deeper ring.
+/// The most entries that the kernel allows in a ring.
 const DEPTH_MAX: u32 = 32_768;
-/// The kernel registers no more buffers than this.
+/// The most buffers that the kernel registers.
 const REGISTERED_MAX: usize = 1 << 14;
-/// One request is limited by the kernel to 2 GiB less a page.
+/// The kernel's limit for the length of a request: 2 GiB less a page.
 const LENGTH_MAX: Bytes = Bytes((1 << 31) - 4096);
-/// So many queued requests are sent at once; fewer go out with the next `poll`, in one system call
-/// with its wait. Measured beside fio, random 4 KiB reads at depth 32: a whole batch held back
-/// leaves the device idle (0.82 of fio's IOPS), each request alone costs more CPU than fio's.
+/// The number of queued requests that are sent at once; fewer go out in the system call of the next
+/// `poll`. Compared with fio, random 4 KiB reads at depth 32: holding a whole batch back leaves the
+/// device idle (0.82 of fio's IOPS); sending each request alone costs more CPU time than fio.
 const SEND_AT: usize = 4;
-/// Marks a tag that is not in flight.
+/// The expected result of a tag that is not in flight.
 const FREE: i32 = -1;
 /// The registered file.
 const FILE: Fixed = Fixed(0);
 
-/// How a [`UringTarget`] is set up.
+/// The options of a [`UringTarget`].
 #[derive(Clone, Copy, Debug)]
 pub struct UringOptions {
-    /// Requests in flight at most: jobs × queue depth. Tags are below it.
+    /// The most requests in flight: jobs × queue depth. Tags are below it.
     pub depth: u32,
-    /// The longest request.
+    /// The length of the longest request.
     pub max_length: Bytes,
-    /// Requests start and end on multiples of this.
+    /// The unit of requests: they start and end on multiples of it.
     pub granularity: Bytes,
     /// Whether writes will come: they need a second, filled buffer per tag.
     pub writes: bool,
-    /// Seeds the contents of writes.
+    /// The seed for the contents of writes.
     pub seed: u64,
-    /// The time line; several targets may share one.
+    /// The clock; several targets may share one.
     pub clock: Clock,
 }
 
-/// A target over an open file or block device.
+/// A target on an open file or block device.
 pub struct UringTarget {
-    // Dropped by `Drop`, the ring before the buffers, or not at all: the kernel may still write.
+    // `Drop` drops the ring before the buffers, or neither, as the kernel may still write to them.
     ring: ManuallyDrop<IoUring>,
     reads: ManuallyDrop<Region>,
     writes: ManuallyDrop<Option<Region>>,
-    /// Result that means success, by tag; `FREE` when not in flight.
+    /// By tag: the result that means success, or `FREE` if the tag is not in flight.
     expected: Vec<i32>,
-    /// Requests that never reached the kernel because they make no sense.
+    /// The completions of requests that were not sent because they do not fit the target.
     refused: Vec<Completion>,
     in_flight: u32,
     registered: bool,
@@ -83,7 +83,7 @@ pub struct UringTarget {
 }
 
 impl UringTarget {
-    /// Takes over `file`, opened with `O_DIRECT`, of which `capacity` is addressable.
+    /// Creates a target on `file`, opened with `O_DIRECT`, of which `capacity` is addressable.
     ///
     /// Also sets the calling thread's timer slack to its minimum: with the default of 50 µs, waits
     /// for an arrival time would end that much late.
@@ -120,13 +120,13 @@ impl UringTarget {
         })
     }
 
-    /// Whether the buffers are registered with the kernel. If not (a low `RLIMIT_MEMLOCK`), every
-    /// request pins its pages anew, which costs some 100 ns: worth a line in the report.
+    /// Returns `true` if the buffers are registered with the kernel. If not (`RLIMIT_MEMLOCK` is
+    /// low), every request pins its pages anew, which costs some 100 ns.
     pub fn has_registered_buffers(&self) -> bool {
         self.registered
     }
 
-    /// What the last read with `tag` brought, or `None` while anything is in flight.
+    /// Returns the data of the last read with `tag`, or `None` while anything is in flight.
     pub fn read_data(&mut self, tag: u32, length: Bytes) -> Option<&[u8]> {
         let stride = self.reads.stride();
         if self.in_flight > 0 || tag >= self.options.depth || length.0 > stride as u64 {
@@ -136,7 +136,7 @@ impl UringTarget {
         Some(&self.reads.bytes()[start..start + length.0 as usize])
     }
 
-    /// True if the request fits the target and its buffers.
+    /// Returns `true` if the request fits the target and its buffers.
     fn fits(&self, request: &Request) -> bool {
         let end = request.offset.0.checked_add(request.length.0);
         let in_range = end.is_some_and(|end| end <= self.capacity.0);
@@ -147,7 +147,7 @@ impl UringTarget {
         in_range && aligned && has_buffer && (request.op != Op::Write || self.writes.is_some())
     }
 
-    /// The queue entry for `request`, which fits.
+    /// Returns the queue entry for `request`, which fits.
     #[inline]
     fn entry(&mut self, request: &Request) -> squeue::Entry {
         let tag = request.tag as usize;
@@ -158,7 +158,7 @@ impl UringTarget {
                 // SAFETY: the tag is free (`submit` asserts it), so nothing is in flight on it.
                 unsafe { region.stamp(tag, request.offset, length as usize, self.stamp) };
                 let from = region.slot(tag).cast_const();
-                // A device that knows no such writes gets a flush behind each from the kernel.
+                // If the device has no FUA writes, the kernel sends a flush after each.
                 let flags = if request.fua { libc::RWF_DSYNC } else { 0 };
                 if self.registered {
                     let index = (self.options.depth as usize + tag) as u16;
@@ -187,7 +187,7 @@ impl UringTarget {
         }
     }
 
-    /// One `io_uring_enter`: sends what is queued and waits for a completion until `until`.
+    /// Calls `io_uring_enter` once: sends the queue and waits for a completion until `until`.
     fn enter(&self, until: Nanos) {
         let entered = if until == Nanos::NEVER {
             self.ring.submitter().submit_and_wait(1)
@@ -197,18 +197,18 @@ impl UringTarget {
             self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&left))
         };
         if let Err(error) = entered {
-            // A timeout and a signal end the wait; a lack of memory passes, and what was not sent
-            // stays queued for the next enter. Anything else means the ring was used wrongly.
+            // A timeout or a signal ends the wait; a lack of memory passes, and unsent requests
+            // stay queued for the next call. Any other error means that the ring is used wrongly.
             let passing = [libc::ETIME, libc::EINTR, libc::EAGAIN, libc::EBUSY];
             let passes = error.raw_os_error().is_some_and(|code| passing.contains(&code));
             assert!(passes, "io_uring_enter: {error}");
         }
     }
 
-    /// Appends what has completed, all with the time now.
+    /// Appends the completions that are there, all with the present time, and returns it.
     fn reap(&mut self, completions: &mut Vec<Completion>) -> Nanos {
         let finished = self.ring.completion();
-        // Read after the queue's end is known: no completion is timed before it happened.
+        // The clock is read after the queue's end, so no completion gets a time before its own.
         let at = self.options.clock.now();
         for entry in finished {
             let (tag, result) = (entry.user_data() as u32, entry.result());
@@ -240,12 +240,12 @@ impl Target for UringTarget {
         self.options.clock.now()
     }
 
-    /// Queues `request`; it goes out with the next `poll`. A request that does not fit the target
-    /// (range, alignment, longer than `max_length`, a write without write buffers) completes with
-    /// `EINVAL`. A tag out of range or in flight is a bug of the caller and panics.
+    /// Queues `request`; it is sent with the next `poll` at the latest. A request that does not fit
+    /// the target (range, alignment, longer than `max_length`, a write without write buffers) ends
+    /// with `EINVAL`. A tag out of range or in flight is a bug of the caller and panics.
     fn submit(&mut self, _now: Nanos, request: Request) -> Submit {
         let tag = request.tag as usize;
-        // The kernel is about to write to this tag's buffer: the checks guard memory.
+        // The kernel will write to this tag's buffer, so these checks are needed for safety.
         assert!(tag < self.expected.len(), "tag {tag}, depth {}", self.expected.len());
         assert_eq!(self.expected[tag], FREE, "tag {tag} is in flight");
         if !self.fits(&request) {
@@ -258,7 +258,7 @@ impl Target for UringTarget {
         // request; the file is registered with the ring.
         let mut pushed = unsafe { self.ring.submission().push(&entry) };
         if pushed.is_err() {
-            // Happens only after the kernel could not take everything; it may have room now.
+            // The queue is full only if the kernel did not take it all before; now it may.
             let _ = self.ring.submit();
             // SAFETY: as above.
             pushed = unsafe { self.ring.submission().push(&entry) };
@@ -275,8 +275,8 @@ impl Target for UringTarget {
         Submit::Accepted
     }
 
-    /// Sends, waits and reaps. May return early and with nothing when a signal arrives, so that
-    /// Ctrl-C is seen at once: look at the flag, then poll again.
+    /// Sends, waits and reaps. May return early without completions when a signal arrives, so that
+    /// the caller sees Ctrl-C at once: it should look at the flag, then poll again.
     fn poll(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         let anything_refused = !self.refused.is_empty();
         if self.in_flight == 0 && !anything_refused {
@@ -295,8 +295,8 @@ impl Target for UringTarget {
 }
 
 impl Drop for UringTarget {
-    /// Waits for everything in flight: the kernel still writes to the buffers. If the program is to
-    /// end and a device does not answer, ring and buffers stay until the process is gone.
+    /// Waits for all requests in flight, because the kernel writes to the buffers. If the program
+    /// is to end and the device does not answer, ring and buffers stay until the process ends.
     fn drop(&mut self) {
         let begun = std::time::Instant::now();
         let mut completions = Vec::new();
@@ -312,8 +312,8 @@ impl Drop for UringTarget {
             self.reap(&mut completions);
             completions.clear();
         }
-        // The kernel takes a ring apart later, and would keep the file open until then. If it does
-        // not give the file back now, that is what happens.
+        // The kernel frees a ring later, and would keep the file open until then. An error means
+        // that it does so.
         let _ = self.ring.submitter().unregister_files();
         // SAFETY: dropped once, here, with nothing in flight, and not used after it.
         unsafe {
@@ -342,7 +342,7 @@ fn check(options: &UringOptions) -> Result<()> {
     Ok(())
 }
 
-/// The leanest ring the kernel offers; older kernels refuse newer flags with `EINVAL`.
+/// Creates the cheapest ring that the kernel offers; older ones refuse newer flags with `EINVAL`.
 fn build_ring(depth: u32) -> io::Result<IoUring> {
     let entries = depth.next_power_of_two();
     let set_ups: [fn(&mut io_uring::Builder); 4] = [
@@ -371,7 +371,7 @@ fn build_ring(depth: u32) -> io::Result<IoUring> {
     Err(refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)))
 }
 
-/// Registers all buffers, reads first, then writes; false if the kernel does not let us.
+/// Registers all buffers, reads first, then writes. Returns `false` if the kernel refuses.
 fn register(ring: &IoUring, reads: &Region, writes: Option<&Region>) -> bool {
     let vectors: Vec<_> =
         reads.vectors().chain(writes.into_iter().flat_map(Region::vectors)).collect();

@@ -1,4 +1,5 @@
-//! Records of blktrace: 48 bytes, in the byte order of the machine that traced, and what follows.
+//! Decodes records of blktrace (`struct blk_io_trace` of `blktrace_api.h`): 48 bytes, in the byte
+//! order of the machine that traced, and the bytes that follow.
 //!
 //! ```text
 //!  0 u32 magic and version   4 u32 sequence   8 u64 time, ns   16 u64 sector   24 u32 bytes
@@ -10,13 +11,13 @@ use super::event::{Action, Event, Of, SECTORS_MAX, TIME_MAX};
 use assay_spec::Op;
 use assay_spec::trace::Device;
 
-/// Bytes of a record without what follows it.
+/// The length of a record in bytes, without the bytes that follow.
 pub const RECORD: usize = 48;
 
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 
-/// What a category's bit says: `blktrace_api.h`.
+/// The bits of categories, from `blktrace_api.h`.
 mod category {
     pub const WRITE: u32 = 1 << 1;
     pub const READ: u32 = 1;
@@ -26,20 +27,20 @@ mod category {
     pub const DISCARD: u32 = 1 << 13;
 }
 
-/// Set in an action if the number of a control group follows the record.
+/// The bit of an action which says that the number of a control group follows the record.
 const CGROUP: u32 = 1 << 8;
 
-/// The order of the bytes.
+/// The byte order of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Lowest first.
+    /// The lowest byte comes first.
     Little,
-    /// Highest first.
+    /// The highest byte comes first.
     Big,
 }
 
 impl Order {
-    /// Its name in `trace.json`.
+    /// Returns its name in `trace.json`.
     pub fn name(self) -> &'static str {
         match self {
             Order::Little => "little",
@@ -48,7 +49,7 @@ impl Order {
     }
 }
 
-/// The byte order if a record of any version begins here.
+/// Returns the byte order if `data` begins with a record, of any version.
 pub fn sniff(data: &[u8]) -> Option<Order> {
     let first: [u8; 4] = data.get(..4)?.try_into().ok()?;
     let is_magic = |word: u32| word & !0xff == MAGIC;
@@ -59,21 +60,21 @@ pub fn sniff(data: &[u8]) -> Option<Order> {
     }
 }
 
-/// Why decoding stopped before the end of the data.
+/// The reason why decoding stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The last record goes on after the data.
+    /// The data has no more complete record.
     Short,
-    /// There is enough for now.
+    /// There are as many events as wanted.
     Full,
-    /// Ftrace says that it lost so many events here.
+    /// A line of ftrace says that it lost this number of events here.
     Lost(u64),
-    /// What stands here is no record.
+    /// The next bytes are no record, for this reason.
     Broken(String),
 }
 
-/// Decodes records into `events`, up to `room` of them; says how many bytes they took and why it
-/// stopped.
+/// Decodes records into `events`, up to `room` of them. Returns the number of bytes that they took,
+/// and the reason why it stopped.
 pub fn decode(data: &[u8], order: Order, events: &mut Vec<Event>, room: usize) -> (usize, Stop) {
     match order {
         Order::Little => records::<false>(data, events, room),
@@ -132,13 +133,14 @@ fn event<const BIG: bool>(record: &[u8; RECORD]) -> Event {
         sequence: word::<BIG>(record, 4),
         cpu: word::<BIG>(record, 40),
         process: word::<BIG>(record, 32),
-        // The kernel's negative errno, cut to 16 bits.
+        // The field contains the kernel's negative errno, truncated to 16 bits.
         error: i32::from(half::<BIG>(record, 44) as i16).abs(),
         action,
         of: of(categories, bytes),
     }
 }
 
+/// Returns the subject of an event with these categories and this length.
 #[inline]
 fn of(categories: u32, bytes: u32) -> Of {
     let is = |bit| categories & bit != 0;
@@ -157,7 +159,8 @@ fn of(categories: u32, bytes: u32) -> Of {
     }
 }
 
-/// `CPU:1 [LOST 4579 EVENTS]`, which ftrace writes between records. Moves `at` behind it.
+/// Reads a line such as `CPU:1 [LOST 4579 EVENTS]`, which ftrace writes between records, at `at`.
+/// Moves `at` behind it, and returns the number of lost events.
 fn lost(data: &[u8], at: &mut usize) -> Option<u64> {
     let data = data.get(*at..)?;
     let line = data.split(|c| *c == b'\n').next().filter(|line| line.len() < data.len().min(64))?;

@@ -1,23 +1,24 @@
-//! What a trace is made of: an event of a request on its way through the block layer.
+//! The event of a block trace: a step of a request on its way through the block layer.
 
 use assay_spec::Op;
 use assay_spec::trace::Device;
 
-/// What happened. The numbers are the kernel's.
+/// The kind of an event. The numbers are the kernel's (`enum blktrace_act`), except for `Notify`,
+/// which is a category there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Action {
-    /// A number that is not known here.
+    /// An action with an unknown number.
     Unknown = 0,
-    /// Something was queued.
+    /// A bio was queued.
     Queue = 1,
-    /// It was merged behind a request.
+    /// A bio was merged behind a request.
     BackMerge = 2,
-    /// It was merged before a request.
+    /// A bio was merged before a request.
     FrontMerge = 3,
-    /// It got a request.
+    /// A request structure was allocated for a bio.
     GetRequest = 4,
-    /// It waits for a request.
+    /// A bio waits for a free request structure.
     Sleep = 5,
     /// A request came back from the driver.
     Requeue = 6,
@@ -33,22 +34,22 @@ pub enum Action {
     TimerUnplug = 11,
     /// A request was put into the elevator.
     Insert = 12,
-    /// What was queued was cut.
+    /// A bio was split.
     Split = 13,
-    /// It was copied to lower memory.
+    /// A bio was copied to lower memory.
     Bounce = 14,
-    /// It came from another device.
+    /// A bio came from another device, such as a partition.
     Remap = 15,
     /// A request was aborted.
     Abort = 16,
-    /// A word of the driver.
+    /// A note of the driver.
     DriverData = 17,
-    /// A word of the tracer: a process, the time of day, a message.
+    /// A note of the tracer: a process, the time of day, a message.
     Notify = 18,
 }
 
 impl Action {
-    /// All, at the place of their number.
+    /// All actions, each at the index of its number.
     pub const ALL: [Action; 19] = [
         Action::Unknown,
         Action::Queue,
@@ -71,7 +72,7 @@ impl Action {
         Action::Notify,
     ];
 
-    /// The letters of blkparse, and a name.
+    /// Returns the letters of blkparse, and a name.
     pub const fn names(self) -> (&'static str, &'static str) {
         match self {
             Action::Unknown => ("?", "unknown"),
@@ -96,7 +97,7 @@ impl Action {
         }
     }
 
-    /// Whether it is a step of a request.
+    /// Returns `true` if it is a step of a request that `pair.rs` uses.
     pub const fn is_of_request(self) -> bool {
         matches!(
             self,
@@ -105,44 +106,45 @@ impl Action {
     }
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// Data, or a flush.
+    /// A read, write, trim or flush.
     Data(Op),
-    /// A command that goes to the drive as it is.
+    /// A passthrough command, which the kernel sends to the drive as it is.
     Command,
     /// No request.
     Nothing,
 }
 
-/// One event.
+/// An event of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, on the trace's own clock, in ns.
+    /// The time on the trace's own clock, in ns.
     pub time: u64,
-    /// First block.
+    /// The first block, in units of 512 bytes.
     pub sector: u64,
-    /// How many bytes.
+    /// The length in bytes.
     pub bytes: u32,
-    /// Of which device.
+    /// The device.
     pub device: Device,
-    /// Its number among those of its processor; 0 if it has none.
+    /// The number among the events of its processor; 0 if it has none.
     pub sequence: u32,
-    /// On which processor.
+    /// The processor on which it happened.
     pub cpu: u32,
-    /// By which process.
+    /// The id of the process that caused it.
     pub process: u32,
-    /// 0 or errno.
+    /// The `errno` of a completion, or 0.
     pub error: i32,
-    /// What.
+    /// The kind of event.
     pub action: Action,
-    /// About what.
+    /// The subject.
     pub of: Of,
 }
 
 /// The greatest time of an event, in nanoseconds: request logs hold signed 64-bit numbers.
 pub const TIME_MAX: u64 = i64::MAX as u64;
 
-/// No drive has blocks from here on: half of what 63 bits can number the bytes of.
+/// The number from which on no drive has blocks: 2^62 bytes, so that the ends of requests, too, fit
+/// into 63 bits.
 pub const SECTORS_MAX: u64 = 1 << 53;

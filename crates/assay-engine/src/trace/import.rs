@@ -1,4 +1,4 @@
-//! A trace as a directory: `trace.json` and the log of its requests.
+//! Imports a trace into a directory: `trace.json`, and the log of its requests.
 
 use super::{follow, open};
 use crate::error::{Error, Result};
@@ -7,26 +7,27 @@ use crate::run::RunDirectory;
 use assay_spec::trace::{Device, TraceRecord, TraceRow};
 use std::path::Path;
 
-/// The log of the requests.
+/// The name of the log of the requests.
 const LOG: &str = "trace.parquet";
 
-/// What is to be imported.
+/// The arguments of an import.
 pub struct Import<'a> {
-    /// Files, names of traces, or `-`.
+    /// The files, names of traces, or `-`.
     pub names: &'a [String],
-    /// Of which device, if the trace has several.
+    /// The device whose requests are imported. It may be left out if the trace has only one.
     pub device: Option<Device>,
-    /// The exact command.
+    /// The command line, word by word.
     pub command: Vec<String>,
 }
 
-/// Reads a trace into `directory`, which must not be there or be empty. `trace.json` appears
-/// last: a directory that has it is whole.
+/// Reads a trace into `directory`, which must not exist or be empty. Writes `trace.json` last, so
+/// that a directory that has it is complete.
 ///
 /// # Errors
-/// If the trace cannot be read or the directory cannot be written; then nothing is left of it.
+/// If the trace cannot be read, has no complete request, or the directory cannot be written. Then
+/// new files and directories are removed.
 pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
-    // A name that is wrong leaves no directory.
+    // The inputs are opened first, so that a wrong name leaves no directory.
     let inputs = open(what.names)?;
     let directory = RunDirectory::create(directory, &["log"])?;
     let written = || -> Result<TraceRecord> {
@@ -45,7 +46,7 @@ pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
     match written() {
         Ok(record) => Ok(record),
         Err(e) => {
-            // Only what this call made is there: the directory was empty and is locked.
+            // The directory was empty and is locked, so it contains only files of this call.
             let _ = directory.log().map(|log| log.remove_file(LOG));
             directory.abandon();
             Err(e)

@@ -1,7 +1,8 @@
-//! Block traces: what Linux writes about every request on its way, read into a request log.
+//! Block traces: converts the events of Linux's block layer, as blktrace records them, to requests.
 //!
-//! `source.rs` opens and reads, `binary.rs` and `text.rs` decode, `window.rs` sorts, `pair.rs`
-//! makes requests of events. Nothing grows with the length of a trace but what is on its way.
+//! `source.rs` opens and reads inputs, `binary.rs` and `text.rs` decode events, `window.rs` sorts
+//! them, and `pair.rs` makes requests of them. Memory grows only with the number of requests in
+//! flight, not with the length of the trace.
 
 mod binary;
 mod event;
@@ -27,18 +28,19 @@ use source::{Format, Stream};
 use std::collections::BTreeMap;
 use window::Window;
 
-/// Devices that are listed in an error.
+/// The most devices that an error lists.
 const LISTED: usize = 20;
-/// Requests that may wait for their completion at a time, more than any queue of a device holds.
+/// The most requests in flight at a time: more than the queue of any device holds.
 const UNFINISHED_MOST: u64 = 1 << 20;
-/// Processors whose sequence numbers are watched.
+/// The number of processors whose sequence numbers are checked.
 const PROCESSORS: usize = 4096;
 
-/// Reads inputs to their ends; `done` is given every request of the device, in the order of their
-/// ends. Without `wanted`, the trace must be of one device.
+/// Reads inputs to their ends. Calls `done` with each request of the device, in the order in which
+/// they end. Without `wanted`, the trace must be of one device.
 ///
 /// # Errors
-/// If an input cannot be read, is no trace, or which device is meant is not clear.
+/// If an input cannot be read or is no trace, or the trace is of several devices and none is
+/// `wanted`.
 pub fn follow(
     inputs: Vec<Input>,
     wanted: Option<Device>,
@@ -55,8 +57,8 @@ pub fn follow(
     follower.record(&streams, format)
 }
 
-/// One format for all inputs: times of text count from the trace's beginning, those of records
-/// do not.
+/// Returns the format of all inputs. Text and records cannot be mixed: times in text count from the
+/// beginning of the trace, those in records do not.
 fn common_format(streams: &[Stream]) -> Result<Format> {
     let none = || Error::usage("trace-missing", "no trace is named", "name a file, or `-`");
     let first = streams.first().ok_or_else(none)?.format();
@@ -69,16 +71,19 @@ fn common_format(streams: &[Stream]) -> Result<Format> {
     Ok(first)
 }
 
+/// The state of reading a trace.
 #[derive(Default)]
 struct Follower {
     wanted: Option<Device>,
     window: Window,
     devices: Devices,
-    /// Of the device whose requests are paired: that which is wanted, or the first.
+    /// The device whose requests are paired, the wanted or the first one, and its requests.
     pairing: Option<(Device, Pairing)>,
-    /// Another device has requests too, and none is wanted.
+    /// Whether another device has requests too although none is wanted.
     is_unclear: bool,
+    /// The time of the first event, in ns on the trace's clock.
     start: Option<u64>,
+    /// The number of events that ftrace says it lost.
     lost: u64,
 }
 
@@ -93,7 +98,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Always goes on with the earliest event.
+    /// Reads several streams, always the one with the earliest event.
     fn several(&mut self, streams: &mut [Stream], done: &mut impl FnMut(TraceRow)) -> Result<()> {
         for stream in streams.iter_mut() {
             self.ready(stream, done)?;
@@ -113,7 +118,7 @@ impl Follower {
         }
     }
 
-    /// Sees to it that a stream has an event decoded, unless it has ended.
+    /// Decodes more of a stream until it has a next event or ends.
     fn ready(&mut self, stream: &mut Stream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
         while stream.peek().is_none() {
             self.between(stream, done)?;
@@ -124,7 +129,8 @@ impl Follower {
         Ok(())
     }
 
-    /// What is to be done between two batches of a stream.
+    /// Does the work between two batches of a stream: checks for an interruption and for too many
+    /// requests in flight, and forgets these if events were lost.
     fn between(&mut self, stream: &mut Stream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
         if is_interrupted() {
             let hint = "the same command begins again";
@@ -147,6 +153,7 @@ impl Follower {
         Ok(())
     }
 
+    /// Puts an event into the window, and handles the one that leaves it.
     #[inline]
     fn sort(&mut self, event: Event, done: &mut impl FnMut(TraceRow)) {
         if let Some(event) = self.window.push(event) {
@@ -154,12 +161,14 @@ impl Follower {
         }
     }
 
+    /// Handles all events that are left in the window.
     fn drain(&mut self, done: &mut impl FnMut(TraceRow)) {
         while let Some(event) = self.window.pop() {
             self.take(&event, done);
         }
     }
 
+    /// Counts an event, and pairs it if it belongs to a request of the device.
     #[inline]
     fn take(&mut self, event: &Event, done: &mut impl FnMut(TraceRow)) {
         self.devices.count(event);
@@ -182,6 +191,7 @@ impl Follower {
         }
     }
 
+    /// Returns the description of the trace, for `trace.json`.
     fn record(self, streams: &[Stream], format: Format) -> Result<TraceRecord> {
         let devices = self.devices.list();
         let list = || {
@@ -263,22 +273,28 @@ fn source(streams: &[Stream], format: Format) -> TraceSource {
     }
 }
 
-/// Events by device.
+/// The counts of events of all devices.
 #[derive(Default)]
 struct Devices {
+    /// By device: its index in `all`.
     places: BTreeMap<Device, usize>,
     all: Vec<(Device, DeviceEvents)>,
-    /// The place of the last event's device: that of most of the next ones.
+    /// The index of the last event's device, which is most likely also the next one's.
     last: usize,
 }
 
+/// The counts of a device's events.
 #[derive(Clone)]
 struct DeviceEvents {
+    /// By action: the number of events.
     count: [u64; Action::ALL.len()],
+    /// The number of events of requests.
     of_requests: u64,
+    /// The time of the last event, in ns.
     last: u64,
-    /// The last sequence number of each processor.
+    /// By processor: the last sequence number, or 0.
     sequence: Vec<u32>,
+    /// The number of sequence numbers that are missing.
     missing: u64,
 }
 

@@ -1,74 +1,78 @@
-//! Requests on their way, found again by direction and first block.
+//! A table of requests in flight, by kind and first block.
 //!
-//! Several may have the same key: two reads of one place in flight at a time. They are taken in
-//! the order they came, one of the wanted length first.
+//! Several requests may have the same key: two reads of one place may be in flight at a time. They
+//! are taken in the order in which they came, but one of the wanted length comes first.
 
 use assay_spec::Op;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A moment that is not known.
+/// The time of an event that the trace does not have.
 pub const NEVER: u64 = u64::MAX;
 
-/// A request on its way, or a part of one.
+/// A request in flight, or a part of one. Its times are in ns on the trace's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
-    /// Which way.
+    /// The kind of request.
     pub op: Op,
-    /// First block of what is not done.
+    /// The first block that is not done.
     pub sector: u64,
-    /// Bytes that are not done.
+    /// The number of bytes that are not done.
     pub bytes: u64,
-    /// Bytes that are done, before `sector`.
+    /// The number of bytes that are done, before `sector`.
     pub done: u64,
-    /// The first moment of it that is known.
+    /// The time of its first event.
     pub begun: u64,
-    /// When it was queued, put into the elevator, sent to the drive.
+    /// The time when it was queued, or [`NEVER`].
     pub queue: u64,
-    /// See `queue`.
+    /// The time when it was put into the elevator, or [`NEVER`].
     pub insert: u64,
-    /// See `queue`.
+    /// The time when it was sent to the drive, or [`NEVER`].
     pub dispatch: u64,
-    /// Who queued it.
+    /// The id of the process of its first event.
     pub process: u32,
 }
 
-/// How many of one key are looked through for one of the wanted length.
+/// The most requests with one key that are searched for one of the wanted length.
 const LOOKED_AT: usize = 64;
+/// The index of no slot.
 const NONE: u32 = u32::MAX;
 
+/// An element of the list of requests with the same key.
 struct Slot {
     open: Open,
     next: u32,
 }
 
-/// Requests by direction and first block.
+/// A table of requests by kind and first block.
 #[derive(Default)]
 pub struct Table {
-    /// The first and the last of each key.
+    /// By key: the first and the last slot of its list.
     ends: HashMap<u64, (u32, u32), BuildHasherDefault<Mix>>,
     slots: Vec<Slot>,
+    /// The indices of free slots.
     free: Vec<u32>,
 }
 
+/// Returns the key of a request, which has two bits for its kind.
 fn key(op: Op, sector: u64) -> u64 {
     sector << 2 | op as u64
 }
 
 impl Table {
-    /// How many there are.
+    /// Returns the number of requests.
     pub fn len(&self) -> u64 {
         (self.slots.len() - self.free.len()) as u64
     }
 
-    /// Forgets all; says how many there were.
+    /// Removes all requests, and returns their number.
     pub fn clear(&mut self) -> u64 {
         let there = self.len();
         *self = Table::default();
         there
     }
 
-    /// Adds one behind others with its key.
+    /// Adds a request, behind others with its key.
     pub fn push(&mut self, open: Open) {
         let slot = Slot { open, next: NONE };
         let index = match self.free.pop() {
@@ -88,7 +92,8 @@ impl Table {
         ends.1 = index;
     }
 
-    /// Takes one of `bytes` bytes if it is near; else the first.
+    /// Takes a request of this kind and first block: one of `bytes` bytes if there is one among the
+    /// first [`LOOKED_AT`], else the first.
     pub fn take(&mut self, op: Op, sector: u64, bytes: u64) -> Option<Open> {
         let key = key(op, sector);
         let ends = self.ends.get_mut(&key)?;
@@ -112,7 +117,8 @@ impl Table {
     }
 }
 
-/// The first of a list with `bytes` bytes, and what stands before it; else the first of all.
+/// Returns the first slot of a list with `bytes` bytes, behind the slot before it; or the first
+/// slot of all, behind `NONE`.
 fn wanted(slots: &[Slot], first: u32, bytes: u64) -> (u32, u32) {
     let (mut before, mut index) = (NONE, first);
     for _ in 0..LOOKED_AT {
@@ -128,7 +134,7 @@ fn wanted(slots: &[Slot], first: u32, bytes: u64) -> (u32, u32) {
     (NONE, first)
 }
 
-/// Spreads keys; they are numbers already.
+/// A hasher for keys, which are numbers.
 #[derive(Default)]
 pub struct Mix(u64);
 

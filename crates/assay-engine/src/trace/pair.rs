@@ -1,22 +1,24 @@
-//! From events to requests.
+//! Makes requests of events.
 //!
-//! What is queued waits, by its first block; what is sent to the drive takes with it all that waits
-//! and lies in its range, one piece behind the other. So merges need no event of their own (the
-//! kernel has none for every kind), and a piece that is longer than what is sent stays with its
-//! rest: a split. A completion ends what was sent, whole or from its front. Where a device has no
-//! queue of its own (md, dm) there are no dispatches, and a completion ends what waits.
+//! A queued piece waits under its first block. A dispatch takes all waiting pieces in its range,
+//! one behind the other. So merges need no event of their own (the kernel has none for some kinds).
+//! If a piece is longer than the dispatch, its rest stays: a split. A completion ends a dispatched
+//! request, or a part at its front. A device without a queue of its own (md, dm) has no dispatches,
+//! so a completion ends waiting pieces.
 
 use super::event::{Action, Event, Of};
 use super::open::{NEVER, Open, Table};
 use assay_spec::trace::{BLOCK, Happened, RequestCount, TraceRow, Unpaired};
 use assay_spec::{Bytes, Nanos, Op};
 
-/// Pairs the events of one device.
+/// The requests of one device that are in flight, and counts of those that have ended.
 #[derive(Default)]
 pub struct Pairing {
-    /// The trace's own time of its start.
+    /// The start of the trace, in ns on its own clock.
     start: u64,
+    /// Queued pieces that are not dispatched.
     waiting: Table,
+    /// Dispatched requests.
     flying: Table,
     requests: [Count; Op::ALL.len()],
     happened: Happened,
@@ -30,7 +32,7 @@ struct Count {
     errors: u64,
 }
 
-/// Events that led to no request.
+/// The counts of events that led to no request.
 #[derive(Default)]
 struct Left {
     without_beginning: u64,
@@ -41,7 +43,7 @@ struct Left {
 }
 
 impl Pairing {
-    /// A pairing of events after `start`.
+    /// Creates a pairing of events from the time `start` on.
     pub fn new(start: u64) -> Pairing {
         Pairing { start, ..Pairing::default() }
     }
@@ -51,7 +53,7 @@ impl Pairing {
         self.waiting.len() + self.flying.len()
     }
 
-    /// Takes the next event; gives `done` the requests that end with it.
+    /// Takes the next event; calls `done` with each request that ends with it.
     #[inline]
     pub fn take(&mut self, event: &Event, done: &mut impl FnMut(TraceRow)) {
         if !event.action.is_of_request() {
@@ -77,25 +79,28 @@ impl Pairing {
         }
     }
 
-    /// Ftrace has lost events here: what is on its way may have ended unseen, and would be taken
-    /// for a later request of the same place.
+    /// Forgets all requests in flight, because events were lost: these requests may have ended
+    /// unseen, and would be mistaken for later ones at the same place.
     pub fn forget(&mut self) {
         self.left.given_up += self.waiting.clear() + self.flying.clear();
     }
 
+    /// Handles an insertion into the elevator.
     fn insert(&mut self, op: Op, event: &Event) {
         let mut one = self.absorb(op, event).unwrap_or_else(|| open(op, event));
-        // What the driver sent back is put in again: the first time counts.
+        // A request that the driver sent back is inserted again: the first time counts.
         one.insert = one.insert.min(event.time);
         self.waiting.push(one);
     }
 
+    /// Handles a dispatch to the driver.
     fn issue(&mut self, op: Op, event: &Event) {
         let mut one = self.absorb(op, event).unwrap_or_else(|| open(op, event));
         one.dispatch = event.time;
         self.flying.push(one);
     }
 
+    /// Handles a request that came back from the driver.
     fn requeue(&mut self, op: Op, event: &Event) {
         let place = place(op, event);
         match self.flying.take(op, place, u64::from(event.bytes)) {
@@ -107,7 +112,8 @@ impl Pairing {
         }
     }
 
-    /// Everything that waits in an event's range, as one; none if nothing does.
+    /// Takes all waiting pieces in the range of an event, joined to one, or `None` if there are
+    /// none.
     fn absorb(&mut self, op: Op, event: &Event) -> Option<Open> {
         if op == Op::Flush {
             return self.absorb_flushes();
@@ -133,11 +139,11 @@ impl Pairing {
                 }
             });
         }
-        // The event knows best how long it is: some of it may not have been seen before.
+        // The length of the event counts: the trace may lack the beginning of some pieces.
         all.map(|one| Open { bytes: u64::from(event.bytes), ..one })
     }
 
-    /// One flush of the drive is enough for all that wait for one.
+    /// Takes all waiting flushes, joined to one, because one flush of the drive serves all of them.
     fn absorb_flushes(&mut self) -> Option<Open> {
         let mut all = self.waiting.take(Op::Flush, 0, 0)?;
         while let Some(one) = self.waiting.take(Op::Flush, 0, 0) {
@@ -147,10 +153,11 @@ impl Pairing {
         Some(all)
     }
 
+    /// Handles a completion, of one or several requests or of a part of one.
     fn complete(&mut self, op: Op, event: &Event, done: &mut impl FnMut(TraceRow)) {
         let (mut at, mut left) = (place(op, event), u64::from(event.bytes));
         if left == 0 && op != Op::Flush {
-            // The end of a write whose data went before; with an error, nothing went.
+            // This ends a write after its data has ended, or one that failed as a whole.
             match self.flying.take(op, at, 0).filter(|_| event.error != 0) {
                 Some(one) => self.end(one, event, done),
                 None => self.left.empty += 1,
@@ -175,7 +182,7 @@ impl Pairing {
                 return;
             }
         }
-        // Of what goes on behind all that was dispatched, the dispatch is missing.
+        // If the completion reaches beyond what was dispatched, the trace lacks a dispatch there.
         let waits = if any { None } else { self.absorb(op, event) };
         match waits {
             Some(one) => self.end(one, event, done),
@@ -183,9 +190,10 @@ impl Pairing {
         }
     }
 
+    /// Counts the request `one`, which `event` ends, and gives it to `done`.
     fn end(&mut self, one: Open, event: &Event, done: &mut impl FnMut(TraceRow)) {
         let known = [one.begun, one.queue, one.insert, one.dispatch];
-        // Clocks of processors may differ by a little: nothing ends before it began.
+        // The clocks of processors may differ a little, but nothing ends before it began.
         let latest = known.into_iter().filter(|time| *time != NEVER).max();
         let end = event.time.max(latest.unwrap_or(0));
         let since = |time: u64| match time {
@@ -215,7 +223,8 @@ impl Pairing {
         done(row);
     }
 
-    /// What came of it, with what is still on its way counted.
+    /// Returns the counts of requests, and of events that could not be paired. These include
+    /// requests that are still in flight.
     pub fn finish(self) -> (Vec<RequestCount>, Happened, Vec<Unpaired>) {
         let Left { without_beginning, empty, not_flying, commands, given_up } = self.left;
         let unpaired = [
@@ -268,12 +277,12 @@ impl Pairing {
     }
 }
 
-/// A flush has no place.
+/// Returns the first block under which an event is kept: 0 for a flush, which has none.
 fn place(op: Op, event: &Event) -> u64 {
     if op == Op::Flush { 0 } else { event.sector }
 }
 
-/// What an event is about, of which nothing else is known.
+/// Returns the request of an event, with no other event known.
 fn open(op: Op, event: &Event) -> Open {
     Open {
         op,
@@ -288,7 +297,7 @@ fn open(op: Op, event: &Event) -> Open {
     }
 }
 
-/// Two pieces as one: it begins with the first of them.
+/// Joins two pieces to one, which has the place of `first` and the earliest times of both.
 fn joined(first: Open, second: &Open) -> Open {
     Open {
         bytes: first.bytes + second.bytes,

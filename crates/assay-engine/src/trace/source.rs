@@ -1,4 +1,4 @@
-//! What traces are read from: files and the standard input, read piece by piece.
+//! Opens the inputs of traces, files and the standard input, and reads their events in batches.
 
 use super::event::Event;
 use super::{binary, text};
@@ -7,47 +7,49 @@ use crate::read::{self, Unread};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are read at a time, more than the longest record.
+/// The number of bytes that are read at a time: more than the longest record.
 const PIECE: usize = 1 << 20;
-/// Events that are decoded at a time.
+/// The number of events that are decoded at a time.
 const BATCH: usize = 4096;
-/// Where in a text its first event must be.
+/// The length of the beginning of a text in which its first event must be, in bytes.
 const HEADING: usize = 64 << 10;
 
-/// Bytes with a name.
+/// A named source of bytes.
 pub struct Input {
     name: String,
     reader: Box<dyn Read>,
+    /// The bytes that were read; those in `from..to` are not decoded yet.
     buffer: Vec<u8>,
     from: usize,
     to: usize,
-    /// Bytes before the buffer.
+    /// The number of bytes before the buffer.
     before: u64,
 }
 
 impl Input {
-    /// What `reader` gives, called `name`.
+    /// Creates an input that reads from `reader`.
     pub fn new(name: &str, reader: Box<dyn Read>) -> Input {
         let buffer = vec![0; 2 * PIECE];
         Input { name: name.to_owned(), reader, buffer, from: 0, to: 0, before: 0 }
     }
 
-    /// What is there already, called `name`.
+    /// Creates an input that consists of `bytes`.
     pub fn of_bytes(name: &str, bytes: Vec<u8>) -> Input {
         let (name, to) = (name.to_owned(), bytes.len());
         Input { name, reader: Box::new(std::io::empty()), buffer: bytes, from: 0, to, before: 0 }
     }
 
+    /// Returns the bytes that are not decoded yet.
     fn data(&self) -> &[u8] {
         &self.buffer[self.from..self.to]
     }
 
-    /// Where the data begins, in bytes from the start.
+    /// Returns the offset of the data from the start of the input, in bytes.
     fn position(&self) -> u64 {
         self.before + self.from as u64
     }
 
-    /// Reads on; false at the end.
+    /// Reads more data. Returns `false` at the end.
     fn fill(&mut self) -> Result<bool> {
         if self.from > PIECE {
             self.buffer.copy_within(self.from..self.to, 0);
@@ -67,7 +69,7 @@ impl Input {
     }
 }
 
-/// How a trace is written.
+/// The format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Records of blktrace.
@@ -80,34 +82,35 @@ pub enum Format {
 pub struct Stream {
     input: Input,
     format: Format,
+    /// The decoded events; those from `at` on have not been taken.
     batch: Vec<Event>,
     at: usize,
-    /// Lines that were decoded.
+    /// The number of decoded lines.
     lines: u64,
-    /// Lines that are no events.
+    /// The number of lines that are no events.
     others: u64,
-    /// Events that ftrace lost behind those of the batch.
+    /// The number of events that ftrace lost after those of the batch.
     lost: u64,
     has_ended: bool,
     cut: Option<Cut>,
 }
 
-/// What is left where an input ends within a record.
+/// The part of a record at the end of an input that is cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The input.
+    /// The name of the input.
     pub name: String,
-    /// From which byte on.
+    /// The offset of the record in the input, in bytes.
     pub at: u64,
-    /// How many bytes.
+    /// The number of its bytes that are there.
     pub bytes: u64,
 }
 
 impl Stream {
-    /// Looks at what an input holds.
+    /// Reads the beginning of an input and recognises its format.
     ///
     /// # Errors
-    /// If it is empty, or neither of the formats.
+    /// If it is empty or has none of the formats.
     pub fn open(mut input: Input) -> Result<Stream> {
         while input.data().len() < HEADING && input.fill()? {}
         if is_of_fio(input.data()) {
@@ -142,38 +145,38 @@ impl Stream {
         Ok(Stream { input, format, batch, at, lines, others, lost, has_ended, cut })
     }
 
-    /// The name of the input.
+    /// Returns the name of the input.
     pub fn name(&self) -> &str {
         &self.input.name
     }
 
-    /// How it is written.
+    /// Returns the format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes decoded so far.
     pub fn bytes(&self) -> u64 {
         self.input.position()
     }
 
-    /// Lines so far that are no events.
+    /// Returns the number of lines so far that are no events.
     pub fn others(&self) -> u64 {
         self.others
     }
 
-    /// What was left at the end.
+    /// Returns the record that the end of the input cuts off, if there is one.
     pub fn cut(&self) -> Option<&Cut> {
         self.cut.as_ref()
     }
 
-    /// The next event, which [`next`](Self::next) will give.
+    /// Returns the event that [`next`](Self::next) will return.
     #[inline]
     pub fn peek(&self) -> Option<&Event> {
         self.batch.get(self.at)
     }
 
-    /// The next event of those that are decoded.
+    /// Takes the next decoded event, or returns `None` if [`refill`](Self::refill) must come first.
     #[inline]
     pub fn next(&mut self) -> Option<Event> {
         let event = self.batch.get(self.at).copied();
@@ -181,15 +184,15 @@ impl Stream {
         event
     }
 
-    /// How many events were lost behind the last one, once.
+    /// Returns the number of events that were lost after the last one, and resets it.
     pub fn take_lost(&mut self) -> u64 {
         std::mem::take(&mut self.lost)
     }
 
-    /// Decodes more; false at the end.
+    /// Decodes more events. Returns `false` at the end.
     ///
     /// # Errors
-    /// If it cannot be read, or what stands there is no event.
+    /// If the input cannot be read, or the next bytes are no event.
     pub fn refill(&mut self) -> Result<bool> {
         self.at = 0;
         self.batch.clear();
@@ -208,7 +211,7 @@ impl Stream {
         Ok(!self.batch.is_empty())
     }
 
-    /// Decodes what is there; false if there is not enough for one more.
+    /// Decodes the records in the buffer. Returns `false` if more data is needed.
     fn records(&mut self, order: binary::Order) -> Result<bool> {
         let (used, stop) = binary::decode(self.input.data(), order, &mut self.batch, BATCH);
         self.input.from += used;
@@ -224,6 +227,7 @@ impl Stream {
         Ok(true)
     }
 
+    /// Decodes the lines in the buffer. Returns `false` if more data is needed.
     fn lines(&mut self) -> Result<bool> {
         let (done, stop) = text::decode(self.input.data(), false, &mut self.batch, BATCH);
         self.count(done);
@@ -237,13 +241,15 @@ impl Stream {
         }
     }
 
+    /// Counts lines as decoded, and moves behind them.
     fn count(&mut self, done: text::Progress) {
         self.input.from += done.bytes;
         self.lines += done.lines;
         self.others += done.others;
     }
 
-    /// The last line may lack its line feed; what is no whole event is left out.
+    /// Handles the end of the input: decodes a last line without a line feed, and notes the record
+    /// that is cut off.
     fn end(&mut self) -> Result<()> {
         self.has_ended = true;
         if self.format == Format::Text {
@@ -268,7 +274,8 @@ impl Stream {
     }
 }
 
-/// Whether it begins like what `fio --write_lat_log` and its like leave: `1, 234, 0, 4096, 0`.
+/// Returns `true` if the data begins like a log of fio (`--write_lat_log` etc.): `1, 234, 0, 4096,
+/// 0`.
 fn is_of_fio(data: &[u8]) -> bool {
     let mut lines = data.split(|c| *c == b'\n').map(<[u8]>::trim_ascii);
     let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
@@ -281,9 +288,9 @@ fn is_of_fio(data: &[u8]) -> bool {
     (4..9).contains(&words.len()) && words.iter().all(|word| is_number(word))
 }
 
-/// The format of what begins so.
+/// Returns the format of a trace that begins with `data`, if it is one.
 fn sniff(data: &[u8]) -> Option<Format> {
-    // Ftrace may have lost events before the first one that is there.
+    // ftrace may have lost events before the first one, and says so in a line.
     let first = data.split(|c| *c == b'\n').next().unwrap_or_default();
     let behind = if first.starts_with(b"CPU:") { data.get(first.len() + 1..) } else { None };
     let records = behind.and_then(binary::sniff).or_else(|| binary::sniff(data));
@@ -299,11 +306,11 @@ fn sniff(data: &[u8]) -> Option<Format> {
     heading.split(|c| *c == b'\n').any(is_event).then_some(Format::Text)
 }
 
-/// Opens what the user has named: files, `-` for the standard input, and names of traces whose
-/// files are called `NAME.blktrace.0` and so on.
+/// Opens the inputs that the user has named: files, `-` for the standard input, and the names of
+/// traces whose files are called `NAME.blktrace.0` and so on.
 ///
 /// # Errors
-/// If something is not there, or named twice.
+/// If an input does not exist or is named twice.
 pub fn open(names: &[String]) -> Result<Vec<Input>> {
     let mut inputs = Vec::new();
     let mut seen: Vec<PathBuf> = Vec::new();
@@ -328,7 +335,7 @@ pub fn open(names: &[String]) -> Result<Vec<Input>> {
     Ok(inputs.into_iter().map(|(_, input)| input).collect())
 }
 
-/// The files that a name stands for: itself, or those of each processor.
+/// Returns the files that a name stands for: itself, or one for each processor.
 fn files_of(name: &str) -> Result<Vec<PathBuf>> {
     let path = Path::new(name);
     if path.is_file() || (path.exists() && !path.is_dir()) {
@@ -348,7 +355,7 @@ fn files_of(name: &str) -> Result<Vec<PathBuf>> {
     let mut files: Vec<(u32, PathBuf)> =
         entries.filter_map(|entry| Some((number(&entry)?, entry.path()))).collect();
     files.sort();
-    // Processors that had nothing to say leave files without content.
+    // blktrace leaves empty files for processors without events.
     let holds = |path: &PathBuf| path.metadata().is_ok_and(|m| m.len() > 0);
     let files: Vec<PathBuf> =
         files.into_iter().map(|(_, path)| path).filter(|path| holds(path)).collect();
@@ -365,7 +372,7 @@ fn files_of(name: &str) -> Result<Vec<PathBuf>> {
     Err(Error::usage("trace-missing", text, hint))
 }
 
-/// How one can get at a file that cannot be read.
+/// The hint for a file that cannot be read.
 const WAY: &str = "check that it is there and its permissions";
 
 fn unreadable(name: &str, e: std::io::Error) -> Error {

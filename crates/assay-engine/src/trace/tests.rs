@@ -1,4 +1,4 @@
-//! Traces made here, in both byte orders and as text, and what becomes of them.
+//! Tests with synthetic traces, in both byte orders and as text.
 
 mod hostile;
 mod pairs;
@@ -11,7 +11,7 @@ use assay_spec::{Bytes, Nanos, Op};
 
 const N: Nanos = Nanos::NEVER;
 
-/// An event as blkparse writes it, without sequence number and process.
+/// An event with the fields of a line of blkparse, except for the process.
 #[derive(Clone, Copy)]
 struct E {
     time: u64,
@@ -111,7 +111,7 @@ impl E {
 }
 
 fn records(events: &[E], is_big: bool) -> Vec<u8> {
-    // Something follows every third record: eight bytes, as a split has.
+    // Eight bytes follow every third record, as after a split.
     let pdu = |i: usize| if i.is_multiple_of(3) { 8 } else { 0 };
     events.iter().enumerate().flat_map(|(i, e)| e.record(is_big, pdu(i))).collect()
 }
@@ -124,7 +124,7 @@ fn input(name: &str, bytes: &[u8]) -> Input {
     Input::new(name, Box::new(std::io::Cursor::new(bytes.to_vec())))
 }
 
-/// What is in some inputs.
+/// Reads inputs; returns their requests and the description of the trace.
 fn read(inputs: &[&[u8]], device: Option<&str>) -> Result<(Vec<TraceRow>, TraceRecord)> {
     let inputs = inputs.iter().enumerate().map(|(i, bytes)| input(&format!("t.{i}"), bytes));
     let device: Option<Device> = device.map(|d| d.parse().unwrap());
@@ -133,7 +133,7 @@ fn read(inputs: &[&[u8]], device: Option<&str>) -> Result<(Vec<TraceRow>, TraceR
     Ok((rows, record))
 }
 
-/// The same events in three ways; what was read must be the same.
+/// Reads the same events in three formats; the results must be the same.
 fn read_all(events: &[E]) -> (Vec<TraceRow>, TraceRecord) {
     let (rows, record) = read(&[&records(events, false)], None).unwrap();
     for (bytes, format, order) in
@@ -166,7 +166,7 @@ fn row(times: [Nanos; 4], op: Op, sector: u64, blocks: u64) -> TraceRow {
     }
 }
 
-/// What could not be paired, in short.
+/// Returns the counts of events that could not be paired.
 fn unpaired(record: &TraceRecord) -> Vec<(&str, u64)> {
     record.unpaired.iter().map(|u| (u.what.as_str(), u.count)).collect()
 }

@@ -1,34 +1,35 @@
-//! Text of blkparse in its default format: `8,0 1 17 0.012678481 8826 D R 1370616 + 8 [git]`.
+//! Decodes text of blkparse in its default format, with lines such as
+//! `8,0 1 17 0.012678481 8826 D R 1370616 + 8 [git]`.
 //!
-//! Lines that do not begin with a device (headings, the summary at the end, blank ones) are no
-//! events and are counted. A line that does must be whole.
+//! Lines that do not begin with a device (headings, the summary at the end, blank lines) are no
+//! events, and are only counted. A line that begins with a device must be complete.
 
 use super::event::{Action, Event, Of, SECTORS_MAX, TIME_MAX};
 use assay_spec::Op;
 use assay_spec::trace::{BLOCK, Device};
 
-/// The longest line.
+/// The length of the longest line that is accepted, in bytes.
 pub const LONGEST: usize = 64 << 10;
 
-/// Why decoding stopped.
+/// The reason why decoding stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// There is no whole line left.
+    /// The data has no more complete line.
     Short,
-    /// There is enough for now.
+    /// There are as many events as wanted.
     Full,
-    /// The line after those that were decoded is wrong in this column, counted from 1.
+    /// The next line is wrong in this column, counted from 1.
     Broken(usize, String),
 }
 
-/// How far decoding came.
+/// The amount of data that was decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the lines that were decoded.
+    /// The number of bytes of the decoded lines.
     pub bytes: usize,
-    /// Those lines.
+    /// The number of decoded lines.
     pub lines: u64,
-    /// Lines among them that are no events.
+    /// The number of lines among them that are no events.
     pub others: u64,
 }
 
@@ -57,16 +58,17 @@ pub fn decode(data: &[u8], end: bool, events: &mut Vec<Event>, room: usize) -> (
     (done, Stop::Full)
 }
 
-/// Where a line is wrong, from 0, and how.
+/// The column where a line is wrong, from 0, and what is wrong.
 type Wrong = (usize, String);
 
+/// A line that has been read up to the column `at`.
 struct Line<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 impl Line<'_> {
-    /// The event; none if the line is of another kind.
+    /// Reads the event, or returns `None` if the line is none.
     fn event(&mut self) -> Result<Option<Event>, Wrong> {
         let Some(device) = self.device()? else { return Ok(None) };
         let cpu = self.number("the processor", u64::from(u32::MAX))? as u32;
@@ -92,7 +94,7 @@ impl Line<'_> {
         Ok(Some(event))
     }
 
-    /// Direction, place and outcome.
+    /// Reads direction, place and outcome into `event`.
     fn about(&mut self, event: &mut Event) -> Result<(), Wrong> {
         let (from, letters) = self.word();
         if letters.is_empty() || !letters.iter().all(u8::is_ascii_uppercase) {
@@ -114,7 +116,7 @@ impl Line<'_> {
         event.of = match direction {
             (true, ..) => Of::Data(Op::Trim),
             _ if event.bytes == 0 && may_flush => Of::Data(Op::Flush),
-            // A command that goes to the drive as it is has its bytes there, and no place.
+            // A passthrough command has a length but no place.
             (_, true, _) | (_, _, true) if !placed => Of::Command,
             (_, true, _) => Of::Data(Op::Write),
             (_, _, true) => Of::Data(Op::Read),
@@ -123,7 +125,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// `1370616 + 8`; without the second number, nothing is moved.
+    /// Reads first block and length into `event`, as in `1370616 + 8`. The length may be missing.
     fn place(&mut self, event: &mut Event) -> Result<(), Wrong> {
         let from = self.at;
         event.sector = self.number("the first block", u64::MAX)?;
@@ -139,7 +141,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// `8,16`; a line that does not begin so is no event.
+    /// Reads the device, as in `8,16`. Returns `None` if the line does not begin with one.
     fn device(&mut self) -> Result<Option<Device>, Wrong> {
         self.skip();
         let digits = self.text[self.at..].iter().take_while(|c| c.is_ascii_digit()).count();
@@ -152,7 +154,7 @@ impl Line<'_> {
         Ok(Some(Device { major, minor }))
     }
 
-    /// Seconds with up to nine decimals, in ns.
+    /// Reads a time in seconds, with up to nine decimals; returns it in ns.
     fn time(&mut self) -> Result<u64, Wrong> {
         self.skip();
         let from = self.at;
@@ -179,12 +181,12 @@ impl Line<'_> {
         Ok(Action::ALL.iter().find(named).copied().unwrap_or(Action::Unknown))
     }
 
-    /// The number in the last brackets, without the sign of an errno.
+    /// Returns the number in the last brackets without its sign: an `errno`, or 0.
     fn outcome(&self) -> i32 {
         let inside = self.text[self.at..].rsplit(|c| *c == b'[').next().unwrap_or_default();
         let number = inside.split(|c| *c == b']').next().unwrap_or_default();
         let number = std::str::from_utf8(number).ok().and_then(|n| n.trim().parse::<i32>().ok());
-        // Older versions write the 16 bits of the record without a sign.
+        // Older versions of blkparse write the 16 bits of the record without a sign.
         i32::from(number.unwrap_or(0) as i16).abs()
     }
 
@@ -194,13 +196,13 @@ impl Line<'_> {
         }
     }
 
-    /// What comes after white space.
+    /// Skips white space, and returns the byte after it.
     fn peek(&mut self) -> Option<u8> {
         self.skip();
         self.text.get(self.at).copied()
     }
 
-    /// Where the next word begins, and the word.
+    /// Reads the next word; returns the column where it begins, and the word.
     fn word(&mut self) -> (usize, &[u8]) {
         self.skip();
         let from = self.at;
@@ -210,7 +212,7 @@ impl Line<'_> {
         (from, &rest[..length])
     }
 
-    /// A number that ends where white space begins.
+    /// Reads a number of at most `most` that is followed by white space.
     fn number(&mut self, what: &str, most: u64) -> Result<u64, Wrong> {
         self.skip();
         let number = self.digits(what, most)?;
@@ -218,6 +220,7 @@ impl Line<'_> {
         Ok(number)
     }
 
+    /// Checks that white space or the end of the line comes next.
     fn ends(&self, what: &str) -> Result<(), Wrong> {
         match self.text.get(self.at) {
             Some(c) if !c.is_ascii_whitespace() => Err((self.at, format!("{what} is no number"))),
@@ -225,6 +228,7 @@ impl Line<'_> {
         }
     }
 
+    /// Reads a number of at most `most`; `what` is its name in errors.
     fn digits(&mut self, what: &str, most: u64) -> Result<u64, Wrong> {
         let from = self.at;
         let mut number: u64 = 0;
@@ -261,7 +265,7 @@ mod tests {
         let with_tabs =
             one("8,16\t1\t212\t0.260302001\t4711\tC RA 74103 + 8 [0]").unwrap().unwrap();
         assert_eq!(with_tabs, event);
-        // With `-t`, the time it took stands before the outcome.
+        // With blkparse's `-t`, the duration stands before the outcome.
         let timed = one("8,16 1 212 0.260302001 4711 C RA 74103 + 8 ( 120473) [0]");
         assert_eq!(timed.unwrap().unwrap(), event);
     }

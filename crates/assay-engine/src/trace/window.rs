@@ -1,25 +1,28 @@
-//! Events in the order of their times.
+//! Sorts events by time.
 //!
-//! A stream is nearly in order: a processor's records may be interrupted by each other, and what
-//! ftrace merges is off by what clocks differ. A window of events is kept sorted; what comes later
-//! than its end is passed on as it is and counted.
+//! A stream is nearly in order: an interrupt may write a record while its processor writes another,
+//! and the clocks of the processors that ftrace merges differ a bit. A window of events is kept
+//! sorted. An event that is older than those which have left the window is passed on out of order,
+//! and counted.
 
 use super::event::Event;
 use std::collections::VecDeque;
 
-/// Events that are looked at together.
+/// The number of events in the window.
 const EVENTS: usize = 1024;
 
-/// Sorts what is nearly in order.
+/// The latest events of a trace, sorted by time.
 #[derive(Default)]
 pub struct Window {
     events: VecDeque<Event>,
+    /// The latest time of events that have left the window.
     passed: u64,
+    /// The number of events that came too late to be sorted.
     late: u64,
 }
 
 impl Window {
-    /// Takes an event, and gives back the earliest if there are enough.
+    /// Adds an event. If the window is full, removes and returns the earliest one.
     #[inline]
     pub fn push(&mut self, event: Event) -> Option<Event> {
         self.late += u64::from(event.time < self.passed);
@@ -33,14 +36,14 @@ impl Window {
         if self.events.len() > EVENTS { self.pop() } else { None }
     }
 
-    /// The earliest that is left.
+    /// Removes and returns the earliest event.
     pub fn pop(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         self.passed = self.passed.max(event.time);
         Some(event)
     }
 
-    /// How many came after one that is later had been passed on.
+    /// Returns the number of events that came after a later one had left the window.
     pub fn late(&self) -> u64 {
         self.late
     }
@@ -67,7 +70,7 @@ mod tests {
             times.extend(window.push(event(time, sequence)).map(|e| (e.time, e.sequence)));
         };
         for i in 0..EVENTS as u64 * 3 {
-            // Two by two the wrong way round, and each time twice.
+            // Each time comes twice, and neighbouring times are swapped.
             push(&mut window, (i / 2) ^ 1, i as u32);
         }
         push(&mut window, 3, 9);

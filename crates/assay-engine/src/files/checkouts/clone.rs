@@ -1,4 +1,4 @@
-//! A history of the user's: a clone of their repository, and its last tags.
+//! Clones the user's repository, and finds its last tags.
 
 use super::{IDS, SETTINGS, command, no_git, program};
 use crate::error::{Error, Result};
@@ -11,9 +11,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Clones the repository at `path` into `root`, a directory in `above`, as one pack; its last tags
-/// in the order in which they were made, and how many bytes of files each has that the one before
-/// it has not.
+/// Clones the repository at `path` into `root`, a directory in `above`, as one pack. Returns its
+/// last tags, at most `most` of them, in the order of creation, each with the number of bytes in
+/// files that the tag before does not have.
+///
+/// # Errors
+/// If git fails, or there are fewer than two tags.
 pub(super) fn tags(
     above: &Directory,
     root: &Path,
@@ -25,10 +28,10 @@ pub(super) fn tags(
     clone.env("GIT_CONFIG_GLOBAL", format!("/proc/self/fd/{}", settings.as_raw_fd()));
     clone.args(["clone", "--quiet", "--no-local"]);
     said(clone.arg("--no-checkout").arg(path).arg("."))?;
-    // Whole names: `refs/tags/--output=x` is no option.
+    // Full names, because a tag could look like an option: `refs/tags/--output=x` does not.
     let format = "--format=%(refname) %(objecttype) %(*objecttype)";
     let mut list = command(root);
-    // The last key is the first that counts.
+    // git compares by the last key first.
     list.args(["for-each-ref", "--sort=version:refname", "--sort=creatordate"]);
     list.args([format, "refs/tags"]);
     let list = said(&mut list)?;
@@ -51,8 +54,8 @@ pub(super) fn tags(
     Ok(last.iter().cloned().zip(first.chain(changed)).collect())
 }
 
-/// Writes settings with which git clones a repository of another user; it takes them from a file
-/// alone. The descriptor is for git and what git runs: the name of the file could be exchanged.
+/// Writes settings with which git clones a repository of another user; it takes this one only from
+/// a file. Child processes inherit the descriptor, because another file could get the name.
 fn settings(above: &Directory) -> io::Result<OwnedFd> {
     above.create(SETTINGS)?.write_all(b"[safe]\n\tdirectory = *\n")?;
     let file = OwnedFd::from(above.open_file(SETTINGS, OFlags::RDONLY)?);
@@ -60,7 +63,8 @@ fn settings(above: &Directory) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Bytes of the files that each tag but the first has and the one before it has not.
+/// Returns, for each tag but the first, the number of bytes in files that the tag before does not
+/// have.
 fn changed(above: &Directory, root: &Path, tags: &[String]) -> Result<Vec<u64>> {
     let (mut ids, mut counts) = (String::new(), Vec::new());
     for pair in tags.windows(2) {
@@ -68,7 +72,7 @@ fn changed(above: &Directory, root: &Path, tags: &[String]) -> Result<Vec<u64>> 
         differences.args(["diff-tree", "-r", "--no-renames", "--raw", "--no-abbrev"]).args(pair);
         let before = ids.len();
         for line in said(&mut differences)?.lines() {
-            // `:old-mode new-mode old-id new-id what`, a tabulator, and the path.
+            // The format is `:old-mode new-mode old-id new-id status`, a tab, and the path.
             ids.extend(line.split(' ').nth(3));
             ids.push('\n');
         }
@@ -79,12 +83,15 @@ fn changed(above: &Directory, root: &Path, tags: &[String]) -> Result<Vec<u64>> 
     let file = file.map_err(|e| refused("a list of files", &e))?;
     let mut sizes = command(root);
     let sizes = said(sizes.args(["cat-file", "--batch-check=%(objectsize)"]).stdin(file))?;
-    // What has gone has no size, nor has what lies in another repository.
+    // Removed files and submodules have no size here.
     let mut sizes = sizes.lines().map(|line| line.parse::<u64>().unwrap_or(0));
     Ok(counts.into_iter().map(|count| sizes.by_ref().take(count).sum()).collect())
 }
 
-/// What `git` says; it must end well.
+/// Runs a `git` command and returns its output.
+///
+/// # Errors
+/// If git cannot be run or fails.
 fn said(command: &mut Command) -> Result<String> {
     let output = command.stderr(Stdio::piped()).output().map_err(|e| no_git(&e))?;
     if output.status.success() {
@@ -117,7 +124,7 @@ mod tests {
             fs::write(from.join(tag), vec![b'x'; length]).expect("written");
             fs::write(from.join("same"), "always").expect("written");
             git(command(&from), &["add", "."]).expect("added");
-            // One of the tags has a word of its own.
+            // One of the tags is annotated.
             let word: &[&str] = if second == 2 { &["-m", "word"] } else { &[] };
             for words in [&["commit", "--quiet", "-m", tag], &[&["tag", tag], word].concat()[..]] {
                 let mut command = command(&from);
@@ -125,7 +132,8 @@ mod tests {
                 said(command.args(words)).expect("done");
             }
         }
-        // As root, a repository of another user, which git clones only where it is told to.
+        // If the test runs as root, the repository becomes another user's, which git clones only
+        // with `safe.directory`.
         let _ = std::os::unix::fs::chown(from.join(".git"), Some(65534), None);
         let _ = std::os::unix::fs::chown(&from, Some(65534), None);
         let forget = || {

@@ -1,8 +1,8 @@
 //! Checks the page sizes that a Parquet log claims against its length, before a page is unpacked.
 //!
 //! *Invariant.* Pages unpack to no more than their rows can take, and there are no more rows than a
-//! file of its length can have. Otherwise a page of a few bytes may claim 2 GiB, and unpack to
-//! that.
+//! file of its length can have. Otherwise a page of a few bytes could claim 2 GiB, and unpack to
+//! them.
 
 use super::read::{Told, told};
 use super::thrift::{FOOTER, LEVELS, PACKED, PAGE, PLAIN, SCHEMA, SECOND, Walk};
@@ -11,10 +11,10 @@ use parquet::file::reader::ChunkReader;
 use std::fs::File;
 use std::io::BufReader;
 
-/// Bytes that a row may take in a column: its value, a dictionary's value, its index there, its
-/// levels.
+/// The most bytes of a row in a column: its value, a value of the dictionary, its index there, and
+/// its levels.
 const ROW: u64 = 32;
-/// Bytes that may be taken beside the rows, in a column of a group and in all of a file.
+/// The most bytes beside the rows: in a column of a row group, and in a whole file.
 const GROUP_FREE: u64 = 1 << 20;
 const FILE_FREE: u64 = 64 << 20;
 /// The most columns and groups of columns in a file: the decoder recurses through nested groups.
@@ -26,12 +26,12 @@ const END: u64 = 8;
 /// Checks the footer of a file of this length, which says where everything lies.
 pub fn footer(file: &File, length: u64) -> Told<()> {
     if length < END {
-        return Ok(()); // The decoder has the words for it.
+        return Ok(()); // The decoder reports the error.
     }
     let end = file.get_bytes(length - END, END as usize).map_err(told)?;
     let bytes = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
     if !end.ends_with(b"PAR1") || bytes > length - END {
-        return Ok(()); // For this, too.
+        return Ok(()); // The decoder reports this one, too.
     }
     let from = file.get_read(length - END - bytes).map_err(told)?;
     let mut columns = 0;
@@ -41,7 +41,7 @@ pub fn footer(file: &File, length: u64) -> Told<()> {
     if columns > COLUMNS { Err(format!("it has {columns} columns")) } else { Ok(()) }
 }
 
-/// The room that the pages of a file may still take.
+/// The room that is left for the pages of a file.
 pub struct Pages<'f> {
     file: &'f File,
     /// Bytes of the file that further columns may take.
@@ -63,6 +63,7 @@ impl<'f> Pages<'f> {
         columns.iter().try_for_each(|column| self.column(group.column(*column), rows))
     }
 
+    /// Checks the pages of a column with this number of rows, and takes their room.
     fn column(&mut self, column: &ColumnChunkMetaData, rows: u64) -> Told<()> {
         let whole = [Some(column.data_page_offset()), column.dictionary_page_offset()];
         let lengths = [Some(column.compressed_size())];
@@ -219,7 +220,7 @@ mod tests {
         data.extend(8_u32.to_le_bytes());
         data.extend(b"PAR1");
         refused(&path, &data, "no field 15 like this");
-        // Columns within columns, nested as deep as the file is long.
+        // This file has columns within columns, 300 levels deep.
         let columns = [0x48, 1, b'a', 0x15, 2, 0].repeat(300);
         let end = [&[0x15, 4, 0x19, 0xfc, 0xac, 2][..], &columns, &[0]].concat();
         let mut data = [b"PAR1", &end[..]].concat();

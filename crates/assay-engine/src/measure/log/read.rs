@@ -1,5 +1,5 @@
-//! Reads logs back, column by column. The memory taken is that of the rows, and a file may have no
-//! more of them than its length allows.
+//! Reads logs back, column by column. This takes the memory of the rows, and a file may have no
+//! more rows than its length allows.
 
 use super::pages::{self, Pages};
 use super::values::{Number, values};
@@ -20,12 +20,13 @@ const REQUIRED: [&str; 7] = ["submit_ns", "complete_ns", "offset", "length", "op
 /// Columns that the log of a trace has in addition.
 const OPTIONAL: [&str; 3] = ["queue_ns", "insert_ns", "dispatch_ns"];
 
-/// Rows that a file may have beyond [`ROWS_PER_BYTE`]. A byte can encode any number of equal
-/// values, but a group of rows has a head.
+/// The number of rows that a file may have beyond [`ROWS_PER_BYTE`]. A byte can encode any number
+/// of equal values, but a row group has a header.
 const ROWS_FREE: u64 = 1 << 20;
-/// Rows that a file may have for each of its bytes; the most regular requests take 1/38 of a byte.
+/// The number of rows that a file may have for each of its bytes. The most regular requests take
+/// 1/38 of a byte each.
 const ROWS_PER_BYTE: u64 = 64;
-/// Bytes that a row takes: itself, and its columns while they are decoded.
+/// The memory of a row in bytes: of itself, and of its columns while they are decoded.
 const ROW: u64 = size_of::<TraceRow>() as u64 + 10 * 8;
 
 /// A request log.
@@ -33,7 +34,8 @@ const ROW: u64 = size_of::<TraceRow>() as u64 + 10 * 8;
 pub struct Log {
     /// Its requests, in the order in which they ended.
     pub rows: Vec<TraceRow>,
-    /// Whether it says when requests were queued and dispatched, so that it is of a single device.
+    /// Whether it has the times when requests were queued and dispatched: then it is a trace of a
+    /// single device.
     pub is_trace: bool,
 }
 
@@ -109,6 +111,7 @@ fn place(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
     schema.columns().iter().position(flat)
 }
 
+/// Reads the rows of a row group into `rows`, from the columns at these indices.
 fn rows(
     group: &dyn RowGroupReader,
     required: [usize; REQUIRED.len()],

@@ -20,7 +20,7 @@ pub trait Row: Copy + Send + 'static {
     fn encode(rows: &[Self], columns: &mut Columns<'_>) -> Result<()>;
 }
 
-/// Buffers for columns, which are used again and again.
+/// Buffers for columns, reused for every row group.
 #[derive(Default)]
 pub struct Room {
     wide: Vec<i64>,
@@ -49,7 +49,7 @@ impl<'a> Columns<'a> {
         column.close()
     }
 
-    /// Writes a column of times, which are null where they are not known.
+    /// Writes a column of times. Unknown ones, [`Nanos::NEVER`], are null.
     fn time<R>(&mut self, rows: &[R], get: impl Fn(&R) -> Nanos) -> Result<()> {
         let Room { wide, levels, .. } = &mut *self.room;
         levels.clear();

@@ -1,9 +1,9 @@
 //! Checks the structures by which a Parquet file describes itself, before the decoder sees them.
 //!
-//! The decoder takes the types of the fields that it knows for granted, and skips a list of empty
-//! elements as often as it says: a few bytes keep it busy for hours. So only fields of the format
-//! are accepted, with the types that it gives them, and no list may have more elements than there
-//! are bytes.
+//! The decoder trusts the types of the fields that it knows, and skips as many empty elements of a
+//! list as the list claims to have: a few bytes keep it busy for hours. Therefore only fields of
+//! the format (`parquet.thrift`, in Thrift's compact protocol) are accepted, with the right types,
+//! and no list may have more elements than there are bytes left.
 
 use super::read::Told;
 use std::io::Read;
@@ -110,7 +110,8 @@ const GROUP: Fields = &[
     (7, Int),
 ];
 
-/// The footer of a file. The list [`SCHEMA`] has an element for each column and group of columns.
+/// The fields of a file's footer. The list [`SCHEMA`] has an element for each column and group of
+/// columns.
 pub const FOOTER: Fields = &[
     (1, Int),
     (SCHEMA, List(&Struct(COLUMN))),
@@ -122,7 +123,7 @@ pub const FOOTER: Fields = &[
 ];
 pub const SCHEMA: i16 = 2;
 
-/// The header of a page.
+/// The fields of a page's header.
 pub const PAGE: Fields = &[
     (1, Int),
     (PLAIN, Int),
@@ -158,9 +159,9 @@ pub struct Walk<R> {
     left: u64,
 }
 
-/// A function that is called with numbers and the lengths of lists, and 0 for anything else. Its
-/// first argument is 0 in the outermost structure, and the field of the inner one in a structure
-/// right below it; the others are field and value.
+/// A function that is called for the fields of the outermost structure and of those right below it.
+/// Its arguments are the field of the structure that it is in (0 for the outermost), the field
+/// itself, and its value: a number, the length of a list, or 0 for any other type.
 type Hear<'a> = &'a mut dyn FnMut(i16, i16, i64);
 
 impl<R: Read> Walk<R> {
@@ -179,6 +180,8 @@ impl<R: Read> Walk<R> {
         self.structure(fields, 0, hear)
     }
 
+    /// Walks through a structure. `parent` is the field that it is in, 0 for the outermost one, or
+    /// -1 if the listener is not called.
     fn structure(&mut self, fields: Fields, parent: i16, hear: Hear<'_>) -> Told<()> {
         let mut last = 0_i16;
         loop {
@@ -197,7 +200,7 @@ impl<R: Read> Walk<R> {
             match shape {
                 // In a field, the value of a flag is a part of the type.
                 Flag => {}
-                // The listener is not told of anything further down.
+                // The listener does not get fields further down.
                 Struct(inner) if parent == 0 => self.structure(inner, id, hear)?,
                 shape => {
                     let value = self.value(shape)?;

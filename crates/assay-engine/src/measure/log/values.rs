@@ -1,14 +1,14 @@
 //! Decodes the values in the pages of a column.
 //!
 //! The library unpacks the pages, but their values are decoded here: its own decoders panic where a
-//! page contradicts itself, and allocate room for as many values as it claims. The encodings are
-//! those of our logs, and those that other writers of whole numbers fall back to.
+//! page contradicts itself, and allocate room for as many values as the page claims. The encodings
+//! are those of assay's logs, and those that other writers use for integers.
 
 use super::read::{Told, told};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageReader};
 
-/// A type of whole numbers in a column.
+/// An integer type of a column.
 pub trait Number: Copy {
     const WIDTH: usize;
 
@@ -119,12 +119,14 @@ fn decode<T: Number>(
     }
 }
 
+/// Decodes `PLAIN`: numbers one after the other.
 fn plain<T: Number>(data: &[u8], count: usize) -> Told<Vec<T>> {
     let bytes = data.get(..count.saturating_mul(T::WIDTH)).ok_or_else(contradiction)?;
     Ok(bytes.chunks_exact(T::WIDTH).map(T::read).collect())
 }
 
-/// Decodes runs of one number, mixed with numbers of `width` bits side by side.
+/// Decodes Parquet's RLE/bit-packing hybrid: runs of one number, mixed with numbers of `width` bits
+/// side by side.
 fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
     is(width <= 32)?;
     let mut found = Vec::with_capacity(count);
@@ -137,7 +139,7 @@ fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
             found.resize(found.len() + length.min(left), value);
             continue;
         }
-        // Numbers side by side come in eights; the last eight may hold more than there are.
+        // Numbers side by side come in groups of eight; the last group may exceed the column.
         let some = length.saturating_mul(8).min(left);
         is(data.len() * 8 >= some * width)?;
         found.extend((0..some).map(|i| bits(data, i * width, width) as u32));
@@ -146,8 +148,8 @@ fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
     Ok(found)
 }
 
-/// Decodes differences. Each block says what to add to its differences, and each part of a block
-/// how many bits a difference has.
+/// Decodes `DELTA_BINARY_PACKED`: differences in blocks. A block has a number that is added to all
+/// its differences, and each of its parts has a width in bits.
 fn deltas<T: Number>(mut data: &[u8], count: usize) -> Told<Vec<T>> {
     let data = &mut data;
     let (block, parts) = (number(data)?, number(data)?);
@@ -205,12 +207,14 @@ fn signed(data: &mut &[u8]) -> Told<i64> {
     Ok((value >> 1) as i64 ^ -((value & 1) as i64))
 }
 
+/// Takes `bytes` bytes from the front of `data`.
 fn take<'d>(data: &mut &'d [u8], bytes: usize) -> Told<&'d [u8]> {
     let (head, rest) = data.split_at_checked(bytes).ok_or_else(contradiction)?;
     *data = rest;
     Ok(head)
 }
 
+/// Returns the error of a page that contradicts itself, unless the condition is `right`.
 fn is(right: bool) -> Told<()> {
     if right { Ok(()) } else { Err(contradiction()) }
 }

@@ -25,7 +25,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Sizes are multiples of this: no file system asks for more alignment than a page.
+/// The unit of sizes, which no file system's alignment exceeds: a page.
 const UNIT: u64 = 4096;
 /// The size of one write while filling.
 const CHUNK: Bytes = Bytes::MIB;
@@ -67,7 +67,8 @@ pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
         writes: intent.writes_if_new,
     };
     let (node, file) = match intent.only_shown {
-        // In place of the file, one of its size in memory, on the directory's device.
+        // A file in memory stands for one that is only shown. It counts as on the directory's
+        // device.
         true => new.directory.node().and_then(|node| Ok((node, in_memory(size)?))),
         false => {
             let file = new.open()?;
@@ -97,7 +98,7 @@ impl Opened {
         let Some(new) = self.new.as_mut() else { return Ok(()) };
         super::lock(&new.path, &self.file)?;
         if new.writes {
-            // It is taken before anybody can find the file.
+            // The lease is taken before anybody can find the file.
             self.lease = take_lease(&new.path, &self.file)?;
         }
         let named = new.give_name(&self.file);
@@ -220,8 +221,8 @@ impl Drop for NewFile {
     }
 }
 
-/// Returns `true` if `node`, a file of `size` bytes, is an unfinished one of a killed run, which may
-/// be made anew: it is marked as begun, and holds nothing that assay did not write.
+/// Returns `true` if `node`, a file of `size` bytes, is an unfinished one of a killed run, which
+/// may be made anew: it is marked as begun, and holds nothing that assay did not write.
 pub(super) fn is_half_made(node: &Node, size: u64, intent: &Intent) -> bool {
     let Ok(file) = node.open(OFlags::RDONLY) else { return false };
     let is_ours = || contents::are_all_ours(&file, size).unwrap_or(false);

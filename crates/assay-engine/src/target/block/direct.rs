@@ -1,5 +1,5 @@
-//! Whether reads of a file go past the page cache, as `O_DIRECT` asks for. Some file systems take the
-//! flag and ignore it: ext4 with `data=journal`, btrfs for compressed data.
+//! Checks that reads of a file go past the page cache, as `O_DIRECT` demands. Some file systems
+//! accept the flag and ignore it: ext4 with `data=journal`, btrfs for compressed data.
 
 use super::Opened;
 use crate::aligned::Aligned;
@@ -10,14 +10,15 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// File systems on block devices, of whose reads the kernel counts in `/proc/self/io` what went to a
-/// device: ext2 to ext4, XFS, btrfs, F2FS.
+/// The types that statfs(2) reports for file systems whose reads from a device the kernel counts in
+/// `/proc/thread-self/io`: ext2 to ext4, XFS, btrfs, F2FS.
 const COUNTED: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
-/// Places in the file that are read.
+/// The number of places in the file that are read.
 const PLACES: u64 = 16;
 
 impl Opened {
-    /// Checks that a file is read from its drive, and not from memory.
+    /// Checks that reads of a file come from its drive, not from memory. Accepts devices, and files
+    /// for which the kernel counts nothing.
     pub(crate) fn check_direct(&self) -> Result<()> {
         let kind = fstatfs(&self.file).map_or(0, |stat| stat.f_type as u64);
         let is_file = self.kind == super::Kind::File;
@@ -31,7 +32,7 @@ impl Opened {
             match is_answered_from_memory(&self.file, offset, Bytes(unit)) {
                 Ok(true) => return Err(self.not_direct()),
                 Ok(false) => {}
-                // Who cannot read or count here fails elsewhere, or knows nothing.
+                // A read that fails here fails in the run, too; without counts nothing is known.
                 Err(_) => return Ok(()),
             }
         }
@@ -56,7 +57,7 @@ fn is_answered_from_memory(file: &File, offset: u64, unit: Bytes) -> io::Result<
     Ok(read_from_devices()? - before < unit.0)
 }
 
-/// Bytes that this thread has had read from devices.
+/// Returns the number of bytes that the kernel has read from devices for this thread.
 fn read_from_devices() -> io::Result<u64> {
     let counts = fs::read_to_string("/proc/thread-self/io")?;
     let line = counts.lines().find_map(|line| line.strip_prefix("read_bytes: "));

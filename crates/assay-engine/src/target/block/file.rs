@@ -138,8 +138,8 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
     }
 }
 
-/// Returns where the first hole of a file of `size` bytes is. Space that is only preallocated counts
-/// as a hole, too.
+/// Returns the offset of the first hole in a file of `size` bytes. Space that is only preallocated
+/// counts as a hole, too.
 pub(super) fn first_hole(file: &File, size: u64) -> Option<u64> {
     // A file system that does not track holes returns the end of the file or an error.
     seek(file, SeekFrom::Hole(0)).ok().filter(|at| *at < size)

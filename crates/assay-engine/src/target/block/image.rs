@@ -17,18 +17,19 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// An image that is open. A new one in which nothing was written is removed when the value is
-/// dropped, unless it is to stay.
+/// An open image. A new image is removed when the value is dropped, if nothing has been written to
+/// it and [`Image::keep`] has not been called.
 pub(crate) struct Image {
     pub(crate) file: File,
+    /// The directory and name of a new image that may be removed.
     made: Option<(Directory, OsString)>,
 }
 
 impl Image {
-    /// Has what the guest wrote reach the disk that the image at `path` lies on.
+    /// Syncs the image at `path` to the disk that it lies on.
     ///
     /// # Errors
-    /// If it cannot: then what is in the image is not known.
+    /// If that fails: then the contents of the image are unknown.
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         self.file.sync_all().map_err(|cause| {
             let message = format!("what the guest wrote did not all reach {}", path.display());
@@ -37,7 +38,7 @@ impl Image {
         })
     }
 
-    /// Has a new image stay, whatever is in it.
+    /// Keeps a new image, even if it is empty.
     pub(crate) fn keep(&mut self) {
         self.made = None;
     }

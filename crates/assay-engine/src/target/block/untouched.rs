@@ -1,8 +1,8 @@
 //! Notices that somebody else has written to a device while assay did not.
 //!
-//! Contents are looked at before a run begins; the first write of it may come hours later, behind
-//! cells that read. A program that writes and closes within a moment is seen by no look at
-//! descriptors, but the kernel counts what it wrote.
+//! assay examines the contents before a run begins, but the first write of the run may come hours
+//! later, after cells that only read. A program that opens the device, writes and closes it at once
+//! appears in no table of open files, but the kernel counts its writes.
 
 use super::Opened;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::safety::writes::Ways;
 use std::sync::{Mutex, PoisonError};
 
 impl Opened {
-    /// Counts from now on what is written to `device`.
+    /// Notes the kernel's counts of writes to `device`, to compare later counts with.
     pub(super) fn with_writes_counted(self, device: &Device) -> Opened {
         let ways = Ways::to(device);
         let count = ways.count();
@@ -34,7 +34,7 @@ impl Opened {
         Err(Error::environment("target-taken", message, hint))
     }
 
-    /// Takes what has been written to the device until now for assay's own.
+    /// Takes all writes to the device until now as assay's own.
     pub(crate) fn note_written(&self) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((ways, before)) = &mut *written {

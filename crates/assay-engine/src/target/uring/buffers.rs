@@ -1,11 +1,11 @@
-//! The memory that I/O goes to and comes from: one page-aligned mapping, cut into equal slots.
+//! The memory for I/O: one page-aligned mapping, cut into equal slots.
 //!
-//! *Invariants.* A slot starts on a page and never overlaps another. Slots are reached through raw
-//! pointers only while the kernel may write to them: a reference would promise Rust that nobody
-//! else does. The mapping must outlive every request in flight; the owner sees to that.
+//! *Invariants.* A slot starts on a page and never overlaps another. While the kernel may write to
+//! slots, they are accessed through raw pointers only: a reference would promise Rust that nobody
+//! else writes. The mapping must outlive every request in flight; its owner takes care of that.
 //!
-//! What is written carries a seal in each sector, so that it is known again as ours when a device or
-//! file is looked at before it is written to.
+//! Each sector that is written carries a seal, by which assay recognises its own data when it
+//! examines a device or file before writing to it.
 //!
 //! Not a general allocator: slots are made once and never freed one by one.
 
@@ -15,20 +15,21 @@ use rand_pcg::Pcg64Mcg;
 use std::io;
 use std::ptr::NonNull;
 
-/// A page: the alignment of slots, and the distance of the stamps in a write.
+/// The size of a page: the alignment of slots, and the distance of the stamps in a write.
 const PAGE: usize = 4096;
-/// A sector: the least that is written at a time, and so what carries a seal.
+/// The size of a sector, the smallest unit of writes: each carries a seal.
 pub(crate) const SECTOR: usize = 512;
-/// What a sector begins with: address and counter of the stamp, digest of the rest, seal.
+/// The size of a sector's header: address and counter of the stamp, digest of the rest, seal.
 const HEAD: usize = 32;
-/// What seals of ours are made with.
+/// The constant that distinguishes assay's seals from others' data.
 const KEY: u64 = 0xa55a_f1a5_b10c_5ea1;
-/// From here on huge pages are worth asking for: fewer segments for the kernel to walk.
+/// The size from which a mapping asks for huge pages: the kernel then walks fewer segments.
 const HUGE: usize = 2 << 20;
 
 /// A mapping of `slots` buffers.
 pub(crate) struct Region {
     start: NonNull<u8>,
+    /// The size of a slot: a multiple of [`PAGE`].
     stride: usize,
     slots: usize,
 }
@@ -64,17 +65,17 @@ impl Region {
         Ok(Region { start, stride, slots })
     }
 
-    /// How much fits into a slot.
+    /// Returns the size of a slot in bytes.
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub(crate) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// The start of slot `index`.
+    /// Returns the start of slot `index`.
     #[inline]
     pub(crate) fn slot(&self, index: usize) -> *mut u8 {
         assert!(index < self.slots, "slot {index} of {}", self.slots);
@@ -82,14 +83,15 @@ impl Region {
         unsafe { self.start.as_ptr().add(index * self.stride) }
     }
 
-    /// The whole region, while nothing is in flight: `&mut self` says nobody else looks, and the
-    /// owner calls it only when the kernel does not write either.
+    /// Returns the whole region. Nothing may be in flight: `&mut self` excludes other users in the
+    /// program, and the owner must exclude the kernel.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping is that long, initialised (zero pages) and borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.stride * self.slots) }
     }
 
-    /// Fills every slot with incompressible, sealed bytes; each gets its own from `seed`.
+    /// Fills every slot with incompressible bytes of its own, which follow from `seed`, and seals
+    /// its sectors.
     pub(crate) fn fill(&mut self, seed: u64) {
         let stride = self.stride;
         for (index, slot) in self.bytes().chunks_exact_mut(stride).enumerate() {
@@ -100,8 +102,8 @@ impl Region {
     }
 
     /// Makes the first `length` bytes of slot `index` differ from every other write: each page
-    /// begins with its address on the target and `counter`. Per page, because drives and file
-    /// systems that look for duplicates look at pages.
+    /// begins with its address on the target and `counter`. Each page is stamped because drives and
+    /// file systems that look for duplicates compare pages.
     ///
     /// # Safety
     ///
@@ -122,7 +124,7 @@ impl Region {
         }
     }
 
-    /// The slots as the kernel wants to see them for registration.
+    /// Returns the slots as the kernel wants them for registration.
     pub(crate) fn vectors(&self) -> impl Iterator<Item = libc::iovec> + '_ {
         (0..self.slots).map(|i| libc::iovec { iov_base: self.slot(i).cast(), iov_len: self.stride })
     }
@@ -135,8 +137,8 @@ impl Drop for Region {
     }
 }
 
-/// Seals a sector: its third word is a digest of all that comes after the fourth, which follows
-/// from the first three. To everybody else that is noise.
+/// Seals a sector: sets its third word to a digest of everything after the fourth, and its fourth
+/// to a word that follows from the first three. To other programs both look like noise.
 fn seal_sector(sector: &mut [u8]) {
     let body = digest_of_body(sector);
     sector[16..24].copy_from_slice(&body.to_le_bytes());
@@ -144,7 +146,7 @@ fn seal_sector(sector: &mut [u8]) {
     sector[24..HEAD].copy_from_slice(&sealed.to_le_bytes());
 }
 
-/// The word that follows from a sector's address, counter and digest.
+/// Returns the seal: the word that follows from a sector's address, counter and digest.
 #[inline]
 fn seal([address, counter, body]: [u64; 3]) -> u64 {
     seed::mix(body ^ KEY ^ seed::mix(address ^ seed::mix(counter)))
@@ -154,12 +156,14 @@ fn word(sector: &[u8], index: usize) -> u64 {
     u64::from_le_bytes(sector[index * 8..index * 8 + 8].try_into().expect("8 bytes"))
 }
 
+/// Returns the digest of a sector behind its header.
 fn digest_of_body(sector: &[u8]) -> u64 {
     let words = HEAD / 8..sector.len() / 8;
     words.fold(KEY, |sum, index| seed::mix(sum ^ word(sector, index)))
 }
 
-/// Whether assay wrote this sector, and all of it; by chance, one of 2^64 others looks so.
+/// Returns `true` if assay wrote this whole sector. Another sector looks like that with a chance of
+/// 2^-64.
 pub(crate) fn is_sealed(sector: &[u8]) -> bool {
     sector.len() == SECTOR
         && word(sector, 3) == seal([word(sector, 0), word(sector, 1), word(sector, 2)])

@@ -1,4 +1,4 @@
-//! Bytes that are no trace, or were one.
+//! Tests with bytes that are no trace, and with damaged traces.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn what_is_wrong_is_said_with_its_place() {
     assert_eq!(message, "t.0: byte 56: a record of version 8, and only 7 is known");
     let (_, message) = broken(&e(1, "Q", "R", 1 << 60, 8).record(false, 0));
     assert_eq!(message, "t.0: byte 56: block 1152921504606846976 lies beyond every drive");
-    // Logs hold signed numbers.
+    // Request logs hold signed numbers, so times above 2^63 - 1 ns are refused.
     let late =
         |time: u64| [&e(0, "Q", "R", 8, 8).record(false, 0)[..8], &time.to_le_bytes()].concat();
     let record = |time: u64| [&late(time), &e(0, "Q", "R", 8, 8).record(false, 0)[16..]].concat();
@@ -30,7 +30,7 @@ fn what_is_wrong_is_said_with_its_place() {
     assert_eq!(id, "trace-malformed");
     assert_eq!(message, "t.0: byte 56: no trace lasts until 9223372036854775808 ns");
     assert!(read(&[&[&right[..], &record((1 << 63) - 1)].concat()], None).is_ok());
-    // The other byte order, in the middle.
+    // A record in the middle has the other byte order.
     let (_, message) = broken(&e(1, "Q", "R", 8, 8).record(true, 0));
     assert!(message.starts_with("t.0: byte 56: no record begins here"), "{message}");
 
@@ -47,7 +47,7 @@ fn what_is_wrong_is_said_with_its_place() {
     assert_eq!(read(&[b"PAR1 and more"], None).unwrap_err().id, "trace-unknown");
 }
 
-/// A xorshift generator: this needs variety, not quality.
+/// A xorshift generator: these tests need variety, not quality.
 struct Random(u64);
 
 impl Random {
@@ -59,8 +59,8 @@ impl Random {
     }
 }
 
-/// Of random events, no matter which, every byte of a request is somewhere: what is queued and
-/// dispatched and completed adds up, and nothing panics.
+/// Random events, whole or damaged, never cause a panic, and the counts of the record agree with
+/// the requests.
 #[test]
 fn random_events_and_random_damage() {
     const ACTIONS: [&str; 10] = ["Q", "Q", "I", "D", "D", "C", "C", "R", "M", "X"];
@@ -109,7 +109,7 @@ fn random_events_and_random_damage() {
     assert!(rows > 20_000, "{rows}");
 }
 
-/// Like [`read`], in little memory.
+/// Reads a single trace like [`read`], with less memory.
 fn small(bytes: &[u8]) -> Result<(Vec<TraceRow>, TraceRecord)> {
     let mut rows = Vec::new();
     let input = Input::of_bytes("t", bytes.to_vec());

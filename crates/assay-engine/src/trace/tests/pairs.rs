@@ -1,4 +1,4 @@
-//! How events become requests.
+//! Tests of pairing events to requests.
 
 use super::*;
 use assay_spec::trace::Happened;
@@ -37,7 +37,7 @@ fn what_is_merged_begins_with_the_first_of_it() {
         e(4, "Q", "W", 92, 8),
         e(5, "F", "W", 92, 8),
         e(6, "I", "W", 92, 24),
-        // One that is merged without an event, when both are in the elevator.
+        // This one is merged without an event, when both are in the elevator.
         e(7, "Q", "W", 116, 8),
         e(8, "I", "W", 116, 8),
         e(9, "D", "W", 92, 32),
@@ -78,7 +78,7 @@ fn a_requeued_request_keeps_its_queue_and_takes_its_last_dispatch() {
         e(6, "R", "R", 64, 8),
         e(7, "D", "R", 64, 8),
         e(9, "C", "R", 64, 8),
-        // One that was sent before the trace began.
+        // This one was sent before the trace began.
         e(10, "R", "R", 99, 8),
     ]);
     assert_eq!(rows, [row([Nanos(0), Nanos(1), Nanos(7), Nanos(9)], Op::Read, 64, 8)]);
@@ -139,7 +139,7 @@ fn flushes_discards_and_errors() {
         e(7, "Q", "RA", 8, 8),
         e(8, "D", "RA", 8, 8),
         failed,
-        // A write with a flush behind it: its data, the flush, and the end of both.
+        // This is a write with a flush behind it: its data, the flush, and the end of both.
         e(10, "Q", "FWFS", 16, 8),
         e(11, "D", "WS", 16, 8),
         e(12, "C", "WS", 16, 8),
@@ -164,7 +164,7 @@ fn dispatches_may_be_all_there_is_and_may_be_missing() {
     let (rows, record) = read_all(&[e(0, "D", "R", 8, 8), e(1, "C", "R", 8, 8)]);
     assert_eq!(rows, [row([N, N, Nanos(0), Nanos(1)], Op::Read, 8, 8)]);
     assert_eq!((record.happened.without_queue, unpaired(&record)), (1, vec![]));
-    // As md and dm have it, which hand on what they get: one queued whole, one in two parts.
+    // md and dm have no dispatches: one request ends as a whole, one in two parts.
     let (rows, record) = read_all(&[
         e(0, "Q", "R", 8, 8),
         e(1, "Q", "W", 100, 16),
@@ -201,7 +201,7 @@ fn what_cannot_be_paired_is_told() {
     assert_eq!(unpaired(&record), expected);
 }
 
-/// Whatever order the ends come in, each request ends once, with the bytes it began with.
+/// Each request ends once, with the bytes it began with, in whatever order the ends come.
 #[test]
 fn a_random_run_of_requests_comes_out_as_it_went_in() {
     let mut state = 7;
@@ -214,7 +214,7 @@ fn a_random_run_of_requests_comes_out_as_it_went_in() {
         let mut now = 0;
         for i in 0..60 {
             now += 1 + random(5);
-            // Apart from each other, so that nothing can be taken for something else.
+            // The requests are far apart, so that none can be mistaken for another.
             let (sector, pieces) = (i * 1000, 1 + random(4));
             for piece in 0..pieces {
                 events.push(e(now + piece, "Q", "W", sector + 8 * piece, 8));

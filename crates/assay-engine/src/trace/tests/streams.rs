@@ -1,4 +1,4 @@
-//! Where traces come from: several files, several devices, ends in the middle.
+//! Tests of inputs: several files, several devices, and cut-off ends.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn files_of_processors_are_merged_by_time() {
         assert_eq!(unpaired(&record), [("missing sequence numbers", 1)]);
         assert_eq!(record.source.files, ["t.0", "t.1"]);
         assert_eq!(record.source.bytes as usize, zero.len() + one.len());
-        // One behind the other: small enough to be sorted.
+        // One file behind the other is small enough for the window to sort.
         let (rows, _) = read(&[&[one, zero].concat()], None).unwrap();
         assert_eq!(rows, expected);
     }
@@ -40,7 +40,7 @@ fn late_events_are_told() {
     events.push(e(5, "Q", "R", 8, 8));
     events.push(e(20_000, "C", "R", 8, 8));
     let (rows, record) = read_all(&events);
-    // It is as old as the trace, not older.
+    // The late event does not come before the start of the trace.
     assert_eq!(rows, [row([Nanos(0), N, N, Nanos(10_000)], Op::Read, 8, 8)]);
     assert_eq!(unpaired(&record), [("late events", 1)]);
 }
@@ -49,7 +49,7 @@ fn late_events_are_told() {
 fn a_trace_of_several_devices_is_asked_about() {
     let of = |minor, event: E| E { device: (8, minor), ..event };
     let events = [
-        // The whole disk has only what is mapped to it from its partition.
+        // The whole disk has only requests that are remapped to it from its partition.
         of(0, e(0, "A", "R", 8, 8)),
         of(1, e(1, "Q", "R", 8, 8)),
         of(16, e(2, "Q", "W", 8, 8)),
@@ -76,7 +76,7 @@ fn a_trace_of_several_devices_is_asked_about() {
             ("trace-no-requests", "the trace has no requests of 8,32")
         );
         assert_eq!(absent.hint, "it has 8,16 (4 events), 8,1 (3 events)");
-        // With the other one left out, there is no question.
+        // Without the other device, the trace is of one device.
         let without: Vec<E> = events.into_iter().filter(|e| e.device.1 != 16).collect();
         assert_eq!(read(&[&records(&without, false)], None).unwrap().0, rows);
     }
@@ -95,7 +95,7 @@ fn an_end_in_the_middle_is_told_with_its_place() {
             assert_eq!((&*last.what, last.count), ("bytes at a cut-off end", cut as u64));
             assert_eq!(last.why, "t.0 ends within a record, which begins at byte 104");
         }
-        // In what follows a record.
+        // This cut is in the bytes that follow a record.
         let cut = read(&[&bytes[..50]], None).unwrap_err();
         assert_eq!((cut.id, &*cut.message), ("trace-no-requests", "the trace has no requests"));
     }
@@ -104,7 +104,7 @@ fn an_end_in_the_middle_is_told_with_its_place() {
     let (rows, record) = read(&[&bytes[..last + 40]], None).unwrap();
     assert_eq!(rows, []);
     assert_eq!(unpaired(&record).last(), Some(&("bytes at a cut-off end", 40)));
-    // A whole line needs no line feed.
+    // A complete last line needs no line feed.
     let (rows, record) = read(&[bytes.trim_ascii_end()], None).unwrap();
     assert_eq!((rows.len(), unpaired(&record)), (1, vec![]));
 }
@@ -123,7 +123,7 @@ fn what_ftrace_lost_is_forgotten() {
         b"CPU:0 [LOST 1 EVENTS]\n".to_vec(),
     ];
     let (rows, record) = read(&[&bytes.concat()], None).unwrap();
-    // Not the request that began before.
+    // The request that began before the loss is not among them.
     assert_eq!(rows, [row([Nanos(100), N, Nanos(101), Nanos(102)], Op::Read, 8, 8)]);
     let expected = [("given up where events were lost", 1), ("lost events", 4582)];
     assert_eq!(unpaired(&record), expected);
