@@ -145,15 +145,14 @@ impl<F: Ftl> Ssd<F> {
     /// Begins a transfer over the host link, or queues it.
     #[inline]
     pub(super) fn transfer(&mut self, transfer: Transfer) {
-        let flight = &self.requests[transfer.number];
-        self.link.transfer(transfer, flight, &mut self.nand.events);
+        self.link.transfer(transfer, &self.requests, &mut self.nand.events);
     }
 
     /// Ends the transfer on the link, starts the next, and passes write data on.
     #[inline]
     pub(super) fn on_link_done(&mut self) {
-        let Some((done, time)) = self.link.end(&mut self.nand.events) else { return };
-        self.tell_transfer(done, time);
+        let Some(done) = self.link.end(&self.requests, &mut self.nand.events) else { return };
+        self.tell_transfer(done);
         let flight = &self.requests[done.number];
         if flight.request.op == Op::Read {
             return self.page_done(done.number);

@@ -3,7 +3,7 @@
 //! SATA adds overhead: each command has frames of its own, and the drive requests each data frame
 //! of a write.
 
-use super::requests::InFlight;
+use super::requests::Requests;
 use crate::events::{Events, Queue};
 use crate::waits::Waits;
 use assay_spec::device::LinkSpec;
@@ -33,10 +33,9 @@ pub(super) struct HostLink {
     setup: Nanos,
     /// The time from the drive's request for a data frame until the frame begins.
     activate: Nanos,
-    /// The transfers that wait, with their times.
-    queue: VecDeque<(Transfer, Nanos)>,
-    /// The transfer under way, with its time.
-    under_way: Option<(Transfer, Nanos)>,
+    /// The transfers that wait.
+    queue: VecDeque<Transfer>,
+    under_way: Option<Transfer>,
     /// The busy time since the last mark. A transfer counts when it begins.
     busy: Nanos,
     /// The waits for the link, if they are timed.
@@ -60,43 +59,50 @@ impl HostLink {
         }
     }
 
-    /// Begins a transfer for `flight`, or queues it if the link is busy.
+    /// Begins a transfer for one of `requests`, or queues it if the link is busy.
     #[inline]
-    pub(super) fn transfer(&mut self, transfer: Transfer, flight: &InFlight, events: &mut Events) {
-        let time = self.time(transfer.page, flight);
+    pub(super) fn transfer(
+        &mut self,
+        transfer: Transfer,
+        requests: &Requests,
+        events: &mut Events,
+    ) {
         if self.under_way.is_some() {
             self.waits.iter_mut().for_each(|waits| waits.begin(events.now()));
-            return self.queue.push_back((transfer, time));
+            return self.queue.push_back(transfer);
         }
-        self.begin(transfer, time, events);
+        self.begin(transfer, requests, events);
     }
 
     #[inline]
-    fn begin(&mut self, transfer: Transfer, time: Nanos, events: &mut Events) {
-        self.under_way = Some((transfer, time));
+    fn begin(&mut self, transfer: Transfer, requests: &Requests, events: &mut Events) {
+        self.under_way = Some(transfer);
+        let time = self.time(transfer, requests);
         self.busy += time;
         events.after(Queue::Link, super::LINK, time);
     }
 
-    /// Ends the transfer under way, begins the next, and returns the ended one with its time.
+    /// Ends the transfer under way, begins the next, and returns the ended one.
     #[inline]
-    pub(super) fn end(&mut self, events: &mut Events) -> Option<(Transfer, Nanos)> {
+    pub(super) fn end(&mut self, requests: &Requests, events: &mut Events) -> Option<Transfer> {
         let ended = self.under_way.take()?;
-        if let Some((transfer, time)) = self.queue.pop_front() {
+        if let Some(transfer) = self.queue.pop_front() {
             self.waits.iter_mut().for_each(|waits| waits.end(events.now()));
-            self.begin(transfer, time, events);
+            self.begin(transfer, requests, events);
         }
         Some(ended)
     }
 
     /// Returns the transfers under way and waiting.
     pub(super) fn transfers(&self) -> impl Iterator<Item = Transfer> {
-        self.under_way.iter().chain(&self.queue).map(|(transfer, _)| *transfer)
+        self.under_way.iter().chain(&self.queue).copied()
     }
 
-    /// Returns the time of the transfer of `page` for `flight`, with its share of the overhead.
+    /// Returns the time that a transfer takes, with its share of the overhead.
     #[inline]
-    fn time(&self, page: u32, flight: &InFlight) -> Nanos {
+    pub(super) fn time(&self, transfer: Transfer, requests: &Requests) -> Nanos {
+        let Transfer { number, page } = transfer;
+        let flight = &requests[number];
         let data = match flight.whole {
             true => self.page_time,
             false => self.share(&flight.request, page).time_at(self.rate),

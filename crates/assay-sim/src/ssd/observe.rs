@@ -6,7 +6,7 @@ use super::Ssd;
 use super::link::Transfer;
 use crate::ftl::Ftl;
 use crate::work::{Activity, Work};
-use assay_spec::{Nanos, Op};
+use assay_spec::Op;
 
 impl<F: Ftl> Ssd<F> {
     /// Reports that the firmware has processed the command of request `number`.
@@ -27,7 +27,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Reports that the link has transferred a page of a request.
     #[inline]
-    pub(super) fn tell_transfer(&mut self, transfer: Transfer, time: Nanos) {
+    pub(super) fn tell_transfer(&mut self, transfer: Transfer) {
         if self.nand.observer().is_none() {
             return;
         }
@@ -38,7 +38,7 @@ impl<F: Ftl> Ssd<F> {
             activity: if is_read { Activity::ToHost } else { Activity::FromHost },
             tag: Some(request.tag),
             first: Some(u64::from(transfer.page)),
-            start: end - time,
+            start: end - self.link.time(transfer, &self.requests),
             end,
         });
     }
