@@ -142,8 +142,7 @@ fn uses(source: &Source, modules: &BTreeSet<Vec<String>>) -> BTreeSet<Vec<String
     }
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let words = outside.split(|c: char| !is_part(c)).filter(|word| word.contains("::"));
-    let inner = |word: &&str| ["crate::", "super::", "self::"].iter().any(|p| word.starts_with(p));
-    paths.extend(words.filter(inner).map(str::to_owned));
+    paths.extend(words.map(str::to_owned));
     let found = paths.iter().filter_map(|path| module_of(path, &source.module, modules));
     found.filter(|module| *module != source.module).collect()
 }
