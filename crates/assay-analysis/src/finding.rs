@@ -104,7 +104,7 @@ fn command(run: &Run) -> String {
 }
 
 fn bandwidth_line(cell: &CellRecord) -> String {
-    let e = metric::estimate(cell, "bandwidth").map(|e| crate::text::rate(&e));
+    let e = metric::estimate(cell, "bandwidth").map(|e| crate::text::number::rate(&e));
     format!("{}: {}", cell.id, e.unwrap_or_else(|e| e.to_string()))
 }
 
@@ -268,8 +268,8 @@ fn tail(run: &Run, cell: &CellRecord) -> Option<Finding> {
             human_time(middle.value)
         ),
         evidence: vec![
-            format!("{} p50: {}", cell.id, crate::text::time(&middle)),
-            format!("{} p99.9: {}", cell.id, crate::text::time(&far)),
+            format!("{} p50: {}", cell.id, crate::text::number::time(&middle)),
+            format!("{} p99.9: {}", cell.id, crate::text::number::time(&far)),
         ],
         threshold: format!("lower end of p99.9 at least {TAIL} times p50"),
         samples: requests(&[cell]),

@@ -20,3 +20,4 @@ pub mod stats;
 mod sweep;
 pub mod text;
 pub mod trace;
+pub mod unseen;

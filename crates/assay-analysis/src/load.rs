@@ -2,9 +2,11 @@
 //! caller's.
 
 mod check;
+mod error;
 
 use assay_spec::record::{CellRecord, CellsRecord, RunRecord, SCHEMA, TargetRecord};
 use assay_spec::trace::TraceRow;
+pub use error::LoadError;
 use std::collections::BTreeMap;
 
 /// A whole run: what was asked and what was measured.
@@ -17,40 +19,6 @@ pub struct Run {
     /// Request logs of drives, by the identifier of their cell: those that the page wants
     /// ([`crate::report::logs_wanted`]), put here by whoever can read them.
     pub logs: BTreeMap<String, Vec<TraceRow>>,
-}
-
-/// Why a run directory cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// Not JSON, or not of the schema.
-    #[error("{file}, line {line}: {message}")]
-    Json {
-        /// `run.json` or `cells.json`.
-        file: &'static str,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong.
-        message: String,
-    },
-    /// Written by another version.
-    #[error("{file} has schema {found}, this program reads {SCHEMA}; use the assay that wrote it")]
-    Schema {
-        /// `run.json` or `cells.json`.
-        file: &'static str,
-        /// The schema found.
-        found: u64,
-    },
-    /// Prices that are none.
-    #[error("run.json has prices that cannot be used: {0}")]
-    Prices(String),
-    /// It contradicts itself or the other file: they were mixed, edited or damaged.
-    #[error("{file}: {what}")]
-    Inconsistent {
-        /// `run.json` or `cells.json`.
-        file: &'static str,
-        /// What does not hold together, and where.
-        what: String,
-    },
 }
 
 /// Only the version: read first, so that an unknown schema is not reported as an unknown field.

@@ -9,7 +9,9 @@ mod charts;
 mod claims;
 mod factors;
 mod figures;
+mod finding_list;
 pub mod gantt;
+mod html;
 mod html_template;
 mod page;
 pub mod picture;
@@ -21,7 +23,6 @@ pub mod trace;
 
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
-use crate::text::is_unseen;
 use assay_spec::record::CellRecord;
 
 /// The page.
@@ -32,27 +33,4 @@ pub fn html(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
 /// The cells whose drives' request logs the page draws, where it has them ([`Run::logs`]).
 pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
     figures::logs_wanted(run)
-}
-
-/// Text made safe inside elements and quoted attributes; what is not shown but does something
-/// vanishes.
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if is_unseen(c) => {}
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// A text as a fragment identifier: letters, digits and `-`.
-pub(crate) fn slug(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

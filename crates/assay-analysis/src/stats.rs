@@ -64,19 +64,6 @@ impl Estimate {
         self.interval.map(|(low, high)| (high - low) / 2.0)
     }
 
-    /// Of a mean of repeats, their sample standard deviation and how many they were.
-    pub fn deviation(&self) -> Option<(f64, u64)> {
-        match (&self.basis, self.interval) {
-            (Basis::Identical(n), _) => Some((0.0, *n)),
-            // The lower end may have been cut at 0.
-            (Basis::Repeats(n), Some((_, high))) => {
-                let count = *n as f64;
-                Some(((high - self.value) * count.sqrt() / student::t95(count - 1.0), *n))
-            }
-            _ => None,
-        }
-    }
-
     /// The same number in another unit: value and interval times `factor` (positive).
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Estimate {

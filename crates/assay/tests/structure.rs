@@ -137,7 +137,8 @@ fn uses(source: &Source, modules: &BTreeSet<Vec<String>>) -> BTreeSet<Vec<String
                 paths.extend(paths_of(&line[at + 4..]))
             }
             Some(_) => {}
-            None => outside += &format!("{statement};"),
+            // A visibility is no import.
+            None => outside += &format!("{};", statement.replace("(in crate::", "(in ")),
         }
     }
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';

@@ -6,7 +6,7 @@ use crate::factors::{Crossed, all};
 use crate::load::Run;
 use crate::soundness::Verdict;
 use crate::stats::effects::{Effects, Pair};
-use crate::text::rate;
+use crate::text::number::rate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::three_digits;
 

@@ -8,12 +8,13 @@ mod cells;
 
 pub(super) use cells::check as cells;
 
-use super::LoadError;
+use super::error::{LoadError, wrong};
 use crate::cost::Prices;
-use crate::text::is_unseen;
+use crate::unseen::is_unseen;
 use assay_spec::decode::Source;
 use assay_spec::experiment::{Experiment, is_name};
 use assay_spec::record::{CellPlan, ExperimentRecord, RunRecord, TargetRecord};
+use cells::Experiments;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of targets, and whether their time is virtual, in which case they have a spec.
@@ -30,16 +31,8 @@ const KINDS: [(&str, bool); 7] = [
 /// The upper bound of sizes, exclusive, as in declarations.
 const SIZE_END: u64 = 1 << 63;
 
-/// The experiments of a record by name; `None` if this version cannot read what another wrote.
-pub(super) type Experiments<'r> = BTreeMap<&'r str, Option<Experiment>>;
-
 /// The targets of a record by name.
 type Targets<'r> = BTreeMap<&'r str, &'r TargetRecord>;
-
-/// Returns the error for a file that contradicts itself.
-pub(super) fn wrong(file: &'static str, what: String) -> LoadError {
-    LoadError::Inconsistent { file, what }
-}
 
 fn wrong_run(what: String) -> LoadError {
     wrong("run.json", what)

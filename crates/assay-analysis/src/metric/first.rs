@@ -1,6 +1,6 @@
 //! Metrics of the first requests, which a workload with `first` keeps one by one.
 
-use super::MetricError;
+use super::error::MetricError;
 use crate::stats::{Estimate, batch, mean, period, student};
 use assay_spec::Op;
 use assay_spec::record::RepeatRecord;

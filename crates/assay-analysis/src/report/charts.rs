@@ -1,8 +1,9 @@
 //! The charts of a run: bandwidth bars, latency distributions, the measured phase over time.
 
 use super::axis::{self, Scale};
+use super::html::{escape, slug};
 use super::svg::{self, Axis, Bar, Ink, Line, Words};
-use super::{escape, slug};
+
 use crate::load::Run;
 use crate::metric;
 use assay_spec::Histogram;

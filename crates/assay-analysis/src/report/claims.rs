@@ -1,6 +1,6 @@
 //! The ledgers in a report: published beside reproduced. What was not measured is folded away.
 
-use super::escape;
+use super::html::escape;
 use super::tables::table;
 use crate::ledger::{ClaimVerdict, LedgerVerdicts, PredicateVerdict, ValueVerdict, Verdict, plain};
 

@@ -2,9 +2,10 @@
 
 use super::axis::{self, Scale};
 use super::charts::figure;
+use super::finding_list::items;
+use super::html::{escape, slug};
 use super::svg::{self, Axis, Bar, Words};
 use super::tables::table;
-use super::{escape, page, slug};
 use crate::factors::{Crossed, all};
 use crate::finding::Finding;
 use crate::finding::factors::{by_share, left_out, matters, percent};
@@ -26,7 +27,7 @@ pub(super) fn section(run: &Run, findings: &[Finding]) -> Option<String> {
 fn one(crossed: &Crossed<'_>, findings: &[Finding]) -> String {
     let of = |f: &&Finding| f.id.ends_with(&format!("/{}", crossed.id()));
     let mut out = format!("<h3>{}</h3>", escape(&crossed.id()));
-    out += &page::items(findings.iter().filter(of));
+    out += &items(findings.iter().filter(of));
     let paragraphs = left_out(crossed);
     let paragraph = |line: &String| format!("<p class=\"dim\">{}.</p>", escape(line));
     out += &paragraphs.iter().map(paragraph).collect::<String>();

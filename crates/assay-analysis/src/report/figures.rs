@@ -16,8 +16,9 @@ mod traced;
 
 use super::axis::Scale;
 use super::charts::style;
+use super::finding_list::items;
+use super::html::escape;
 use super::svg::{Ink, Line};
-use super::{escape, page};
 use crate::finding::{Finding, SCALING};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
@@ -57,8 +58,9 @@ pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> O
     let context =
         |f: &Figure| Context { run, published: &published, sweeps: &sweeps, number: f.number };
     let mut out = format!("<p class=\"dim\">{}</p>", escape(document.note));
-    let link =
-        |f: &Figure| format!("<a href=\"#{}\">{}</a>", crate::report::slug(f.number), f.number);
+    let link = |f: &Figure| {
+        format!("<a href=\"#{}\">{}</a>", crate::report::html::slug(f.number), f.number)
+    };
     let links: Vec<String> = document.figures.iter().map(link).collect();
     out += &format!("<p class=\"jump\">{}</p>", links.join(" "));
     let mut shown = Vec::new();
@@ -72,7 +74,7 @@ pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> O
     let placed = |f: &&Finding| shown.iter().any(|prefix| f.id.starts_with(prefix));
     let rest: Vec<&Finding> = findings.iter().filter(|f| is_answer(f) && !placed(f)).collect();
     if !rest.is_empty() {
-        out += &format!("<h3>Other answers</h3>{}", page::items(rest.into_iter()));
+        out += &format!("<h3>Other answers</h3>{}", items(rest.into_iter()));
     }
     Some(out)
 }
@@ -82,7 +84,7 @@ fn one(context: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
     let panels = panels(context, figure);
     let mut out = format!(
         "<h3 id=\"{0}\">{1}: {2}</h3>{3}",
-        crate::report::slug(figure.number),
+        crate::report::html::slug(figure.number),
         figure.number,
         escape(figure.title),
         answer(context, findings, figure)
@@ -116,8 +118,7 @@ fn answer(c: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
     let answers: Vec<&Finding> = findings.iter().filter(of).collect();
     if !answers.is_empty() {
         let published = published_fits(c, &answers);
-        out +=
-            &format!("<div class=\"answer\">{}{published}</div>", page::items(answers.into_iter()));
+        out += &format!("<div class=\"answer\">{}{published}</div>", items(answers.into_iter()));
     }
     if out.is_empty() { out } else { format!("<div class=\"question\">{out}</div>") }
 }

@@ -6,7 +6,7 @@
 //! million operations is as small as what can be seen of it.
 
 use super::axis;
-use super::escape;
+use super::html::escape;
 use super::picture::{self, Frame, MARGIN, WIDTH};
 
 /// Where the time axis begins: left of it are the names.

@@ -1,6 +1,6 @@
 //! What every page is made of: head, navigation, sections, foot.
 
-use super::escape;
+use super::html::escape;
 
 /// A page, without its sections. What is escaped already is said.
 pub(super) struct HtmlTemplate<'a> {

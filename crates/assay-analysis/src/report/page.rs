@@ -1,7 +1,9 @@
 //! The page: order of the sections, navigation, findings.
 
+use super::finding_list::items;
+use super::html::escape;
 use super::html_template::HtmlTemplate;
-use super::{charts, claims, escape, factors, figures, specs, style, tables};
+use super::{charts, claims, factors, figures, specs, style, tables};
 use crate::finding::{DOUBTS, FACTORS, Finding, SCALING, findings};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
@@ -118,24 +120,6 @@ fn doubt_list(mut doubts: Vec<&Finding>) -> String {
         out
     };
     doubts.chunk_by(|a, b| check(a) == check(b)).map(of_check).collect()
-}
-
-pub(super) fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {
-    let mut out = String::from("<ul class=\"findings\">");
-    for f in all {
-        out += &format!("<li>{}.", escape(&f.statement));
-        let evidence: String =
-            f.evidence.iter().map(|e| format!("<li>{}</li>", escape(e))).collect();
-        out += &format!(
-            "<details><summary class=\"dim\">Evidence</summary><ul>{evidence}\
-             <li>Threshold: {}. {} requests.</li><li>Again: \
-              <code>{}</code></li></ul></details></li>",
-            escape(&f.threshold),
-            f.samples,
-            escape(&f.reproduce)
-        );
-    }
-    out + "</ul>"
 }
 
 #[cfg(test)]

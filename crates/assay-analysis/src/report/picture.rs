@@ -1,7 +1,7 @@
 //! Pictures that stand alone as SVG files: one style sheet for light and dark, no script.
 
 use super::axis::{self, Scale};
-use super::escape;
+use super::html::escape;
 use super::svg::{self, Axis, Ink, Line, Words};
 
 /// Width of a picture in user units: a page of 1280 pixels with a little room beside it.

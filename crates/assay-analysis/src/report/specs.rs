@@ -1,6 +1,6 @@
 //! What was run, on what, and how it was measured: the part of a report that lets others repeat it.
 
-use super::escape;
+use super::html::escape;
 use super::tables::table;
 use crate::load::Run;
 use assay_spec::units::human_size;

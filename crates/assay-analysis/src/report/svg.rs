@@ -1,12 +1,10 @@
 //! A chart as inline SVG: frame, grid, ticks, lines, bars. Colours and dashes come from the style
 //! sheet by class (`s0` to `s7`), so dark mode and print need no second drawing.
 
-mod boxes;
-
-pub use boxes::{BoxRow, boxes, scatter};
+pub mod boxes;
 
 use super::axis::Scale;
-use super::escape;
+use super::html::escape;
 
 /// Width of every chart in user units; narrow, so that its text stays legible on a phone.
 pub const WIDTH: f64 = 480.0;

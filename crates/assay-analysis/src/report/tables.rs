@@ -1,6 +1,6 @@
 //! The tables of a report. Each scrolls in its own container, which the keyboard can reach.
 
-use super::escape;
+use super::html::escape;
 use crate::compare::{self, Comparison};
 use crate::cost::Costs;
 use crate::load::Run;

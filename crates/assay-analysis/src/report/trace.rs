@@ -2,9 +2,11 @@
 
 use super::axis::{self, Scale};
 use super::charts::figure;
+use super::html::escape;
 use super::html_template::HtmlTemplate;
-use super::svg::{self, Axis, BoxRow, Ink, Line, Words};
-use super::{escape, style, tables};
+use super::svg::boxes::{BoxRow, box_plot, scatter};
+use super::svg::{self, Axis, Ink, Line, Words};
+use super::{style, tables};
 use crate::text::trace as words;
 use crate::trace::{Direction, Span, Spread, Summary, cumulated, rates};
 use assay_spec::Op;
@@ -110,7 +112,7 @@ pub(super) fn over_address(
     let x = Axis { scale: around(|p| p.0), label: axis::number, name: SECONDS };
     let y = Axis { scale: around(|p| p.1), label: axis::decimal_size, name: "address" };
     let words = words(format!("{count} requests, a point for each where and when it ended"));
-    let (chart, apart) = svg::scatter(&words, x, y, &kinds);
+    let (chart, apart) = scatter(&words, x, y, &kinds);
     let thinned = if apart > 0.5 { "thinned: " } else { "" };
     let note = format!(
         "{count} requests, each where it begins and when it ended; {thinned}those that lie within \
@@ -185,7 +187,7 @@ fn chart(
     let x = Axis { scale, label, name: "log scale" };
     let said: Vec<String> = rows.iter().map(|r| format!("{}: {}", r.name, r.text)).collect();
     let words = words_of(id, caption, said.join("; "));
-    figure(caption, &svg::boxes(&words, x, rows), "")
+    figure(caption, &box_plot(&words, x, rows), "")
 }
 
 fn ends(rows: &[BoxRow<'_>]) -> impl Iterator<Item = f64> {

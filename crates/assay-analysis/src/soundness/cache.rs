@@ -4,7 +4,7 @@
 //! written. Elsewhere a file that fits into memory is enough if it was not forgotten before it was
 //! read.
 
-use super::{Case, Fault};
+use super::case::{Case, Fault};
 use assay_spec::array::parse_linux;
 use assay_spec::experiment::{Between, FileWork, Records, Sync};
 use assay_spec::units::human_size;

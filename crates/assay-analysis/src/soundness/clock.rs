@@ -5,7 +5,7 @@
 //! buckets of the histogram, which are 0.8 % wide. A clock with a step leaves the neighbours of
 //! every occupied bucket empty, or stands still and gives zeros.
 
-use super::{Case, Fault};
+use super::case::{Case, Fault};
 use crate::metric;
 use assay_spec::Histogram;
 use assay_spec::histogram::lower_bound;

@@ -4,7 +4,7 @@
 //! Of a modelled drive the experiment tells in which state it starts. Of others the series does:
 //! what begins much faster than it goes on was measured in two states.
 
-use super::{Case, Fault, late};
+use super::case::{Case, Fault, late};
 use crate::stats::median;
 use assay_spec::Op;
 use assay_spec::experiment::{Amount, FileWork, StartState, Step, StreamSpec, WorkloadSpec};

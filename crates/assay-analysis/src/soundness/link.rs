@@ -4,7 +4,7 @@
 //! link that carries both at a time is not wronged. Work on files is left out where memory may
 //! have answered: that is another check's.
 
-use super::{Case, Fault};
+use super::case::{Case, Fault};
 use assay_spec::Op;
 use assay_spec::array::{MemberTarget, parse_linux};
 use assay_spec::experiment::FileWork;

@@ -4,7 +4,7 @@
 //! an amount is as long as its work; it is too short if it has neither repeats nor seconds enough
 //! for an interval, and too few requests for percentiles, too.
 
-use super::{Case, Fault};
+use super::case::{Case, Fault};
 use crate::metric;
 use assay_spec::experiment::Amount;
 use assay_spec::units::human_time;

@@ -5,7 +5,7 @@
 //! and Sen, and the interval of the slope must exclude zero. A rule that was declared and did not
 //! hold is enough by itself.
 
-use super::{Case, Fault, late};
+use super::case::{Case, Fault, late};
 use crate::stats::drift::{self, Drift};
 use assay_spec::units::three_digits;
 

@@ -3,7 +3,7 @@
 //!
 //! Only modelled drives tell it. The limits of a cloud volume are what it is sold with: no fault.
 
-use super::{Case, Fault};
+use super::case::{Case, Fault};
 use assay_spec::units::three_digits;
 
 /// Of the time, so much may be spent held back.

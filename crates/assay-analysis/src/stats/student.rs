@@ -55,6 +55,21 @@ pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value, interval, basis: Basis::Repeats(values.len() as u64) })
 }
 
+impl Estimate {
+    /// Returns the sample standard deviation of the repeats whose mean this is, and their number.
+    pub fn deviation(&self) -> Option<(f64, u64)> {
+        match (&self.basis, self.interval) {
+            (Basis::Identical(n), _) => Some((0.0, *n)),
+            // The lower end may have been cut at 0.
+            (Basis::Repeats(n), Some((_, high))) => {
+                let count = *n as f64;
+                Some(((high - self.value) * count.sqrt() / t95(count - 1.0), *n))
+            }
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

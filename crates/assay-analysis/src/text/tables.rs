@@ -1,8 +1,8 @@
 //! The tables for a terminal.
 
 use super::costs::money;
+use super::number::{count, plus_minus, time_unit};
 use super::table::{Table, wrap};
-use super::{count, plus_minus, time_unit};
 use crate::compare::{Comparison, Row};
 use crate::cost::Costs;
 use crate::ledger::{LedgerVerdicts, PredicateVerdict, ValueVerdict, plain};

@@ -1,6 +1,6 @@
 //! A block trace as tables.
 
-use super::Table;
+use super::table::Table;
 use crate::trace::{Direction, Span, Spread, Summary};
 use assay_spec::units::{human_size, human_time, three_digits};
 use assay_spec::{Bytes, Op};

@@ -1,6 +1,7 @@
 //! `assay claims`: the ledgers, held against the latest run or a given one.
 
-use super::{Common, report, saved};
+use super::options::Common;
+use super::{report, saved};
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
 use assay_analysis::ledger::LedgerVerdicts;

@@ -1,7 +1,8 @@
 //! `assay compare`: the same work on several targets, or several saved runs, with effect sizes.
 
+use super::options::{Common, Running};
 use super::pricing::Pricing;
-use super::{Common, Running, report, run, saved};
+use super::{report, run, saved};
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::load::Run;

@@ -1,8 +1,9 @@
 //! `assay cost`: what the targets of a run cost over years, break-even prices and the five-minute
 //! rule.
 
+use super::options::Common;
 use super::pricing::Pricing;
-use super::{Common, saved};
+use super::saved;
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::cost::{Costs, Supposed, owned};

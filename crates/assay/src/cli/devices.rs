@@ -1,6 +1,6 @@
 //! `assay devices`: modelled drives with their sources, and what may be done to this machine's.
 
-use super::Common;
+use super::options::Common;
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_engine::plan::load_model;

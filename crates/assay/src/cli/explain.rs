@@ -1,6 +1,7 @@
 //! `assay explain`: the method and source behind a number, a claim, a word or an error.
 
-use super::{Common, timeline};
+use super::options::Common;
+use super::timeline;
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::metric;

@@ -6,6 +6,7 @@ mod cost;
 mod devices;
 mod explain;
 mod linux;
+pub mod options;
 mod pricing;
 mod report;
 mod resume;
@@ -20,9 +21,9 @@ use crate::output::{Failure, Outcome};
 use assay_engine::Error;
 use assay_spec::catalog::STUDIES;
 use clap::error::{ContextKind, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A laboratory for storage devices: finds out what a drive does, what is inside, what it is worth.
 #[derive(Debug, Parser)]
@@ -54,48 +55,6 @@ enum Verb {
     Linux(linux::Options),
     /// Block traces: blktrace and blkparse, read and shown
     Trace(trace::Options),
-}
-
-/// What every verb takes.
-#[derive(Clone, Debug, Args)]
-pub struct Common {
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
-    /// No progress and no talk
-    #[arg(long, short)]
-    pub quiet: bool,
-    /// Say what time, memory and writing it would take, and do nothing
-    #[arg(long)]
-    pub plan: bool,
-}
-
-/// What every verb takes that runs something.
-#[derive(Clone, Debug, Args)]
-pub struct Running {
-    /// Directory of the run [default: runs/STUDY-TIME]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
-    pub seed: u64,
-    /// Allow writing to this existing device or file; repeats its path
-    #[arg(long, value_name = "PATH")]
-    pub write: Option<String>,
-    /// Allow destroying what is on the device with this serial number, as `assay devices` shows it
-    #[arg(long, value_name = "SERIAL")]
-    pub destroy: Option<String>,
-    /// Create a file target that does not exist, this large
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub size: Option<String>,
-    /// Time for all of it, e.g. `10m`: phases on real targets are cut to fit, and what does not
-    /// begin in time is left
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<String>,
-    /// Threads for modelled drives [default: all processors]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
 }
 
 /// Parses the command line and does what it says.

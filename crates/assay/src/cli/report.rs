@@ -1,7 +1,8 @@
 //! `assay report`: the page and the tables of a run, again from its directory alone.
 
+use super::options::Common;
 use super::pricing::Pricing;
-use super::{Common, saved};
+use super::saved;
 use crate::output::plan::Plan;
 use crate::output::{DONE, ENVIRONMENT, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
 use assay_analysis::cost::Costs;

@@ -1,8 +1,9 @@
 //! `assay resume`: goes on with an interrupted run; ends with the files an undisturbed run leaves.
 
+use super::options::Common;
 use super::run::{load, pointing_to_resume, tell_what_is_left};
 use super::signals::watch_for_interrupt;
-use super::{Common, report, saved};
+use super::{report, saved};
 use crate::output::plan::Plan;
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome};

@@ -1,9 +1,10 @@
 //! `assay run`: a study or an experiment file, on its targets or on others.
 
+use super::options::{Common, Running};
 use super::pricing::Pricing;
+use super::report;
 use super::signals::watch_for_interrupt;
 use super::targets::{check_effect, names, open_targets};
-use super::{Common, Running, report};
 use crate::output::plan::Plan;
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome, talk};

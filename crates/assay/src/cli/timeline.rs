@@ -2,7 +2,7 @@
 
 mod shown;
 
-use super::Common;
+use super::options::Common;
 use super::run::load;
 use crate::output::plan;
 use crate::output::{DONE, Failure, Outcome, data, json};

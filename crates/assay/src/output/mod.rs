@@ -3,7 +3,7 @@
 pub mod plan;
 pub mod progress;
 
-use assay_analysis::text::is_unseen;
+use assay_analysis::unseen::is_unseen;
 use assay_engine::plan::PlanError;
 use assay_engine::{Error, ErrorKind};
 use assay_spec::Diagnostic;

@@ -1,7 +1,7 @@
 //! `--plan`: shows what a command would need and write, and does nothing.
 
 use super::{DONE, Outcome, data, json};
-use crate::cli::Common;
+use crate::cli::options::Common;
 use assay_engine::run::{Needs, Run};
 use assay_spec::units::human_size;
 use assay_spec::{Bytes, Nanos};

@@ -1,8 +1,8 @@
 //! Checks `cells.json`: its cells are in the plan, and its numbers can have been measured.
 
-use super::{Experiments, wrong};
-use crate::load::LoadError;
-use crate::text::is_unseen;
+use crate::load::error::{LoadError, wrong};
+use crate::unseen::is_unseen;
+use assay_spec::experiment::Experiment;
 use assay_spec::record::{
     CellPlan, CellRecord, FirstRecord, OpRecord, RepeatRecord, RunRecord, SeriesRecord,
     SteadyRecord,
@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const TIME_END: u64 = 1 << 53;
 /// The upper bound of the sum of all numbers of a kind in the file.
 const TOTAL_END: u64 = 1 << 62;
+
+/// The experiments of a record by name; `None` if this version cannot read what another wrote.
+pub(in crate::load) type Experiments<'r> = BTreeMap<&'r str, Option<Experiment>>;
 
 /// A result whose error says what is wrong; the caller puts the place in front.
 type Checked = Result<(), String>;

@@ -6,7 +6,7 @@ use crate::load::Run;
 use crate::metric;
 use crate::report::axis::{self, Scale};
 use crate::report::charts::style;
-use crate::report::escape;
+use crate::report::html::escape;
 use crate::report::svg::{self, Axis, Bar, Ink, Line, Mark, Words};
 use crate::stats::Estimate;
 use crate::sweep::{Parameter, Point, Sweep};
@@ -52,7 +52,7 @@ impl<'a> Context<'a> {
     pub(super) fn words(&self, part: &Part, target: Option<&str>, description: String) -> Words {
         let of = target.map_or(String::new(), |t| format!(" of {t}"));
         Words {
-            id: crate::report::slug(&format!("{}-{}{of}", self.number, part.title)),
+            id: crate::report::html::slug(&format!("{}-{}{of}", self.number, part.title)),
             title: format!("{}: {}{of}", self.number, part.title),
             description,
         }

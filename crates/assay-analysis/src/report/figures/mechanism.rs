@@ -3,7 +3,7 @@
 use super::describe::Series;
 use crate::load::Run;
 use crate::metric;
-use crate::report::escape;
+use crate::report::html::escape;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
 

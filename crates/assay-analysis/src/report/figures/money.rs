@@ -3,7 +3,7 @@
 
 use super::draw::Context;
 use crate::cost::{CellCost, Costs, follows};
-use crate::report::escape;
+use crate::report::html::escape;
 use crate::report::tables::{below, table};
 use crate::stats::Estimate;
 use crate::text::money;

@@ -4,7 +4,8 @@
 use super::describe::{Part, Series};
 use super::draw::{Context, Panel};
 use crate::report::axis::{self, Scale};
-use crate::report::svg::{self, Axis, BoxRow, Line};
+use crate::report::svg::boxes::{BoxRow, box_plot};
+use crate::report::svg::{self, Axis, Line};
 use crate::report::trace;
 use crate::trace::{Span, Spread, cumulated};
 use assay_spec::trace::TraceRow;
@@ -79,7 +80,7 @@ fn boxes(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {
     let ends = all.iter().flat_map(|(_, _, s)| [s.min, s.max, s.mean]);
     let x = Axis { scale: Scale::log_over(ends), label: axis::time, name: "log scale" };
     let said: Vec<String> = rows.iter().map(|r| format!("{}: {}", r.name, r.text)).collect();
-    svg::boxes(&c.words(part, None, said.join("; ")), x, &rows)
+    box_plot(&c.words(part, None, said.join("; ")), x, &rows)
 }
 
 fn moved(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {

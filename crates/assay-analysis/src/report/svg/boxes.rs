@@ -1,7 +1,7 @@
 //! Box plots, and points of several kinds in one chart.
 
 use super::{Axis, Frame, Ink, PLOT, WIDTH, Words, grid, open, spots, vertical_grid};
-use crate::report::escape;
+use crate::report::html::escape;
 use crate::trace::Spread;
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub struct BoxRow<'a> {
 
 /// Horizontal boxes from quartile to quartile with the median as a line, whiskers to the last value
 /// within 1.5 boxes, points at the smallest and the largest, a ring at the mean.
-pub fn boxes(words: &Words, x: Axis<'_>, rows: &[BoxRow<'_>]) -> String {
+pub fn box_plot(words: &Words, x: Axis<'_>, rows: &[BoxRow<'_>]) -> String {
     const ROW: f64 = 46.0;
     let height = rows.len() as f64 * ROW + 52.0;
     let f = Frame { left: 12.0, top: 4.0, width: WIDTH - 36.0, height: height - 52.0 };

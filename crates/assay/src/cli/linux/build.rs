@@ -1,6 +1,6 @@
 //! `assay linux build`: from Debian's source to the kernel in the cache directory.
 
-use crate::cli::Common;
+use crate::cli::options::Common;
 use crate::cli::signals::watch_for_interrupt;
 use crate::output::plan::Plan;
 use crate::output::progress::keep_moving;

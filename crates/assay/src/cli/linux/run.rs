@@ -4,7 +4,7 @@
 //! run directory: `command.json` and `log/drives.parquet`.
 
 use super::shell::Lent;
-use crate::cli::Common;
+use crate::cli::options::Common;
 use crate::cli::run::{default_directory, parse_size};
 use crate::cli::signals::{end_on_signals, watch_for_every_end, watch_for_interrupt};
 use crate::output::plan::Plan;

@@ -1,6 +1,6 @@
 //! `assay linux status`: whether the kernel is built and can run here.
 
-use crate::cli::Common;
+use crate::cli::options::Common;
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_linux::{kernel, kernel_build};

@@ -1,6 +1,6 @@
 //! `assay trace import`: events of the block layer become requests.
 
-use crate::cli::Common;
+use crate::cli::options::Common;
 use crate::cli::run::default_directory;
 use crate::cli::signals::watch_for_interrupt;
 use crate::output::plan::Plan;

@@ -1,6 +1,6 @@
 //! `assay trace show`: the tables and the page of an imported trace, or of a run's request log.
 
-use crate::cli::Common;
+use crate::cli::options::Common;
 use crate::output::plan::Plan;
 use crate::output::{DONE, ENVIRONMENT, Failure, Outcome, data, json, talk};
 use assay_analysis::report::trace::{About, page};

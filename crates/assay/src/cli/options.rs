@@ -1,0 +1,46 @@
+//! Options that several verbs take.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// The options that every verb takes.
+#[derive(Clone, Debug, Args)]
+pub struct Common {
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no talk
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Say what time, memory and writing it would take, and do nothing
+    #[arg(long)]
+    pub plan: bool,
+}
+
+/// The options that every verb takes that runs something.
+#[derive(Clone, Debug, Args)]
+pub struct Running {
+    /// Directory of the run [default: runs/STUDY-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Allow writing to this existing device or file; repeats its path
+    #[arg(long, value_name = "PATH")]
+    pub write: Option<String>,
+    /// Allow destroying what is on the device with this serial number, as `assay devices` shows it
+    #[arg(long, value_name = "SERIAL")]
+    pub destroy: Option<String>,
+    /// Create a file target that does not exist, this large
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub size: Option<String>,
+    /// Time for all of it, e.g. `10m`: phases on real targets are cut to fit, and what does not
+    /// begin in time is left
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// Threads for modelled drives [default: all processors]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
