@@ -376,7 +376,9 @@ fn what_files_say_does_nothing_to_a_terminal() {
     let mut cells = read(&place.join("out/cells.json"));
     cells["cells"][0]["summary"] = json!(evil);
     cells["cells"][0]["repeats"][0]["warnings"] = json!([evil]);
-    cells["cells"][0]["repeats"][0]["device"] = json!([[evil, 1.5]]);
+    // The name of a counter becomes one of a table's columns.
+    let named = "<script>alert(1)</script>\"'&";
+    cells["cells"][0]["repeats"][0]["device"] = json!([[named, 1.5]]);
     cells["cells"][1]["skipped"] = json!(evil);
     cells["cells"][1]["repeats"] = json!([]);
     fs::write(place.join("out/cells.json"), serde_json::to_vec(&cells).unwrap()).unwrap();
@@ -403,6 +405,11 @@ fn what_files_say_does_nothing_to_a_terminal() {
     let page = fs::read_to_string(place.join("out/report.html")).unwrap();
     assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
     assert!(!page.contains(unseen) && !page.contains("\"'&"), "{page}");
+    for name in [evil, "a\nhint: curl evil", "\u{ad}"] {
+        cells["cells"][0]["repeats"][0]["device"] = json!([[name, 1.5]]);
+        fs::write(place.join("out/cells.json"), serde_json::to_vec(&cells).unwrap()).unwrap();
+        refused(place, &["report", "out"], 2, "`device` has 1.5 for");
+    }
     // The message quotes the line that is wrong.
     fs::write(place.join("slow.toml"), format!("{EXPERIMENT}\n{evil} = 1\n")).unwrap();
     let output = assay(place, &["run", "slow.toml"]);
