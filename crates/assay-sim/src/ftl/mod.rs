@@ -25,7 +25,7 @@ pub(crate) trait Ftl: Send {
     /// carry `token`, with `IN_CELLS` set if the register is needed for something else first.
     fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: Token) -> u32;
     /// Queues the programs of the changed map pages if a checkpoint is due, and returns their
-    /// number. Each gives an event for request [`crate::ssd::MAP`]. Called once after each host
+    /// number. Each gives an event for `Waiter::MapSave`. Called once after each host
     /// write.
     fn checkpoint_if_due(&mut self, _nand: &mut Nand) -> u32 {
         0
@@ -54,7 +54,7 @@ pub(crate) trait Ftl: Send {
         false
     }
     /// Queues the programs of the record of trimmed pages, and returns their number. No other
-    /// program may be on its way to the cells. Each gives an event for request [`crate::ssd::MAP`].
+    /// program may be on its way to the cells. Each gives an event for `Waiter::MapSave`.
     fn record_trims(&mut self, _nand: &mut Nand) -> u32 {
         0
     }
