@@ -3,8 +3,8 @@
 //! A draft has no name (`O_TMPFILE`) or, where the file system cannot do that, a random new one. It
 //! gets its own name once it is complete: after a crash there is the old file or the new one. A
 //! file that has the name by then is replaced only if it is a regular file that may be replaced. It
-//! is moved aside and checked before it is removed, so that names exchanged in between cost nobody
-//! a file.
+//! is moved aside and checked before it is removed, so that no other file is lost if somebody
+//! exchanges names in between.
 //!
 //! *Invariant.* No symlink, device, FIFO or directory is ever replaced or written through.
 
@@ -130,7 +130,7 @@ impl Draft {
         self.directory.sync()
     }
 
-    /// Replaces the file that has the name, if it may be replaced, by exchanging the two names.
+    /// Replaces the file with the final name, if it may be replaced, by exchanging the two names.
     fn exchange(
         mut self,
         file: &File,
@@ -149,10 +149,10 @@ impl Draft {
             }
             Err(e) => return Err(e.into()),
         }
-        // The temporary name has whatever had the name: the old file, unless that changed hands.
+        // The temporary name now leads to the old file, unless another file took the name before.
         self.random = None;
         if remove(&self.directory, random, found.id).is_err() {
-            // If the name is free by now, the file that had it gets it back.
+            // If the exchange fails, the final name is free: the other file gets it back.
             if self.rename(random, name, RenameFlags::EXCHANGE).is_err() {
                 self.rename(random, name, RenameFlags::NOREPLACE)?;
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
@@ -169,7 +169,7 @@ impl Draft {
 
     fn remove(&mut self) {
         if let Some(random) = self.random.take() {
-            // If the file stays, it has a name that nobody asked for.
+            // If this fails, the file stays under its temporary name.
             let _ = remove(&self.directory, &random, self.id);
         }
     }
@@ -213,8 +213,8 @@ fn sign(file: &File) -> io::Result<()> {
     }
 }
 
-/// Returns `true` if `old` holds what assay wrote into it, equals `new`, or is empty. Where the
-/// file system has no attributes, it is enough that both begin alike.
+/// Returns `true` if `old` is unchanged since assay wrote it, equals `new`, or is empty. Where the
+/// file system has no attributes, equal first bytes are enough.
 fn is_written(old: &File, new: &File) -> io::Result<bool> {
     let mut value = [0_u8; 16];
     let digest_of_old = digest(old)?;
@@ -253,7 +253,7 @@ fn digest(file: &File) -> io::Result<u64> {
     }
 }
 
-/// Returns `true` if `name` is that of a draft, as a killed process may have left it.
+/// Returns `true` if `name` is the temporary name of a draft, as a killed process may leave it.
 pub fn is_draft(name: &OsStr) -> bool {
     let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
     digits.is_some_and(|d| d.len() == 32 && d.bytes().all(|b| b.is_ascii_hexdigit()))

@@ -1,12 +1,12 @@
-//! Directories of our own, removed with the value that made them.
+//! Scratch directories: directories that are removed with the value that made them.
 //!
 //! Each has a random name. In it are the directory to work in and a marker, which is locked as long
-//! as the owner lives. A process that is killed removes nothing; the next one that makes such a
-//! directory beside it does. It removes only a directory that is surely ours and abandoned: of this
-//! name, owned by our user, closed to others, with a marker that names this very directory and that
-//! nobody has locked. In it, it removes only files that the work makes and that are younger than
-//! the directory: an older file was moved there. It follows no symlink and crosses no mount. All
-//! other files stay, and so does the directory then.
+//! as the owner lives. A process that is killed removes nothing; the next process that makes a
+//! scratch directory in the same place does. It removes only a directory that is certainly
+//! abandoned by assay: with such a name, owned by its user, closed to others, with a marker that
+//! names this very directory and that nobody has locked. In the directory it removes only files
+//! that the work makes and that are younger than the directory, as an older file was moved there.
+//! It follows no symlink and crosses no mount. If other files are left, the directory stays.
 
 use crate::directory::Directory;
 use crate::node::{self, InodeId, Node, NodeKind, random_name};
@@ -21,7 +21,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The name of the marker, which shows that a directory is ours.
+/// The name of the marker, which shows that assay made a directory.
 const MARKER: &str = ".assay";
 /// The name of the marker until it is locked.
 const UNLOCKED: &str = ".assay-unlocked";
@@ -33,7 +33,7 @@ const DIGITS: usize = 16;
 /// A function that returns `true` for paths, below the directory to work in, that the work makes.
 pub type Makes = fn(&Path) -> bool;
 
-/// A directory of our own, removed when the value is dropped.
+/// A scratch directory, removed when the value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     below: Directory,
@@ -46,8 +46,9 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one in `below`, with a name that begins with `prefix`, after removing those that
-    /// killed processes left there. `makes` knows which files the work will make.
+    /// Makes a directory in `below`, with a name that begins with `prefix`, after removing those
+    /// that killed processes left there. `makes` returns `true` for the files that the work will
+    /// make.
     ///
     /// # Errors
     /// If no directory can be made there.
@@ -99,7 +100,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Checks that a directory is our user's and closed to others: nobody has put another in its place.
+/// Checks that a directory belongs to this user and is closed to others, so that nobody has put
+/// another in its place.
 fn is_shut(directory: &Directory) -> io::Result<()> {
     let found = rustix::fs::fstat(directory)?;
     match found.st_uid == geteuid().as_raw() && found.st_mode & 0o777 == 0o700 {
@@ -108,7 +110,8 @@ fn is_shut(directory: &Directory) -> io::Result<()> {
     }
 }
 
-/// Returns the contents of a directory's marker. They name the directory, so a copy is not ours.
+/// Returns the contents of a directory's marker. They name the directory, so that a copy of the
+/// marker in another directory does not count.
 fn text(directory: InodeId) -> String {
     format!("directory of assay's, which removes it when it has ended: {directory}\n")
 }
@@ -128,10 +131,10 @@ fn mark(directory: &Directory) -> io::Result<File> {
     Ok(marker)
 }
 
-/// Removes a directory of ours, its marker last: if this process is killed meanwhile, another can
-/// go on. Errors are ignored, because there is nobody to tell.
+/// Removes a scratch directory, its marker last: if this process is killed meanwhile, another can
+/// go on. Ignores errors, because no caller could handle them.
 ///
-/// The marker is closed before: FUSE and NFS keep a file that is open, under another name.
+/// Closes the marker before it removes it: FUSE and NFS keep an open file under another name.
 fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes, lock: Option<File>) {
     let removed = || -> io::Result<()> {
         match whole.below(WORK) {
@@ -157,13 +160,14 @@ fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes, lock
     let _ = removed();
 }
 
-/// Returns when an inode was made or, where the file system does not keep that, when it was last
-/// changed: what was moved here from elsewhere is older than a directory that was made for work.
+/// Returns the birth time of an inode or, where the file system keeps none, the time of its last
+/// change. A file that was moved here from elsewhere is older than the scratch directory.
 fn age(node: &Node) -> (i64, u32) {
     node.id.born.unwrap_or(node.modified)
 }
 
-/// Removes what is `ours` in `directory`, whose path below the directory to work in is `path`.
+/// Removes the files in `directory` for which `ours` returns `true`. `path` is the path of
+/// `directory` below the directory to work in.
 fn clear(
     directory: &Directory,
     path: &Path,
@@ -176,7 +180,7 @@ fn clear(
             continue;
         }
         if found.kind == NodeKind::Directory {
-            // A mount there is not ours; it stays, and so do the directories around it.
+            // A directory that is a mount point stays, and so do the directories around it.
             let Ok(sub) = directory.below(&entry.name) else { continue };
             clear(&sub, &path, ours)?;
             let _ = directory.remove_directory(&entry.name);
@@ -195,7 +199,7 @@ fn sweep(below: &Directory, prefix: &str, makes: Makes) {
         if !number.is_some_and(is_number) {
             continue;
         }
-        // While we hold its lock, no other process takes it for abandoned.
+        // While this process holds its lock, no other process takes it for abandoned.
         if let Ok(whole) = below.below(&entry.name)
             && let Some(lock) = dead(&whole)
         {
@@ -204,7 +208,7 @@ fn sweep(below: &Directory, prefix: &str, makes: Makes) {
     }
 }
 
-/// Returns the locked marker of a directory that is ours and abandoned.
+/// Locks and returns the marker of a directory if assay made and abandoned it.
 fn dead(whole: &Directory) -> Option<File> {
     is_shut(whole).ok()?;
     let mut marker = whole.open_file(MARKER, OFlags::RDWR).ok()?;

@@ -1,12 +1,12 @@
-//! From a kernel and drives to a guest that does a job.
+//! Boots a guest, and serves it until it has done its job.
 //!
-//! Every guest has a directory of its own: its sockets, and in a second one, which is all of the
-//! host that it can change, the job and what comes of it. All that a guest could see of where and
-//! when it runs is the same each time (`command`): that is what makes two runs the same to the
-//! byte.
+//! Every guest has a directory of its own with its sockets. In it lies the shared directory, with
+//! the job and its result: the only part of the host that the guest can change. The guest sees
+//! the same command line, environment and paths each time (`command`), so that two runs give the
+//! same result to the byte.
 //!
-//! *Invariant.* However this ends, the kernel's processes are gone after it, and the directory is;
-//! if this process is killed, when the next one boots a guest.
+//! *Invariant.* After the run, however it ends, the kernel's processes and the directory are gone.
+//! If this process is killed, the next boot of a guest removes the directory.
 
 use crate::child::Group;
 use crate::clock::Schedule;
@@ -31,59 +31,60 @@ use std::process::{Command, Stdio};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a guest shares with its host, in the directory that its kernel runs in. The kernel knows it
-/// by this name (`kernel.patch`) and lets nothing outside be changed.
+/// The directory that a guest shares with its host, in the directory that its kernel runs in. The
+/// kernel knows it by this name (`kernel.patch`) and lets the guest change nothing outside it.
 const SHARED: &str = "shared";
-/// What a guest finds its job in, there, and where it leaves what came of it.
+/// The file in the shared directory that holds the guest's job.
 pub const JOB: &str = "job.json";
-/// What the guest leaves when its job is done.
+/// The file in the shared directory that the guest writes when its job is done.
 pub const RESULT: &str = "result.json";
 
-/// Where programs are found, by the kernel's process and in the guest.
+/// The search path for programs in the guest.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A guest, as asked for.
+/// The parameters of a guest.
 pub struct Boot<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The job, in words of this program's own: it does it as `assay linux init`.
+    /// The job as JSON (`Job::text`). The guest does it as `assay linux init`.
     pub job: String,
     /// The guest's memory.
     pub memory: Bytes,
-    /// Requests that a drive has at a time.
+    /// The most requests of a drive at a time.
     pub queue_depth: u32,
     /// Block size of the drives.
     pub sector: Bytes,
-    /// How the clock is kept.
+    /// The way in which the kernel and its clock exchange times.
     pub schedule: Schedule,
-    /// What it may use up.
+    /// The limits of its run.
     pub limits: Limits,
-    /// Whether the guest says when its drives are to be watched; else they are from the start.
+    /// Whether the guest says when its drives are watched. Otherwise they are from the start.
     pub watches_itself: bool,
 }
 
-/// What the guest mounts: [`SHARED`], in the same words in every guest.
+/// The host's path that the guest mounts: [`SHARED`], by a path that is the same in every guest.
 pub(crate) const SHARED_BY_HOST: &str = "/proc/self/cwd/shared";
 
-/// What a guest left.
+/// The result of a guest's run.
 pub struct Outcome {
-    /// The directory with everything; removed when this is dropped.
+    /// The guest's directory, which is removed when this is dropped.
     pub directory: Directory,
-    /// What the guest left as its result.
+    /// The contents of [`RESULT`].
     pub result: String,
-    /// How long it lived.
+    /// The virtual time at the guest's end.
     pub virtual_time: Nanos,
-    /// How long that took.
+    /// The wall-clock time of the run.
     pub wall: Duration,
 }
 
-/// A directory for one guest, gone with the value or, if this process is killed, at the next boot.
+/// The directory of one guest. It is removed when the value is dropped or, if this process is
+/// killed, at the next boot.
 #[derive(Debug)]
 pub struct Directory(Scratch);
 
 impl Directory {
     fn new() -> Result<Directory> {
-        // A socket's path has room for a hundred letters.
+        // A Unix socket's path is at most 107 bytes long.
         let base = Some(std::env::temp_dir()).filter(|d| d.as_os_str().len() < 60);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
         let made = Scratch::new(&base, "assay-linux", |_| true);
@@ -94,11 +95,11 @@ impl Directory {
         })
     }
 
-    /// Opens a file that the guest has left. It may be a link to anywhere, or what would have its
-    /// reader wait for ever: such are refused.
+    /// Opens a file that the guest has written to the shared directory. Refuses symbolic links,
+    /// which could lead anywhere, and pipes and devices, whose reader could wait for ever.
     ///
     /// # Errors
-    /// If there is no plain file of this name.
+    /// If there is no regular file of this name.
     pub fn open(&self, name: &str) -> std::io::Result<File> {
         let mut at = OwnedFd::from(File::open(self.0.path().join(SHARED))?);
         for part in name.split('/') {
@@ -113,17 +114,20 @@ impl Directory {
     }
 }
 
-/// A processor for one kernel and its drives. They take turns and never work at the same time; on
-/// two processors each turn would wake the other one up, which takes three times as long.
+/// A processor for one kernel and its drives, to which this thread is bound.
+///
+/// The two take turns and never work at the same time. On two processors each turn would have to
+/// wake the other processor, which takes three times as long.
 struct Core {
     number: usize,
     before: CpuSet,
 }
 
+/// The processors that guests of this process run on.
 static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 impl Core {
-    /// Moves this thread to a processor that no other guest is on, if there is one.
+    /// Binds this thread to a processor without another guest. Returns `None` if there is none.
     fn take() -> Option<Core> {
         let before = sched_getaffinity(None).ok()?;
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,17 +143,17 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // If it fails the thread stays where it is.
+        // If this fails, the thread stays on its processor.
         let _ = sched_setaffinity(None, &self.before);
         TAKEN.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
     }
 }
 
-/// Boots a guest and serves it until its end. `disks` come back with what they have counted.
-/// Somebody may talk to it by `console`, its last drive.
+/// Boots a guest and serves it until its end. Returns its outcome, and the machine with `disks`
+/// and their statistics. A user can talk to the guest by `console`, its last drive.
 ///
 /// # Errors
-/// If the guest cannot be booted, breaks off, or leaves no result.
+/// If the guest cannot be booted, is ended, ends early, or leaves no result.
 pub fn boot<'w>(
     boot: &Boot<'_>,
     mut disks: Disks<'w>,
@@ -178,7 +182,7 @@ pub fn boot<'w>(
     let processes = Group::start(&mut command(boot, path, count, &said)?).map_err(no_process)?;
     let process = processes.process().map_err(no_process)?;
     let served = machine.serve(process.as_fd());
-    // What it broke off by ending is its end.
+    // If the kernel ended just before, its end is the cause of such an error.
     let broke_off = |e: &Error| ["linux-system", "linux-protocol"].contains(&e.id);
     let soon = Duration::from_millis(100);
     let has_ended =
@@ -198,19 +202,21 @@ pub fn boot<'w>(
     Ok((Outcome { directory, result, virtual_time, wall }, machine))
 }
 
-/// Room for a guest's memory where the kernel keeps it. It is mapped there by both sides, and a
-/// mapping that finds no room ends whoever touches it, without a word.
+/// A reservation of room for a guest's memory on the file system where the kernel keeps it.
+///
+/// Both sides map the memory. If there is no room for a page, SIGBUS kills the process that
+/// touches it, without a message.
 struct MemoryReservation(u64);
 
-/// What living guests may fill, and what was free before the first of them.
+/// The bytes that running guests have reserved, and those that were free before the first of them.
 static ROOM: Mutex<[u64; 2]> = Mutex::new([0, 0]);
 static LEFT: Condvar = Condvar::new();
 
 impl MemoryReservation {
-    /// Waits until other guests leave enough of it.
+    /// Waits until other guests leave enough room, and reserves it.
     ///
     /// # Errors
-    /// If it would not be enough without them.
+    /// If there is not enough room even without other guests.
     fn take(memory: Bytes) -> Result<MemoryReservation> {
         let mut room = ROOM.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -233,11 +239,12 @@ impl Drop for MemoryReservation {
     }
 }
 
-/// What is free where the kernel keeps a guest's memory; as much as `memory` at least.
+/// Returns the free bytes where the kernel keeps a guest's memory. Returns an error if they are
+/// fewer than `memory`.
 fn free_room(memory: Bytes) -> Result<u64> {
     /// `f_type` of a tmpfs.
     const TMPFS: u32 = 0x0102_1994;
-    // As the kernel chooses, to which no `TMPDIR` is passed on.
+    // The kernel chooses in this way, as it gets no `TMPDIR`.
     let is_tmpfs = |place: &&str| statfs(*place).is_ok_and(|s| s.f_type as u32 == TMPFS);
     let place = Some("/dev/shm").filter(is_tmpfs).unwrap_or("/tmp");
     let space = statvfs(place).map_err(|e| Error::system(place, e.into()))?;
@@ -255,21 +262,23 @@ fn free_room(memory: Bytes) -> Result<u64> {
     Err(Error::new("linux-room", message, hint))
 }
 
-/// What the guest finds.
+/// Fills the guest's directory: the job, and links to its first program and to the memory with
+/// `program`.
 fn prepare(boot: &Boot<'_>, program: &Program, path: &Path) -> std::io::Result<()> {
     let shared = path.join(SHARED);
     fs::create_dir(&shared)?;
     fs::write(shared.join(JOB), &boot.job)?;
     symlink(&boot.kernel.init, path.join("init"))?;
-    // The kernel opens it by itself, by a name that is the same for every guest.
+    // The kernel opens the memory by this link, whose name is the same for every guest.
     let memory = format!("/proc/{}/fd/{}", std::process::id(), program.memory().as_raw_fd());
     symlink(memory, path.join("program"))
 }
 
-/// The command that runs the kernel. Sockets and the guest's first program are named from the
-/// directory that it runs in, so that the kernel's command line, which its random numbers are drawn
-/// from, is always the same. Addresses are not randomised: where memory lies decides which requests
-/// can be merged. It dies with the thread that started it.
+/// Returns the command that runs the kernel. The kernel dies with the thread that starts it.
+///
+/// Sockets and the guest's first program have relative paths, so that the kernel's command line is
+/// always the same: its random numbers depend on it. Addresses are not randomised, because the
+/// place of memory decides which requests can be merged.
 fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result<Command> {
     let find =
         |tool: &str| tool_path(tool).ok_or_else(|| crate::kernel::missing(tool, "util-linux"));
@@ -282,7 +291,7 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     command.arg(format!("virtio_blk.queue_depth={}", boot.queue_depth));
     command.arg("time-travel=ext:tt").arg(format!("iomem={REGION},program"));
     command.args((0..disks).map(|i| format!("virtio_uml.device=blk{i}:2")));
-    // What the kernel does not know goes to the first program's environment.
+    // The kernel passes parameters that it does not know to the environment of the first program.
     command.arg(format!("PATH={PATH}"));
     command.args(["--", "linux", "init"]);
     command
@@ -295,7 +304,7 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     Ok(command)
 }
 
-/// The end of what the kernel said, for an error.
+/// Returns the last lines of the kernel's console, for an error message.
 fn last_words(console: &Path) -> String {
     const LINES: usize = 60;
     let text = fs::read(console).unwrap_or_default();

@@ -1,5 +1,7 @@
-//! Other programs that are run: they end before this one does or with it, and do not get the user's
-//! environment, because `GIT_DIR`, `TAR_OPTIONS`, `KBUILD_OUTPUT` and the like name files to write.
+//! Child processes: programs of this machine that assay runs.
+//!
+//! A child ends before assay does, or with it. It does not get the user's environment, because
+//! `GIT_DIR`, `TAR_OPTIONS`, `KBUILD_OUTPUT` and the like name files to write.
 
 use crate::error::{Error, Result};
 use crate::kernel::{missing, tool_path};
@@ -15,11 +17,11 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Returns a command for a program of this machine, with no variables of the environment but those
-/// that say where programs, the user's own files and temporary files are.
+/// Returns a command for a program of this machine. Of the environment it gets only `PATH`, `HOME`
+/// and `TMPDIR`.
 ///
-/// The program is named by its path: for a bare name in another environment the standard library
-/// forks, and in a guest assay must not (`guest/memory.rs` of `assay-engine`).
+/// The command has the program's full path: for a bare name with another environment the standard
+/// library forks, which assay must not do in a guest (`guest/memory.rs` of `assay-engine`).
 pub fn tool(program: impl AsRef<OsStr>) -> Command {
     let name = program.as_ref();
     let mut command = Command::new(tool_path(name).as_deref().map_or(name, Path::as_os_str));
@@ -32,11 +34,12 @@ pub fn tool(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Runs a program that has little to say and says it soon, with its output in memory; ends it if
-/// it goes on for longer than `most`, says more than a mebibyte, or `stop` says so.
+/// Runs a program with short output to its end and returns the output, which is kept in memory.
+/// Kills the program if it runs longer than `most`, writes more than a mebibyte, or `stop` returns
+/// `true`.
 ///
 /// # Errors
-/// If it cannot be started, or was ended.
+/// If the program cannot be started, or was killed (`TimedOut`).
 pub fn brief(command: &mut Command, most: Duration, stop: fn() -> bool) -> std::io::Result<Output> {
     const OFTEN: Duration = Duration::from_millis(10);
     const LONGEST: u64 = 1 << 20;
@@ -68,7 +71,7 @@ pub fn brief(command: &mut Command, most: Duration, stop: fn() -> bool) -> std::
 pub(crate) struct Group(Child);
 
 impl Group {
-    /// Starts the program.
+    /// Starts the program in a new process group.
     pub(crate) fn start(command: &mut Command) -> std::io::Result<Group> {
         command.process_group(0).spawn().map(Group)
     }
@@ -89,10 +92,11 @@ impl Drop for Group {
     }
 }
 
-/// Runs a program to its end, with all its output in the file `said`; calls `meanwhile` regularly.
+/// Runs a program to its end, with all its output in the file `said`. Calls `meanwhile` every
+/// 100 ms.
 ///
 /// # Errors
-/// If it cannot be started, or `stop` returns `true`.
+/// If the program cannot be started, or `stop` returns `true`, which kills it.
 pub(crate) fn run(
     command: &mut Command,
     said: &Path,

@@ -1,12 +1,12 @@
-//! The guest's clock, which is ours: `time-travel=ext` of User-Mode Linux.
+//! The guest's clock, which assay keeps: `time-travel=ext` of User-Mode Linux.
 //!
 //! After `include/uapi/linux/um_timetravel.h` of Linux 6.12. The kernel runs until it has nothing
-//! to do before a time it names, waits, and is told when it runs again. It may run freely up to the
-//! next event of the drives; so the drives never see a request from their past.
+//! to do before its next timer, names that time, and waits to be told to run. It may run without
+//! asking up to the next event of the drives, so the drives never get a request from their past.
 //!
-//! Two ways lead to the same times: a page of shared memory, in which the kernel notes what it
-//! wants ([`Schedule::Shared`]), or a message for everything ([`Schedule::Messages`], the only way
-//! of kernels before 6.12, and twice as slow).
+//! There are two ways, which give the same times: shared memory, in which the kernel notes the
+//! time at which it wants to run ([`Schedule::Shared`]), or messages only ([`Schedule::Messages`],
+//! the only way of kernels before 6.12, and twice as slow).
 
 use assay_spec::Nanos;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -15,28 +15,28 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use vm_memory::{ByteValued, FileOffset, MmapRegion, VolatileMemory};
 
-/// How times pass between the kernel and us.
+/// The way in which the kernel and its clock exchange times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Schedule {
-    /// In shared memory.
+    /// Shared memory, and messages where one side waits.
     #[default]
     Shared,
-    /// In messages.
+    /// Messages only.
     Messages,
 }
 
-/// Bytes of a message.
+/// The size of a message, in bytes.
 pub const MESSAGE: usize = 16;
 
-/// What a message is for.
+/// The kind of a message, with its number in the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// The answer to any other.
+    /// An acknowledgement of any other message.
     Ack = 0,
-    /// The kernel is there.
+    /// The kernel's first message.
     Start = 1,
-    /// The kernel wants to run then.
+    /// A time at which the kernel wants to run.
     Request = 2,
     /// The kernel waits.
     Wait = 3,
@@ -44,29 +44,29 @@ pub enum Kind {
     Get = 4,
     /// The kernel says what time it is.
     Update = 5,
-    /// The kernel may run.
+    /// The kernel may run, from this time on.
     Run = 6,
-    /// The kernel may run freely until then.
+    /// The kernel may run without asking until this time.
     FreeUntil = 7,
     /// The kernel asks for the date.
     GetDate = 8,
-    /// For all who take part.
+    /// A message to all participants of the clock; here a signal of the guest (`guest::Signal`).
     Broadcast = 9,
 }
 
 /// A message of either side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What for.
+    /// The kind.
     pub kind: Kind,
-    /// Comes back with the answer.
+    /// The number that the acknowledgement repeats.
     pub sequence: u32,
-    /// A time, or what else the kind says.
+    /// A time in ns, or another value, depending on the kind.
     pub time: u64,
 }
 
 impl Message {
-    /// Reads a message; `None` if there is no such kind.
+    /// Parses a message. Returns `None` if its kind is unknown.
     pub fn parse(bytes: &[u8; MESSAGE]) -> Option<Message> {
         const KINDS: [Kind; 10] = [
             Kind::Ack,
@@ -86,7 +86,7 @@ impl Message {
         Some(Message { kind, sequence: word(4), time })
     }
 
-    /// As it is sent.
+    /// Returns the message in the form in which it is sent.
     pub fn bytes(self) -> [u8; MESSAGE] {
         let mut bytes = [0; MESSAGE];
         bytes[..4].copy_from_slice(&(self.kind as u32).to_ne_bytes());
@@ -96,23 +96,25 @@ impl Message {
     }
 }
 
-/// The end of time: the kernel treats later times as an error.
+/// The latest time: the kernel treats later ones as an error.
 pub const FOREVER: Nanos = Nanos(i64::MAX as u64 - 1);
-/// Our number among those who share the memory.
+/// The number of assay among the clients of the page.
 pub const OWN_ID: u16 = 0;
-/// The kernel's.
+/// The number of the kernel among the clients of the page.
 pub const KERNEL_ID: u16 = 1;
 const CLIENTS: u16 = 2;
 const HEADER: usize = 4096;
 const CLIENT: usize = 128;
 const VERSION: u32 = 2;
-/// The client reads and writes times in the memory.
+/// The capability of a client that keeps its times on the page.
 const TIME_SHARE: u32 = 1;
-/// The client wants to run.
+/// The flag of a client that wants to run at the time it has noted.
 const WANTS_RUN: u32 = 1;
 
-/// The shared memory. It is ours and sealed, so its mapping cannot lose what lies behind it; the
-/// kernel is stopped while it is read or written here.
+/// The page of shared memory: a header and an entry for each client.
+///
+/// Its file is assay's and sealed, so that no one can truncate it under the mapping. The kernel
+/// waits while assay reads or writes it.
 #[derive(Debug)]
 pub struct Page {
     file: File,
@@ -120,11 +122,11 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page at time zero; with [`Schedule::Messages`] one that no kernel understands, which makes
-    /// it send messages.
+    /// Creates a page at time zero. With [`Schedule::Messages`] it has a version that no kernel
+    /// knows, which makes the kernel send messages.
     ///
     /// # Errors
-    /// If the system has no memory files.
+    /// If the system cannot make or map a memory file.
     pub fn new(schedule: Schedule) -> io::Result<Page> {
         let fd = memfd_create("assay-time", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         let length = HEADER + CLIENT * usize::from(CLIENTS);
@@ -143,7 +145,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Its descriptor, to be passed on.
+    /// Returns the descriptor of the page's file, for the kernel.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -156,31 +158,32 @@ impl Page {
         self.mapped.get_ref(at).expect("inside the page").load()
     }
 
-    /// Sets how far whoever runs may go without asking, what time it is, and whose turn it is.
+    /// Sets the time up to which the running client needs not ask, the current time, and the number
+    /// of the running client.
     pub fn set(&self, free_until: Nanos, now: Nanos, running: u16) {
         self.set_free_until(free_until);
         self.put(16, now.0);
         self.put(24, running);
     }
 
-    /// The kernel may run up to then without asking.
+    /// Sets the time up to which the running client needs not ask.
     pub fn set_free_until(&self, until: Nanos) {
         self.put(8, until.0);
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub fn now(&self) -> Nanos {
         Nanos(self.get(16))
     }
 
-    /// When the kernel wants to run, if it does.
+    /// Returns the time at which the kernel wants to run, or `None` if it has noted none.
     pub fn request(&self) -> Option<Nanos> {
         let client = HEADER + CLIENT * usize::from(KERNEL_ID);
         let flags: u32 = self.get(client + 4);
         (flags & WANTS_RUN != 0).then(|| Nanos(self.get(client + 8)))
     }
 
-    /// Whether the kernel uses the page at all.
+    /// Returns `true` if the kernel keeps its times on the page.
     pub fn is_used(&self) -> bool {
         let capabilities: u32 = self.get(HEADER + CLIENT * usize::from(KERNEL_ID));
         capabilities & TIME_SHARE != 0

@@ -1,14 +1,13 @@
-//! Somebody who talks to a guest: what is typed here is read there, what is said there is shown
-//! here.
+//! The console: connects a user's terminal, file or pipe with a shell in the guest.
 //!
-//! To the guest it is one more drive, behind all others. A sector read at [`INPUT`] comes when
-//! something has been typed; what is written at [`OUTPUT`] is shown. So no other way into the guest
-//! is needed, and what the clock does is known: a person thinks in no time. A byte written at
-//! [`PROMPT`] says that the guest has nothing to do before somebody types, and time stands still
-//! until then; else it goes on as fast as it can.
+//! The guest sees it as one more drive, after all others. A read of the sector at [`INPUT`] ends
+//! when the user has typed something; text that is written to [`OUTPUT`] is shown. So the guest
+//! needs no other device, and virtual time is defined: a user takes none. A write to [`PROMPT`]
+//! says that the guest has nothing to do until the user types, and the clock stops until then.
+//! Otherwise virtual time runs as fast as it can.
 //!
-//! A terminal's keys are handed over as they come; of anything else (a file, a pipe) a line
-//! whenever the guest waits for one, and at its end what ends a shell.
+//! The guest gets the keys of a terminal as they come. Of any other input (a file, a pipe) it gets
+//! a line whenever it waits for one, and at the end of the input a Ctrl-D, which ends a shell.
 
 use crate::disks::Disks;
 use crate::error::{Error, Result};
@@ -22,44 +21,45 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Where the guest reads a sector of what is typed: its length in two bytes, and that.
+/// The offset where the guest reads typed text: a sector with the length in two little-endian
+/// bytes, then the text.
 pub const INPUT: Bytes = Bytes(64 << 10);
-/// Where it writes what is to be shown, in the same manner.
+/// The offset where the guest writes text to be shown, in the format of [`INPUT`].
 pub const OUTPUT: Bytes = Bytes(128 << 10);
-/// Where it writes anything when it waits for somebody.
+/// The offset that the guest writes to, with any data, when it waits for the user.
 pub const PROMPT: Bytes = Bytes(192 << 10);
-/// Where it writes anything when nothing more is to be typed: its read ends with nothing, for what
-/// waits for a drive cannot be killed.
+/// The offset that the guest writes to, with any data, when it wants no more text: its read at
+/// [`INPUT`] then ends with an empty text. A thread that waits for a drive could not be killed.
 pub const CLOSE: Bytes = Bytes(256 << 10);
-/// Its size as a drive.
+/// The console's size as a drive.
 pub const CAPACITY: Bytes = Bytes(1 << 20);
-/// Most that a sector carries.
+/// The largest number of bytes of text in a sector.
 pub const LOAD: usize = SECTOR as usize - 2;
-/// What ends a shell: control and D.
+/// The character that ends a shell's input: Ctrl-D.
 const END: u8 = 4;
-/// What goes on asking after so many of them never ends.
+/// The number of [`END`] characters after which a guest that still reads is taken to read for ever.
 const ENDS: u32 = 20;
 
-/// Both ends of the talk.
+/// The console's input and output, and the state of the guest's read.
 pub struct Console {
     input: File,
     output: File,
     is_terminal: bool,
-    /// Read and not yet handed over.
+    /// Input that was read and that the guest does not have yet.
     typed: Vec<u8>,
     has_ended: bool,
-    /// How often the guest was told that there is no more.
+    /// The number of [`END`] characters that the guest got.
     ends: u32,
-    /// The guest's read that waits for something.
+    /// The guest's read at [`INPUT`] that waits for text.
     reader: Option<(Ticket, Vec<Piece>)>,
-    /// The guest waits for somebody.
+    /// Whether the guest waits for the user: it has written to [`PROMPT`] and got no text since.
     is_prompting: bool,
-    /// Or for nobody any more.
+    /// Whether the guest wants no more text: it has written to [`CLOSE`].
     is_closed: bool,
 }
 
 impl Console {
-    /// Reads from `input`, shows on `output`.
+    /// Creates a console that reads from `input` and shows text on `output`.
     pub fn new(input: File, output: File) -> Console {
         use std::io::IsTerminal;
         let is_terminal = input.is_terminal();
@@ -76,22 +76,23 @@ impl Console {
         }
     }
 
-    /// Whether the guest has nothing to do before somebody types.
+    /// Returns `true` if the guest has nothing to do until the user types.
     pub(crate) fn is_prompting(&self) -> bool {
         self.is_prompting
     }
 
-    /// Where what is typed comes from, as long as some may come.
+    /// Returns the descriptor of the input, or `None` if the input has ended.
     pub(crate) fn source(&self) -> Option<BorrowedFd<'_>> {
         (!self.has_ended).then(|| self.input.as_fd())
     }
 
-    /// Whether the guest would take what is typed now.
+    /// Returns `true` if the guest reads now and, unless the input is a terminal, waits for the
+    /// user.
     pub(crate) fn listens(&self) -> bool {
         self.reader.is_some() && (self.is_terminal || self.is_prompting)
     }
 
-    /// Takes up what there is to be read.
+    /// Reads from the input, which should be ready: this blocks otherwise.
     pub(crate) fn take_up(&mut self) {
         let mut bytes = [0; LOAD];
         match self.input.read(&mut bytes) {
@@ -100,7 +101,7 @@ impl Console {
         }
     }
 
-    /// A request of the guest at `now`.
+    /// Handles a request of the guest at `now`. `disk` is the console's number among the drives.
     pub(crate) fn request(
         &mut self,
         now: Nanos,
@@ -123,7 +124,7 @@ impl Console {
                 }
                 return Ok(());
             }
-            // The kernel looks for partitions: there are none.
+            // The kernel looks for a partition table: zeros are none.
             Ask::Read(pieces) => {
                 for piece in pieces {
                     memory.write(piece.guest, &vec![0; piece.length as usize])?;
@@ -164,7 +165,8 @@ impl Console {
         shown.map_err(|e| Error::system("the terminal", e))
     }
 
-    /// Hands over what was typed, if the guest listens and there is something; false if not.
+    /// Gives typed text to the guest if it listens. Returns `false` if it does not, or if there is
+    /// no text. Returns an error if the guest reads on after [`ENDS`] ends of the input.
     pub(crate) fn hand_over(
         &mut self,
         now: Nanos,
@@ -178,17 +180,17 @@ impl Console {
         let mut count = self.typed.len().min(LOAD);
         if !self.is_terminal {
             let line = self.typed.iter().position(|b| *b == b'\n');
-            // The last letter is left for the end of a last line that has none.
+            // One byte is kept free for the newline that a last line may lack.
             count = match line {
                 Some(end) => (end + 1).min(LOAD),
-                // The line goes on where it is read from.
+                // The rest of the line is still to be read.
                 None if count < LOAD && !self.has_ended => 0,
                 None => count.min(LOAD - 1),
             };
         }
         let mut text: Vec<u8> = self.typed.drain(..count).collect();
         if self.has_ended && !self.is_terminal && self.typed.is_empty() {
-            // The last line may lack its end; and what wants more than there is shall end.
+            // The last line may lack its newline; a reader that wants more gets a Ctrl-D.
             match text.last() {
                 Some(b'\n') => {}
                 Some(_) => text.push(b'\n'),
@@ -208,7 +210,7 @@ impl Console {
         self.answer(now, disk, &text, memory, disks)
     }
 
-    /// The guest's read ends with `text`; false if there is none.
+    /// Ends the guest's read with `text`. Returns `false` if no read waits.
     fn answer(
         &mut self,
         now: Nanos,

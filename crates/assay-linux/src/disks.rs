@@ -1,11 +1,12 @@
-//! The drives of a machine: modelled behaviour, and what is on them.
+//! The drives of a machine: their models, and their contents.
 //!
-//! A guest's request is one or several operations of a drive. Data moves when a request is taken,
-//! the request ends when the drive says so. What a drive has no room for waits here, in order. If
-//! it refuses a write in the end, what was there is put back.
+//! A guest's request consists of one or several operations of a drive. Its data is moved when the
+//! request is submitted; the request ends when the model ends its last operation. Operations that
+//! a model's queue has no room for wait here, in order. If the model fails a write, the old data
+//! is restored.
 //!
-//! *Invariants.* Every ticket that was taken comes back once, at the time its last operation ends.
-//! Time never runs back.
+//! *Invariants.* Every submitted ticket comes back once, when its last operation ends. Time never
+//! runs back.
 
 use crate::store::Store;
 use crate::vhost::block::{Ask, BlockRequest, Range, Status};
@@ -17,57 +18,58 @@ use assay_sim::{Accept, Drive};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
 
-/// One operation of one drive, as it went.
+/// A completed operation of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// Which drive, from 0.
+    /// The number of the drive, from 0.
     pub disk: usize,
-    /// Which way.
+    /// The kind of operation.
     pub op: Op,
-    /// First byte.
+    /// The first byte.
     pub offset: Bytes,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: Bytes,
-    /// When the kernel sent it, since it is watched.
+    /// The time at which the kernel sent it, counted from the begin of the watch.
     pub submit: Nanos,
-    /// When it ended, likewise.
+    /// The time at which it ended, counted from the begin of the watch.
     pub complete: Nanos,
-    /// 0 or errno.
+    /// 0, or the errno of its failure.
     pub error: i32,
 }
 
-/// Operations that may be on their way at a time.
+/// The number of tags of a process, and the limit of operations under way at a time.
 pub const TAGS_PER_PROCESS: u32 = 1 << 20;
 
-/// Told of every operation that has ended while it was watched, in the order of their ends.
+/// A function that gets every operation that ends while drives are watched, in order.
 pub type Watch<'w> = Box<dyn FnMut(&Traced) + 'w>;
 
 /// A drive of the machine, seen from the guest.
 pub struct DiskSetup {
-    /// Which of the models answers for it.
+    /// The number of the model that serves it.
     pub model: usize,
-    /// Where it begins in that model's addresses.
+    /// The offset of its first byte on that model.
     pub base: Bytes,
-    /// Its size.
+    /// The size.
     pub capacity: Bytes,
-    /// Whether discards are passed on.
+    /// Whether it supports discards.
     pub discards: bool,
-    /// Whether its model may come to refuse writes.
+    /// Whether its model may fail writes when it is worn out.
     pub wears_out: bool,
-    /// What is on it.
+    /// The contents.
     pub store: Store,
 }
 
+/// A request under way.
 struct Pending {
     disk: usize,
     ticket: Ticket,
     operations: u32,
     status: Status,
-    /// What was where it writes, of a drive that may refuse that.
+    /// The old data that it overwrites, by offset, on a drive that may fail the write.
     before: Vec<(Bytes, Vec<u8>)>,
 }
 
-/// An operation on its way.
+/// An operation under way.
 #[derive(Clone, Copy)]
 struct InFlight {
     pending: u32,
@@ -80,11 +82,11 @@ struct InFlight {
 /// A request that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Of which drive.
+    /// The number of its drive.
     pub disk: usize,
-    /// Which.
+    /// The identity of the request.
     pub ticket: Ticket,
-    /// How.
+    /// The status.
     pub status: Status,
 }
 
@@ -95,12 +97,12 @@ pub struct Disks<'w> {
     waiting: Vec<VecDeque<u32>>,
     pending: Slab<Pending>,
     operations: Slab<InFlight>,
-    /// Whether a model is told who asks.
+    /// Whether the tags of a model's requests tell the process.
     by_process: bool,
     ended: Vec<Ended>,
     clock: Nanos,
     watch: Watch<'w>,
-    /// Since when operations are told of, if they are.
+    /// The begin of the watch, if drives are watched.
     watched: Option<Nanos>,
     buffer: Vec<u8>,
     completions: Vec<Completion>,
@@ -109,7 +111,7 @@ pub struct Disks<'w> {
 }
 
 impl<'w> Disks<'w> {
-    /// Puts drives before the models that answer for them.
+    /// Creates the drives `disks`, which `models` serve. They are watched from time zero on.
     pub fn new(models: Vec<Box<dyn Drive>>, disks: Vec<DiskSetup>, watch: Watch<'w>) -> Self {
         let waiting = models.iter().map(|_| VecDeque::new()).collect();
         Disks {
@@ -129,24 +131,24 @@ impl<'w> Disks<'w> {
         }
     }
 
-    /// Models are told who asks: each process has [`TAGS_PER_PROCESS`] tags in a row.
+    /// Makes the tags of a model's requests tell the process: each has [`TAGS_PER_PROCESS`] tags.
     #[must_use]
     pub fn by_process(mut self) -> Self {
         self.by_process = true;
         self
     }
 
-    /// The drives, in order.
+    /// Returns the drives, in order.
     pub fn disks(&self) -> &[DiskSetup] {
         &self.disks
     }
 
-    /// What the models tell of themselves.
+    /// Returns the models, e.g. for their statistics.
     pub fn models(&mut self) -> &mut [Box<dyn Drive>] {
         &mut self.models
     }
 
-    /// From `now` on operations are told of, and counted, or no more.
+    /// Begins the watch of operations at `now`, with new statistics of the models, or ends it.
     pub fn set_watched(&mut self, now: Nanos, watched: bool) {
         self.watched = watched.then_some(now);
         if watched {
@@ -154,7 +156,7 @@ impl<'w> Disks<'w> {
         }
     }
 
-    /// When the next thing happens, if anything does.
+    /// Returns the time of the next event, if there is one.
     pub fn next_event(&self) -> Option<Nanos> {
         if !self.ended.is_empty() {
             return Some(self.clock);
@@ -162,10 +164,10 @@ impl<'w> Disks<'w> {
         self.models.iter().filter_map(|model| model.next_event()).min()
     }
 
-    /// Takes a request of the guest at `now`.
+    /// Submits a request of the guest at `now`, and moves its data.
     ///
     /// # Errors
-    /// If it names memory that is not there.
+    /// If it names memory that the guest does not have, or if too many operations are under way.
     pub fn submit(
         &mut self,
         now: Nanos,
@@ -200,7 +202,7 @@ impl<'w> Disks<'w> {
         Ok(())
     }
 
-    /// What is there that `request` changes, if it may be wanted again.
+    /// Reads the data that `request` overwrites, if the drive may fail the write.
     fn before(&self, disk: usize, request: &BlockRequest) -> Vec<(Bytes, Vec<u8>)> {
         let DiskSetup { capacity, wears_out, store, .. } = &self.disks[disk];
         let operations = request.operations(*capacity).filter(|_| *wears_out).into_iter().flatten();
@@ -214,13 +216,13 @@ impl<'w> Disks<'w> {
             .collect()
     }
 
-    /// A request that no model answers ends at `now`.
+    /// Ends a request that no model serves, at `now`.
     pub(crate) fn end(&mut self, now: Nanos, disk: usize, ticket: Ticket, status: Status) {
         self.clock = self.clock.max(now);
         self.ended.push(Ended { disk, ticket, status });
     }
 
-    /// Hands a model what waits for it, as long as it has room.
+    /// Submits waiting operations to a model until its queue is full.
     fn feed(&mut self, model: usize, now: Nanos) {
         while let Some(tag) = self.waiting[model].front().copied() {
             let InFlight { pending, process, op, range, .. } = *self.operations.get(tag);
@@ -236,7 +238,7 @@ impl<'w> Disks<'w> {
         }
     }
 
-    /// Moves what is read or written; says whether that could be done.
+    /// Moves the data of a request between memory and store. Returns the status.
     fn move_data(
         &mut self,
         disk: usize,
@@ -288,7 +290,7 @@ impl<'w> Disks<'w> {
         self.lost.take()
     }
 
-    /// Everything up to `to` happens; what has ended by then is appended.
+    /// Advances the models to `to`, and appends the requests that have ended by then to `ended`.
     pub fn advance(&mut self, to: Nanos, ended: &mut Vec<Ended>) {
         self.clock = self.clock.max(to);
         ended.append(&mut self.ended);
@@ -330,7 +332,7 @@ impl<'w> Disks<'w> {
             let Pending { disk, ticket, status, before, .. } = self.pending.remove(index);
             if status == Status::Failed {
                 for (offset, bytes) in before {
-                    // Whoever wrote learns of the failure in any case.
+                    // If this fails, too, the guest learns of the failed write all the same.
                     let _ = self.disks[disk].store.write(offset, &bytes);
                 }
             }
@@ -339,7 +341,8 @@ impl<'w> Disks<'w> {
     }
 }
 
-/// Moves each piece, one after the other on the drive.
+/// Calls `one` for each piece with its offset on the drive: the pieces follow one another there.
+/// Stops at the first error.
 fn each<E>(
     pieces: &[Piece],
     offset: Bytes,
@@ -355,7 +358,7 @@ fn each<E>(
     Ok(Ok(()))
 }
 
-/// Values by small numbers that are used again.
+/// A table of values by small numbers. A number that is free again is reused.
 struct Slab<T> {
     values: Vec<Option<T>>,
     free: Vec<u32>,

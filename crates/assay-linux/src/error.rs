@@ -1,4 +1,4 @@
-//! What can go wrong with a kernel, as the user sees it.
+//! The errors of this crate, as the user sees them.
 
 use crate::vhost::message::Malformed;
 use assay_spec::Nanos;
@@ -18,7 +18,7 @@ pub struct Error {
     pub source: Option<std::io::Error>,
 }
 
-/// What `assay explain` says of each id.
+/// The texts of `assay explain`, by error id.
 pub const EXPLANATIONS: &[(&str, &str)] = &[
     (
         "linux-asleep",
@@ -108,26 +108,26 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error with advice.
+    /// Creates an error without a cause.
     pub fn new(id: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Error {
         Error { id, message: message.into(), hint: hint.into(), source: None }
     }
 
-    /// The same error with the system's own cause.
+    /// Adds the system's error as the cause.
     #[must_use]
     pub fn caused_by(mut self, source: std::io::Error) -> Error {
         self.source = Some(source);
         self
     }
 
-    /// The system refused something that is needed.
+    /// Creates the error for `what`, which the system refused.
     pub(crate) fn system(what: &str, e: std::io::Error) -> Error {
         let message = format!("{what}: the system does not allow it");
         Error::new("linux-system", message, "`assay linux status` says what is missing")
             .caused_by(e)
     }
 
-    /// The kernel has computed for too long, with its clock standing still.
+    /// Creates the error for a kernel that has sent nothing for `silence`, with its clock stopped.
     pub(crate) fn silent(silence: Duration) -> Error {
         Error::new(
             "linux-silent",
@@ -136,7 +136,7 @@ impl Error {
         )
     }
 
-    /// The kernel waits for nothing.
+    /// Creates the error for a guest that has waited since `now` with no event to come.
     pub(crate) fn asleep(now: Nanos) -> Error {
         Error::new(
             "linux-asleep",
@@ -145,19 +145,19 @@ impl Error {
         )
     }
 
-    /// The contents of a drive cannot be kept.
+    /// Creates the error for a drive whose contents could not be written or read.
     pub(crate) fn lost(disk: usize, cause: std::io::Error) -> Error {
         let message = format!("the contents of drive {} could not be kept or read", disk + 1);
         let hint = "is there room where its `--image` is, and is it whole? Or memory, without one";
         Error::new("linux-lost", message, hint).caused_by(cause)
     }
 
-    /// Somebody wants it to end.
+    /// Creates the error for a run or a build that the user has stopped.
     pub(crate) fn stopped() -> Error {
         Error::new("linux-stopped", "stopped", "run it again")
     }
 
-    /// The guest lives longer than it may.
+    /// Creates the error for a guest that exceeds its virtual time.
     pub(crate) fn too_long(limit: Nanos) -> Error {
         Error::new(
             "linux-limit",

@@ -1,8 +1,8 @@
-//! What assay does in a guest: it mounts what a job needs, makes the array and the file system, and
-//! does the job.
+//! The part of assay that runs in a guest: mounts file systems, makes the array and the file system
+//! of the job, and does the job.
 //!
-//! Runs inside the guest, started by its first program (`init.c`). The machine's own tools are
-//! there, read-only, under the same names.
+//! The guest's first program (`init.c`) starts it. The guest has the tools of this machine,
+//! read-only, under the same paths.
 
 mod shell;
 mod storage;
@@ -18,28 +18,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Where the file system is mounted, or the device's link is.
+/// The mount point of the file system under test.
 pub const MOUNT: &str = "/run/mnt";
-/// Where the guest's directory on the host is.
+/// The mount point of the directory that the guest shares with the host.
 pub const SHARED: &str = "/run/shared";
 
-/// What a guest sends round: what time it is there, in ns, and in the last bits what for. While it
-/// computes and sleeps freely nobody else knows its time.
+/// A signal that a guest broadcasts with its clock's protocol. The number sent is the guest's time
+/// in ns with the signal in the last two bits: while the guest runs freely, the host does not know
+/// its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Signal {
-    /// Drives need not be watched any more.
+    /// The end of the time in which drives are watched.
     Unwatch = 0,
-    /// Drives are to be watched from now on.
+    /// The begin of the time in which drives are watched.
     Watch = 1,
-    /// Only the time.
+    /// The time alone.
     Time = 2,
 }
 
 impl Signal {
     const BITS: u64 = 2;
 
-    /// Reads what was sent.
+    /// Splits a number that was sent into the signal and the time, whose last two bits are zero.
     pub fn parse(message: u64) -> (Signal, Nanos) {
         let signal = match message & ((1 << Self::BITS) - 1) {
             0 => Signal::Unwatch,
@@ -49,7 +50,7 @@ impl Signal {
         (signal, Nanos(message >> Self::BITS << Self::BITS))
     }
 
-    /// Sends it, from inside the guest.
+    /// Sends the signal. Called in the guest.
     ///
     /// # Errors
     /// If the kernel has no clock of this kind.
@@ -61,110 +62,111 @@ impl Signal {
     }
 }
 
-/// What a guest is to do.
+/// The job of a guest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// What it does it on.
+    /// The drives, the array and the file system.
     pub storage: StorageSetup,
-    /// What.
+    /// The task.
     pub task: Task,
-    /// Whether the guest sees what is in the host's `/tmp`; [`Job::text`] sets it.
+    /// Whether the guest sees the files of the host's `/tmp`. [`Job::text`] sets this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_tmp: bool,
 }
 
 impl Job {
-    /// What is to be done.
+    /// Creates a job.
     pub fn new(storage: StorageSetup, task: Task) -> Job {
         Job { storage, task, shows_tmp: false }
     }
 
-    /// The job as the guest reads it.
+    /// Returns the job as JSON, which the guest reads.
     pub fn text(&self) -> String {
         let shows_tmp = tmp::is_wanted(self);
         serde_json::to_string(&Job { shows_tmp, ..self.clone() }).expect("plain data")
     }
 }
 
-/// What is to be done.
+/// The task of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Task {
-    /// A command and its words; what it says goes into `stdout` and `stderr` of the guest's
-    /// directory, its exit status is the result.
+    /// A command: program and arguments. Its output goes to the files `stdout` and `stderr` in the
+    /// shared directory; its exit status is the result.
     Command(Vec<String>),
-    /// A shell for somebody at a terminal, which is the guest's last drive.
+    /// A shell for a user at the console, which is the guest's last drive.
     Shell(Terminal),
-    /// Something that the program that runs it knows.
+    /// A task of the caller's, which the `work` function of [`main`] interprets.
     Own(String),
 }
 
-/// What a terminal is.
+/// The user's terminal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Terminal {
-    /// As `TERM` names it.
+    /// The terminal type, as in `TERM`.
     pub kind: String,
-    /// Lines and letters a line.
+    /// The numbers of rows and columns.
     pub size: (u16, u16),
 }
 
-/// Drives, array and file system.
+/// The drives of a guest, and the array and the file system on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageSetup {
-    /// For each drive, whether it turns.
+    /// For each drive, whether it is a rotating disk.
     pub rotational: Vec<bool>,
-    /// The elevator before each drive; none if not said.
+    /// The I/O scheduler of each drive. `None` is the scheduler `none`.
     pub scheduler: Option<String>,
-    /// Read-ahead of what the job works on, in KiB; the kernel's own if not said.
+    /// The read-ahead of the job's device, in KiB. `None` is the kernel's default.
     pub readahead_kib: Option<u64>,
-    /// The array the drives make.
+    /// The array of the drives. Without one, the job uses the first drive.
     pub array: Option<MdSetup>,
-    /// The file system on them.
+    /// The file system on the array or drive.
     pub filesystem: Option<FilesystemSetup>,
 }
 
-/// An array of the kernel's.
+/// An array of the kernel's md driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MdSetup {
-    /// As `mdadm --level` takes it.
+    /// The level, as `mdadm --level` takes it, or `01` for a mirror of two stripes.
     pub level: String,
-    /// In KiB, where the level has chunks.
+    /// The chunk size in KiB, for levels with chunks.
     pub chunk_kib: Option<u64>,
-    /// So many of its drives are not there.
+    /// The number of drives that are missing from the array.
     pub missing: u32,
 }
 
 /// A file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesystemSetup {
-    /// As `mount -t` takes it.
+    /// The type, as `mount -t` takes it, or `zfs`.
     pub kind: String,
-    /// More words for `mkfs`.
+    /// Additional arguments for `mkfs` (for ZFS, for `zpool create`).
     pub mkfs: Vec<String>,
-    /// For `mount -o`.
+    /// The options for `mount -o`; empty for none.
     pub mount: String,
 }
 
-/// What the guest leaves.
+/// The guest's result, which it writes to the shared directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum GuestOutcome {
-    /// What the task came to.
+    /// The result of the task.
     Done(String),
-    /// What went wrong, and the advice.
+    /// An error: the message and the hint.
     Failed(String, String),
 }
 
-/// Where a task works.
+/// The device and the directory that a task works on.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The device: a drive, or the array of all.
+    /// The device: the first drive, or the array of all.
     pub device: PathBuf,
-    /// Where its file system is mounted, if it has one.
+    /// The mount point of its file system, if it has one.
     pub directory: Option<PathBuf>,
     filesystem: Option<FilesystemSetup>,
 }
 
 impl Place {
-    /// Unmounts, forgets what is cached, and mounts again: what is read then comes from the drives.
+    /// Unmounts the file system, drops all caches, and mounts it again, so that reads then go to
+    /// the drives. Without a file system, only drops the caches.
     ///
     /// # Errors
     /// If a tool fails.
@@ -182,7 +184,7 @@ impl Place {
     }
 }
 
-/// Writes back what is dirty and forgets what is clean.
+/// Writes dirty pages back, and drops clean ones and other caches.
 ///
 /// # Errors
 /// If the kernel has no `/proc/sys/vm/drop_caches`.
@@ -191,7 +193,8 @@ pub fn drop_caches() -> Result<()> {
     write("/proc/sys/vm/drop_caches", "3\n")
 }
 
-/// Does the job and leaves its result; `settle` comes before everything else.
+/// Does the job and writes its result to the shared directory. First calls `settle`, which prepares
+/// the program's memory. `work` does a task of the caller's ([`Task::Own`]).
 pub fn main(
     settle: fn() -> std::io::Result<()>,
     work: impl FnOnce(&str, &Place) -> Result<String>,
@@ -203,11 +206,12 @@ pub fn main(
     };
     let text = serde_json::to_string(&left).expect("plain data");
     if fs::write(Path::new(SHARED).join(RESULT), &text).is_err() {
-        // The host says that there is no result, and what is on the console.
+        // The host then reports a missing result, with the last lines of the console.
         eprintln!("{text}");
     }
 }
 
+/// Mounts the guest's own file systems and the shared directory.
 fn mounts() -> Result<()> {
     let at = |kind: &str, place: &str, options: &str| -> Result<()> {
         let options = std::ffi::CString::new(options).expect("no zero in it");
@@ -249,7 +253,7 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     };
     match &place.filesystem {
         Some(filesystem) if filesystem.kind == "zfs" => storage::leave_pool()?,
-        // A job may have unmounted it itself.
+        // The job may have unmounted it already.
         Some(_) => drop(run("umount", &[MOUNT])),
         None => {}
     }
@@ -260,8 +264,8 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     Ok(done)
 }
 
-/// Stops the array. A ring lets go of its files a little after its program has closed it; until
-/// then the file system on the array cannot be unmounted.
+/// Stops the array. Tries for a second, because an io_uring releases its files a little after its
+/// program has closed it; until then the file system on the array cannot be unmounted.
 fn stop_array() -> Result<()> {
     const TRIES: u32 = 100;
     for _ in 0..TRIES {
@@ -269,13 +273,13 @@ fn stop_array() -> Result<()> {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(10));
-        // It may be unmounted, by the job or by the try before.
+        // This fails if the job or an earlier try has unmounted it.
         drop(run("umount", &[MOUNT]));
     }
     run("mdadm", &["--stop", "--scan"])
 }
 
-/// Runs a command to its end; returns its exit status, 128 and the signal if it was killed.
+/// Runs a command to its end. Returns its exit status, or 128 plus the signal that killed it.
 fn command(words: &[String]) -> Result<String> {
     let shared = Path::new(SHARED);
     let file = |name: &str| {
@@ -298,10 +302,10 @@ fn exit_status(status: std::process::ExitStatus) -> String {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)).to_string()
 }
 
-/// Runs a tool of the machine's to its end.
+/// Runs a tool of this machine to its end.
 ///
 /// # Errors
-/// If it is not there or fails, with what it said.
+/// If the tool is missing or fails; the message has the last lines of its output.
 pub fn run(tool: &str, words: &[&str]) -> Result<()> {
     let mut command = Command::new(tool);
     command.args(words).stdin(Stdio::null());
@@ -316,7 +320,7 @@ pub fn run(tool: &str, words: &[&str]) -> Result<()> {
     Err(Error::new("linux-tool", message, "the options come from the target as it is written"))
 }
 
-/// Debian's package of a tool.
+/// Returns the Debian package of a tool.
 fn package(tool: &str) -> &'static str {
     match tool {
         "mdadm" => "mdadm",

@@ -1,14 +1,14 @@
-//! The kernel that was built, and whether this machine can run it.
+//! The built kernel: finds it, and checks that this machine can run it.
 
 use crate::error::{Error, Result};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Largest state of the processor's floating-point and vector registers that the kernel is built
-/// for, in bytes.
+/// The largest size of the processor's floating-point and vector registers that the kernel is
+/// built for, in bytes.
 const REGISTERS_MAX: u64 = 11_264;
 
-/// What lies in the directory of a kernel: the binary, its guests' first program, and which it is.
+/// The files in a kernel's directory: the binary, the first program of its guests, and its version.
 pub(crate) const KERNEL: &str = "linux";
 pub(crate) const INIT: &str = "init";
 pub(crate) const IDENTITY: &str = "identity";
@@ -20,14 +20,14 @@ pub struct Kernel {
     pub path: PathBuf,
     /// The first program of its guests.
     pub init: PathBuf,
-    /// Which it is: version and what it was built from, in words.
+    /// The version of its source and of the recipe, as text.
     pub identity: String,
 }
 
-/// Where kernels lie: the user's cache directory.
+/// Returns assay's cache directory: `ASSAY_CACHE`, or `assay` in the user's cache directory.
 ///
 /// # Errors
-/// If there is no home directory.
+/// If neither it nor a home directory is set.
 pub fn cache() -> Result<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let home = || set("HOME").map(|home| home.join(".cache"));
@@ -37,14 +37,15 @@ pub fn cache() -> Result<PathBuf> {
         let hint = "set HOME, or ASSAY_CACHE to a directory with 3 GB of room";
         Error::new("linux-no-cache", "there is no place for a kernel", hint)
     })?;
-    // The kernel is started in another directory than this one.
+    // An absolute path, because the kernel is started in another directory.
     std::path::absolute(base).map_err(|e| Error::system("the working directory", e))
 }
 
-/// The kernel in the cache.
+/// Finds the kernel in the cache directory.
 ///
 /// # Errors
-/// If there is none, or the machine cannot run it.
+/// If there is none, if root runs assay and another user may change it, or if the machine cannot
+/// run it.
 pub fn find() -> Result<Kernel> {
     let directory = cache()?.join("linux");
     let (path, init) = (directory.join(KERNEL), directory.join(INIT));
@@ -90,10 +91,10 @@ fn others_may_change(path: &Path) -> bool {
     found.uid() != 0 || found.mode() & writers != 0 && !is_sticky
 }
 
-/// Whether this machine can run the kernel at all.
+/// Checks that this machine can run the kernel.
 ///
 /// # Errors
-/// If not: why, and what to do.
+/// If it cannot: the reason, and a hint.
 pub fn can_run() -> Result<()> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         let message = "User-Mode Linux runs on x86-64 Linux only";
@@ -115,8 +116,8 @@ pub fn can_run() -> Result<()> {
     check_registers()
 }
 
-/// Whether the processor's registers fit the kernel. What the system tells every process is how
-/// large a signal's frame is at least: the registers and less than a kilobyte.
+/// Checks that the processor's registers fit into the kernel's buffer. The system tells every
+/// process the smallest size of a signal frame: the registers and less than a kilobyte.
 fn check_registers() -> Result<()> {
     const AT_MINSIGSTKSZ: u64 = 51;
     const FRAME: u64 = 1024;
@@ -133,14 +134,14 @@ fn check_registers() -> Result<()> {
     Err(Error::new("linux-machine", message, hint))
 }
 
-/// Where a program is, if it is anywhere.
+/// Finds a program in `PATH`, `/usr/sbin` and `/sbin`.
 pub fn tool_path(name: impl AsRef<Path>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
     places.map(|place| place.join(&name)).find(|path| path.is_file())
 }
 
-/// A program is not there.
+/// Creates the error for a missing program of Debian's `package`.
 pub fn missing(tool: &str, package: &str) -> Error {
     let hint = format!("install it; on Debian: `apt-get install {package}`");
     Error::new("linux-no-tool", format!("`{tool}` is not installed"), hint)

@@ -1,9 +1,9 @@
-//! From Debian's kernel source to a kernel for virtual time.
+//! Builds the kernel for virtual time from Debian's kernel source.
 //!
-//! User-Mode Linux of the pinned source, unchanged but for `kernel.patch`, with the options of
-//! `kernel.config`. Everything happens in a directory of its own in the cache directory, which is
-//! removed at the end, however that comes. The same source and recipe give the same kernel, byte
-//! for byte.
+//! The kernel is User-Mode Linux of the pinned source with `kernel.patch` and the options of
+//! `kernel.config`. The build works in a new directory in the cache directory, which is removed
+//! at the end, even after an error. The same source and recipe give the same kernel, byte for
+//! byte.
 
 mod place;
 mod work;
@@ -17,69 +17,72 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use work::Work;
 
-/// Debian's package of the source.
+/// The Debian package with the source.
 const PACKAGE: &str = "linux-source-6.12";
-/// Its version, and the checksum of the source in it.
+/// The pinned version of the package, and the SHA-256 checksum of the source in it.
 const VERSION: &str = "6.12.117-1~deb12u1";
 const CHECKSUM: &str = "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
-/// Counts changes of what is below: results belong to one recipe.
+/// The number of the recipe, raised with every change of the constants below: results belong to
+/// one recipe.
 const RECIPE: u32 = 5;
-/// Options that differ from the kernel's own for this architecture.
+/// Options that differ from the default configuration of this architecture.
 const CONFIG: &str = include_str!("kernel.config");
-/// Files that are compiled, about: for progress.
+/// The approximate number of files that are compiled, for the progress display.
 const FILES: u64 = 1660;
 
 /// Changes of the source, for `patch -p1`.
 ///
-/// What the host needs: the state of the processor's registers is larger than the source allows for
-/// since there is AMX; random numbers at boot must be the same each time; the guest's processes
-/// shall end with their kernel, however that ends; and reading the clock, which a request does
-/// twice, takes 128 ns instead of 256 (less would make programs that spin on it spin longer).
+/// *Correctness.* The buffer for the processor's registers is larger, as AMX needs it. Random
+/// numbers at boot are the same each time. The guest's processes end with their kernel, however
+/// that ends. A read of the clock, which a request does twice, takes 128 ns instead of 256 (less
+/// would make programs that spin on the clock spin longer).
 ///
-/// What a system call costs us: at each, the kernel fetches and sets the floating-point registers
-/// of the program, which hardly ever change. It sets what is not there already; to tell, it
-/// compares as much as there is instead of as much as there could be.
+/// *Cost of a system call.* The kernel fetches and sets the program's floating-point registers at
+/// each one, though they hardly ever change. Now it sets them only if they have changed, and
+/// compares only the registers that the processor has.
 ///
-/// What a guest could do to its host: it is root there, may mount what it likes, and sees the
-/// host's files. Of those it can change only what is in its own directory. The kernel's side of
-/// `hostfs` refuses the rest as on a file system that is read-only; the host's side opens nothing
-/// else for writing and follows no link on its way, for what the kernel has cached may have become
-/// one. Nor can root open `/dev/mem`, through which he could change the kernel. Drives that are
-/// files of the host's (`ubd`) are made by the command line alone.
+/// *Protection of the host.* The guest is root, may mount any file system, and sees the host's
+/// files. It can change only those in its shared directory. For all others the kernel's side of
+/// `hostfs` acts as a read-only file system. The host's side opens no other file for writing and
+/// follows no link in a path, because a name that the kernel has cached may be a link by now. The
+/// guest's root cannot open `/dev/mem`, through which it could change the kernel. Only the command
+/// line can make drives from files of the host (`ubd`).
 ///
-/// *The numbers.* Random numbers, and with them where files come to lie, depend on how many were
-/// drawn at boot, one for each device's name, and on addresses in the kernel's code. So drivers
-/// that nobody needs stay (`/dev/mem`, `ubd`), and the host's side calls what it called before.
+/// *Random numbers.* They decide, for example, where a file system places files. They depend on
+/// how many were drawn at boot, one for each device's name, and on addresses in the kernel's code.
+/// So unused drivers stay (`/dev/mem`, `ubd`), and the host's side calls the same functions as
+/// before.
 ///
-/// And `/dev/virtual-time`, a page with the time in it, for our program to read it without a call;
-/// and `/dev/mmapper`, where that program lies, can be mapped in parts and needs no page fault.
+/// *Devices.* `/dev/virtual-time` is a page with the time, which assay reads without a system call.
+/// `/dev/mmapper`, the memory with assay's program, can be mapped in parts and causes no page
+/// faults.
 const PATCH: &str = include_str!("kernel.patch");
 
 /// The first program of a guest.
 const FIRST_PROGRAM: &str = include_str!("init.c");
 
-/// Where the source comes from.
+/// The origin of the source.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// Debian's archive, through `apt-get download`: needs no rights.
+    /// Debian's archive, through `apt-get download`, which needs no privileges.
     Apt,
-    /// A file that is there.
+    /// A file of the user's, the source as `.tar.xz`.
     File(PathBuf),
 }
 
-/// Told how far it is.
+/// A receiver of the build's progress.
 pub trait Progress {
-    /// A step begins, of so many parts if that is known.
+    /// Notes that a step begins, with its number of parts if that is known.
     fn step(&mut self, name: &str, parts: Option<u64>);
-    /// So many parts are done.
+    /// Notes that `parts` parts of the step are done in all.
     fn done(&mut self, parts: u64);
 }
 
-/// Builds the kernel with so many processes, until `stop` says that nobody wants it any more;
-/// returns its identity.
+/// Builds the kernel with `jobs` processes, and returns its identity.
 ///
 /// # Errors
-/// What is missing, and how to get it; what the build said, if it failed; what is in the way.
+/// If a tool or the source is missing, a step fails, another build is under way, the kernel's place
+/// holds something else, or `stop` returns `true`.
 pub fn build(
     origin: &Origin,
     jobs: usize,
@@ -120,17 +123,17 @@ pub fn build(
     fs::write(out.join(IDENTITY), format!("{identity}\n")).map_err(|e| work.failed(e))?;
     let old = work.path.join("old");
     place.fill(&out, &old)?;
-    // What was there before is older than what is swept away by itself.
+    // `Scratch` removes no files that are older than its directory, such as the old kernel's.
     let _ = fs::remove_dir_all(&old);
     Ok(identity)
 }
 
-/// Whether a kernel of this identity is made as this program makes them.
+/// Returns `true` if a kernel of this identity is of the current recipe.
 pub fn is_current(identity: &str) -> bool {
     identity.ends_with(&format!(", recipe {RECIPE}"))
 }
 
-/// A device, a pipe or a directory is no source, and would be read for ever.
+/// Checks that the source is a regular file: a device or a pipe might be read for ever.
 fn check_source(path: &Path) -> Result<()> {
     match fs::metadata(path) {
         Ok(about) if about.is_file() => Ok(()),

@@ -1,4 +1,4 @@
-//! LINUX IN VIRTUAL TIME: the real kernel, on modelled drives, with the model as its clock.
+//! Linux in virtual time: runs the real kernel on modelled drives, with the model as its clock.
 
 #![forbid(unsafe_code)]
 

@@ -1,12 +1,12 @@
-//! A kernel at work: its clock, its drives, its end.
+//! The machine that a kernel runs on: serves its clock and its drives until the kernel ends.
 //!
-//! The kernel is one thread in one process and every exchange with it is answered before it goes
-//! on, so one loop serves the clock and all drives without locks.
+//! The kernel is one thread in one process, and each of its messages is answered before it goes
+//! on. So one loop serves the clock and all drives without locks.
 //!
 //! *Rules.* An event of a drive comes before the kernel's own at the same time. A completion is
 //! delivered only while the kernel waits. The kernel never runs past the next event of a drive. If
-//! the kernel waits and nothing will ever happen, or says nothing for longer than the watchdog
-//! allows, or lives longer than it may, it is ended and the reason said.
+//! the kernel waits with no event to come, says nothing for longer than the watchdog allows, or
+//! exceeds its virtual time, it is ended with an error that says why.
 
 mod clock_protocol;
 
@@ -23,41 +23,41 @@ use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-/// The date at which every guest boots: 1 January 2010.
+/// The date at which every guest boots, in ns since 1970: 1 January 2010.
 const DATE: u64 = 1_262_304_000_000_000_000;
 
-/// How long, in the guest's time, a key may go unheard.
+/// The virtual time for which a guest with a console may run without a look for typed keys.
 const UNHEARD: Nanos = Nanos::from_secs(1);
 
-/// What a machine may use up.
+/// The limits of a guest's run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Virtual time.
+    /// The longest virtual time.
     pub time: Nanos,
-    /// Wall-clock time in which the kernel says nothing: it computes, and its clock stands still.
+    /// The longest wall-clock time without a message: the kernel computes, its clock stands still.
     pub silence: Duration,
-    /// Asked now and then: whether to stop.
+    /// A function that is called now and then, and returns `true` if the run is to stop.
     pub stop: fn() -> bool,
 }
 
-/// The sockets that a kernel connects to.
+/// The listening sockets that a kernel connects to.
 pub struct Sockets {
-    /// The clock's.
+    /// The clock's socket.
     pub clock: UnixListener,
-    /// The drives', in order, and behind them the console's, if there is one.
+    /// The sockets of the drives, in order, and then the console's, if there is one.
     pub disks: Vec<UnixListener>,
 }
 
-/// One drive's connection.
+/// The connection of a drive.
 struct Link {
     listener: UnixListener,
     stream: Option<UnixStream>,
-    /// Where the device asks back.
+    /// The socket for the device's own requests to the kernel.
     backend: Option<UnixStream>,
     session: Session,
 }
 
-/// A kernel's clock and drives.
+/// The clock and the drives of a kernel.
 pub struct Machine<'w> {
     disks: Disks<'w>,
     console: Option<Console>,
@@ -68,19 +68,19 @@ pub struct Machine<'w> {
     is_shared: bool,
     now: Nanos,
     request: Option<Nanos>,
-    /// How far the kernel was last told that it may run freely.
+    /// The time up to which the kernel may run without asking, as it was last told.
     freed: Nanos,
     is_waiting: bool,
     sequence: u32,
     limits: Limits,
-    /// Shows the kernel's end. Its sockets do not always: a process that it had begun to start may
-    /// still hold them.
+    /// The kernel's pidfd, which shows its end. Its sockets do not always: a process that it had
+    /// begun to start may still hold them.
     process: Option<OwnedFd>,
     ended: Vec<Ended>,
     has_connected: bool,
 }
 
-/// Something that is ready.
+/// The kind of a descriptor that is ready to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ready {
     Connect,
@@ -91,11 +91,11 @@ enum Ready {
 }
 
 impl<'w> Machine<'w> {
-    /// Puts drives behind sockets, and a console behind the last, if there is one. `sector` is the
-    /// size of their blocks.
+    /// Creates a machine that serves `disks`, and the console if there is one, at `sockets`.
+    /// `sector` is the block size of the drives.
     ///
     /// # Errors
-    /// If the system has no memory files.
+    /// If the system cannot make the memory file for the clock.
     pub fn new(
         disks: Disks<'w>,
         console: Option<Console>,
@@ -129,20 +129,20 @@ impl<'w> Machine<'w> {
         })
     }
 
-    /// The drives.
+    /// Returns the drives.
     pub fn disks(&mut self) -> &mut Disks<'w> {
         &mut self.disks
     }
 
-    /// The guest's time.
+    /// Returns the virtual time that the machine knows of.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Serves the kernel whose end `process` shows, until then.
+    /// Serves the kernel until it ends. `process` is its pidfd.
     ///
     /// # Errors
-    /// If the kernel cannot go on, breaks the rules, or uses up what it may.
+    /// If the kernel waits for nothing, breaks a protocol, or exceeds the limits.
     pub fn serve(&mut self, process: BorrowedFd<'_>) -> Result<()> {
         let kept = process.try_clone_to_owned();
         self.process = Some(kept.map_err(|e| Error::system("the kernel's process", e))?);
@@ -166,10 +166,10 @@ impl<'w> Machine<'w> {
         }
     }
 
-    /// Waits until something is ready.
+    /// Waits until a descriptor is ready, and returns its kind.
     fn wait(&self, process: BorrowedFd<'_>) -> Result<Ready> {
         let mut ready = Vec::with_capacity(self.links.len() + 2);
-        // What the kernel said comes before its end.
+        // First, as `poll` returns the last that is ready: messages come before the kernel's end.
         ready.push((Ready::Gone, process));
         for (disk, link) in self.links.iter().enumerate() {
             ready.push(match &link.stream {
@@ -185,7 +185,7 @@ impl<'w> Machine<'w> {
         socket_io::poll(&ready, &self.limits)
     }
 
-    /// The kernel waits: lets the drives work until it has something to do.
+    /// Lets the drives work, while the kernel waits, until it is time for the kernel to run.
     fn go_on(&mut self) -> Result<()> {
         let mut wanted = self.wanted()?;
         loop {
@@ -207,7 +207,7 @@ impl<'w> Machine<'w> {
         }
     }
 
-    /// When the kernel, which waits, wants to run.
+    /// Returns the time at which the waiting kernel wants to run, or `None` if it has set no timer.
     fn wanted(&self) -> Result<Option<Nanos>> {
         let wanted = match self.is_shared {
             true => self.page.request(),
@@ -216,20 +216,20 @@ impl<'w> Machine<'w> {
         Ok(wanted.filter(|at| *at < FOREVER))
     }
 
-    /// The kernel waits: hands over what somebody has typed, and has time stand still while the
-    /// guest waits for that.
+    /// Gives typed text to the console's guest, while the kernel waits. Virtual time stands still
+    /// while the guest waits for the user.
     fn listen(&mut self, wanted: Option<Nanos>) -> Result<()> {
         let Some(console) = &mut self.console else { return Ok(()) };
-        // A kernel that runs freely does not say how far it got: as far as it might, at most.
+        // A kernel that runs freely does not say how far it got: this is the latest it can be.
         let now = self.now.max(self.freed.min(wanted.unwrap_or(FOREVER)));
         let disk = self.links.len() - 1;
         let memory = self.links[disk].session.memory();
         while !console.hand_over(now, disk, memory, &mut self.disks)? && console.listens() {
             let Some(source) = console.source() else { break };
-            // A person may take for ever.
+            // A user may take any time.
             let (Some(control), Some(process)) = (&self.control, &self.process) else { break };
             let silence = if console.is_prompting() { Duration::MAX } else { Duration::ZERO };
-            // A kernel that waits says nothing: if it does, it has ended.
+            // A kernel that waits sends nothing: if its socket is ready, it has ended.
             let limits = Limits { silence, ..self.limits };
             if !socket_io::is_ready([process.as_fd(), control.as_fd()], source, &limits)? {
                 break;
@@ -239,13 +239,13 @@ impl<'w> Machine<'w> {
         Ok(())
     }
 
-    /// The drives' next event happens; true if the kernel was told of something.
+    /// Handles the drives' next event, at `at`. Returns `true` if a request of the kernel ended.
     fn step(&mut self, at: Nanos) -> Result<bool> {
         self.set_now(at)?;
         let mut ended = std::mem::take(&mut self.ended);
         self.disks.advance(self.now, &mut ended);
         if self.is_shared && !ended.is_empty() {
-            // The kernel asks the page what time it is, and notes there when it wants to run.
+            // The kernel reads the time from the page, and notes there when it wants to run.
             self.page.set(FOREVER, self.now, OWN_ID);
         }
         for disk in 0..self.links.len() {
@@ -272,7 +272,7 @@ impl<'w> Machine<'w> {
         Ok(())
     }
 
-    /// Tells the kernel that requests of a drive have ended, and waits until it knows.
+    /// Tells the kernel that requests of a drive have ended, and waits for its reply.
     fn call(&mut self, disk: usize) -> Result<()> {
         let hung_up = |_| broken("a drive hung up");
         let backend = self.backend(disk)?;
@@ -280,8 +280,8 @@ impl<'w> Machine<'w> {
         let mut answer = [0; HEADER + 8];
         let mut got = 0;
         if self.is_shared {
-            // All else it has to say meanwhile is in the memory: so there is no need to look which
-            // of its sockets is ready. If it takes long, the watchdog shall know.
+            // The kernel sends nothing else meanwhile, as the time is in shared memory: no `poll`
+            // is needed. If it takes too long, `await_answer` waits with the watchdog.
             got = self.backend(disk)?.read(&mut answer).unwrap_or(0);
         }
         if got == 0 {
@@ -295,7 +295,7 @@ impl<'w> Machine<'w> {
         self.links[disk].backend.as_mut().ok_or_else(gone)
     }
 
-    /// Lets the kernel say what it has to about the time, until it answers a drive.
+    /// Handles the kernel's messages about time until its reply to a drive arrives.
     fn await_answer(&mut self, disk: usize) -> Result<()> {
         loop {
             let limits = self.limits;
@@ -314,15 +314,15 @@ impl<'w> Machine<'w> {
         }
     }
 
-    /// The kernel may run freely until then: a drive's next event, or the end of its life; with
-    /// somebody at a keyboard, not for long.
+    /// Returns the time up to which the kernel may run without asking: the next event of a drive,
+    /// the end of its virtual time or, with a console, [`UNHEARD`] from now.
     fn free_until(&self) -> Nanos {
         let event = self.disks.next_event().unwrap_or(FOREVER);
         let key = self.console.as_ref().map_or(FOREVER, |_| self.now + UNHEARD);
         event.min(self.limits.time).min(key)
     }
 
-    /// The kernel may run from `at` on, freely up to the next event of a drive.
+    /// Lets the kernel run from `at` on, without asking up to the next event of a drive.
     fn run(&mut self, at: Nanos) -> Result<()> {
         self.set_now(at)?;
         let free = self.free_until();
@@ -339,7 +339,7 @@ impl<'w> Machine<'w> {
         self.tell_and_wait(Kind::Run, at)
     }
 
-    /// Takes one message to a drive.
+    /// Receives one message to a drive, and answers it.
     fn disk_message(&mut self, disk: usize) -> Result<()> {
         let stream = self.links[disk].stream.as_mut();
         let stream = stream.ok_or_else(|| broken("a drive that is gone"))?;
@@ -365,7 +365,7 @@ impl<'w> Machine<'w> {
         Ok(())
     }
 
-    /// There is something in a drive's ring.
+    /// Takes the new requests from a drive's ring, and submits them.
     fn kick(&mut self, disk: usize) -> Result<()> {
         let now = self.time()?;
         let before = self.free_until();

@@ -1,9 +1,9 @@
-//! The program that runs in a guest, laid out in memory of its own beside the guest's.
+//! The memory with the program that runs in a guest, apart from the guest's own memory.
 //!
-//! A guest that read its program from a file would keep it in its page cache: another build of the
-//! program would leave the file system under test another amount of memory, and it would send the
-//! drives other requests. So the host lays the program out as it will run, and the guest maps it
-//! (`init.c`). The heap lies there, too. Every build leaves the guest's kernel the same memory.
+//! A program that is read from a file takes room in the guest's page cache. Then another build of
+//! assay would leave the file system under test another amount of memory, and it would send other
+//! requests to the drives. So the host lays the program out as it runs, and the guest maps it
+//! (`init.c`). The heap lies there, too. The guest's kernel has the same memory with every build.
 //!
 //! *Layout of the memory:* a header, the program, the dynamic linker; from [`HEAP`] on, the heap.
 
@@ -18,22 +18,22 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Where a guest finds all of it, in the order of its layout.
+/// The device through which a guest maps the memory.
 pub const DEVICE: &str = "/dev/mmapper";
-/// What the kernel calls that device when it is told of the memory.
+/// The name of that device in the kernel's parameter `iomem`.
 pub(crate) const REGION: &str = "mmapper";
-/// Where the program's part is mapped, the same numbers as in `init.c`.
+/// The guest address at which the program's part is mapped; `init.c` has the same numbers.
 pub const WINDOW: u64 = 0x10_0000_0000;
 const PROGRAM_SIZE: u64 = 64 << 20;
-/// Where the heap's part begins.
+/// The offset of the heap in the memory.
 pub const HEAP: u64 = PROGRAM_SIZE;
-/// So long it is.
+/// The size of the heap, in bytes.
 pub const HEAP_SIZE: u64 = 192 << 20;
-/// The place of the header's field that says where the heap begins in the guest's addresses.
+/// The offset of the header's field with the guest address of the heap.
 pub const HEAP_START: u64 = 40;
 
 const PAGE: u64 = 4096;
-/// Larger than any page that a segment may have to be aligned to.
+/// The alignment of program and linker: larger than any page that a segment may need.
 const ALIGNMENT: u64 = 2 << 20;
 
 type Header = FileHeader64<LittleEndian>;
@@ -42,7 +42,7 @@ type Header = FileHeader64<LittleEndian>;
 #[derive(Debug)]
 pub(crate) struct Program(File);
 
-/// What is written there, and where.
+/// The contents of the memory: the header, and pieces with their offsets.
 #[derive(Debug)]
 struct Image {
     header: [u64; 5],
@@ -50,10 +50,10 @@ struct Image {
 }
 
 impl Program {
-    /// Lays this program out.
+    /// Lays out this process's program in new memory.
     ///
-    /// # Errors
-    /// If it cannot be read, is no program of the usual kind, or is larger than there is room for.
+    /// # Errors If the program cannot be read, is no position-independent ELF file, or is larger
+    /// than 64 MiB.
     pub(crate) fn this() -> Result<Program> {
         static IMAGE: OnceLock<Image> = OnceLock::new();
         let image = match IMAGE.get() {
@@ -70,13 +70,14 @@ impl Program {
         image.write().map(Program).map_err(|e| Error::system("memory for the program", e))
     }
 
-    /// The memory.
+    /// Returns the memory file.
     pub(crate) fn memory(&self) -> &File {
         &self.0
     }
 }
 
 impl Image {
+    /// Lays out the program at `path` and its dynamic linker.
     fn of(path: &Path) -> Result<Image> {
         let mut image = Image { header: [0; 5], pieces: Vec::new() };
         let program = image.place(path, ALIGNMENT)?;
@@ -93,7 +94,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Adds the segments of the file at `path`, to begin at `at`.
+    /// Adds the segments of the file at `path`, from offset `at` of the memory on.
     fn place(&mut self, path: &Path, at: u64) -> Result<Placed> {
         let name = path.display();
         let bytes = std::fs::read(path).map_err(|e| Error::system(&name.to_string(), e))?;
@@ -145,7 +146,7 @@ impl Image {
 
     fn write(&self) -> io::Result<File> {
         let memory = memfd_create("assay-program", MemfdFlags::CLOEXEC)?;
-        // The kernel counts a page more than there is.
+        // The kernel takes a region to be a page longer than its file is.
         ftruncate(&memory, HEAP + HEAP_SIZE + PAGE)?;
         let memory = File::from(memory);
         for (at, bytes) in &self.pieces {
@@ -157,7 +158,7 @@ impl Image {
     }
 }
 
-/// Where the parts of a file lie.
+/// The guest addresses of a placed file; `end` is its end as an offset in the memory.
 struct Placed {
     base: u64,
     entry: u64,

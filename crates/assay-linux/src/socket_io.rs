@@ -1,4 +1,5 @@
-//! What passes through the sockets between a kernel and us: bytes, and descriptors beside them.
+//! The sockets between a kernel and assay: connections, waiting, bytes, and file descriptors that
+//! come with them.
 
 use crate::error::{Error, Result};
 use crate::machine::Limits;
@@ -14,26 +15,28 @@ use std::mem::MaybeUninit;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-/// How long a peer may take for the rest of a message it has begun.
+/// The time that a peer may take for the rest of a message that it has begun, or to take an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Takes a connection.
+/// Accepts a connection and limits the time of its reads and writes.
 pub(crate) fn accept(listener: &UnixListener) -> Result<UnixStream> {
     let (stream, _) = listener.accept().map_err(|e| Error::system("a connection", e))?;
     set_patience(&stream)?;
     Ok(stream)
 }
 
-/// Whoever has begun a message must end it soon, and take the answer.
+/// Limits the time of each read and write of `stream` to [`PATIENCE`].
 pub(crate) fn set_patience(stream: &UnixStream) -> Result<()> {
     let set = stream.set_read_timeout(Some(PATIENCE));
     let set = set.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
     set.map_err(|e| Error::system("a connection", e))
 }
 
-/// Waits until one of several is ready, and says which; the last of those that are.
+/// Waits until one of `fds` is ready to be read, and returns its value; of several, the last one's.
+///
+/// Returns an error if `limits.stop` says so, or if none is ready within `limits.silence`.
 pub(crate) fn poll<T: Copy>(fds: &[(T, BorrowedFd<'_>)], limits: &Limits) -> Result<T> {
-    /// How long a wish to stop may go unheard.
+    /// The time between two calls of `limits.stop`.
     const STRETCH: Duration = Duration::from_millis(500);
     let mut polled: Vec<PollFd<'_>> =
         fds.iter().map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
@@ -58,8 +61,8 @@ pub(crate) fn poll<T: Copy>(fds: &[(T, BorrowedFd<'_>)], limits: &Limits) -> Res
     }
 }
 
-/// Whether `fd` is ready, now or before `limits` say that it has been silent for too long; false if
-/// one of `others` is ready first.
+/// Waits until `fd` or one of `others` is ready, and returns `true` if it is `fd`. If
+/// `limits.silence` is zero it does not wait, and looks at `fd` only.
 pub(crate) fn is_ready(
     others: [BorrowedFd<'_>; 2],
     fd: BorrowedFd<'_>,
@@ -71,14 +74,14 @@ pub(crate) fn is_ready(
     poll(&[(false, others[0]), (false, others[1]), (true, fd)], limits)
 }
 
-/// Whether `fd` is ready, now or in so short a time.
+/// Returns `true` if `fd` is ready to be read now or within `time`.
 pub(crate) fn is_ready_within(time: Duration, fd: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     let time = Timespec::try_from(time).expect("a short time");
     event::poll(&mut polled, Some(&time)).is_ok_and(|count| count > 0)
 }
 
-/// Sends bytes with two descriptors.
+/// Sends `bytes` together with two file descriptors.
 pub(crate) fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>; 2]) -> Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut passed = SendAncillaryBuffer::new(&mut space);
@@ -87,17 +90,17 @@ pub(crate) fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>; 2])
     sent.map(|_| ()).map_err(|e| Error::system("the kernel's clock", e.into()))
 }
 
-/// A message to a drive.
+/// A vhost-user message to a drive.
 pub(crate) struct Received {
-    /// What it is.
+    /// The header: the request and the size of the payload.
     pub(crate) header: Header,
-    /// What follows it.
+    /// The bytes after the header.
     pub(crate) payload: Vec<u8>,
-    /// What came beside it.
+    /// The file descriptors that came with the message.
     pub(crate) fds: Vec<OwnedFd>,
 }
 
-/// The next message to a drive; `None` if there will be none.
+/// Receives the next message to a drive. Returns `None` if the connection has ended or failed.
 pub(crate) fn receive(stream: &mut UnixStream) -> Result<Option<Received>> {
     let mut head = [0; HEADER];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];

@@ -1,9 +1,9 @@
-//! What is on a modelled drive: its bytes.
+//! The contents of a modelled drive: a sparse file, in memory or on a disk.
 //!
-//! A sparse file, in memory or on a disk. Most of what benchmarks write is zeros, and
-//! those take no room: a block of zeros is only written where something else was before.
+//! Benchmarks write zeros most of the time, which take no room: zeros are written to the file only
+//! where a block may hold other data.
 //!
-//! *Invariant.* What is read is what was written last, or zeros.
+//! *Invariant.* A read returns the data that was written last, or zeros.
 
 use crate::error::{Error, Result};
 use assay_spec::Bytes;
@@ -16,22 +16,22 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Granularity of what is known to hold something.
+/// The size of a block of [`Store::holds`], in bytes.
 const BLOCK: u64 = 4096;
 
 /// The contents of a drive.
 #[derive(Debug)]
 pub struct Store {
     file: File,
-    /// A bit for each block that may hold other than zeros.
+    /// A bit for each block, set if the block may hold other data than zeros.
     holds: Vec<u64>,
 }
 
 impl Store {
-    /// Nothing but zeros, in memory.
+    /// Creates a store of zeros in memory.
     ///
     /// # Errors
-    /// If the system has no room for it.
+    /// If the system cannot make a memory file of this size.
     pub fn in_memory(capacity: Bytes) -> io::Result<Store> {
         let file = memfd_create("assay-drive", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, capacity.0)?;
@@ -39,11 +39,12 @@ impl Store {
         Ok(Store { file: File::from(file), holds })
     }
 
-    /// What `file`, found at `path` and open for reading and writing, holds. It stays, and is
-    /// locked until the value is gone.
+    /// Creates a store with the contents of `file`, which is open for reading and writing and is
+    /// locked until the value is dropped. An empty file is extended to `capacity`. `path` is for
+    /// error messages.
     ///
     /// # Errors
-    /// If there is another size of file, no plain one, or somebody else uses it.
+    /// If another guest has locked the file, or if it has another size than `capacity`.
     pub fn in_file(file: File, path: &Path, capacity: Bytes) -> Result<Store> {
         let name = path.display();
         let refused = |e: io::Error| {
@@ -67,7 +68,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Notes which blocks of the file hold something.
+    /// Finds the blocks of the file that may hold data (`SEEK_DATA`).
     fn find_data(&mut self, capacity: Bytes) -> io::Result<()> {
         let mut at = 0;
         while at < capacity.0 {
@@ -94,10 +95,10 @@ impl Store {
         Self::blocks(offset, length).any(bit)
     }
 
-    /// Fills `into` from `offset` on.
+    /// Reads the bytes from `offset` on into `into`.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be read.
     pub fn read(&self, offset: Bytes, into: &mut [u8]) -> io::Result<()> {
         if self.may_hold(offset, into.len()) {
             return self.file.read_exact_at(into, offset.0);
@@ -109,7 +110,7 @@ impl Store {
     /// Writes `bytes` from `offset` on.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be written.
     pub fn write(&mut self, offset: Bytes, bytes: &[u8]) -> io::Result<()> {
         if !self.may_hold(offset, bytes.len()) && is_zero(bytes) {
             return Ok(());
@@ -120,10 +121,10 @@ impl Store {
         self.file.write_all_at(bytes, offset.0)
     }
 
-    /// Zeros from `offset` on.
+    /// Sets `length` bytes from `offset` on to zero, by punching a hole if possible.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be written.
     pub fn clear(&mut self, offset: Bytes, length: Bytes) -> io::Result<()> {
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(&self.file, hole, offset.0, length.0) {
@@ -137,7 +138,7 @@ impl Store {
         Ok(())
     }
 
-    /// Zeros where something else may be, on file systems without holes.
+    /// Writes zeros where other data may be. For file systems without holes.
     fn clear_by_writing(&mut self, offset: Bytes, length: Bytes) -> io::Result<()> {
         const PIECE: u64 = 1 << 20;
         let end = offset.0 + length.0;

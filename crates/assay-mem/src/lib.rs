@@ -1,10 +1,11 @@
-//! Prefetch and huge pages, so that the crate of the models can forbid `unsafe`.
+//! Prefetch and huge pages. They are a crate of their own so that the crate of the models can
+//! forbid `unsafe`.
 //!
-//! A translation layer touches a few random cache lines per request in tables of gigabytes. Asked
-//! for early they cost a tenth of what they cost when they are needed; with huge pages the address
-//! translation behind them costs half. Neither changes a result.
+//! A flash translation layer accesses a few random cache lines per request, in tables of gigabytes.
+//! A prefetched line costs a tenth of one that is fetched when it is needed, and with huge pages
+//! the processor's address translation costs half. Neither changes a result.
 
-/// Asks the processor to fetch the cache line of `table[index]`; beyond the end it does nothing.
+/// Prefetches the cache line of `table[index]`. Does nothing if `index` is beyond the end.
 #[inline(always)]
 pub fn prefetch<T>(table: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -17,7 +18,7 @@ pub fn prefetch<T>(table: &[T], index: usize) {
     let _ = (table, index);
 }
 
-/// A table of `length` entries, all `value`, in huge pages where the kernel has some.
+/// Creates a table of `length` entries, all `value`, in huge pages where the kernel has some.
 pub fn table<T: Copy + Default>(length: usize, value: T) -> Vec<T> {
     let mut entries = Vec::with_capacity(length);
     advise_huge(entries.as_ptr() as usize, length * size_of::<T>());
@@ -25,7 +26,8 @@ pub fn table<T: Copy + Default>(length: usize, value: T) -> Vec<T> {
     entries
 }
 
-/// Advice before the first touch: what the kernel has mapped already stays in small pages.
+/// Advises the kernel to use huge pages for a range. Call it before the first access: pages that
+/// are mapped already stay small.
 fn advise_huge(start: usize, bytes: usize) {
     const HUGE: usize = 2 << 20;
     let first = start.next_multiple_of(HUGE);

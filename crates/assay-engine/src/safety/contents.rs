@@ -1,14 +1,13 @@
 //! The contents of a device or file, examined before it is written to.
 //!
-//! Two questions are asked each time. Is there anything that can be named, by libblkid's probes
-//! (`blkid -p`) or by [`super::signature`], which knows formats that libblkid does not? And is
-//! there anything that assay did not write, that is, a block with a sector that is neither zeros
-//! nor sealed ([`is_sealed`])? The second needs no knowledge of formats. It covers everything up to
-//! 256 MiB; of larger devices, the first and last megabytes, the places of mirrors, and [`SAMPLES`]
-//! blocks between.
+//! There are two checks. The first finds known formats, by libblkid's probes (`blkid -p`) and by
+//! [`super::signature`], which knows formats that libblkid does not. The second finds data that
+//! assay did not write: a block with a sector that is neither zeros nor sealed ([`is_sealed`]).
+//! It needs no knowledge of formats. It reads all of a device up to 256 MiB; of a larger one the
+//! first and last megabytes, the places of mirrors, and [`SAMPLES`] blocks between.
 //!
-//! *Invariants.* A doubt counts as a find: without `blkid`, or if it fails, the contents are
-//! unknown. Everything is read through the given descriptor.
+//! *Invariants.* In doubt there are contents: also if `blkid` is missing or fails. Everything is
+//! read through the given descriptor.
 
 use super::signature::{self, Window};
 use crate::load_loop;
@@ -24,16 +23,16 @@ use std::time::Duration;
 
 /// The number of blocks sampled between head and tail of a device too large to be read whole.
 const SAMPLES: u64 = 256;
-/// The size up to which everything is read, and the size of one read.
+/// The size of a device up to which all of it is read, and the size of one read.
 const WHOLE: u64 = 256 << 20;
 const CHUNK: usize = 4 << 20;
-/// The longest time to wait for `blkid`: a device that does not answer counts as holding something.
+/// The longest time to wait for `blkid`. A device that does not answer counts as one with contents.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The size of a block.
 const BLOCK: u64 = 4096;
-/// Bytes read from the start: file systems lie within 64 KiB, VMFS at 2 MiB.
+/// The number of bytes read from the start: most signatures lie within 64 KiB, VMFS's at 2 MiB.
 const HEAD: u64 = (2 << 20) + (64 << 10);
-/// Bytes read from the end: RAID controllers keep their data within 1.6 MiB.
+/// The number of bytes read from the end: RAID controllers keep their data within 1.6 MiB.
 const TAIL: u64 = 2 << 20;
 /// The offsets of the second and third superblock of btrfs.
 const MIRRORS: [u64; 2] = [64 << 20, 256 << 30];
@@ -41,14 +40,14 @@ const MIRRORS: [u64; 2] = [64 << 20, 256 << 30];
 /// The contents of a device or file, as far as they were examined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// The formats that were recognised, in words.
+    /// Descriptions of the formats that were recognised.
     pub(crate) kinds: Vec<String>,
     /// The offset of the first examined block that assay did not write.
     pub(crate) foreign: Option<u64>,
 }
 
 impl Contents {
-    /// Describes what would be lost; empty if nothing would.
+    /// Describes the contents that would be lost. Returns an empty list if there are none.
     pub(crate) fn words(&self) -> Vec<String> {
         match (self.kinds.is_empty(), self.foreign) {
             (true, Some(at)) => {
@@ -75,7 +74,7 @@ impl Contents {
 /// Examines what `file` holds: `size` bytes, in logical blocks of `block` bytes.
 ///
 /// # Errors
-/// If a place cannot be read, because its contents are then unknown.
+/// If a place cannot be read.
 pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Contents> {
     let mut contents = Contents::default();
     let [known, between] = places(size.0);
@@ -123,7 +122,8 @@ pub(crate) fn digest(file: &File, size: Bytes, block: Bytes) -> io::Result<u64> 
     Ok(digest)
 }
 
-/// Returns the ranges to examine within `size`: where signatures lie, and those between.
+/// Returns the ranges to examine on a device of `size` bytes: first those where signatures lie,
+/// then those between.
 fn places(size: u64) -> [Vec<Range<u64>>; 2] {
     let head = HEAD.min(size);
     let tail = size.saturating_sub(TAIL) / BLOCK * BLOCK;
@@ -147,7 +147,8 @@ fn is_foreign(block: &[u8]) -> bool {
     block.chunks(SECTOR).any(is_foreign)
 }
 
-/// Reads through an aligned buffer, as O_DIRECT requires. Stops at the end of the file.
+/// Reads `place`, extended to whole blocks, through an aligned buffer, as `O_DIRECT` requires.
+/// Stops at the end of the file.
 fn read(file: &File, place: Range<u64>, block: Bytes) -> io::Result<Window> {
     let unit = block.0.max(1);
     let first = place.start / unit * unit;
@@ -166,7 +167,8 @@ fn read(file: &File, place: Range<u64>, block: Bytes) -> io::Result<Window> {
     Ok(Window { start: first, data: buffer[..done].to_vec() })
 }
 
-/// Asks libblkid what `file` holds; empty if it recognises nothing. A failure counts as contents.
+/// Returns the formats that `blkid` recognises in `file`. If `blkid` is missing or fails, returns a
+/// text about that, which counts as contents.
 pub(crate) fn blkid(file: &File) -> Vec<String> {
     let Some(program) = super::tool_path("blkid") else {
         let text = "something that nobody can name: `blkid` of util-linux is not installed";
@@ -188,7 +190,8 @@ pub(crate) fn blkid(file: &File) -> Vec<String> {
     }
 }
 
-/// Reads contents from blkid's list of KEY=VALUE, but not the place of a partition in its table.
+/// Returns the formats in blkid's list of KEY=VALUE. The keys that describe the partition itself,
+/// not its contents, do not count.
 fn named(list: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in list.lines() {

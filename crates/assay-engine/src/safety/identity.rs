@@ -1,7 +1,7 @@
 //! The identity of a device or file, which is compared when a run is resumed.
 //!
-//! *Invariant.* A key that cannot be determined is left out, never guessed. A disk that was swapped
-//! for another with the same identity cannot be noticed.
+//! *Invariant.* A key that cannot be determined is left out, never guessed. A disk that was
+//! replaced by another with the same identity goes unnoticed.
 
 use super::machine::Machine;
 use super::stack::Store;
@@ -19,7 +19,7 @@ pub fn is_sure(is_file: bool, identity: &[(String, String)]) -> bool {
     identity.iter().any(|(key, _)| sure.contains(&key.as_str()))
 }
 
-/// Returns the keys that are known of the device or file, with their values.
+/// Returns the known keys of the device or file, with their values.
 pub(crate) fn of(node: &Node, device: Option<&Device>) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let mut note = |key, value: Option<String>| found.extend(value.map(|value| (key, value)));
@@ -38,7 +38,7 @@ pub(crate) fn of(node: &Node, device: Option<&Device>) -> Vec<(&'static str, Str
     found
 }
 
-/// Identifies the store behind a loop device, or behind the one that this is a partition of.
+/// Identifies the store behind the loop device that `device` is, or that it is a partition of.
 fn behind(device: &Device) -> Option<String> {
     let machine = Machine::devices_alone();
     let number = device.disk().number;

@@ -1,13 +1,14 @@
 //! A lease on a file that is written to (fcntl(2), `F_SETLEASE`). The kernel grants it only if
-//! nobody else has the file open, by any name, as a program, a loop device or swap; and it reports
-//! when somebody wants to open it.
+//! nobody else has the file open, by any name: no program, no loop device, no swap. It reports when
+//! somebody wants to open the file.
 //!
-//! After that, opening the file for writing, truncating it or attaching a loop device to it waits
-//! until the run has stopped; opening it for reading waits a moment, and the run goes on.
+//! Then a process that opens the file for writing, truncates it or attaches a loop device to it
+//! waits until the run has stopped. A process that opens it for reading waits a moment, and the run
+//! goes on.
 //!
 //! *Invariant.* While a [`Lease`] lives, `SIGIO` is ignored, because its default action would end
-//! the process, and so are the signals of a terminal that would stop it (Ctrl-Z): a stopped process
-//! loses its lease after 45 seconds, and would go on with what it had in flight.
+//! the process. So are the signals of a terminal that would stop it (Ctrl-Z): a stopped process
+//! loses its lease after 45 seconds, and its requests in flight would still be written.
 
 use crate::load_loop;
 use std::fs::File;
@@ -27,7 +28,7 @@ pub(crate) enum Answer {
     Held(Lease),
     /// It is refused: somebody else has the file open.
     Busy,
-    /// The file belongs to another user, so the kernel does not say.
+    /// It is refused because the file belongs to another user.
     Denied,
     /// The file system has no leases.
     Unknown,
@@ -77,7 +78,8 @@ fn watch_over(file: &File, over: &AtomicBool) {
     let mut held = true;
     while !over.load(Ordering::Relaxed) {
         if !held {
-            // The lease was given up for a reader; once that has gone, it can be taken again.
+            // The lease was given up for a reader; when the reader has closed the file, it can be
+            // taken again.
             held = set(file, libc::F_WRLCK).is_ok();
         } else {
             match get(file) {
@@ -87,7 +89,8 @@ fn watch_over(file: &File, over: &AtomicBool) {
                     load_loop::stop_for_another_writer(
                         "somebody else opened a target file for writing while it was measured",
                     );
-                    // Whoever waits can go on once the last request is done and the file is closed.
+                    // The other process goes on when the last request is done and the file is
+                    // closed.
                     return;
                 }
             }

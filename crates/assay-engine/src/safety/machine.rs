@@ -1,10 +1,10 @@
-//! Everybody else who can reach the bytes of a device or file: mounts, swap, loop devices,
-//! mappings, arrays and programs, on it, above it, and on what it lies on.
+//! Finds all other users of the bytes of a device or file: mounts, swap, loop devices, mappings,
+//! arrays and programs.
 //!
-//! *Invariants.* The walk goes down from the target to everything its bytes lie on, and up again
-//! from each of those to everybody who shares bytes with it. The file system that holds a target
-//! file, or the file behind a loop device, does not count as its user. Only root sees the processes
-//! of other users; the exclusive open and the lease notice them all the same.
+//! *Invariants.* The search goes down from the target to all devices and files that its bytes lie
+//! on, and up again from each of these to all users that share bytes with it. The file system that
+//! holds a target file, or the file behind a loop device, does not count as its user. Only root
+//! sees the processes of other users; the exclusive open and the lease notice them all the same.
 
 use super::overlay;
 use super::paths;
@@ -29,7 +29,7 @@ pub(crate) struct Machine {
     mounts: Vec<Mount>,
     swaps: Vec<Store>,
     loops: Vec<Loop>,
-    /// The disks that tell a world-wide name.
+    /// The disks with a world-wide name.
     disks: Vec<(DeviceNumber, String)>,
     writers: Writers,
     /// The reason why the tables may lack something, if there is one.
@@ -51,7 +51,7 @@ impl Machine {
         let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
         let swaps = swaps.iter().filter_map(|path| store_at(path)).collect();
         let (mounts, writers) = (all_mounts(), writers());
-        // Of any other user it is known that not everything is seen.
+        // For other users than root this is the normal case, and no obstacle.
         let hidden = writers.hidden.as_ref().filter(|_| rustix::process::geteuid().is_root());
         let hidden = hidden.map(|process| format!("root may not look into {process}"));
         let obstacle = view::obstacle().or(hidden);
@@ -63,21 +63,21 @@ impl Machine {
         Machine { loops: loops(), disks: paths::named_disks(), ..Machine::default() }
     }
 
-    /// Forgets that descriptors wait in sockets. None did when the target was taken, and those that
-    /// come later are hardly of it: a stopped program that does not receive them would end long
-    /// runs.
+    /// Ignores descriptors that wait in sockets. None did when the target was opened, and later
+    /// ones are hardly descriptors of it. Otherwise a stopped program that does not receive its
+    /// descriptors would end long runs.
     pub(crate) fn without_what_is_in_flight(mut self) -> Machine {
         self.writers.in_flight = None;
         self
     }
 
-    /// Returns why it is unknown who else uses a device; `None` if it is known.
+    /// Returns why it is unknown who else uses a device, or `None` if it is known.
     pub(crate) fn obstacle(&self) -> Option<&str> {
         self.obstacle.as_deref()
     }
 
-    /// Returns the devices whose bytes are bytes of `number` but which the kernel does not claim
-    /// with it: those directly behind loop devices, and other paths to its disks.
+    /// Returns the devices that share bytes with `number` but are not claimed by an exclusive open
+    /// of it: those directly behind loop devices, and other paths to its disks.
     pub(crate) fn unclaimed_with(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
         let under = foundation_of(Extent::all(Store::Device(number)), &self.loops);
         let behind = |extent: &Extent| {
@@ -97,7 +97,7 @@ impl Machine {
         paths::others(number, &self.disks).collect()
     }
 
-    /// Returns the same bytes of the disks among `extents`, by the other paths to these disks.
+    /// Returns the extents of the disks among `extents`, as seen by the other paths to these disks.
     fn other_paths(&self, extents: &[Extent]) -> Vec<Extent> {
         let others = |extent: &Extent| {
             let bytes = extent.bytes.clone();
@@ -174,7 +174,7 @@ impl Machine {
         under.iter().filter_map(|e| e.store.device()).any(|number| system.contains(&number))
     }
 
-    /// Returns how somebody else can reach the bytes of the device `number`; `None` if nobody can.
+    /// Returns a use of the bytes of the device `number` by somebody else, if there is one.
     pub(crate) fn use_of_device(&self, number: DeviceNumber) -> Option<Use> {
         self.use_of(Store::Device(number), None).or_else(|| {
             // The lease reveals such users of a file; a device has none.
@@ -186,7 +186,7 @@ impl Machine {
         })
     }
 
-    /// Returns how somebody else can reach the bytes of `target`, born at `born`, if anybody can.
+    /// Returns a use of the bytes of `target`, born at `born`, by somebody else, if there is one.
     pub(crate) fn use_of(&self, target: Store, born: Option<Birth>) -> Option<Use> {
         let mut foundation = foundation_of(Extent::all(target), &self.loops);
         let same = |extent: &Extent| {
@@ -217,8 +217,8 @@ impl Machine {
         weak.map(|u| u.0)
     }
 
-    /// Returns how `extent`, or something that lies on it, is used. The flag is `false` if there is
-    /// only a device that lies on it and could be used at any time.
+    /// Returns a use of `extent`, or of a device that lies on it. The flag is `false` if such a
+    /// device exists, but is not in use now.
     fn use_above(&self, extent: &Extent, lead: &str, own: &[Extent]) -> Option<(Use, bool)> {
         let mut weak = None;
         let mut seen = BTreeSet::new();
@@ -245,7 +245,8 @@ impl Machine {
         weak
     }
 
-    /// Returns the devices that share a byte with `extent`; all but partitions are described.
+    /// Returns the devices that share a byte with `extent`, each but a partition with a
+    /// description.
     fn devices_on(&self, extent: &Extent) -> Vec<(Device, Option<String>)> {
         let mut found = Vec::new();
         for l in &self.loops {
@@ -311,8 +312,7 @@ impl Machine {
         self.files().find(|(file, born)| *file == store && born.is_some())?.1
     }
 
-    /// Returns the name of a loop device for which nothing says what is behind it, if there is one:
-    /// it could be anything.
+    /// Returns the name of a loop device with an unknown file or device behind it, if there is one.
     pub(crate) fn unknown_loop(&self) -> Option<&str> {
         let unknown = self.loops.iter().find(|l| l.behind.is_none())?;
         Some(&unknown.device.name)

@@ -1,12 +1,13 @@
 //! The mark on a file that assay made: the extended attribute `user.assay` or, where the file
 //! system has no attributes, a sidecar `NAME.assay`.
 //!
-//! The mark names its inode (device, number, birth time). So a copy that took the attribute along,
-//! or a new file under an old name, is not taken for ours. It says who made the file, but nothing
-//! about its present contents: [`super::contents`] is asked each time.
+//! The mark names its inode (device, number, birth time). So a copy with the same attribute, or a
+//! new file under an old name, does not count as made by assay. The mark says nothing about the
+//! present contents, which [`super::contents`] examines each time.
 //!
 //! *Invariants.* A sidecar never replaces a file (`O_EXCL`), and is read only if it is a small
-//! regular file. It is no protection against malice: whoever may write the file may mark it.
+//! regular file. The mark is no protection against malice: any user who may write to the file may
+//! mark it.
 
 use assay_fs::{InodeId, Node, NodeKind, remove};
 use rustix::fs::{Mode, OFlags, XattrFlags, fgetxattr, fsetxattr, openat};
@@ -24,7 +25,7 @@ const LONGEST: usize = 256;
 /// A stage in the making of a marked file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The file is being made: nothing in it is of use to anybody.
+    /// The file is being made: its contents are of no use yet.
     Begun,
     /// The file is complete.
     Whole,
@@ -58,7 +59,7 @@ pub(crate) fn put(file: &File, directory: impl AsFd, name: &OsStr, stage: Stage)
 fn put_beside(file: &File, directory: impl AsFd, name: &OsStr, text: &str) -> io::Result<()> {
     let sidecar = sidecar(name);
     if let Some((_, node)) = beside(file, &directory, name) {
-        // The words for all stages have the same length, so nothing of the old text stays.
+        // The words of all stages have the same length, so the new text covers the old one.
         return node.open(OFlags::WRONLY)?.write_all(text.as_bytes());
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -73,12 +74,13 @@ fn put_beside(file: &File, directory: impl AsFd, name: &OsStr, text: &str) -> io
 /// Removes the sidecar of `file`, if it has one. Call it before the file itself is removed.
 pub(crate) fn remove_beside(file: &File, directory: impl AsFd, name: &OsStr) {
     if let Some((_, node)) = beside(file, &directory, name) {
-        // If it stays, it is a line of text that vouches for no file.
+        // If this fails, a line of text stays that marks no file any more.
         let _ = remove(&directory, &sidecar(name), node.id);
     }
 }
 
-/// Returns how far assay came in making `file`, which is `name` in `directory`, if it made it.
+/// Returns the stage that the mark of `file`, which is `name` in `directory`, states, or `None` if
+/// the file has no valid mark.
 pub(crate) fn stage(file: &File, directory: impl AsFd, name: &OsStr) -> Option<Stage> {
     let mut value = [0_u8; LONGEST];
     let length = fgetxattr(file, NAME, &mut value[..]).unwrap_or(0);

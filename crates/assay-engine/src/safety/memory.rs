@@ -1,4 +1,4 @@
-//! Files, directories and devices that lie in memory: measuring them asks no drive.
+//! Finds files, directories and devices that lie in memory: a measurement of them uses no drive.
 
 use super::machine::Machine;
 use super::stack::Store;
@@ -8,11 +8,11 @@ use std::path::Path;
 
 /// The types that statfs(2) reports for file systems in memory: tmpfs and ramfs.
 const FILE_SYSTEMS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-/// The kernel's names of disks in memory begin so, before a number.
+/// The kernel's names of disks in memory, without the number that follows.
 const DISKS: [&str; 2] = ["ram", "zram"];
 
-/// Returns why numbers from the file, directory or device at `place` say nothing of a drive, if it
-/// lies in memory.
+/// Returns why a measurement of the file, directory or device at `place` says nothing about a
+/// drive, if `place` lies in memory.
 pub(crate) fn caution(place: &Path) -> Option<&'static str> {
     // The node of a device always lies in memory.
     let Some(number) = DeviceNumber::of_node(place) else {

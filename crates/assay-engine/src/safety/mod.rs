@@ -1,14 +1,14 @@
-//! The one place that decides what may be written to, and says why not.
+//! The safety layer: decides which devices and files may be written to, and gives the reasons.
 //!
 //! Reading is the default and always allowed. Writing to a device needs `--write` with its path. A
-//! device in use or under the running system is always refused; one that holds something is refused
+//! device in use or under the running system is always refused; a device with contents is refused
 //! unless `--destroy` names its serial number. An existing file is written only if assay made it
-//! and it holds nothing else. `docs/safety.md` says what is promised.
+//! and it holds nothing else. `docs/safety.md` says what assay guarantees.
 //!
 //! *Invariants.* One and the same inode, held by a descriptor ([`Node`]), is checked, examined and
 //! written; names are looked up once. Devices are compared by number and files by inode, never by
 //! name. Nothing here writes to a target. After the checks, the exclusive open of a device or the
-//! lease on a file keeps it ours for the whole run.
+//! lease on a file keeps others away for the whole run.
 
 use crate::error::{Error, Result};
 use crate::load_loop;
@@ -49,7 +49,7 @@ use sysfs::Device;
 /// The user's options about writing to one target.
 #[derive(Clone, Debug, Default)]
 pub struct Intent {
-    /// `--write DEVICE`: must name the target again.
+    /// `--write PATH`, which must name the target again.
     pub write: Option<PathBuf>,
     /// `--destroy SERIAL`: the serial number of a device whose contents may be lost; for a device
     /// without one, its kernel name and a digest, e.g. `loop3-5f21ab90`.
@@ -58,19 +58,19 @@ pub struct Intent {
     pub size: Option<Bytes>,
     /// Whether the plan contains writes (or trims).
     pub writes: bool,
-    /// Whether it writes to the file if that is made.
+    /// Whether the plan writes to the target if that is a file that assay makes.
     pub writes_if_new: bool,
     /// Whether the plan is only shown: no file is made.
     pub only_shown: bool,
 }
 
-/// How many times, and at what interval, a use by a program is checked before it counts: tools such
-/// as losetup and udev open a device that they find for a moment.
+/// The number of checks, and their interval, before a use by a program counts: tools such as
+/// losetup and udev open a new device for a moment.
 const LOOKS: u32 = 5;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// Calls `look` up to [`LOOKS`] times while its flag says that the error is about a program, whose
-/// use may pass in a moment; returns the last error.
+/// Calls `look` up to [`LOOKS`] times, as long as its flag says that a program causes the error,
+/// because such a use may end in a moment. Returns the last error.
 pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Error> {
     let mut refused = look();
     for _ in 1..LOOKS {
@@ -83,12 +83,12 @@ pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Erro
     refused.map(|(error, _)| error)
 }
 
-/// Returns why `device` must not be written to, whatever the user says; `None` if it may be.
+/// Returns why `device` must not be written to, whatever the options are, or `None` if it may be.
 pub(crate) fn refusal(device: &Device) -> Option<Error> {
     refusal_on(Machine::read, device)
 }
 
-/// Returns why `device`, which is held, must not be written to any more.
+/// Returns why `device`, which this run has opened exclusively, must not be written to any more.
 pub(crate) fn new_refusal(device: &Device) -> Option<Error> {
     refusal_on(|| Machine::read().without_what_is_in_flight(), device)
 }
@@ -101,7 +101,7 @@ fn refusal_on(read: impl Fn() -> Machine, device: &Device) -> Option<Error> {
     })
 }
 
-/// Returns why `device` must not be written to, as things are on `machine`.
+/// Returns why `device` must not be written to, by the tables in `machine`.
 pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
     let name = device.title();
     if machine.is_system(device) {
@@ -148,7 +148,8 @@ pub(crate) fn unknown_users(machine: &Machine, name: &str) -> Option<Error> {
 
 /// Checks that `--write` was given and names `path`.
 ///
-/// `fatal` is the reason why it would be refused even then; then the hint must not ask for it.
+/// `fatal` is the reason why the target would be refused even with `--write`, so that the hint must
+/// not suggest it.
 pub(crate) fn check_write(
     path: &Path,
     node: &Node,
@@ -208,7 +209,7 @@ fn unreadable(device: &Device, cause: io::Error) -> Error {
     Error::environment("device-unreadable", message, hint).caused_by(cause)
 }
 
-/// Refuses a device that holds something, unless `--destroy` names it.
+/// Refuses a device with contents that assay did not write, unless `--destroy` names it.
 pub(crate) fn check_contents(device: &Device, file: &fs::File, intent: &Intent) -> Result<()> {
     let word = destroy_word(device, file).map_err(|cause| unreadable(device, cause))?;
     let named = intent.destroy.as_ref();

@@ -1,9 +1,9 @@
-//! Files on an overlay, whose bytes are also those of a file of the file system below.
+//! Files on an overlay, which share their bytes with a file of the file system below.
 //!
-//! Both have one inode number, because an overlay shows that of the upper file; an upper file that
-//! was made by copying up cannot have been known to anybody before. So two files with the same
-//! number, one of them on an overlay, are assumed to be one, unless they were made at different
-//! times. The file system below need not be within reach, as in a container.
+//! Both have the same inode number, because an overlay shows that of the upper file; an upper file
+//! that was made by copying up cannot have been in use before. So two files with the same number,
+//! one of them on an overlay, are assumed to be one, unless their birth times differ. The file
+//! system below may be invisible, as in a container.
 //!
 //! *Invariant.* In doubt, two files count as one.
 
@@ -32,8 +32,8 @@ pub(super) fn same(
     files.filter_map(is_one).collect()
 }
 
-/// Returns `true` if the file system with this `st_dev` may be an overlay. One whose layers are on
-/// several file systems shows numbers that are in no table of mounts.
+/// Returns `true` if the file system with this `st_dev` may be an overlay. An overlay with layers
+/// on several file systems shows device numbers that are in no table of mounts.
 pub(super) fn may_be(system: DeviceNumber, mounts: &[Mount]) -> bool {
     if !mounts.iter().any(|mount| mount.kind == "overlay") {
         return false;

@@ -1,13 +1,13 @@
 //! Disks that this machine reaches by several paths (two ports of a SAN or SAS disk). Each path is
 //! a block device of its own, and a mount of one is no claim on the others.
 //!
-//! Two devices are paths to one disk if they tell the same world-wide name. *Invariant.* In doubt
-//! two devices are one disk: cheap adapters give all their disks one name.
+//! Two devices are paths to one disk if they have the same world-wide name. *Invariant.* In doubt
+//! two devices count as one disk: cheap adapters give all their disks one name.
 
 use super::sysfs::Device;
 use assay_fs::DeviceNumber;
 
-/// Returns the disks of this machine that tell a world-wide name, with that name.
+/// Returns the disks of this machine that have a world-wide name, with that name.
 pub(super) fn named_disks() -> Vec<(DeviceNumber, String)> {
     let named = |disk: Device| Some((disk.number, disk.world_wide_name()?));
     Device::all().into_iter().filter_map(named).collect()

@@ -2,11 +2,11 @@
 //! at known places.
 //!
 //! Offsets and magics are those of the formats' own headers and of libblkid's table. *Invariant.*
-//! It errs on the side of finding: magics of two bytes (MBR, ext, nilfs2 …) are taken at face
-//! value, so noise is mistaken for a signature about once in 10,000 devices. It does not identify a
-//! device: the first thing found may come from an older use, which is still worth a refusal.
+//! In doubt it finds a signature: magics of two bytes (MBR, ext, nilfs2 …) are not verified
+//! further, so noise is mistaken for a signature about once in 10,000 devices. It does not identify
+//! a device: a signature may come from an older use, which still is a reason to refuse.
 
-/// Name, offset from the start, magic.
+/// Signatures at an offset from the start: name, offset, magic.
 const MAGICS: &[(&str, u64, &[u8])] = &[
     ("a GPT partition table", 512, b"EFI PART"),
     ("a GPT partition table", 4096, b"EFI PART"),
@@ -72,7 +72,7 @@ const MAGICS: &[(&str, u64, &[u8])] = &[
     ("a zonefs file system", 0, b"SFOZ"),
 ];
 
-/// Name, distance from the end, magic.
+/// Signatures at a distance from the end: name, distance, magic.
 const FROM_END: &[(&str, u64, &[u8])] = &[
     ("the backup of a GPT partition table", 512, b"EFI PART"),
     ("the backup of a GPT partition table", 4096, b"EFI PART"),
@@ -90,7 +90,7 @@ const SWAP_MAGICS: [&[u8; 10]; 5] =
 /// The size of a ZFS label.
 const ZFS_LABEL: u64 = 256 << 10;
 
-/// A piece of the device and its place there.
+/// A part of the device that was read.
 pub(crate) struct Window {
     /// The offset of its first byte on the device.
     pub(crate) start: u64,
@@ -105,7 +105,7 @@ impl Window {
     }
 }
 
-/// Returns the signatures in `windows` of a device of `size` bytes, each once.
+/// Returns the names of the signatures in `windows` of a device of `size` bytes, each once.
 pub(crate) fn find(windows: &[Window], size: u64) -> Vec<&'static str> {
     let has = |at: u64, magic: &[u8]| windows.iter().any(|window| window.has(at, magic));
     let mut found = Vec::new();
@@ -138,7 +138,7 @@ pub(crate) fn find(windows: &[Window], size: u64) -> Vec<&'static str> {
     found
 }
 
-/// Looks for the names and values of a pool, which a ZFS label keeps from 16 KiB on, in XDR.
+/// Returns `true` if a ZFS label has the names of a pool's properties, in XDR, from 16 KiB on.
 fn has_names(window: &Window, label: u64) -> bool {
     let start = (label + (16 << 10)).checked_sub(window.start).map(|at| at as usize);
     let names = start.and_then(|at| window.data.get(at..at + 1024));
@@ -146,7 +146,8 @@ fn has_names(window: &Window, label: u64) -> bool {
     has(b"version") && has(b"name") && has(b"pool_guid")
 }
 
-/// Looks for an uberblock: the second half of a ZFS label is a ring of them, in either byte order.
+/// Returns `true` if a ZFS label has an uberblock, in either byte order. The second half of a label
+/// is a ring of uberblocks.
 fn has_uberblock(window: &Window, label: u64) -> bool {
     let magic = 0x00ba_b10c_u64;
     let places = (label + ZFS_LABEL / 2..label + ZFS_LABEL).step_by(1024);

@@ -1,7 +1,7 @@
-//! Layers of storage: which bytes of a device lie where on other devices and on files.
+//! Layers of storage: maps the bytes of a device to the devices and files that it lies on.
 //!
-//! *Invariants.* Ranges are in bytes of the store they belong to. Anything unknown is taken to
-//! reach everything: a mapping that cannot be read overlaps all of its slaves.
+//! *Invariants.* Ranges are in bytes of the store that they belong to. Unknown ranges count as all
+//! bytes: a mapping whose table cannot be read overlaps all of its slaves.
 
 use super::sysfs::Device;
 use super::writers::{Birth, found_at};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// A place that holds bytes.
+/// A device or file that holds bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Store {
     /// A block device.
@@ -65,7 +65,7 @@ impl Extent {
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
     pub(crate) device: Device,
-    /// The bytes behind it; `None` if nothing says which, as for a file in another namespace.
+    /// The bytes behind it; `None` if they are unknown, as for a file in another namespace.
     pub(crate) behind: Option<Extent>,
     /// The name that the kernel shows for the file or device behind it.
     pub(crate) name: PathBuf,
@@ -74,8 +74,8 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// Returns `true` if a file of `size` bytes could be behind it: the device reaches to the end
-    /// of the file, unless it has a size limit.
+    /// Returns `true` if a file of `size` bytes can be behind it. Without a size limit, the device
+    /// reaches to the end of the file.
     pub(super) fn fits(&self, size: u64) -> bool {
         let number = |attribute| self.device.number_at(attribute).unwrap_or(0);
         let end = number("loop/offset").saturating_add(self.device.size().0);
@@ -96,7 +96,7 @@ pub(crate) fn loops() -> Vec<Loop> {
 }
 
 /// Returns the names and attributes of all attached loop devices. They are cheap to read, and
-/// differ once anything is attached, detached or moved.
+/// change with every attach, detach, or change of a range.
 pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
     let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| {
@@ -109,8 +109,8 @@ pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
     entries.filter_map(of).collect()
 }
 
-/// Asks the driver what is behind a loop device. The answer is right even if the file was renamed
-/// or removed. Needs permission to read the device.
+/// Asks the driver for the file or device behind a loop device. The answer is right even if the
+/// file was renamed or removed. Needs permission to read the device.
 fn loop_status(device: &Device) -> Option<Extent> {
     const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
     let file = File::open(device.node()).ok()?;
@@ -129,7 +129,8 @@ fn loop_status(device: &Device) -> Option<Extent> {
     (got == 0).then(|| Extent { store, bytes: loop_range(offset, limit) })
 }
 
-/// Follows the name that the kernel shows, for users who may not ask the driver.
+/// Finds the file or device behind a loop device by the name in sysfs, for users who may not ask
+/// the driver.
 fn loop_by_name(device: &Device, name: &Path) -> Option<Extent> {
     let store = match DeviceNumber::of_node(name) {
         Some(number) => Store::Device(number),
@@ -143,7 +144,8 @@ fn loop_by_name(device: &Device, name: &Path) -> Option<Extent> {
     Some(Extent { store, bytes: range })
 }
 
-/// Returns the range that a loop device covers: `limit` bytes from `offset` on; 0 is no limit.
+/// Returns the range that a loop device covers: `limit` bytes from `offset` on, or all from there
+/// if `limit` is 0.
 fn loop_range(offset: u64, limit: u64) -> Range<u64> {
     let end = if limit == 0 { u64::MAX } else { offset.saturating_add(limit) };
     offset..end
@@ -167,8 +169,8 @@ pub(crate) fn below(device: &Device, loops: &[Loop]) -> Vec<Extent> {
     }
 }
 
-/// Returns the extents that a mapped device lies on, from its table; `None` if the table cannot be
-/// read or has targets that do not say which bytes they use.
+/// Returns the extents that a mapped device lies on, from its table. Returns `None` if the table
+/// cannot be read, or has other targets than linear and striped ones.
 fn table_of(device: &Device) -> Option<Vec<Extent>> {
     let DeviceNumber { major, minor } = device.number;
     let mut command = tool(super::tool_path("dmsetup")?);
@@ -178,7 +180,7 @@ fn table_of(device: &Device) -> Option<Vec<Extent>> {
     table(std::str::from_utf8(&output.stdout).ok()?)
 }
 
-/// Parses a device-mapper table of linear and striped targets, which say where they lie.
+/// Parses a device-mapper table of linear and striped targets. Returns `None` if it has others.
 fn table(text: &str) -> Option<Vec<Extent>> {
     const SECTOR: u64 = 512;
     let mut found = Vec::new();
@@ -205,8 +207,8 @@ fn table(text: &str) -> Option<Vec<Extent>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns everything that `start` lies on, itself first, down to disks and to the files behind
-/// loop devices. The file system that holds such a file is not included.
+/// Returns `start` and all extents that it lies on, down to disks and to the files behind loop
+/// devices. The device of the file system that holds such a file is not included.
 pub(crate) fn foundation_of(start: Extent, loops: &[Loop]) -> Vec<Extent> {
     let mut found = vec![start];
     let mut next = 0;
@@ -214,7 +216,7 @@ pub(crate) fn foundation_of(start: Extent, loops: &[Loop]) -> Vec<Extent> {
         next += 1;
         let Store::Device(number) = extent.store else { continue };
         let Some(device) = Device::find(number) else { continue };
-        // A partition or loop device maps its bytes one to one, so it is known which part is used.
+        // A partition or loop device maps its bytes in order, so the used part is known.
         let is_linear =
             device.parent().is_some() || loops.iter().any(|l| l.device.number == device.number);
         for under in below(&device, loops) {

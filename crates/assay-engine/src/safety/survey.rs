@@ -1,7 +1,7 @@
 //! The block devices of this machine and the operations allowed on each, for `assay devices`.
 //!
-//! *Invariants.* Nothing is opened for writing, and nothing is claimed. The answer holds for this
-//! moment; a run checks again. Partitions are not listed on their own.
+//! *Invariants.* No device is opened for writing or exclusively. The answer holds for this moment;
+//! a run checks again. Partitions are not listed on their own.
 
 use super::machine::Machine;
 use super::sysfs::Device;

@@ -16,7 +16,7 @@ pub(crate) struct Device {
     dir: PathBuf,
 }
 
-/// How much was written to a device since the machine has it.
+/// The number of sectors written and discarded on a device since it was attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     sectors: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Written {
 }
 
 impl Device {
-    /// Returns the device with `number`, if the machine has it.
+    /// Returns the device with `number`, if it exists.
     pub(crate) fn find(number: DeviceNumber) -> Option<Device> {
         let link = format!("/sys/dev/block/{}:{}", number.major, number.minor);
         Device::at(Path::new(&link))
@@ -48,7 +48,7 @@ impl Device {
         children(Path::new("/sys/block"))
     }
 
-    /// Returns the path where its node is expected.
+    /// Returns the path where its node should be.
     pub(crate) fn node(&self) -> PathBuf {
         // In names such as `cciss/c0d0`, sysfs has an exclamation mark for the slash.
         Path::new("/dev").join(self.name.replace('!', "/"))
@@ -166,18 +166,20 @@ impl Device {
         of_kernel.or_else(|| line(fs::read_to_string(record).ok()?, "E:ID_PART_ENTRY_UUID="))
     }
 
-    /// Returns what has been written to it and discarded, in sectors, by whomever: the kernel
-    /// counts a request before the one who asked learns that it is done.
+    /// Returns the sectors written and discarded, by all users. The kernel counts a request before
+    /// it reports its completion.
     pub(crate) fn written(&self) -> Option<Written> {
         let stat = self.text("stat")?;
         let mut fields = stat.split_whitespace().map(|field| field.parse().unwrap_or(0));
         let sectors = fields.nth(6)?;
-        // Behind it are three of the queue, and requests and merges of discards.
+        // Six fields are skipped: four of write time and the queue, and requests and merges of
+        // discards.
         Some(Written { sectors, discarded: fields.nth(6).unwrap_or(0) })
     }
 
-    /// Returns what has been written to a disk and discarded past its partitions. The counts are
-    /// read one after the other: while somebody writes to a partition it takes several tries.
+    /// Returns the sectors written and discarded on a disk outside of its partitions. The counts
+    /// are read one after the other, so while somebody writes to a partition it takes several
+    /// tries. Returns `None` if all tries fail.
     pub(crate) fn written_past_partitions(&self) -> Option<Written> {
         const TRIES: u32 = 100;
         let of_partitions = || {

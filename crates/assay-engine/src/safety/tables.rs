@@ -1,8 +1,8 @@
 //! Parsers of the kernel's tables of mounts and swap.
 //!
-//! The formats are those of proc_pid_mountinfo(5) and `/proc/swaps`. *Invariant.* Any bytes parse;
-//! a line that does not look as documented is left out, never guessed at. In paths, both tables
-//! escape space, tab, newline and backslash as three octal digits.
+//! The formats are those of proc_pid_mountinfo(5) and `/proc/swaps`. *Invariant.* No input causes a
+//! panic; a line that does not have the documented format is left out. In paths, both tables escape
+//! space, tab, newline and backslash as three octal digits.
 
 use assay_fs::DeviceNumber;
 use std::ffi::OsString;
@@ -43,7 +43,7 @@ fn mount(line: &[u8], is_ours: bool) -> Option<Mount> {
     })
 }
 
-/// Parses `/proc/swaps`; returns the files and devices that are swapped to.
+/// Parses `/proc/swaps`, and returns the paths of active swap files and devices.
 pub(crate) fn swaps(table: &[u8]) -> Vec<PathBuf> {
     let lines = table.split(|b| *b == b'\n').skip(1);
     let names = lines.filter_map(|line| line.split(|b| matches!(b, b' ' | b'\t')).next());

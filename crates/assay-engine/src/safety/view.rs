@@ -1,7 +1,7 @@
-//! Checks that this process sees what the kernel knows of processes, mounts and devices: an empty
-//! list may have been emptied by a namespace or a mount.
+//! Checks that this process sees all processes, mounts and devices of the machine: a namespace or a
+//! mount can hide some.
 //!
-//! *Invariants.* It only looks. Mounts over parts of `/proc` and `/sys` that are not read here do
+//! *Invariants.* It only reads. Mounts over parts of `/proc` and `/sys` that assay does not read do
 //! not matter: container run-times cover many.
 
 use super::tables;
@@ -29,7 +29,7 @@ const ASKED: [&str; 8] = [
     "/sys/fs/btrfs",
 ];
 
-/// Returns why it is unknown who else uses a device; `None` if it is known.
+/// Returns why it is unknown who else uses a device, or `None` if it is known.
 pub(super) fn obstacle() -> Option<String> {
     let is = |path, magic| statfs(path).is_ok_and(|found| found.f_type == magic);
     if !is("/proc", PROC_SUPER_MAGIC) {
@@ -42,7 +42,7 @@ pub(super) fn obstacle() -> Option<String> {
     if own.as_os_str() != std::process::id().to_string().as_str() || !is_first_namespace() {
         return Some("a pid namespace hides other processes".to_owned());
     }
-    // Every kernel with devices has it, but not a /proc with `subset=pid`.
+    // Every kernel with block devices has this file, but a /proc with `subset=pid` does not.
     if fs::metadata("/proc/partitions").is_err() {
         return Some("/proc shows processes alone".to_owned());
     }
@@ -72,8 +72,8 @@ fn device_folders() -> Vec<PathBuf> {
     targets.map(down).collect()
 }
 
-/// Returns `true` if a mount at `point` hides anything that is read here; `devices` are the
-/// directories of devices.
+/// Returns `true` if a mount at `point` hides a file or directory that assay reads. `devices` are
+/// the directories of devices.
 fn hides(point: &Path, devices: &[PathBuf]) -> bool {
     if let Ok(below) = point.strip_prefix("/proc") {
         let first = below.components().next().map(|part| part.as_os_str().to_string_lossy());

@@ -1,8 +1,8 @@
 //! Watches a target that is written to for other users, because no claim and no lease keeps a loop
 //! device from being attached to it or to what it lies on.
 //!
-//! Attached loop devices are checked four times a second, everything else as often as a hundredth
-//! of a processor allows. A user who comes between two checks shares the target until the second.
+//! Attached loop devices are checked four times a second, all other uses as often as 1 % of a
+//! processor's time allows. A user who comes between two checks shares the target until the second.
 
 use super::stack;
 use crate::error::Error;
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The interval between checks for loop devices that were attached or detached.
 const TICK: Duration = Duration::from_millis(250);
-/// The time between full checks, as a multiple of the processor's time that a check takes. On a
-/// busy machine a check lasts longer, and the time until the next one should not.
+/// The time between full checks, as a multiple of the processor time of a check. Processor time,
+/// because on a busy machine a check takes longer, but the next one should not come later.
 const SHARE: u32 = 100;
 
 /// A watch, which ends when the value is dropped.
@@ -26,7 +26,7 @@ pub(crate) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts a watch; `refusal` returns why the target must not be written to any more, if so.
+/// Starts a watch. `refusal` returns why the target must not be written to any more, or `None`.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -57,7 +57,7 @@ fn watch(refusal: impl Fn() -> Option<Error>, over: &AtomicBool) {
     }
 }
 
-/// Returns the processor's time that this thread has taken.
+/// Returns the processor time that this thread has used.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

@@ -1,9 +1,9 @@
-//! Processes that can write to a device or file without a claim that the kernel keeps: programs
-//! that do without `O_EXCL`, such as zfs-fuse, databases on raw devices, virtual machines.
+//! Finds processes that can write to a device or file without an exclusive open, which the kernel
+//! would report: zfs-fuse, databases on raw devices, virtual machines.
 //!
-//! Files that a process has open are found in the descriptors of each of its threads, in its memory
-//! (mapped and then closed), and among those it has registered with an io_uring. For descriptors
-//! that wait in a socket, the kernel tells only their number: they could be of anything.
+//! Open files are found in three places: the descriptors of each thread of a process, its mappings
+//! (of files that may be closed by now), and the files that it has registered with an io_uring. Of
+//! descriptors that wait in a socket the kernel shows only the number: they could be of any file.
 //!
 //! *Invariants.* Reads only `/proc`. This process does not count. Only root sees the processes of
 //! other users; for files, the lease ([`super::lease`]) notices them, too.
@@ -26,11 +26,11 @@ pub(crate) type Birth = (i64, u32);
 pub(crate) struct Writer {
     /// The device or file.
     pub(crate) store: Store,
-    /// The birth time of that, where the file system keeps one.
+    /// Its birth time, where the file system keeps one.
     pub(crate) born: Option<Birth>,
-    /// How it can write, in words that stand between the store and the process in a message.
+    /// The way in which it can write, as the words between the store and the process in a message.
     pub(crate) how: &'static str,
-    /// Its number and name, for messages.
+    /// The number and name of the process, for messages.
     pub(crate) process: String,
 }
 
@@ -45,10 +45,10 @@ pub(crate) struct Writers {
     pub(crate) hidden: Option<String>,
 }
 
-/// The first process, which some machines guard even from root. It uses no devices.
+/// The number of the first process, which some machines hide even from root. It uses no devices.
 const FIRST: &str = "1";
 
-/// Finds what all other processes can write to.
+/// Finds the devices and files that other processes can write to.
 pub(crate) fn writers() -> Writers {
     let own = fs::read_link("/proc/self").unwrap_or_default();
     let mut found = Writers::default();
@@ -93,8 +93,8 @@ fn numbers(directory: &Path) -> impl Iterator<Item = String> + use<> {
     names.filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Returns the directories of those threads of a process that do not share the descriptors of an
-/// earlier one: mostly of the first alone.
+/// Returns the `/proc` directories of those threads of a process that do not share the descriptors
+/// of an earlier thread: mostly only that of the first thread.
 fn threads(process: &Path) -> Vec<PathBuf> {
     let tasks = process.join("task");
     let mut found: Vec<libc::pid_t> = Vec::new();
@@ -106,7 +106,7 @@ fn threads(process: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|number| tasks.join(number.to_string())).collect()
 }
 
-/// Returns `true` if two threads share a table of descriptors, as far as the kernel tells.
+/// Returns `true` if kcmp(2) says that two threads share a table of descriptors.
 fn share_descriptors(one: libc::pid_t, other: libc::pid_t) -> bool {
     const KCMP_FILES: libc::c_int = 2;
     // SAFETY: the call compares by plain numbers and takes no pointer.
@@ -144,7 +144,7 @@ fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>, open: &mut Open
     }
 }
 
-/// Adds files that a process shares in memory and may write to through it.
+/// Adds files that a process has mapped as shared memory and may write to in this way.
 fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) {
     let table = |directory: &Path| fs::read(directory.join("maps")).unwrap_or_default();
     let mut maps = table(process);
@@ -163,7 +163,8 @@ fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) {
         }
         let seen = match (look(&link), look(&path)) {
             (Looked::Store(seen), _) => seen,
-            // Without the right to follow the link there is only the name, which may have moved.
+            // Without permission to follow the link only the name is known, which may lead
+            // elsewhere.
             (_, Looked::Store(seen)) if seen.inode == on_disk.1 => seen,
             _ => Seen { store: Store::File(on_disk.0, on_disk.1), born: None, inode: on_disk.1 },
         };
@@ -180,7 +181,7 @@ struct Mapping<'a> {
     path: PathBuf,
 }
 
-/// Parses a line about memory that is shared with a file or device.
+/// Parses a line of `maps`. Returns `None` unless it is a shared mapping of a file or device.
 fn shared(line: &[u8]) -> Option<Mapping<'_>> {
     let mut fields = line.splitn(6, |b| *b == b' ');
     let mut word = || std::str::from_utf8(fields.next()?).ok();
@@ -193,7 +194,7 @@ fn shared(line: &[u8]) -> Option<Mapping<'_>> {
     rights.ends_with('s').then_some(Mapping { range, on_disk: (device, inode), path })
 }
 
-/// A device or file.
+/// A device or file that a process has open.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     store: Store,
@@ -202,18 +203,18 @@ struct Seen {
     inode: u64,
 }
 
-/// The kind of thing that a name leads to.
+/// The object that a descriptor or a path leads to.
 enum Looked {
     Store(Seen),
     Socket,
     /// A kernel object that is in no file system.
     Nameless,
-    /// It may not be examined.
+    /// An object that this process may not examine.
     Hidden,
     Other,
 }
 
-/// Examines an open descriptor or a path. Asks no file server, which might not answer.
+/// Examines a descriptor or a path. Asks no network file server, which might not answer.
 fn look(link: &Path) -> Looked {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     let found = match statx(CWD, link, AtFlags::STATX_DONT_SYNC, mask) {
@@ -257,8 +258,8 @@ fn waiting(about: &str) -> u64 {
     number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Finds the files that are registered with an io_uring, by its `fdinfo`: they are open without a
-/// descriptor.
+/// Returns the files that are registered with an io_uring, from its `fdinfo`. They can be open
+/// without a descriptor.
 fn registered(about: &str) -> Vec<Seen> {
     let lines = about.lines().skip_while(|line| !line.starts_with("UserFiles:")).skip(1);
     let names = lines.map_while(|line| line.strip_prefix(' ')?.split_once(": "));

@@ -1,13 +1,13 @@
-//! What the kernel counts when somebody writes to the bytes of a device, by whichever way: to the
-//! device itself, to the disk of a partition, to what is behind a loop device, or by another path
-//! to the disk.
+//! Detects writes to the bytes of a device by the kernel's counters, for each way to these bytes:
+//! the device itself, the disk of a partition, the file or device behind a loop device, and another
+//! path to the disk.
 //!
-//! *Not seen* are writes to what a mapping or an array lies on, where other mappings may write, to
-//! what several loop devices have parts of, and to a file behind a loop device that has lost its
-//! name.
+//! *Not detected* are writes to the devices below a mapping or an array, where other mappings may
+//! write; to a file or device with several loop devices on it; and to a file behind a loop device
+//! that has lost its name.
 //!
-//! The kernel counts what reaches a device. What waits in its page cache, and would for half a
-//! minute as long as assay has the device open, is written back before the count.
+//! The kernel counts a write when it reaches the device. Dirty pages in the device's page cache,
+//! which could wait there for half a minute, are written back before the count.
 
 use super::machine::Machine;
 use super::stack::Store;
@@ -18,29 +18,30 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// The ways to the bytes of a device, its own first.
+/// The ways to the bytes of a device; the first is the device itself.
 #[derive(Debug)]
 pub(crate) struct Ways {
     all: Vec<Way>,
-    /// Devices that hold what was written in their page caches, open.
+    /// The open devices whose page caches are written back before a count.
     devices: Vec<File>,
 }
 
+/// A way to the bytes of a device.
 #[derive(Debug)]
 enum Way {
-    /// Through this device.
+    /// A device.
     Device(Device),
-    /// Through a disk, past its partitions.
+    /// A disk outside of its partitions.
     Disk(Device),
-    /// Through the file behind a loop device.
+    /// The file behind a loop device.
     File(Node),
 }
 
-/// What was written by each way, in the order of the ways; `None` where nothing tells.
+/// The mark of each way, in the order of the ways; `None` for a way without one.
 #[derive(Debug)]
 pub(crate) struct Count(Vec<Option<Mark>>);
 
-/// What moves with each write.
+/// A value that changes with each write by a way.
 #[derive(Debug, PartialEq, Eq)]
 enum Mark {
     Written(Written),
@@ -59,7 +60,7 @@ impl Ways {
             ways.push(Way::Device(device.clone()));
             if disk.number != device.number {
                 ways.push(Way::Disk(disk.clone()));
-                // Whoever uses another partition writes to what is below, too.
+                // Writes to another partition are also counted below the disk.
                 if disk.partitions().len() > 1 {
                     break;
                 }
@@ -75,7 +76,7 @@ impl Ways {
             }
         }
         let devices = ways.iter().flat_map(|way| match way {
-            // What waits for a partition is the disk's only when it has been written back.
+            // A partition has a page cache of its own, and the disk counts its writes later.
             Way::Device(device) => [vec![device.clone()], device.partitions()].concat(),
             Way::Disk(disk) => vec![disk.clone()],
             Way::File(_) => Vec::new(),
@@ -84,13 +85,13 @@ impl Ways {
         Ways { all: ways, devices }
     }
 
-    /// Counts what has been written until now.
+    /// Writes page caches back and reads the marks of all ways.
     pub(crate) fn count(&self) -> Count {
         self.devices.iter().for_each(write_back);
         let machine = Machine::devices_alone();
         let mut is_shared = false;
         let count = |(depth, way): (usize, &Way)| {
-            // Whoever uses another part of it writes to it and to what is below, too.
+            // Writes by another loop device are also counted here and below.
             is_shared |= depth > 0 && way.store().is_some_and(|s| machine.loops_on(s) > 1);
             if is_shared { None } else { way.mark() }
         };
@@ -99,7 +100,7 @@ impl Ways {
 }
 
 impl Way {
-    /// Returns the store that it leads to; `None` for a part of one.
+    /// Returns the store that it leads to, or `None` for a part of a disk.
     fn store(&self) -> Option<Store> {
         match self {
             Way::Device(device) => Some(Store::Device(device.number)),
@@ -108,7 +109,7 @@ impl Way {
         }
     }
 
-    /// Returns what tells that somebody wrote, if anything does.
+    /// Reads the present mark, if the way has one.
     fn mark(&self) -> Option<Mark> {
         match self {
             Way::Device(device) => device.written().map(Mark::Written),
@@ -123,15 +124,15 @@ impl Way {
 }
 
 impl Count {
-    /// Returns `true` if nothing was written between `before` and this count of the same ways.
+    /// Returns `true` if no way shows a write between `before` and this count of the same ways.
     pub(crate) fn is_as(&self, before: &Count) -> bool {
         let mut pairs = self.0.iter().zip(&before.0);
         pairs.all(|(now, before)| now.is_none() || before.is_none() || now == before)
     }
 }
 
-/// Writes the page cache of a device back. Unlike `fsync` this leaves the drive's own cache as it
-/// is: to empty it before a cell would change what the cell measures.
+/// Writes the page cache of a device back. Unlike `fsync`, does not flush the drive's own cache: a
+/// flush before a cell would change the cell's result.
 fn write_back(device: &File) {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE

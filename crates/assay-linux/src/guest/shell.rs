@@ -1,10 +1,10 @@
-//! A shell in the guest, for somebody at a terminal on the host.
+//! A shell in the guest, for a user at a terminal on the host.
 //!
-//! The shell has a terminal of its own here (`pty`). Two threads carry what is typed and what is
-//! said between it and the last drive, which is the host's terminal (`console`). When the shell
-//! waits for a command, or a program for keys, the host is told: time stands still until somebody
-//! types. Computing takes no time in the guest, so whatever had to follow on the last key has
-//! followed when the clock has moved at all.
+//! The shell runs on a pseudo-terminal. Two threads carry its input and output to and from the
+//! last drive, which is the host's terminal (`console`). When the shell waits for a command, or a
+//! program for keys, the guest tells the host, which stops the clock until the user types.
+//! Computing takes no virtual time, so once the clock has moved at all, the guest has done all that
+//! followed from the last key.
 
 use super::{Terminal, exit_status, no_program};
 use crate::console::{CLOSE, INPUT, LOAD, OUTPUT, PROMPT};
@@ -22,12 +22,13 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::process::{Child, Command};
 
-/// So long after the last sign of life the shell is looked at.
+/// The time without output after which the shell's state is checked.
 const SETTLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-/// And again, when it was busy.
+/// The interval between further checks.
 const LATER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// Runs a shell until it ends; `drives` stand before the terminal. Returns its exit status.
+/// Runs a shell until it ends, and returns its exit status. `drives` is the number of drives before
+/// the console.
 pub(super) fn run(terminal: &Terminal, drives: usize) -> Result<String> {
     let failed = |e: rustix::io::Errno| Error::system("a terminal in the guest", e.into());
     super::make("/dev/pts")?;
@@ -55,7 +56,7 @@ fn start(terminal: &Terminal, slave: &File) -> Result<Child> {
     let mut last = None;
     for words in [&["bash", "--noprofile", "--norc", "-i"][..], &["sh", "-i"]] {
         let mut command = Command::new("setsid");
-        // `-c`: the terminal is the shell's own, so that keys that stop a program reach it.
+        // `-c` makes it the controlling terminal, so that keys such as Ctrl-C send signals.
         command.arg("-c").args(words).current_dir("/run");
         command.env("TERM", &terminal.kind).env("PS1", "\\t \\w# ").env("HOME", "/run");
         command.stdin(twin()?).stdout(twin()?).stderr(twin()?);
@@ -70,7 +71,7 @@ fn start(terminal: &Terminal, slave: &File) -> Result<Child> {
     Err(no_program("sh", last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into())))
 }
 
-/// Carries what is typed and said until the shell has ended.
+/// Carries input and output until the shell ends. Returns its exit status.
 fn talk(line: &Line, master: &OwnedFd, mut shell: Child) -> Result<String> {
     let failed = |e| Error::system("a terminal in the guest", e);
     let mut keys = File::from(master.try_clone().map_err(failed)?);
@@ -86,14 +87,14 @@ fn talk(line: &Line, master: &OwnedFd, mut shell: Child) -> Result<String> {
     let typist = typist.map_err(failed)?;
     let ended = listen(line, master, &mut said, &mut shell);
     line.write(CLOSE, &[])?;
-    // Whatever became of it, nobody types any more.
+    // `CLOSE` has ended its read, so the thread ends.
     let _ = typist.join();
     ended?;
     shell.wait().map(exit_status).map_err(failed)
 }
 
-/// Passes on what is said, until the shell has ended: what it has left running may have its
-/// terminal for ever.
+/// Passes output on until the shell ends, and tells the host when it waits for the user. It does
+/// not wait for the end of the output: a process that the shell leaves may keep the terminal open.
 fn listen(line: &Line, master: &OwnedFd, said: &mut File, shell: &mut Child) -> Result<()> {
     let failed = |e| Error::system("a terminal in the guest", e);
     let mut wait = SETTLED;
@@ -102,7 +103,7 @@ fn listen(line: &Line, master: &OwnedFd, said: &mut File, shell: &mut Child) -> 
         let mut polled = [PollFd::new(master, PollFlags::IN)];
         let ready = poll(&mut polled, Some(&wait)).map_err(|e| failed(e.into()))?;
         if ready > 0 {
-            // A terminal whose last user has gone cannot be read.
+            // A read fails when no process has the terminal open any more.
             let Ok(count @ 1..) = said.read(&mut bytes) else { return Ok(()) };
             line.write(OUTPUT, &bytes[..count])?;
             wait = SETTLED;
@@ -118,8 +119,8 @@ fn listen(line: &Line, master: &OwnedFd, said: &mut File, shell: &mut Child) -> 
     }
 }
 
-/// Whether a program reads key by key, as shells do for a command; or the shell is in the
-/// foreground, sleeps, and has started nothing that it could wait for.
+/// Returns `true` if a program reads single keys, as shells do for a command, or if the shell is in
+/// the foreground, sleeps, and has no child process that it could wait for.
 fn waits_for_keys(master: &OwnedFd, shell: &Child) -> bool {
     let by_key = |modes: LocalModes| !modes.contains(LocalModes::ICANON);
     if tcgetattr(master.as_fd()).is_ok_and(|t| by_key(t.local_modes)) {
@@ -136,21 +137,21 @@ fn has_children(shell: &Child) -> bool {
     parents.into_iter().any(|parent| parent == shell.id())
 }
 
-/// State and parent of a process.
+/// Reads the state and the parent of a process.
 fn process(number: &str) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // Its name, in parentheses, may have any letters in it.
+    // The process name, in parentheses, may contain any characters.
     let mut words = text.rsplit_once(')')?.1.split_whitespace();
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
-/// The drive that is the host's terminal.
+/// The drive that is the host's terminal (`console`).
 struct Line {
     device: File,
 }
 
 impl Line {
-    /// The drive behind `drives` others.
+    /// Opens the drive after `drives` others.
     fn open(drives: usize) -> Result<Line> {
         let name = format!("/dev/vd{}", char::from(b'a' + drives as u8));
         let mut options = File::options();
@@ -175,8 +176,8 @@ impl Line {
     }
 }
 
-/// A sector that a drive can read and write directly. It has to be on a stack: the heap is memory
-/// beside the guest's (`program.rs`), which drives cannot reach.
+/// A buffer for direct I/O of a sector. It has to be on a stack: the heap is not in the guest's
+/// memory (`program.rs`), so drives cannot reach it.
 #[repr(align(512))]
 struct Sector([u8; SECTOR as usize]);
 

@@ -1,4 +1,4 @@
-//! What a job works on: elevators, the array, the file system.
+//! The storage of a job: sets up I/O schedulers, the array and the file system.
 
 use super::{FilesystemSetup, MOUNT, MdSetup, Place, StorageSetup, run, write};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use rustix::mount::{MountFlags, mount};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Name of the `index`-th drive.
+/// Returns the kernel's name of the drive `index`, counted from 0.
 pub(super) fn drive_name(index: usize) -> String {
     let letter = |i: usize| char::from(b'a' + (i % 26) as u8);
     match index {
@@ -15,14 +15,14 @@ pub(super) fn drive_name(index: usize) -> String {
     }
 }
 
-/// Makes it all.
+/// Sets up the drives, makes the array and the file system, and mounts it.
 pub(super) fn prepare(storage: &StorageSetup) -> Result<Place> {
     for (index, rotational) in storage.rotational.iter().enumerate() {
         let queue = format!("/sys/block/{}/queue", drive_name(index));
         let scheduler = storage.scheduler.as_deref().unwrap_or("none");
         write(&format!("{queue}/scheduler"), scheduler)?;
         write(&format!("{queue}/rotational"), if *rotational { "1" } else { "0" })?;
-        // Elevators sort what waits; a drive that takes one at a time would leave them two.
+        // Schedulers sort waiting requests; a drive with queue depth 1 would leave them two.
         if scheduler != "none" {
             write(&format!("{queue}/nr_requests"), "128")?;
         }
@@ -48,10 +48,11 @@ pub(super) fn prepare(storage: &StorageSetup) -> Result<Place> {
     Ok(Place { device, directory, filesystem: storage.filesystem.clone() })
 }
 
+/// Makes the array of all drives, and returns its device.
 fn assemble(array: &MdSetup, drives: usize) -> Result<PathBuf> {
     let all: Vec<String> = (0..drives).map(|i| format!("/dev/{}", drive_name(i))).collect();
     if array.level == "01" {
-        // The kernel has no such level; two stripes that are mirrored are one.
+        // The kernel has no such level: mirror two stripes.
         let (left, right) = all.split_at(drives / 2);
         let stripe = MdSetup { level: "0".to_owned(), missing: 0, ..array.clone() };
         create("/dev/md1", &stripe, left)?;
@@ -64,7 +65,7 @@ fn assemble(array: &MdSetup, drives: usize) -> Result<PathBuf> {
     Ok(PathBuf::from("/dev/md0"))
 }
 
-/// Makes an array of drives; the contents of new ones agree, for all are zeros.
+/// Makes an array. It needs no resync, because all drives hold zeros.
 fn create(device: &str, array: &MdSetup, drives: &[String]) -> Result<()> {
     let level = format!("--level={}", array.level);
     let count = format!("--raid-devices={}", drives.len());
@@ -75,7 +76,7 @@ fn create(device: &str, array: &MdSetup, drives: &[String]) -> Result<()> {
     if !matches!(array.level.as_str(), "0" | "linear") {
         words.extend(["--assume-clean", "--bitmap=none"]);
     }
-    // Of pairs, one of each; of others, the first.
+    // In RAID 10, one drive of each pair is missing; in other levels, the first drives.
     let step = if array.level == "10" { 2 } else { 1 };
     let gone = |i: usize| i.is_multiple_of(step) && i / step < array.missing as usize;
     let name = |(i, drive)| if gone(i) { "missing" } else { drive };
@@ -89,7 +90,7 @@ fn make_filesystem(filesystem: &FilesystemSetup, device: &Path, drives: usize) -
         return make_pool(filesystem, &device, drives);
     }
     let tool = format!("mkfs.{}", filesystem.kind);
-    // Each asks before it begins, unless told otherwise in words of its own.
+    // The options that keep each tool from asking questions.
     let quiet: &[&str] = match filesystem.kind.as_str() {
         "ext2" | "ext3" | "ext4" => &["-q", "-F"],
         "reiserfs" => &["-q", "-ff"],
@@ -102,13 +103,14 @@ fn make_filesystem(filesystem: &FilesystemSetup, device: &Path, drives: usize) -
     run(&tool, &words)
 }
 
-/// Links to the drives and nothing else: looking for pools among all devices would wait for some.
+/// A directory with links to the drives only: a search for pools in `/dev` would wait for some
+/// devices.
 pub(super) const DISKS: &str = "/run/disks";
 
-/// Starts the process that is the file system, and makes a pool of the device, or of all drives if
-/// there are several and no array of them.
+/// Starts zfs-fuse, and makes a pool of the device, or a raidz of all drives if there are several
+/// without an array.
 fn make_pool(filesystem: &FilesystemSetup, device: &str, drives: usize) -> Result<()> {
-    // It keeps its socket and what it knows of pools where the machine would, which is read-only.
+    // zfs-fuse writes its socket and its cache of pools there, but the host's files are read-only.
     for place in ["/etc/zfs", "/var/lib/zfs"] {
         if Path::new(place).is_dir() {
             let tmpfs = mount("tmpfs", place, "tmpfs", MountFlags::empty(), None);
@@ -120,7 +122,7 @@ fn make_pool(filesystem: &FilesystemSetup, device: &str, drives: usize) -> Resul
     super::make(DISKS)?;
     for path in all.iter().map(String::as_str).chain([device]) {
         let link = Path::new(DISKS).join(Path::new(path).file_name().unwrap_or_default());
-        // The first drive may be the device, too.
+        // This fails for the device if it is a drive, which has its link already.
         let _ = std::os::unix::fs::symlink(path, link);
     }
     let mut words = vec!["create", "-f", "-o", "cachefile=none", "-m", MOUNT];
@@ -136,7 +138,7 @@ fn make_pool(filesystem: &FilesystemSetup, device: &str, drives: usize) -> Resul
     ask_of_pool(&words)
 }
 
-/// Asks for something of the process, which answers a moment after it has started.
+/// Runs `zpool` with `words`. Tries for two seconds, as zfs-fuse needs a moment to start.
 fn ask_of_pool(words: &[&str]) -> Result<()> {
     let mut tried = run("zpool", words);
     for _ in 0..20 {
@@ -149,30 +151,30 @@ fn ask_of_pool(words: &[&str]) -> Result<()> {
     tried
 }
 
-/// Has the file system's process write back what is dirty, and ends it with all that it has cached.
-/// It cannot be asked to give the pool up: its threads may then call `sync` without end, in which
-/// no time passes.
+/// Lets zfs-fuse write dirty data back, then kills it, which drops its cache. An export of the pool
+/// is not possible: the threads of zfs-fuse may then call `sync` without end, which takes no
+/// virtual time.
 pub(super) fn leave_pool() -> Result<()> {
     super::drop_caches()?;
     std::thread::sleep(WRITTEN_BACK);
     run("pkill", &["-KILL", "-x", ZFS])?;
-    // A job may have unmounted it itself.
+    // The job may have unmounted it already.
     drop(run("umount", &["-l", MOUNT]));
     super::drop_caches()
 }
 
-/// Starts another process for the pool that one has left.
+/// Starts zfs-fuse again and imports the pool. [`leave_pool`] must have been called before.
 pub(super) fn return_to_pool() -> Result<()> {
     run(ZFS, &["--no-kstat-mount"])?;
     ask_of_pool(&["import", "-f", "-o", "cachefile=none", "-d", DISKS, "pool"])
 }
 
-/// The process that is ZFS.
+/// The program that serves ZFS.
 const ZFS: &str = "zfs-fuse";
-/// It writes what is dirty back in groups, the last of which takes no longer.
+/// The virtual time in which zfs-fuse certainly writes its last transaction group back.
 const WRITTEN_BACK: Duration = Duration::from_secs(15);
 
-/// Mounts it.
+/// Mounts the file system of `device` at [`MOUNT`].
 pub(super) fn mount_filesystem(filesystem: &FilesystemSetup, device: &Path) -> Result<()> {
     let device = device.to_string_lossy();
     let mut words = vec!["-t", &filesystem.kind];

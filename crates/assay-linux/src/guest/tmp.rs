@@ -2,10 +2,10 @@
 //!
 //! A guest has an empty `/tmp` of its own, so that no file that happens to lie in the host's can
 //! change a run: no name is taken, and a search finds nothing. But if a file that the job names
-//! lies there, or a user sits at a shell, the host's must be visible. Then the
-//! guest's `/tmp` is laid over the host's: what is written goes to memory, as everywhere, and is
-//! forgotten. This is not always done, because an overlay is more work for the guest's memory than
-//! none; nor is the whole root overlaid, because then each access to a file would pass through it.
+//! lies there, or a user sits at a shell, the host's must be visible. Then the guest's `/tmp` is an
+//! overlay over the host's: changes go to memory and are lost at the end. This is not always done,
+//! because an overlay takes some of the guest's memory; nor is the whole root overlaid, because
+//! then each access to a file would pass through the overlay.
 
 use super::{Job, MOUNT, Task, make};
 use crate::error::{Error, Result};
@@ -13,7 +13,6 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-/// The directory in question.
 const TMP: &str = "/tmp";
 
 /// Returns `true` if a job needs the host's `/tmp`.

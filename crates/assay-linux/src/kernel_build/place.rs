@@ -55,7 +55,7 @@ impl Place {
         let is_file =
             |name: &OsString| fs::symlink_metadata(self.path.join(name)).is_ok_and(|m| m.is_file());
         let identity = fs::read_to_string(self.path.join(IDENTITY)).unwrap_or_default();
-        // Those of older recipes have no first program of their own.
+        // Kernels of older recipes have no first program.
         names.iter().all(|name| [IDENTITY, INIT, KERNEL].iter().any(|known| name == known))
             && names.iter().all(is_file)
             && names.contains(OsStr::new(KERNEL))

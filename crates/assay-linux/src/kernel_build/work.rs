@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory of a build, and a function that tells when to stop.
+/// The directory of a build, and a function that returns `true` if the build is to stop.
 pub(super) struct Work<'a> {
     pub(super) path: &'a Path,
     pub(super) stop: fn() -> bool,

@@ -1,4 +1,4 @@
-//! What the kernel and its clock say to each other.
+//! The messages between the kernel and its clock, after `um_timetravel.h` (`clock.rs`).
 
 use super::{DATE, Machine, broken};
 use crate::clock::{KERNEL_ID, Kind, MESSAGE, Message};
@@ -9,7 +9,7 @@ use assay_spec::Nanos;
 use std::io::{Read, Write};
 
 impl Machine<'_> {
-    /// Takes one message about the time.
+    /// Receives one message about time, and answers it.
     pub(super) fn control_message(&mut self) -> Result<()> {
         let Some(message) = self.read_control()? else {
             self.control = None;
@@ -28,7 +28,7 @@ impl Machine<'_> {
         Message::parse(&bytes).map(Some).ok_or_else(|| broken("a message about time of no kind"))
     }
 
-    /// What a message of the kernel's clock means.
+    /// Handles a message of the kernel about time, and acknowledges it.
     fn handle(&mut self, message: Message) -> Result<()> {
         let mut time = 0;
         match message.kind {
@@ -59,7 +59,7 @@ impl Machine<'_> {
         self.tell(Message { kind: Kind::Ack, sequence: message.sequence, time })
     }
 
-    /// Answers the first message: with the page, and who is who on it.
+    /// Answers the kernel's first message with the shared page and the kernel's number on it.
     fn welcome(&mut self, message: Message) -> Result<()> {
         let time = u64::from(KERNEL_ID);
         let ack = Message { kind: Kind::Ack, sequence: message.sequence, time };
@@ -67,12 +67,14 @@ impl Machine<'_> {
         socket_io::send(control, &ack.bytes(), &[self.page.fd(), self.page.fd()])
     }
 
+    /// Sends a message to the kernel.
     pub(super) fn tell(&mut self, message: Message) -> Result<()> {
         let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
         control.write_all(&message.bytes()).map_err(|e| Error::system("the kernel's clock", e))
     }
 
-    /// Tells the kernel something and waits until it knows.
+    /// Sends a message to the kernel and waits for its acknowledgement. Handles the kernel's other
+    /// messages meanwhile.
     pub(super) fn tell_and_wait(&mut self, kind: Kind, time: Nanos) -> Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         self.tell(Message { kind, sequence: self.sequence, time: time.0 })?;
@@ -88,9 +90,9 @@ impl Machine<'_> {
         }
     }
 
-    /// What time it is in the guest.
+    /// Returns the virtual time: the kernel's, if it keeps it on the shared page.
     pub(super) fn time(&mut self) -> Result<Nanos> {
-        // The kernel takes the page up once, and then keeps to it.
+        // Once the kernel uses the page, it does so to the end.
         self.is_shared = self.is_shared || self.page.is_used();
         if self.is_shared && !self.is_waiting {
             // A peer that turns its clock back must not turn the drives' back.

@@ -1,4 +1,4 @@
-//! What a request of the guest asks of its disk: virtio-blk.
+//! Requests of the virtio-blk protocol, which a guest sends to its disk.
 //!
 //! After the OASIS Virtio 1.1 specification, section 5.2. A request is a header of 16 bytes, data,
 //! and a last byte for the status.
@@ -8,72 +8,73 @@ use super::message::{Malformed, wide, word};
 use super::ring::Piece;
 use assay_spec::{Bytes, Op};
 
-/// Bytes of a sector, whatever the blocks of the drive are.
+/// The size of a sector of the protocol in bytes, independent of the drive's block size.
 pub const SECTOR: u64 = 512;
 const HEADER: usize = 16;
-/// Segments of a discard at most.
+/// The largest number of ranges in a discard.
 pub const SEGMENTS_MAX: u32 = 16;
 
-/// How a request ended.
+/// The status with which a request ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// As asked.
+    /// Success (`VIRTIO_BLK_S_OK`).
     Fine = 0,
-    /// Not, or not all of it.
+    /// An error: the request was not carried out, or not completely (`VIRTIO_BLK_S_IOERR`).
     Failed = 1,
-    /// The device does not do that.
+    /// A request that the device does not support (`VIRTIO_BLK_S_UNSUPP`).
     Unsupported = 2,
 }
 
-/// What is asked.
+/// The type of a request, with its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Data from the drive to these pieces.
+    /// A read into these pieces of memory.
     Read(Vec<Piece>),
-    /// Data from these pieces to the drive.
+    /// A write from these pieces of memory.
     Write(Vec<Piece>),
-    /// Everything written before shall be safe.
+    /// A flush of all completed writes.
     Flush,
-    /// These ranges hold nothing of worth any more.
+    /// A discard of these ranges.
     Discard(Vec<Range>),
-    /// These ranges shall read as zeros.
+    /// A request to set these ranges to zero.
     WriteZeroes(Vec<Range>),
-    /// The name of the device, into this piece.
+    /// A request to write the device's name into this piece (`VIRTIO_BLK_T_GET_ID`).
     Name(Piece),
-    /// Anything else.
+    /// Any other request.
     Unknown,
 }
 
-/// Bytes of the drive.
+/// A range of bytes on the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// First byte.
+    /// The first byte.
     pub offset: Bytes,
-    /// How many.
+    /// The number of bytes.
     pub length: Bytes,
 }
 
-/// A request, taken apart.
+/// A parsed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRequest {
-    /// What is asked.
+    /// The type, with its data.
     pub ask: Ask,
-    /// First byte on the drive, of a read or write.
+    /// The first byte on the drive, for a read or write.
     pub offset: Bytes,
-    /// Who asks, if the program has told the kernel: the hint in its priority.
+    /// The number of the process that sends it, which a program sets as the hint of its I/O
+    /// priority.
     pub process: u32,
-    /// Where the status goes.
+    /// The guest address of the status.
     pub status: u64,
-    /// Bytes that the device writes in all, the status among them.
+    /// The number of bytes that the device writes in all, including the status.
     pub writable: u32,
 }
 
 impl BlockRequest {
-    /// Takes a chain apart.
+    /// Parses the request in a chain of descriptors.
     ///
     /// # Errors
-    /// If there is no header or no place for the status.
+    /// If there is no header or no place for the status, or if ranges are malformed.
     pub fn parse(memory: &Memory, mut pieces: Vec<Piece>) -> Result<BlockRequest, Malformed> {
         let writable = pieces.iter().filter(|p| p.is_writable).map(|p| p.length).sum();
         let first = pieces.first_mut().filter(|p| !p.is_writable && p.length as usize >= HEADER);
@@ -105,8 +106,8 @@ impl BlockRequest {
         Ok(BlockRequest { ask, offset, process, status, writable })
     }
 
-    /// The operations on the drive that this is, on one of `capacity`; `None` if it lies outside,
-    /// or has no sectors where it must have some.
+    /// Returns the operations on a drive of `capacity` that the request consists of. Returns `None`
+    /// if a range is empty, is not of whole sectors, or lies beyond the end of the drive.
     pub fn operations(&self, capacity: Bytes) -> Option<Vec<(Op, Range)>> {
         let data = |op, pieces: &[Piece]| {
             let length = Bytes(pieces.iter().map(|p| u64::from(p.length)).sum());
@@ -130,6 +131,7 @@ impl BlockRequest {
 }
 
 impl Range {
+    /// Returns the range if it is not empty, of whole sectors, and inside a drive of `capacity`.
     fn within(self, capacity: Bytes) -> Option<Range> {
         let end = self.offset.0.checked_add(self.length.0)?;
         let whole = self.length.0 > 0 && self.length.is_multiple_of(Bytes(SECTOR));
@@ -137,6 +139,7 @@ impl Range {
     }
 }
 
+/// Reads the ranges of a discard or of a write of zeros.
 fn ranges(memory: &Memory, pieces: &[Piece]) -> Result<Vec<Range>, Malformed> {
     const SEGMENT: usize = 16;
     let total: usize = pieces.iter().map(|p| p.length as usize).sum();
@@ -159,7 +162,7 @@ fn ranges(memory: &Memory, pieces: &[Piece]) -> Result<Vec<Range>, Malformed> {
     Ok(bytes.chunks_exact(SEGMENT).map(range).collect())
 }
 
-/// The configuration space of a disk.
+/// Returns the configuration space of a disk with blocks of `sector` bytes.
 pub fn config(capacity: Bytes, sector: Bytes) -> [u8; 60] {
     const SEG_MAX: u32 = 254;
     const DISCARD_SECTORS: u32 = 4 << 20;
@@ -178,7 +181,8 @@ pub fn config(capacity: Bytes, sector: Bytes) -> [u8; 60] {
     space
 }
 
-/// Features of such a disk: segments, block size, flush, discard if it has that, zeroes.
+/// Returns the feature bits of a disk: maximal segments, block size, flush, write zeroes and, if it
+/// `discards`, discard.
 pub const fn features(discards: bool) -> u64 {
     const INDIRECT: u64 = 1 << 28;
     const PROTOCOL: u64 = 1 << 30;

@@ -1,8 +1,9 @@
 //! The guest's memory, as its device sees it.
 //!
-//! It lies in files that the kernel passes over, and is mapped: a request needs it a dozen times. A
-//! file that ends before its region does is refused. One that is cut off later ends this process,
-//! as it would end the kernel's; that runs as the same user and could do so in simpler ways.
+//! The memory lies in files whose descriptors the kernel sends. They are mapped, because a request
+//! accesses the memory a dozen times. A file that is shorter than its region is refused. If a file
+//! is truncated later, SIGBUS kills this process, as it would the kernel's. That is no new risk:
+//! the kernel runs as the same user, who can kill this process anyway.
 
 use super::message::{Malformed, Region};
 use std::fmt::Display;
@@ -10,18 +11,17 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
-/// Where the guest's addresses lie.
+/// The regions of the guest's memory, and their mappings.
 #[derive(Debug, Default)]
 pub struct Memory {
     regions: Vec<(Region, MmapRegion)>,
 }
 
 impl Memory {
-    /// Takes the regions and the file of each.
+    /// Maps each region from its file.
     ///
-    /// # Errors
-    /// If there is not one file for each, a region runs beyond the end of its numbers or of its
-    /// file, or does not begin with a page.
+    /// # Errors If there is not one file for each region, or if a region is empty, exceeds the
+    /// address space or its file, or does not begin at a page.
     pub fn new(regions: Vec<Region>, files: Vec<OwnedFd>) -> Result<Memory, Malformed> {
         let fits = |r: &Region| {
             let ends = [r.guest, r.user, r.offset].map(|start| start.checked_add(r.size));
@@ -35,7 +35,7 @@ impl Memory {
             let unusable =
                 |e: &dyn Display| Malformed(format!("the memory at {:#x}: {e}", region.guest));
             let file = File::from(file);
-            // A mapping may be longer than its file, until somebody looks there.
+            // A mapping may be longer than its file; an access beyond the file's end kills.
             let length = file.metadata().map_err(|e| unusable(&e))?.len();
             if region.offset + region.size > length {
                 return Err(unusable(&format_args!("its file has {length} bytes")));
@@ -47,14 +47,15 @@ impl Memory {
         Ok(Memory { regions: regions.into_iter().zip(files).map(map).collect::<Result<_, _>>()? })
     }
 
-    /// The guest's address of what the kernel has at `user` in its own space.
+    /// Converts `user`, an address of the kernel's process, to a guest address. Returns `None` if
+    /// no region has it.
     pub fn guest_address(&self, user: u64) -> Option<u64> {
         let holds = |r: &&Region| user.checked_sub(r.user).is_some_and(|at| at < r.size);
         let region = self.regions.iter().map(|(region, _)| region).find(holds)?;
         Some(region.guest + (user - region.user))
     }
 
-    /// Where `length` bytes at `guest` are mapped.
+    /// Returns the mapping of the `length` bytes at `guest`, which must lie in one region.
     fn place(&self, guest: u64, length: usize) -> Result<VolatileSlice<'_>, Malformed> {
         let at = |region: &Region| usize::try_from(guest.checked_sub(region.guest)?).ok();
         let mut found =
@@ -63,7 +64,7 @@ impl Memory {
         found.next().ok_or_else(outside)
     }
 
-    /// Fills `into` from `guest` on.
+    /// Reads the bytes from `guest` on into `into`.
     pub fn read(&self, guest: u64, into: &mut [u8]) -> Result<(), Malformed> {
         self.place(guest, into.len())?.copy_to(into);
         Ok(())
@@ -75,7 +76,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The bytes at `guest`, as many as `N`.
+    /// Reads `N` bytes at `guest`.
     pub fn array<const N: usize>(&self, guest: u64) -> Result<[u8; N], Malformed> {
         let mut bytes = [0; N];
         self.read(guest, &mut bytes)?;

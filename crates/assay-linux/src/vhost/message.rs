@@ -2,12 +2,12 @@
 //!
 //! After the protocol's specification in QEMU's documentation (`interop/vhost-user.rst`) and the
 //! driver that sends them, `virtio_uml` of Linux 6.12. A message is a header of three little-endian
-//! words (request, flags, size of the payload) and a payload; descriptors come beside it. Any bytes
-//! may arrive: what makes no sense becomes a [`Malformed`], never a panic.
+//! words (request, flags, size of the payload) and a payload; file descriptors come with it. Any
+//! bytes may arrive: invalid ones give a [`Malformed`], never a panic.
 
-/// Bytes of a header.
+/// The size of a header, in bytes.
 pub const HEADER: usize = 12;
-/// The longest payload there is a use for: a whole configuration space.
+/// The longest payload that is accepted, in bytes; no message of the protocol needs more.
 pub const PAYLOAD_MAX: usize = 4096;
 
 const VERSION: u32 = 1;
@@ -15,7 +15,7 @@ const VERSION_MASK: u32 = 0b11;
 const REPLY: u32 = 1 << 2;
 const NEED_REPLY: u32 = 1 << 3;
 
-/// What a peer sent that no peer should.
+/// A violation of the protocol by a peer, as text for the error message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub String);
 
@@ -23,22 +23,22 @@ fn malformed<T>(what: impl Into<String>) -> Result<T, Malformed> {
     Err(Malformed(what.into()))
 }
 
-/// A header.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Number of the request.
+    /// The number of the request.
     pub request: u32,
     /// Whether the sender waits for an answer.
     pub wants_reply: bool,
-    /// Bytes of the payload.
+    /// The size of the payload, in bytes.
     pub size: usize,
 }
 
 impl Header {
-    /// Reads the header of a request.
+    /// Parses the header of a request.
     ///
     /// # Errors
-    /// If the version is another, it is a reply, or the payload is longer than [`PAYLOAD_MAX`].
+    /// If it has another version, is a reply, or has a payload longer than [`PAYLOAD_MAX`].
     pub fn parse(bytes: &[u8; HEADER]) -> Result<Header, Malformed> {
         let [request, flags, size] = [0, 4, 8].map(|at| word(bytes, at).expect("three words"));
         if flags & VERSION_MASK != VERSION || flags & REPLY != 0 {
@@ -51,61 +51,61 @@ impl Header {
     }
 }
 
-/// A piece of the guest's memory, in the file whose descriptor came with it.
+/// A region of the guest's memory, in a file whose descriptor comes with the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Address in the guest.
+    /// The address in the guest.
     pub guest: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Address in the sender's own space.
+    /// The address in the sender's process.
     pub user: u64,
-    /// Where it begins in the file.
+    /// The offset in the file.
     pub offset: u64,
 }
 
-/// What a kernel may ask of its block device.
+/// A request of a kernel to its block device, named as in the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Which features there are.
+    /// Asks for the device's features.
     GetFeatures,
-    /// These are used.
+    /// Sets the features in use.
     SetFeatures(u64),
-    /// The sender owns the device.
+    /// Makes the sender the owner of the device.
     SetOwner,
-    /// Where the guest's memory is.
+    /// Sets the regions of the guest's memory.
     SetMemTable(Vec<Region>),
-    /// Length of a ring.
+    /// Sets the length of a ring: ring, number of entries.
     SetVringNum(u32, u32),
-    /// Where a ring is, in the sender's own space: descriptors, used, available.
+    /// Sets the addresses of a ring, in the sender's process: descriptors, used, available.
     SetVringAddr(u32, [u64; 3]),
-    /// The next available entry to look at.
+    /// Sets the next available entry of a ring: ring, entry.
     SetVringBase(u32, u32),
-    /// Stops a ring, and asks where it is.
+    /// Stops a ring, and asks for its next available entry.
     GetVringBase(u32),
-    /// Which features the protocol has.
+    /// Asks for the features of the protocol.
     GetProtocolFeatures,
-    /// These are used.
+    /// Sets the features of the protocol in use.
     SetProtocolFeatures(u64),
-    /// How many rings there are.
+    /// Asks for the number of rings.
     GetQueueNum,
     /// Starts or stops a ring.
     SetVringEnable(u32, bool),
-    /// Where the device may ask back.
+    /// Sends the socket for the device's own requests.
     SetBackendFd,
-    /// So many bytes of the configuration space, from this one on.
+    /// Asks for bytes of the configuration space: offset, number.
     GetConfig(u32, u32),
-    /// Writes there; the device has nothing to set.
+    /// Writes to the configuration space, where this device has nothing to set.
     SetConfig,
-    /// There is something in a ring.
+    /// Says that a ring has new requests (`VHOST_USER_VRING_KICK`).
     Kick(u32),
 }
 
 impl Ask {
-    /// Reads the payload of `request`.
+    /// Parses the payload of `request`.
     ///
     /// # Errors
-    /// If there is no such request, or the payload has another length.
+    /// If the request is unknown, or the payload is too short or invalid.
     pub fn parse(request: u32, payload: &[u8]) -> Result<Ask, Malformed> {
         let short = || Malformed(format!("request {request} with {} bytes", payload.len()));
         let number = || wide(payload, 0).ok_or_else(short);
@@ -155,17 +155,17 @@ fn regions(payload: &[u8]) -> Result<Vec<Region>, Malformed> {
     all.ok_or_else(|| Malformed("a memory table that is cut off".into()))
 }
 
-/// The answer to a request: a number.
+/// Returns the answer to a request that asks for a number.
 pub fn reply_number(request: u32, value: u64) -> Vec<u8> {
     reply(request, &value.to_le_bytes())
 }
 
-/// The answer to [`Ask::GetVringBase`].
+/// Returns the answer to [`Ask::GetVringBase`].
 pub fn reply_state(request: u32, ring: u32, value: u32) -> Vec<u8> {
     reply(request, &[ring.to_le_bytes(), value.to_le_bytes()].concat())
 }
 
-/// The answer to [`Ask::GetConfig`].
+/// Returns the answer to [`Ask::GetConfig`].
 pub fn reply_config(request: u32, offset: u32, config: &[u8]) -> Vec<u8> {
     let head = [offset, config.len() as u32, 0].map(u32::to_le_bytes).concat();
     reply(request, &[&head, config].concat())
@@ -175,7 +175,8 @@ fn reply(request: u32, payload: &[u8]) -> Vec<u8> {
     message(request, VERSION | REPLY, payload)
 }
 
-/// The device's own request: there is something in the used ring; it waits for the answer.
+/// Returns the device's own request that says that requests of a ring have ended. It asks for a
+/// reply.
 pub fn call(ring: u32) -> Vec<u8> {
     const VRING_CALL: u32 = 4;
     message(VRING_CALL, VERSION | NEED_REPLY, &[ring.to_le_bytes(), [0; 4]].concat())
@@ -186,12 +187,12 @@ fn message(request: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     [&head, payload].concat()
 }
 
-/// The little-endian word at `at`, if it is there.
+/// Reads the little-endian 32-bit word at `at`. Returns `None` beyond the end.
 pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The little-endian double word at `at`, if it is there.
+/// Reads the little-endian 64-bit word at `at`. Returns `None` beyond the end.
 pub fn wide(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }

@@ -1,10 +1,10 @@
-//! A split virtqueue: where the guest puts requests and finds their ends.
+//! A split virtqueue: the ring through which the guest sends requests and learns of their ends.
 //!
 //! After the OASIS Virtio 1.1 specification, section 2.6. All numbers are little-endian. A chain of
-//! descriptors can be wrong in any way; it is never followed further than it could honestly be.
+//! descriptors can be wrong in any way; it is followed no further than a correct one can be long.
 //!
 //! *Invariants.* Every head that was taken is given back once. No address outside the guest's
-//! memory is touched.
+//! memory is accessed.
 
 use super::memory::Memory;
 use super::message::{Malformed, wide, word};
@@ -13,44 +13,46 @@ const NEXT: u16 = 1;
 const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
 const DESCRIPTOR: usize = 16;
-/// Descriptors of a chain at most: the longest table that a kernel makes.
+/// The largest number of descriptors in a chain: the longest table that a kernel makes.
 const CHAIN_MAX: usize = 1024;
-/// Bytes of a chain at most.
+/// The largest number of bytes in a chain.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// A piece of a request in the guest's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it is.
+    /// The guest address.
     pub guest: u64,
-    /// Bytes.
+    /// The length in bytes.
     pub length: u32,
-    /// True if the device writes there.
+    /// Whether the device writes to it.
     pub is_writable: bool,
 }
 
-/// A ring, once it is set up.
+/// The device's state of a ring.
 #[derive(Debug, Default)]
 pub struct Ring {
-    /// Entries.
+    /// The number of entries.
     pub length: u16,
-    /// Guest addresses of descriptors, used and available entries.
+    /// The guest addresses of descriptors, used and available entries, once they are set.
     pub places: Option<[u64; 3]>,
-    /// Whether requests are taken.
+    /// Whether the device takes requests.
     pub is_enabled: bool,
-    /// The next available entry to take.
+    /// The next available entry to take, counted without end (modulo 2¹⁶), as the next two are.
     pub next: u16,
-    /// The one after the last that was seen.
+    /// The end of the available entries when [`Ring::look`] was last called.
     seen: u16,
+    /// The next used entry to write.
     used: u16,
 }
 
 impl Ring {
-    /// The ring begins anew at this entry.
+    /// Restarts the ring at entry `base`.
     pub fn restart(&mut self, base: u16) {
         (self.next, self.seen, self.used) = (base, base, base);
     }
 
+    /// Returns the addresses of the ring, or an error if it is not set up.
     fn places(&self) -> Result<[u64; 3], Malformed> {
         let is_whole = self.length.is_power_of_two();
         self.places
@@ -58,7 +60,7 @@ impl Ring {
             .ok_or_else(|| Malformed("a ring that is not set up".into()))
     }
 
-    /// Looks for new requests.
+    /// Looks for new requests, which [`Ring::take`] then returns.
     pub fn look(&mut self, memory: &Memory) -> Result<(), Malformed> {
         let [_, _, available] = self.places()?;
         let seen = u16::from_le_bytes(memory.array(add(available, 2)?)?);
@@ -70,7 +72,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes the next request of those that were seen: its head and its pieces.
+    /// Takes the next request that [`Ring::look`] has seen: its head and its pieces.
     pub fn take(&mut self, memory: &Memory) -> Result<Option<(u16, Vec<Piece>)>, Malformed> {
         if self.next == self.seen {
             return Ok(None);
@@ -83,7 +85,8 @@ impl Ring {
         Ok(Some((head, chain(memory, table, head)?)))
     }
 
-    /// Gives a request back; the device has written so many bytes of it.
+    /// Gives a request back to the guest. `written` is the number of bytes that the device has
+    /// written.
     pub fn give(&mut self, memory: &Memory, head: u16, written: u32) -> Result<(), Malformed> {
         let [_, used, _] = self.places()?;
         let entry = add(used, 4 + 8 * u64::from(self.used % self.length))?;
@@ -94,7 +97,8 @@ impl Ring {
     }
 }
 
-/// The pieces of the request at `head` of a table: where that is, and how many descriptors it has.
+/// Reads the pieces of the request at `head`. `table` is the guest address of the table of
+/// descriptors, and their number.
 fn chain(memory: &Memory, table: (u64, usize), head: u16) -> Result<Vec<Piece>, Malformed> {
     let mut pieces = Vec::new();
     let (mut table, mut index, mut is_indirect) = (table, usize::from(head), false);
@@ -131,14 +135,15 @@ fn chain(memory: &Memory, table: (u64, usize), head: u16) -> Result<Vec<Piece>, 
     }
 }
 
-/// Adds a piece; what follows the last one in memory too is one with it, and moved in one go.
+/// Adds a piece. Joins it to the last one if it follows that in memory, so that both are moved at
+/// once.
 fn join(pieces: &mut Vec<Piece>, piece: Piece) {
     let follows = |last: &&mut Piece| {
         last.is_writable == piece.is_writable
             && last.guest.checked_add(u64::from(last.length)) == Some(piece.guest)
     };
     match pieces.last_mut().filter(follows) {
-        // The chain has no more bytes than fit.
+        // No overflow: a chain has `BYTES_MAX` bytes at most.
         Some(last) => last.length += piece.length,
         None => pieces.push(piece),
     }

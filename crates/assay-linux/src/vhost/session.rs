@@ -1,8 +1,9 @@
-//! One kernel's conversation with one block device.
+//! The session of one kernel with one block device.
 //!
-//! *Contract.* [`Session::answer`] takes any message and says what to send back; [`Session::take`]
-//! yields the requests of the ring, [`Session::end`] ends one. Nothing here knows of time, sockets
-//! or drives. What a peer sends wrongly is an error, after which the session is over.
+//! *Contract.* [`Session::answer`] takes any message and returns the answer. [`Session::take`]
+//! takes the requests from the ring, and [`Session::end`] ends one. This module knows nothing of
+//! time, sockets or drives. After an error, which a violation of the protocol gives, the session
+//! is over.
 
 use super::block::{self, BlockRequest, Status};
 use super::memory::Memory;
@@ -11,13 +12,14 @@ use super::ring::Ring;
 use assay_spec::Bytes;
 use std::os::fd::OwnedFd;
 
-/// Of the protocol: answers to every message, requests of the device's own, the configuration
-/// space, and notifications as messages, without which time could not stand still.
+/// The features of the protocol: an answer to any message, requests of the device, the
+/// configuration space, and notifications as messages. Without these the kernel would run on while
+/// the device learns of a request, so virtual time could not stand still.
 const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
-/// Entries of a ring at most.
+/// The largest number of entries in a ring.
 const RING_MAX: u32 = 1024;
 
-/// A request on its way: what [`Session::end`] needs.
+/// The identity of a request under way, for [`Session::end`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     head: u16,
@@ -25,14 +27,14 @@ pub struct Ticket {
     writable: u32,
 }
 
-/// What a message means for whoever holds the session.
+/// The outcome of a message for the owner of the session.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// Bytes to send back.
+    /// The bytes to send back.
     pub reply: Option<Vec<u8>>,
-    /// True if there is something in the ring.
+    /// Whether the ring has new requests.
     pub is_kick: bool,
-    /// Where the device may ask back.
+    /// The socket for the device's own requests, if the message brought it.
     pub backend: Option<OwnedFd>,
 }
 
@@ -46,7 +48,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A disk of `capacity`, with blocks of `sector`.
+    /// Creates the session of a disk of `capacity` with blocks of `sector` bytes.
     pub fn new(capacity: Bytes, sector: Bytes, discards: bool) -> Session {
         Session {
             features: block::features(discards),
@@ -56,15 +58,15 @@ impl Session {
         }
     }
 
-    /// The guest's memory.
+    /// Returns the guest's memory.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Takes a message and says what it means.
+    /// Handles a message and returns the answer. `files` are the descriptors that came with it.
     ///
     /// # Errors
-    /// If it makes no sense; the conversation is over.
+    /// If the message violates the protocol.
     pub fn answer(
         &mut self,
         request: u32,
@@ -128,12 +130,13 @@ impl Session {
                 self.check(ring)?;
                 self.ring.is_enabled = is_enabled;
             }
-            // Which features are used makes no difference here, nor who owns the device.
+            // The features in use and the owner make no difference here.
             _ => {}
         }
         Ok(())
     }
 
+    /// Checks that `ring` is the device's only one.
     fn check(&self, ring: u32) -> Result<(), Malformed> {
         if ring == 0 { Ok(()) } else { Err(Malformed(format!("ring {ring} of one"))) }
     }
@@ -141,15 +144,15 @@ impl Session {
     /// Looks into the ring for new requests.
     ///
     /// # Errors
-    /// If the ring makes no sense; the conversation is over.
+    /// If the ring is not set up or invalid.
     pub fn look(&mut self) -> Result<(), Malformed> {
         if self.ring.is_enabled { self.ring.look(&self.memory) } else { Ok(()) }
     }
 
-    /// Takes the next request of those that were seen.
+    /// Takes the next request that [`Session::look`] has seen.
     ///
     /// # Errors
-    /// If the request makes no sense; the conversation is over.
+    /// If the request is invalid.
     pub fn take(&mut self) -> Result<Option<(Ticket, BlockRequest)>, Malformed> {
         if !self.ring.is_enabled {
             return Ok(None);
@@ -160,7 +163,7 @@ impl Session {
         Ok(Some((ticket, request)))
     }
 
-    /// Ends a request; the kernel has still to be told.
+    /// Ends a request. The caller must then tell the kernel (`message::call`).
     pub fn end(&mut self, ticket: Ticket, status: Status) -> Result<(), Malformed> {
         self.memory.write(ticket.status, &[status as u8])?;
         self.ring.give(&self.memory, ticket.head, ticket.writable)
