@@ -274,16 +274,34 @@ fn prepare(boot: &Boot<'_>, program: &Program, path: &Path) -> std::io::Result<(
     symlink(memory, path.join("program"))
 }
 
-/// Returns the command that runs the kernel. The kernel dies with the thread that starts it.
+/// Becomes the kernel, beside a watcher that waits for assay's end, when standard input closes, and
+/// kills the process group.
+///
+/// The whole group must die: a process that the kernel has just begun to trace stays stopped for
+/// ever if the kernel alone is killed. The watcher is no child of the kernel, which does not expect
+/// one.
+const WATCHED: &str = r#"
+exec 3<&0 </dev/null
+({ read -r _; kill -KILL 0; } <&3 &)
+exec "$@" 3<&-
+"#;
+
+/// Returns the command that runs the kernel. The kernel is killed when its
+/// standard input is closed, as assay's end does.
 ///
 /// Sockets and the guest's first program have relative paths, so that the kernel's command line is
 /// always the same: its random numbers depend on it. Addresses are not randomised, because the
 /// place of memory decides which requests can be merged.
 fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result<Command> {
-    let find =
-        |tool: &str| tool_path(tool).ok_or_else(|| crate::kernel::missing(tool, "util-linux"));
-    let mut command = Command::new(find("setpriv")?);
-    command.args(["--pdeathsig", "KILL"]).arg(find("setarch")?).arg("-R").arg(&boot.kernel.path);
+    let find = |tool: &str, package: &str| {
+        tool_path(tool).ok_or_else(|| crate::kernel::missing(tool, package))
+    };
+    let mut command = Command::new(find("sh", "dash")?);
+    command.args(["-c", WATCHED, "sh"]);
+    // The shell may add to the environment, whose length moves the kernel's stack.
+    command.arg(find("env", "coreutils")?).args(["-i", "HOME=/run"]);
+    command.arg("PATH=/usr/sbin:/usr/bin:/sbin:/bin");
+    command.arg(find("setarch", "util-linux")?).arg("-R").arg(&boot.kernel.path);
     command.arg(format!("mem={}M", boot.memory.0 >> 20));
     command.args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]);
     command.args(["init=/proc/self/cwd/init", "con=null", "con0=null,fd:1", "ssl=null"]);
@@ -294,13 +312,9 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     // The kernel passes parameters that it does not know to the environment of the first program.
     command.arg(format!("PATH={PATH}"));
     command.args(["--", "linux", "init"]);
-    command
-        .current_dir(path)
-        .env_clear()
-        .env("HOME", "/run")
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command.current_dir(path).env_clear();
     let twin = |file: &File| file.try_clone().map_err(|e| Error::system("the guest's console", e));
-    command.stdin(Stdio::null()).stdout(twin(console)?).stderr(twin(console)?);
+    command.stdin(Stdio::piped()).stdout(twin(console)?).stderr(twin(console)?);
     Ok(command)
 }
 

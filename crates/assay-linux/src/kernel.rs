@@ -104,9 +104,7 @@ pub fn can_run() -> Result<()> {
         let message = "/proc is not mounted";
         return Err(Error::new("linux-machine", message, "mount it: `mount -t proc proc /proc`"));
     }
-    for tool in ["setarch", "setpriv"] {
-        tool_path(tool).ok_or_else(|| missing(tool, "util-linux"))?;
-    }
+    tool_path("setarch").ok_or_else(|| missing("setarch", "util-linux"))?;
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     if scope.is_ok_and(|scope| scope.trim() == "3") {
         let message = "ptrace is switched off on this machine (kernel.yama.ptrace_scope is 3)";
