@@ -19,7 +19,7 @@ impl<F: Ftl> Ssd<F> {
             return;
         }
         let is_forced = flight.request.op == Op::Write && flight.request.fua;
-        if is_forced && self.cache.is_some() && !self.is_protected {
+        if is_forced && self.cache.is_some() && !self.buffer.is_protected() {
             // An FUA write with a write-back cache is answered by a flush of the cache.
             self.requests[number].request.op = Op::Flush;
             self.writes.push_back(number);

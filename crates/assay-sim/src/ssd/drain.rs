@@ -19,7 +19,7 @@ impl<F: Ftl> Ssd<F> {
         self.flush_all();
         self.ftl.release_stripe(&mut self.nand);
         self.wants_drain |= self.nand.has_multi_page();
-        if self.unprogrammed > 0 {
+        if self.buffer.unprogrammed() > 0 {
             return false;
         }
         self.saving += self.ftl.record_trims(&mut self.nand);
@@ -30,7 +30,7 @@ impl<F: Ftl> Ssd<F> {
     /// Returns `true` if a flush is first in `writes`, or if the drive flushes for itself.
     pub(super) fn is_flushing(&self) -> bool {
         self.wants_record
-            || !self.is_protected
+            || !self.buffer.is_protected()
                 && self.writes.front().is_some_and(|n| self.requests.is(*n, Op::Flush))
     }
 
@@ -61,7 +61,7 @@ impl<F: Ftl> Ssd<F> {
         // A recording under way may lack later trims.
         self.has_recorded = false;
         self.wants_record = true;
-        self.is_protected = false;
+        self.buffer.end_protection();
         self.fetch_write_data();
         self.drain_if_due();
         while self.wants_record && self.step(Nanos::NEVER) {}

@@ -5,7 +5,7 @@ use super::link::Transfer;
 use super::map_miss::EntryUse;
 use super::read_ahead::Hit;
 use crate::ftl::Ftl;
-use crate::nand::{Cause, Token, Waiter};
+use crate::nand::{Cause, Ppa, Token, Waiter};
 use std::ops::Range;
 
 impl<F: Ftl> Ssd<F> {
@@ -95,7 +95,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Returns `true` if newer data of one of `pages` has not been passed to the flash yet.
     fn is_any_new(&self, pages: &Range<u32>) -> bool {
-        let is_merging = |page| self.buffer.as_ref().is_some_and(|b| b.is_merging(page));
+        let is_merging = |page| self.buffer.is_merging(page);
         let is_new =
             |page: u32| is_merging(page) || self.may_miss_map && self.has_waiting_write(page);
         pages.clone().any(is_new)
@@ -112,14 +112,13 @@ impl<F: Ftl> Ssd<F> {
     /// Returns `true` if the write buffer holds `page` and a read must be served from there.
     #[inline]
     pub(super) fn is_buffered(&self, page: u32) -> bool {
-        let Some(buffer) = self.buffer.as_ref().filter(|_| self.unprogrammed > 0) else {
+        if self.buffer.unprogrammed() == 0 {
             return false;
-        };
-        if !self.reads_buffer {
-            // A read from the flash waits behind the page's program on its plane.
-            return buffer.is_merging(page);
         }
-        buffer.is_merging(page)
-            || self.ftl.locate(page).is_some_and(|ppa| buffer.holds(ppa.plane, page))
+        // Otherwise a read from the flash waits behind the page's program on its plane.
+        let serves_all = self.buffer.serves_reads();
+        let is_on_its_way = |ppa: Ppa| self.buffer.is_on_its_way(ppa.plane, page);
+        self.buffer.is_merging(page)
+            || serves_all && self.ftl.locate(page).is_some_and(is_on_its_way)
     }
 }

@@ -91,7 +91,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Fetches write data from the host in order while slots are free; answers finished flushes.
     pub(super) fn fetch_write_data(&mut self) {
-        if self.saving > 0 && self.buffer.is_none() {
+        if self.saving > 0 && self.buffer.slots().is_none() {
             return self.hold_back();
         }
         if self.wants_record && !self.flush_or_done() {
@@ -102,7 +102,7 @@ impl<F: Ftl> Ssd<F> {
             let flight = &self.requests[number];
             let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);
             if flight.request.op == Op::Flush {
-                if !self.is_protected && !self.flush_or_done() {
+                if !self.buffer.is_protected() && !self.flush_or_done() {
                     return;
                 }
                 self.writes.pop_front();
@@ -118,14 +118,13 @@ impl<F: Ftl> Ssd<F> {
                     self.fetch_from_host(Transfer { number, page });
                     continue;
                 }
-                if self.buffer.as_mut().is_some_and(|b| !b.reserve()) {
+                if !self.buffer.reserve() {
                     self.requests[number].next = page;
                     self.stall_for_slot();
                     self.wants_drain |= self.nand.has_multi_page();
                     // A page of an incomplete stripe holds a slot, so it must not wait forever.
                     return self.ftl.release_stripe(&mut self.nand);
                 }
-                self.unprogrammed += 1;
                 self.fetch_from_host(Transfer { number, page });
             }
             self.writes.pop_front();
@@ -165,7 +164,7 @@ impl<F: Ftl> Ssd<F> {
         let is_part = !request.whole && self.link.share(&request.request, done.page) < self.page;
         let early = self.answers_early(Some(done.number));
         let staged = StagedPage { request: Some(done.number), page: done.page, is_part };
-        match self.saving > 0 && self.buffer.is_some() {
+        match self.saving > 0 && self.buffer.slots().is_some() {
             _ if self.cache.is_some() => self.add_to_cache(done),
             true => {
                 let staged = self.waiting_write(staged);
@@ -183,13 +182,13 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     pub(super) fn answers_early(&self, request: Option<u32>) -> bool {
         let waits = |number| self.must_reach_cells(number) && self.cache.is_none();
-        self.write_back && !request.is_some_and(waits)
+        self.buffer.is_write_back() && !request.is_some_and(waits)
     }
 
     /// Returns `true` if request `number` is FUA and the buffer has no power-loss protection.
     #[inline]
     fn must_reach_cells(&self, number: u32) -> bool {
-        self.requests[number].request.fua && !self.is_protected
+        self.requests[number].request.fua && !self.buffer.is_protected()
     }
 
     /// Issues the program of a whole page.
@@ -200,19 +199,17 @@ impl<F: Ftl> Ssd<F> {
         };
         // With write-back only the slot waits for the program; with write-through the request does.
         let early = self.answers_early(request);
-        let is_awaited = match &self.buffer {
+        let is_awaited = match self.buffer.slots() {
             None => request.is_some_and(|number| self.must_reach_cells(number)),
             // An FUA write may have joined a page of a write that is not FUA.
-            Some(buffer) => !early || buffer.is_joined(page),
+            Some(_) => !early || self.buffer.is_joined(page),
         };
         let waiter = request.filter(|_| !early).map_or(Waiter::Buffer, Waiter::Request);
         let token = Token::new(waiter, page);
         let token = if is_awaited { token.in_cells() } else { token };
         self.awaited += u64::from(self.is_awaited_multi_page(token));
         let plane = self.ftl.write(&mut self.nand, page, &run, token);
-        if let Some(buffer) = &mut self.buffer {
-            buffer.fill(plane, page);
-        }
+        self.buffer.fill(plane, page);
         self.saving += self.ftl.checkpoint_if_due(&mut self.nand);
         // A program that a request waits for does not wait for the rest of its stripe.
         if is_awaited || !self.writes.is_empty() {
@@ -249,19 +246,16 @@ impl<F: Ftl> Ssd<F> {
                     }
                     Waiter::Request(_) | Waiter::ReadAhead(_) | Waiter::Buffer => {}
                 }
-                self.unprogrammed -= 1;
                 self.awaited -= u64::from(self.is_awaited_multi_page(token));
                 self.frees_slot(token);
                 let page = token.page();
-                if let Some(buffer) = &mut self.buffer {
-                    buffer.release(plane, page);
-                }
+                self.buffer.release(plane, page);
                 if token.waits_for_cells()
                     && let Waiter::Request(number) = token.waiter()
                 {
                     self.page_done(number);
                 }
-                while let Some(joined) = self.buffer.as_mut().and_then(|b| b.take_joined(page)) {
+                while let Some(joined) = self.buffer.take_joined(page) {
                     self.page_done(joined);
                 }
                 self.fetch_write_data();
@@ -292,9 +286,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Writes `page`, of which a write covers a part, after the rest has been read from the flash.
     fn on_rest_read(&mut self, request: Option<u32>, page: u32) {
-        if let Some(buffer) = &mut self.buffer {
-            buffer.end_merge(page);
-        }
+        self.buffer.end_merge(page);
         self.report_origin(Some(page));
         let is_lost = self.is_lost(page);
         self.write(request, page);

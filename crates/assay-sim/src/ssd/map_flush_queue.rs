@@ -51,7 +51,7 @@ impl<F: Ftl> Ssd<F> {
         let page = transfer.page..transfer.page + 1;
         let Some(last) = self.waits_for_map.iter().rfind(|p| p.is_in(&page)) else { return false };
         match last {
-            WaitsForMap::Page(staged) if self.reads_buffer && !staged.is_part => {
+            WaitsForMap::Page(staged) if self.buffer.serves_reads() && !staged.is_part => {
                 self.transfer(transfer)
             }
             _ => self.park(WaitsForMap::Read(transfer)),
@@ -111,7 +111,7 @@ impl<F: Ftl> Ssd<F> {
     /// Trims `page`; after its merge, if it is merging.
     #[inline]
     pub(super) fn trim_when_written(&mut self, page: u32) {
-        if !self.buffer.as_mut().is_some_and(|b| b.defer_trim(page)) {
+        if !self.buffer.defer_trim(page) {
             self.trim_page(page);
         }
     }
@@ -119,7 +119,7 @@ impl<F: Ftl> Ssd<F> {
     /// Trims the merged `page`, which has been passed to the flash, if a trim came meanwhile.
     #[inline]
     pub(super) fn trim_merged(&mut self, page: u32) {
-        if self.buffer.as_mut().is_some_and(|b| b.take_deferred_trim(page)) {
+        if self.buffer.take_deferred_trim(page) {
             self.trim_page(page);
         }
     }
@@ -154,14 +154,12 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn stage_known(&mut self, staged: StagedPage) {
         let StagedPage { request, page, is_part } = staged;
         let awaited_by = request.filter(|_| !self.answers_early(request));
-        if self.buffer.as_ref().is_some_and(|b| b.is_merging(page)) {
+        if self.buffer.is_merging(page) {
             // It joins the older part of the same page, which is still merging.
-            self.unprogrammed -= 1;
-            let Some(buffer) = &mut self.buffer else { return };
-            buffer.take_deferred_trim(page);
-            buffer.unreserve();
+            self.buffer.take_deferred_trim(page);
+            self.buffer.unreserve();
             if let Some(number) = awaited_by {
-                buffer.join(page, number);
+                self.buffer.join(page, number);
             }
             // Not `fetch_write_data` here: a flush would pass on more pages, which may join others.
             self.has_room = true;
@@ -171,9 +169,7 @@ impl<F: Ftl> Ssd<F> {
         let is_on_flash = |ppa| !self.nand.is_buffered(ppa);
         if merges && self.ftl.locate(page).is_some_and(is_on_flash) {
             // The rest of a partly written page is read first; `on_rest_read` continues.
-            if let Some(buffer) = &mut self.buffer {
-                buffer.begin_merge(page);
-            }
+            self.buffer.begin_merge(page);
             let waiter = awaited_by.map_or(Waiter::Buffer, Waiter::Request);
             self.ftl.read(&mut self.nand, page, Cause::Partial, Token::new(waiter, page));
         } else {

@@ -34,9 +34,9 @@ use crate::ftl::hybrid::Hybrid;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
 use crate::nand::{Ecc, Flash, FlashEvent, Nand, Observer};
-use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, ReadBuffered, SsdSpec};
+use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
-use buffer::{WriteBuffer, slots};
+use buffer::WriteBuffer;
 use firmware::Firmware;
 use idle::IdleTimer;
 use link::HostLink;
@@ -67,14 +67,9 @@ pub(crate) struct Ssd<F> {
     page_bits: u32,
     /// Number of logical pages.
     logical: u32,
-    buffer: Option<WriteBuffer>,
-    /// Whether a write is acknowledged when it is in the buffer.
-    write_back: bool,
-    /// Whether a read of a buffered page is served from the buffer.
-    reads_buffer: bool,
+    buffer: WriteBuffer,
     /// The write-back cache, if the buffer keeps dirty pages.
     cache: Option<WriteBackCache>,
-    slots: u64,
     readahead: Option<ReadAhead>,
     idle: IdleTimer,
 
@@ -83,8 +78,7 @@ pub(crate) struct Ssd<F> {
     /// Writes with pages that have not been fetched from the host, and flushes, in order.
     writes: VecDeque<u32>,
     link: HostLink,
-    /// Host pages that are not in the cells yet, and how many of them an answer waits for.
-    unprogrammed: u64,
+    /// The number of pages that are not in the cells yet and that an answer waits for.
     awaited: u64,
     /// Whether incomplete multi-page programs must start as soon as no page on its way could still
     /// join them.
@@ -95,8 +89,6 @@ pub(crate) struct Ssd<F> {
     wants_record: bool,
     /// Whether trims have been recorded for the flush that waits first.
     has_recorded: bool,
-    /// Whether the buffer has power-loss protection.
-    is_protected: bool,
     /// Map pages on their way to the cells, and the operations that wait for them.
     saving: u32,
     waits_for_map: VecDeque<WaitsForMap>,
@@ -167,10 +159,10 @@ fn flash(spec: &SsdSpec, erases: &[u32]) -> Nand {
 impl<F: Ftl> Ssd<F> {
     fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity: Bytes) -> Ssd<F> {
         let page = spec.nand.page;
-        let slots = slots(spec.buffer, page);
+        let buffer = WriteBuffer::new(spec.buffer, page, spec.nand.planes());
         let cache = match spec.buffer {
             BufferSpec::Dram { write_back: true, flush: FlushSpec::Lazy(cache), .. } => {
-                Some(WriteBackCache::new(cache, page, slots))
+                buffer.slots().map(|slots| WriteBackCache::new(cache, page, slots as usize))
             }
             _ => None,
         };
@@ -185,27 +177,19 @@ impl<F: Ftl> Ssd<F> {
             page,
             page_bits: page.0.trailing_zeros(),
             logical: (capacity.0 / page.0) as u32,
-            buffer: (slots > 0).then(|| WriteBuffer::new(slots, spec.nand.planes())),
+            buffer,
             cache,
-            slots: slots as u64,
-            write_back: matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. }),
-            reads_buffer: matches!(
-                spec.buffer,
-                BufferSpec::Dram { reads: ReadBuffered::FromBuffer, .. }
-            ),
             readahead: spec.readahead.map(|r| ReadAhead::new(r, page)),
             idle,
             requests: Requests::new(),
             firmware: Firmware::new(link.command),
             writes: VecDeque::new(),
             link: HostLink::new(link, page),
-            unprogrammed: 0,
             awaited: 0,
             wants_drain: false,
             has_room: false,
             wants_record: false,
             has_recorded: false,
-            is_protected: matches!(spec.buffer, BufferSpec::Dram { protected: true, .. }),
             saving: 0,
             waits_for_map: VecDeque::new(),
             may_miss_map: matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some()),
@@ -311,7 +295,7 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn lose_power(&mut self, now: Nanos) -> Nanos {
-        if !self.is_protected {
+        if !self.buffer.is_protected() {
             return now;
         }
         self.save_what_survives();
@@ -329,7 +313,8 @@ impl<F: Ftl> Drive for Ssd<F> {
     fn check(&self) {
         self.ftl.check();
         self.check_wear();
-        self.check_slots();
+        self.buffer.check();
+        self.check_cache();
     }
 
     fn counters(&self) -> Vec<(String, f64)> {

@@ -154,7 +154,7 @@ impl<F: Ftl> Ssd<F> {
         if std::mem::take(&mut self.stalls.is_held_back) {
             self.waited_for_saving();
         }
-        let all_wait = self.parked_pages() == self.unprogrammed;
+        let all_wait = self.parked_pages() == self.buffer.unprogrammed();
         self.stalls.waits_for_map |= all_wait && self.stalls.no_slot != Nanos::NEVER;
     }
 
@@ -168,7 +168,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn stalled(&self, now: Nanos) -> [(u64, Nanos); Stall::COUNT] {
         let [reads, writes] = self.nand.waited_behind(now);
         let map = &self.stalls.map;
-        let waits_for_flash = self.buffer.is_none() || !self.write_back;
+        let waits_for_flash = !self.buffer.is_write_back();
         let [flash, collect, saved] = self.stalls.slots;
         array::from_fn(|cause| match Stall::ALL[cause].0 {
             Stall::Firmware => self.firmware.waited(now),

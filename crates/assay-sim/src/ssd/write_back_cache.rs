@@ -170,18 +170,11 @@ impl<F: Ftl> Ssd<F> {
             cache.evict_target = Some(0);
         }
         if has_own_slot {
-            self.drop_slot();
+            self.buffer.unreserve();
         }
         self.evict();
         // A write that waits for a slot may need none, now that its page is dirty.
         self.has_room |= has_own_slot || !self.writes.is_empty();
-    }
-
-    fn drop_slot(&mut self) {
-        self.unprogrammed -= 1;
-        if let Some(buffer) = &mut self.buffer {
-            buffer.unreserve();
-        }
     }
 
     /// Returns the byte range of its page that a transfer covers.
@@ -255,16 +248,14 @@ impl<F: Ftl> Ssd<F> {
         let Some(cache) = self.cache.as_mut().filter(|_| !pages.is_empty()) else { return };
         let waiting: Vec<u32> = cache.pages.range(pages).map(|(page, _)| *page).collect();
         let slots = waiting.into_iter().filter(|page| cache.forget(*page)).count();
-        (0..slots).for_each(|_| self.drop_slot());
+        (0..slots).for_each(|_| self.buffer.unreserve());
         self.has_room |= slots > 0;
     }
 
-    /// Panics unless each slot is free or has a page that is not in the cells.
-    pub(super) fn check_slots(&self) {
-        let Some(buffer) = &self.buffer else { return };
-        assert_eq!(buffer.free() as u64 + self.unprogrammed, self.slots, "slots of the buffer");
+    /// Panics unless each dirty page has a slot, and no page stays that must go.
+    pub(super) fn check_cache(&self) {
         let Some(cache) = &self.cache else { return };
-        assert!(cache.pages.len() as u64 <= self.unprogrammed, "what waits has a slot");
+        assert!(cache.pages.len() as u64 <= self.buffer.unprogrammed(), "what waits has a slot");
         assert!(cache.pages.len() < cache.high || self.saving > 0 || cache.evict_target.is_some());
         let of = |(age, page): (&u64, &u32)| cache.pages.get(page).map(|w| w.age) == Some(*age);
         assert!(cache.order.len() == cache.pages.len() && cache.order.iter().all(of), "by age");
