@@ -22,7 +22,7 @@ impl<F: Ftl> Ssd<F> {
         if is_forced && self.cache.is_some() && !self.buffer.is_protected() {
             // An FUA write with a write-back cache is answered by a flush of the cache.
             self.requests[number].request.op = Op::Flush;
-            self.writes.push_back(number);
+            self.writes.push(number);
             return self.fetch_write_data();
         }
         self.complete(number);
@@ -54,7 +54,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn refuse_if_worn_out(&mut self, number: u32) -> bool {
         let is_refused = self.ftl.is_worn_out();
         if is_refused {
-            self.writes.pop_front();
+            self.writes.pop();
             self.refuse(number);
         }
         is_refused

@@ -45,7 +45,7 @@ impl<F: Ftl> Ssd<F> {
             all.extend(wear(self.ftl.erases()));
         }
         let stalled = self.stalled(self.nand.events.now());
-        let timed = Stall::ALL.iter().zip(stalled).filter(|_| self.stalls.are_timed);
+        let timed = Stall::ALL.iter().zip(stalled).filter(|_| self.are_waits_timed);
         for ((_, word), (count, time)) in timed {
             all.push((format!("stall_{word}"), count as f64));
             all.push((format!("stall_{word}_ns"), time.0 as f64));

@@ -39,7 +39,7 @@ impl<F: Ftl> Ssd<F> {
     /// Fetches a page from the buffer or the flash; first its mapping entry, if not in memory.
     #[inline]
     pub(super) fn fetch(&mut self, transfer: Transfer) {
-        if !self.may_miss_map || !self.must_read_entry(EntryUse::Read(transfer)) {
+        if !self.map_misses.may_miss() || !self.must_read_entry(EntryUse::Read(transfer)) {
             self.fetch_known(transfer);
         }
     }
@@ -73,10 +73,7 @@ impl<F: Ftl> Ssd<F> {
         }
         let (missing, is_backward) = ahead.missing(self.logical);
         let waits = self.cache.as_ref().is_some_and(|cache| cache.is_any_in(&missing));
-        if waits
-            || self.waits_for_map.iter().any(|p| p.is_in(&missing))
-            || self.is_any_new(&missing)
-        {
+        if waits || self.map_save.last_change(&missing).is_some() || self.is_any_new(&missing) {
             return;
         }
         for offset in 0..missing.end - missing.start {
@@ -86,7 +83,7 @@ impl<F: Ftl> Ssd<F> {
             let is_there = ppa.is_none_or(|ppa| self.nand.is_buffered(ppa));
             let Some(ahead) = &mut self.readahead else { return };
             let token = Token::new(Waiter::ReadAhead(ahead.put(page, is_there)), page);
-            let is_known = is_there || !self.may_miss_map;
+            let is_known = is_there || !self.map_misses.may_miss();
             if is_known || !self.must_read_entry(EntryUse::Ahead(token)) {
                 self.ftl.read(&mut self.nand, page, Cause::Ahead, token);
             }
@@ -96,8 +93,7 @@ impl<F: Ftl> Ssd<F> {
     /// Returns `true` if newer data of one of `pages` has not been passed to the flash yet.
     fn is_any_new(&self, pages: &Range<u32>) -> bool {
         let is_merging = |page| self.buffer.is_merging(page);
-        let is_new =
-            |page: u32| is_merging(page) || self.may_miss_map && self.has_waiting_write(page);
+        let is_new = |page: u32| is_merging(page) || self.has_waiting_write(page);
         pages.clone().any(is_new)
     }
 

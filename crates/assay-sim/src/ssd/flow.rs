@@ -2,7 +2,7 @@
 
 use super::Ssd;
 use super::link::Transfer;
-use super::map_flush_queue::WaitsForMap;
+use super::map_save::WaitsForMap;
 use crate::ftl::Ftl;
 use crate::nand::{FlashEvent, Token, Waiter};
 use assay_spec::{Op, Request};
@@ -54,19 +54,21 @@ impl<F: Ftl> Ssd<F> {
         match self.requests[number].request.op {
             Op::Read => self.read(number),
             Op::Write | Op::Flush => {
-                self.writes.push_back(number);
                 // If not first, it waits for the writes before it.
-                if self.writes.len() == 1 {
+                if self.writes.push(number) {
                     self.fetch_write_data();
                 }
             }
             Op::Trim if !self.ftl.takes_trims() => self.refuse(number),
-            Op::Trim if self.waits_for_map.is_empty() => {
+            Op::Trim if self.map_save.is_queue_empty() => {
                 self.trim(number);
                 self.complete(number);
                 self.record_trims_if_due();
             }
-            Op::Trim => self.park(WaitsForMap::Trim(number, self.requests[number].pages.clone())),
+            Op::Trim => {
+                let pages = self.requests[number].pages.clone();
+                self.wait_for_map(WaitsForMap::Trim(number, pages));
+            }
         }
     }
 
@@ -91,21 +93,24 @@ impl<F: Ftl> Ssd<F> {
 
     /// Fetches write data from the host in order while slots are free; answers finished flushes.
     pub(super) fn fetch_write_data(&mut self) {
-        if self.saving > 0 && self.buffer.slots().is_none() {
-            return self.hold_back();
-        }
-        if self.wants_record && !self.flush_or_done() {
+        if self.map_save.is_under_way() && self.buffer.slots().is_none() {
+            if !self.writes.is_empty() {
+                self.map_save.hold_back(self.nand.events.now());
+            }
             return;
         }
-        self.wants_record = false;
-        while let Some(number) = self.writes.front().copied() {
+        if self.writes.wants_record() && !self.flush_or_done() {
+            return;
+        }
+        self.writes.note_recorded();
+        while let Some(number) = self.writes.first() {
             let flight = &self.requests[number];
             let (next, end, empty) = (flight.next, flight.pages.end, flight.left == 0);
             if flight.request.op == Op::Flush {
                 if !self.buffer.is_protected() && !self.flush_or_done() {
                     return;
                 }
-                self.writes.pop_front();
+                self.writes.pop();
                 self.complete(number);
                 continue;
             }
@@ -120,14 +125,14 @@ impl<F: Ftl> Ssd<F> {
                 }
                 if !self.buffer.reserve() {
                     self.requests[number].next = page;
-                    self.stall_for_slot();
-                    self.wants_drain |= self.nand.has_multi_page();
+                    self.writes.begin_wait(self.nand.events.now());
+                    self.writes.want_drain(self.nand.has_multi_page());
                     // A page of an incomplete stripe holds a slot, so it must not wait forever.
                     return self.ftl.release_stripe(&mut self.nand);
                 }
                 self.fetch_from_host(Transfer { number, page });
             }
-            self.writes.pop_front();
+            self.writes.pop();
             if empty {
                 self.complete(number);
             }
@@ -137,7 +142,7 @@ impl<F: Ftl> Ssd<F> {
     /// Fetches a page of a write from the host.
     #[inline]
     fn fetch_from_host(&mut self, transfer: Transfer) {
-        self.got_slot();
+        self.writes.end_wait(self.nand.events.now());
         self.transfer(transfer);
     }
 
@@ -164,11 +169,11 @@ impl<F: Ftl> Ssd<F> {
         let is_part = !request.whole && self.link.share(&request.request, done.page) < self.page;
         let early = self.answers_early(Some(done.number));
         let staged = StagedPage { request: Some(done.number), page: done.page, is_part };
-        match self.saving > 0 && self.buffer.slots().is_some() {
+        match self.map_save.is_under_way() && self.buffer.slots().is_some() {
             _ if self.cache.is_some() => self.add_to_cache(done),
             true => {
                 let staged = self.waiting_write(staged);
-                self.park(WaitsForMap::Page(staged));
+                self.wait_for_map(WaitsForMap::Page(staged));
             }
             false => self.stage_page(staged),
         }
@@ -207,21 +212,21 @@ impl<F: Ftl> Ssd<F> {
         let waiter = request.filter(|_| !early).map_or(Waiter::Buffer, Waiter::Request);
         let token = Token::new(waiter, page);
         let token = if is_awaited { token.in_cells() } else { token };
-        self.awaited += u64::from(self.is_awaited_multi_page(token));
+        self.writes.await_pages(self.awaited_multi_page(token));
         let plane = self.ftl.write(&mut self.nand, page, &run, token);
         self.buffer.fill(plane, page);
-        self.saving += self.ftl.checkpoint_if_due(&mut self.nand);
+        self.map_save.add(self.ftl.checkpoint_if_due(&mut self.nand));
         // A program that a request waits for does not wait for the rest of its stripe.
         if is_awaited || !self.writes.is_empty() {
             self.ftl.release_stripe(&mut self.nand);
         }
-        self.wants_drain |= self.nand.has_multi_page();
+        self.writes.want_drain(self.nand.has_multi_page());
     }
 
-    /// Returns `true` if a request waits for a page that may wait in a multi-page program.
+    /// Returns 1 if a request waits for a page that may wait in a multi-page program, otherwise 0.
     #[inline]
-    fn is_awaited_multi_page(&self, token: Token) -> bool {
-        self.nand.has_multi_page() && token.waits_for_cells()
+    fn awaited_multi_page(&self, token: Token) -> u64 {
+        u64::from(self.nand.has_multi_page() && token.waits_for_cells())
     }
 
     /// Handles the end of a flash operation.
@@ -240,14 +245,13 @@ impl<F: Ftl> Ssd<F> {
                 match token.waiter() {
                     Waiter::MapMiss => return,
                     Waiter::MapSave => {
-                        self.saving -= 1;
-                        self.unpark();
+                        self.on_map_page_saved();
                         return self.fetch_write_data();
                     }
                     Waiter::Request(_) | Waiter::ReadAhead(_) | Waiter::Buffer => {}
                 }
-                self.awaited -= u64::from(self.is_awaited_multi_page(token));
-                self.frees_slot(token);
+                self.writes.end_awaited(self.awaited_multi_page(token));
+                self.writes.note_programmed(token.is_behind_collection());
                 let page = token.page();
                 self.buffer.release(plane, page);
                 if token.waits_for_cells()

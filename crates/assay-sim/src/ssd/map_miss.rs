@@ -9,6 +9,8 @@ use super::flow::StagedPage;
 use super::link::Transfer;
 use crate::ftl::Ftl;
 use crate::nand::{Cause, Token, Waiter};
+use crate::waits::Waits;
+use assay_spec::Nanos;
 use std::collections::BTreeMap;
 
 /// An access that waits for a mapping entry.
@@ -44,8 +46,65 @@ impl EntryUse {
     }
 }
 
-/// Waiting accesses by the map page that is being read.
-pub(super) type MapMisses = BTreeMap<u32, Vec<EntryUse>>;
+/// The accesses that wait for a mapping entry.
+pub(super) struct MapMisses {
+    /// Whether mapping entries can be missing from memory.
+    may_miss: bool,
+    /// The accesses by the map page that is being read.
+    waiting: BTreeMap<u32, Vec<EntryUse>>,
+    /// The waits of host reads, if they are timed.
+    waits: Option<Waits>,
+}
+
+impl MapMisses {
+    /// Creates the state of a drive without waiting accesses. `may_miss` says whether mapping
+    /// entries can be missing from memory.
+    pub(super) fn new(may_miss: bool) -> MapMisses {
+        MapMisses { may_miss, waiting: BTreeMap::new(), waits: None }
+    }
+
+    /// Returns `true` if mapping entries can be missing from memory.
+    #[inline]
+    pub(super) fn may_miss(&self) -> bool {
+        self.may_miss
+    }
+
+    /// Adds an access that waits for `map_page`.
+    fn push(&mut self, map_page: u32, entry_use: EntryUse, now: Nanos) {
+        self.waiting.entry(map_page).or_default().push(entry_use);
+        if entry_use.is_read() {
+            self.waits.iter_mut().for_each(|waits| waits.begin(now));
+        }
+    }
+
+    /// Returns `true` if any write waits for its mapping entry.
+    pub(super) fn has_writes(&self) -> bool {
+        let is_write = |entry_use: &EntryUse| matches!(entry_use, EntryUse::Write(_));
+        self.waiting.values().flatten().any(is_write)
+    }
+
+    /// Returns the number of host reads that wait for a map page.
+    fn reads(&self) -> usize {
+        self.waiting.values().flatten().filter(|entry_use| entry_use.is_read()).count()
+    }
+
+    /// Times waits from the next mark on.
+    pub(super) fn time_waits(&mut self) {
+        self.waits = Some(Waits::default());
+    }
+
+    /// Returns the number and the time of waits since the last mark.
+    pub(super) fn waited(&self, now: Nanos) -> (u64, Nanos) {
+        let of = |waits: &Waits| (waits.count(), waits.total(now, self.reads()));
+        self.waits.as_ref().map(of).unwrap_or_default()
+    }
+
+    /// Sets a mark for the waits, if they are timed: they count from `now` on.
+    pub(super) fn mark_waits(&mut self, now: Nanos) {
+        let open = self.reads();
+        self.waits.iter_mut().for_each(|waits| waits.mark(now, open));
+    }
+}
 
 impl<F: Ftl> Ssd<F> {
     /// Returns `true` if the mapping entry must be read first. `on_map_page_read` then continues
@@ -63,7 +122,7 @@ impl<F: Ftl> Ssd<F> {
         {
             return false;
         }
-        if !self.map_misses.contains_key(&map_page) {
+        if !self.map_misses.waiting.contains_key(&map_page) {
             let token = Token::new(Waiter::MapMiss, map_page);
             if !self.ftl.read(&mut self.nand, map_page, Cause::Map, token) {
                 // The map page was never written, or is in the controller.
@@ -71,26 +130,19 @@ impl<F: Ftl> Ssd<F> {
                 return false;
             }
         }
-        self.map_misses.entry(map_page).or_default().push(entry_use);
-        if entry_use.is_read() {
-            self.waits_for_saving();
-        }
+        self.map_misses.push(map_page, entry_use, self.nand.events.now());
         true
-    }
-
-    /// Returns the number of host reads that wait for a map page.
-    pub(super) fn reads_waiting_for_map(&self) -> usize {
-        self.map_misses.values().flatten().filter(|entry_use| entry_use.is_read()).count()
     }
 
     /// Continues the accesses that waited for `map_page`, which has been read.
     pub(super) fn on_map_page_read(&mut self, map_page: u32) {
-        for entry_use in self.map_misses.remove(&map_page).unwrap_or_default() {
+        for entry_use in self.map_misses.waiting.remove(&map_page).unwrap_or_default() {
             let page = entry_use.page();
             self.ftl.cache_entry(page);
             match entry_use {
                 EntryUse::Read(transfer) => {
-                    self.waited_for_saving();
+                    let now = self.nand.events.now();
+                    self.map_misses.waits.iter_mut().for_each(|waits| waits.end(now));
                     self.fetch_known(transfer);
                 }
                 EntryUse::Ahead(token) => self.read_known_ahead(token),
@@ -103,17 +155,15 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Returns `true` if any write waits for its mapping entry.
-    pub(super) fn has_waiting_writes(&self) -> bool {
-        self.map_misses.values().flatten().any(|entry_use| matches!(entry_use, EntryUse::Write(_)))
-    }
-
     /// Returns `true` if a write of `page` waits for its mapping entry.
     pub(super) fn has_waiting_write(&self, page: u32) -> bool {
+        if self.map_misses.waiting.is_empty() {
+            return false;
+        }
         let is_it =
             |entry_use: &EntryUse| matches!(entry_use, EntryUse::Write(s) if s.page == page);
         let map_page = self.ftl.map_page(page);
-        let waiting = map_page.and_then(|map_page| self.map_misses.get(&map_page));
+        let waiting = map_page.and_then(|map_page| self.map_misses.waiting.get(&map_page));
         waiting.is_some_and(|all| all.iter().any(is_it))
     }
 

@@ -17,8 +17,8 @@ mod firmware;
 mod flow;
 mod idle;
 mod link;
-mod map_flush_queue;
 mod map_miss;
+mod map_save;
 mod observe;
 mod power;
 mod read_ahead;
@@ -26,6 +26,7 @@ mod requests;
 mod stall;
 mod thermal_throttling;
 mod write_back_cache;
+mod write_queue;
 
 use crate::drive::{Accept, Drive, Past};
 use crate::events::Queue;
@@ -40,15 +41,14 @@ use buffer::WriteBuffer;
 use firmware::Firmware;
 use idle::IdleTimer;
 use link::HostLink;
-use map_flush_queue::WaitsForMap;
 use map_miss::MapMisses;
+use map_save::MapSave;
 use power::PowerMeter;
 use read_ahead::ReadAhead;
 use requests::Requests;
-use stall::Stalls;
 pub use stall::{Snapshot, Stall};
-use std::collections::VecDeque;
 use write_back_cache::WriteBackCache;
+use write_queue::WriteQueue;
 
 /// Event slots of the firmware, the host link, the idle timer, and the first of the flash.
 const FIRMWARE: usize = 0;
@@ -75,32 +75,17 @@ pub(crate) struct Ssd<F> {
 
     requests: Requests,
     firmware: Firmware,
-    /// Writes with pages that have not been fetched from the host, and flushes, in order.
-    writes: VecDeque<u32>,
+    writes: WriteQueue,
     link: HostLink,
-    /// The number of pages that are not in the cells yet and that an answer waits for.
-    awaited: u64,
-    /// Whether incomplete multi-page programs must start as soon as no page on its way could still
-    /// join them.
-    wants_drain: bool,
-    /// Whether a slot may have become free, so that write data may be fetched.
-    has_room: bool,
-    /// Whether trims must be recorded in the cells before any later write.
-    wants_record: bool,
-    /// Whether trims have been recorded for the flush that waits first.
-    has_recorded: bool,
-    /// Map pages on their way to the cells, and the operations that wait for them.
-    saving: u32,
-    waits_for_map: VecDeque<WaitsForMap>,
-    /// Whether mapping entries can be missing from memory (DFTL), and accesses that wait for one.
-    may_miss_map: bool,
+    map_save: MapSave,
     map_misses: MapMisses,
     flash_events: Vec<FlashEvent>,
     done: Vec<Completion>,
 
     /// Pages that the host has written since the last mark.
     host_pages: u64,
-    stalls: Stalls,
+    /// Whether waits inside the drive are timed.
+    are_waits_timed: bool,
     /// Block erases before the last mark.
     erased: u64,
     power: PowerMeter,
@@ -169,6 +154,7 @@ impl<F: Ftl> Ssd<F> {
         let idle = IdleTimer::new(&spec.ftl, cache.as_ref().and_then(WriteBackCache::idle));
         let nand = flash(spec, ftl.erases());
         let ever = ftl.erases().iter().map(|n| u64::from(*n)).sum();
+        let may_miss_map = matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some());
         Ssd {
             ftl,
             nand,
@@ -183,21 +169,14 @@ impl<F: Ftl> Ssd<F> {
             idle,
             requests: Requests::new(),
             firmware: Firmware::new(link.command),
-            writes: VecDeque::new(),
+            writes: WriteQueue::new(),
             link: HostLink::new(link, page),
-            awaited: 0,
-            wants_drain: false,
-            has_room: false,
-            wants_record: false,
-            has_recorded: false,
-            saving: 0,
-            waits_for_map: VecDeque::new(),
-            may_miss_map: matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some()),
-            map_misses: MapMisses::new(),
+            map_save: MapSave::new(),
+            map_misses: MapMisses::new(may_miss_map),
             flash_events: Vec::new(),
             done: Vec::new(),
             host_pages: 0,
-            stalls: Stalls::new(),
+            are_waits_timed: false,
             erased: ever,
             power: PowerMeter::new(spec),
         }
@@ -234,11 +213,10 @@ impl<F: Ftl> Ssd<F> {
                 }
             }
         }
-        while self.has_room {
-            self.has_room = false;
+        while self.writes.take_room() {
             self.fetch_write_data();
         }
-        if self.wants_drain {
+        if self.writes.wants_drain() {
             self.drain_if_due();
         }
         self.power.update_temperature(&self.nand);
@@ -322,8 +300,11 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn time_waits(&mut self) {
-        self.stalls.are_timed = true;
+        self.are_waits_timed = true;
         self.firmware.time_waits();
+        self.writes.time_waits();
+        self.map_save.time_waits();
+        self.map_misses.time_waits();
         self.link.time_waits();
         self.mark_stalls();
     }

@@ -174,7 +174,7 @@ impl<F: Ftl> Ssd<F> {
         }
         self.evict();
         // A write that waits for a slot may need none, now that its page is dirty.
-        self.has_room |= has_own_slot || !self.writes.is_empty();
+        self.writes.note_room(has_own_slot || !self.writes.is_empty());
     }
 
     /// Returns the byte range of its page that a transfer covers.
@@ -203,7 +203,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     fn evict_those_too_many(&mut self) {
-        while self.saving == 0
+        while !self.map_save.is_under_way()
             && let Some(cache) = &mut self.cache
             && let Some(evict_target) = cache.evict_target
         {
@@ -249,14 +249,15 @@ impl<F: Ftl> Ssd<F> {
         let waiting: Vec<u32> = cache.pages.range(pages).map(|(page, _)| *page).collect();
         let slots = waiting.into_iter().filter(|page| cache.forget(*page)).count();
         (0..slots).for_each(|_| self.buffer.unreserve());
-        self.has_room |= slots > 0;
+        self.writes.note_room(slots > 0);
     }
 
     /// Panics unless each dirty page has a slot, and no page stays that must go.
     pub(super) fn check_cache(&self) {
         let Some(cache) = &self.cache else { return };
         assert!(cache.pages.len() as u64 <= self.buffer.unprogrammed(), "what waits has a slot");
-        assert!(cache.pages.len() < cache.high || self.saving > 0 || cache.evict_target.is_some());
+        let may_be_full = self.map_save.is_under_way() || cache.evict_target.is_some();
+        assert!(cache.pages.len() < cache.high || may_be_full);
         let of = |(age, page): (&u64, &u32)| cache.pages.get(page).map(|w| w.age) == Some(*age);
         assert!(cache.order.len() == cache.pages.len() && cache.order.iter().all(of), "by age");
     }
