@@ -358,7 +358,7 @@ impl Nand {
         for (waits, open) in self.collection_waits.iter_mut().zip(self.open_collection_waits) {
             waits.mark(now, open);
         }
-        self.counts = Counts::default();
+        self.counts.mark();
         [self.array_total, self.channel_total] = match &mut self.fast_path {
             Some(fast_path) => {
                 fast_path.mark(now);

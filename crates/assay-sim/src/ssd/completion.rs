@@ -2,7 +2,7 @@
 
 use super::Ssd;
 use crate::ftl::Ftl;
-use assay_spec::{Completion, Op};
+use assay_spec::Op;
 
 /// `EROFS`: the drive is worn out and accepts no writes.
 const READ_ONLY: i32 = 30;
@@ -66,9 +66,8 @@ impl<F: Ftl> Ssd<F> {
 
     #[inline]
     fn answer(&mut self, number: u32, error: i32) {
-        let tag = self.requests.remove(number);
-        self.done.push(Completion { tag, at: self.nand.events.now(), error });
-        if self.requests.len() == 0 {
+        self.requests.end(number, self.nand.events.now(), error);
+        if self.requests.is_empty() {
             self.idle.start(&mut self.nand.events);
         }
     }

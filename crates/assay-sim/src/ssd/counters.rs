@@ -30,8 +30,8 @@ impl<F: Ftl> Ssd<F> {
             all.push(("uncorrectable".to_owned(), lost as f64));
         }
         all.extend(self.nand.suspensions().map(|n| ("suspensions".to_owned(), n as f64)));
-        if self.host_pages > 0 {
-            let host = self.host_pages as f64;
+        if self.link.pages_written() > 0 {
+            let host = self.link.pages_written() as f64;
             all.push(("wa".to_owned(), counts.programmed() as f64 / host));
             for (cause, word) in Cause::ALL {
                 let programs = counts.programs[cause as usize];
@@ -45,7 +45,7 @@ impl<F: Ftl> Ssd<F> {
             all.extend(wear(self.ftl.erases()));
         }
         let stalled = self.stalled(self.nand.events.now());
-        let timed = Stall::ALL.iter().zip(stalled).filter(|_| self.are_waits_timed);
+        let timed = Stall::ALL.iter().zip(stalled).filter(|_| self.firmware.times_waits());
         for ((_, word), (count, time)) in timed {
             all.push((format!("stall_{word}"), count as f64));
             all.push((format!("stall_{word}_ns"), time.0 as f64));
@@ -63,8 +63,7 @@ impl<F: Ftl> Ssd<F> {
     /// Panics unless every erase there was is one of some block.
     pub(super) fn check_wear(&self) {
         let of_blocks: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
-        let all = self.erased + self.nand.counts.erases.iter().sum::<u64>();
-        assert_eq!(of_blocks, all, "erases of all blocks");
+        assert_eq!(of_blocks, self.nand.counts.erased_ever(), "erases of all blocks");
         assert!(self.nand.has_erases(self.ftl.erases()), "wrong bits go by other erases");
     }
 }

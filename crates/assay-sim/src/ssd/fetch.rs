@@ -68,10 +68,10 @@ impl<F: Ftl> Ssd<F> {
             let ppas = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
             ppas.is_some_and(|(before, ppa)| self.nand.geometry.follows(before, ppa))
         };
-        if !ahead.may_go_on(self.logical, follows) {
+        if !ahead.may_go_on(self.addressing.pages(), follows) {
             return;
         }
-        let (missing, is_backward) = ahead.missing(self.logical);
+        let (missing, is_backward) = ahead.missing(self.addressing.pages());
         let waits = self.cache.as_ref().is_some_and(|cache| cache.is_any_in(&missing));
         if waits || self.map_save.last_change(&missing).is_some() || self.is_any_new(&missing) {
             return;

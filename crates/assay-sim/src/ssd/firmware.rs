@@ -95,6 +95,11 @@ impl Firmware {
         self.waits = Some(Waits::default());
     }
 
+    /// Returns `true` if waits are timed.
+    pub(super) fn times_waits(&self) -> bool {
+        self.waits.is_some()
+    }
+
     /// Sets a mark for the busy time.
     pub(super) fn mark_busy(&mut self) {
         self.busy = Nanos::ZERO;

@@ -22,14 +22,12 @@ impl<F: Ftl> Ssd<F> {
     /// Accepts a request into the firmware's queue. The queue depth must allow it.
     #[inline]
     pub(super) fn accept(&mut self, request: Request) {
-        let end = request.end().0 + self.page.0 - 1;
-        let (next, end) = (request.offset.0 >> self.page_bits, end >> self.page_bits);
-        let (next, end) = (next as u32, end as u32);
-        let whole = (request.offset.0 | request.length.0) & (self.page.0 - 1) == 0;
-        let number = self.requests.add(request, next..end, whole);
-        if request.op == Op::Write && next < end {
-            self.ftl.prefetch_old_copy(next);
+        let pages = self.addressing.pages_of(&request);
+        if request.op == Op::Write && !pages.is_empty() {
+            self.ftl.prefetch_old_copy(pages.start);
         }
+        let is_whole = self.addressing.is_whole(&request);
+        let number = self.requests.add(request, pages, is_whole);
         self.idle.stop(&mut self.nand.events);
         if self.firmware.queue(number, self.nand.events.now()) {
             self.begin_command();
@@ -164,9 +162,9 @@ impl<F: Ftl> Ssd<F> {
         if let Some(ahead) = &mut self.readahead {
             ahead.written(done.page);
         }
-        self.host_pages += 1;
         let request = &self.requests[done.number];
-        let is_part = !request.whole && self.link.share(&request.request, done.page) < self.page;
+        let is_part = !request.whole
+            && self.addressing.share(&request.request, done.page) < self.addressing.page();
         let early = self.answers_early(Some(done.number));
         let staged = StagedPage { request: Some(done.number), page: done.page, is_part };
         match self.map_save.is_under_way() && self.buffer.slots().is_some() {

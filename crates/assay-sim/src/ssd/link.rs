@@ -3,11 +3,12 @@
 //! SATA adds overhead: each command has frames of its own, and the drive requests each data frame
 //! of a write.
 
+use super::addressing::Addressing;
 use super::requests::Requests;
 use crate::events::{Events, Queue};
 use crate::waits::Waits;
 use assay_spec::device::LinkSpec;
-use assay_spec::{Bytes, Nanos, Op, Request};
+use assay_spec::{Bytes, Nanos, Op};
 use std::collections::VecDeque;
 
 /// The largest data size of one frame (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
@@ -25,8 +26,7 @@ pub(super) struct Transfer {
 pub(super) struct HostLink {
     /// Bytes a second.
     rate: Bytes,
-    /// The page size.
-    page: Bytes,
+    addressing: Addressing,
     /// The transfer time of a whole page.
     page_time: Nanos,
     /// The overhead of a command beside its data.
@@ -38,23 +38,26 @@ pub(super) struct HostLink {
     under_way: Option<Transfer>,
     /// The busy time since the last mark. A transfer counts when it begins.
     busy: Nanos,
+    /// The pages of writes that have been transferred since the last mark.
+    pages_written: u64,
     /// The waits for the link, if they are timed.
     waits: Option<Waits>,
 }
 
 impl HostLink {
-    /// Creates an idle link of `link` for pages of size `page`.
-    pub(super) fn new(link: LinkSpec, page: Bytes) -> HostLink {
+    /// Creates an idle link of `link` to pages of this `addressing`.
+    pub(super) fn new(link: LinkSpec, addressing: Addressing) -> HostLink {
         let LinkSpec { rate, setup, activate, .. } = link;
         HostLink {
             rate,
-            page,
-            page_time: page.time_at(rate),
+            addressing,
+            page_time: addressing.page().time_at(rate),
             setup,
             activate,
             queue: VecDeque::new(),
             under_way: None,
             busy: Nanos::ZERO,
+            pages_written: 0,
             waits: None,
         }
     }
@@ -86,6 +89,7 @@ impl HostLink {
     #[inline]
     pub(super) fn end(&mut self, requests: &Requests, events: &mut Events) -> Option<Transfer> {
         let ended = self.under_way.take()?;
+        self.pages_written += u64::from(!requests.is(ended.number, Op::Read));
         if let Some(transfer) = self.queue.pop_front() {
             self.waits.iter_mut().for_each(|waits| waits.end(events.now()));
             self.begin(transfer, requests, events);
@@ -105,7 +109,7 @@ impl HostLink {
         let flight = &requests[number];
         let data = match flight.whole {
             true => self.page_time,
-            false => self.share(&flight.request, page).time_at(self.rate),
+            false => self.addressing.share(&flight.request, page).time_at(self.rate),
         };
         let is_first = page == flight.pages.start;
         let data = if is_first { self.setup + data } else { data };
@@ -113,21 +117,20 @@ impl HostLink {
             return data;
         }
         // The drive requests each data frame of a write; frames count from the write's first byte.
-        let start = flight.request.offset.max(self.page * u64::from(page));
+        let start = flight.request.offset.max(self.addressing.start(page));
         let begun = |to: Bytes| (to - flight.request.offset).0.div_ceil(FRAME.0);
-        let end = start + self.share(&flight.request, page);
+        let end = start + self.addressing.share(&flight.request, page);
         data + self.activate * (begun(end) - begun(start))
-    }
-
-    /// Returns the number of bytes of `page` that `request` covers.
-    pub(super) fn share(&self, request: &Request, page: u32) -> Bytes {
-        let start = self.page * u64::from(page);
-        (start + self.page).min(request.end()) - start.max(request.offset)
     }
 
     /// Returns the busy time since the last mark.
     pub(super) fn busy(&self) -> Nanos {
         self.busy
+    }
+
+    /// Returns the number of pages of writes that have been transferred since the last mark.
+    pub(super) fn pages_written(&self) -> u64 {
+        self.pages_written
     }
 
     /// Returns the number and the time of waits since the last mark.
@@ -147,8 +150,9 @@ impl HostLink {
         self.waits = Some(Waits::default());
     }
 
-    /// Sets a mark for the busy time.
-    pub(super) fn mark_busy(&mut self) {
+    /// Sets a mark for the busy time and the pages.
+    pub(super) fn mark(&mut self) {
         self.busy = Nanos::ZERO;
+        self.pages_written = 0;
     }
 }

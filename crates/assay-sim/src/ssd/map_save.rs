@@ -202,16 +202,15 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn trim(&mut self, number: u32) {
         // Only pages covered as a whole lose their content.
         let request = self.requests[number].request;
-        let first = request.offset.0.div_ceil(self.page.0) as u32;
-        let end = (request.end().0 / self.page.0) as u32;
-        for page in first..end {
+        let pages = self.addressing.whole_pages_of(&request);
+        for page in pages.clone() {
             match self.has_waiting_write(page) {
                 true => _ = self.must_read_entry(EntryUse::Trim(page)),
                 false => self.trim_when_written(page),
             }
         }
         self.ftl.write_map_after_trims(&mut self.nand);
-        self.drop_waiting(first..end);
+        self.drop_waiting(pages);
     }
 
     /// Trims `page`; after its merge, if it is merging.

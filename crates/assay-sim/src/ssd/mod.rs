@@ -8,6 +8,7 @@
 //! writes until all earlier ones are in the cells. After an idle time the translation layer may
 //! do background work until the next request.
 
+mod addressing;
 mod buffer;
 mod completion;
 mod counters;
@@ -35,6 +36,7 @@ use crate::ftl::hybrid::Hybrid;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
 use crate::nand::{Ecc, Flash, FlashEvent, Nand, Observer};
+use addressing::Addressing;
 use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 use buffer::WriteBuffer;
@@ -60,13 +62,7 @@ const FLASH: usize = 3;
 pub(crate) struct Ssd<F> {
     ftl: F,
     nand: Nand,
-    capacity: Bytes,
-    queue_depth: usize,
-    page: Bytes,
-    /// log₂ of the page size in bytes.
-    page_bits: u32,
-    /// Number of logical pages.
-    logical: u32,
+    addressing: Addressing,
     buffer: WriteBuffer,
     /// The write-back cache, if the buffer keeps dirty pages.
     cache: Option<WriteBackCache>,
@@ -80,14 +76,6 @@ pub(crate) struct Ssd<F> {
     map_save: MapSave,
     map_misses: MapMisses,
     flash_events: Vec<FlashEvent>,
-    done: Vec<Completion>,
-
-    /// Pages that the host has written since the last mark.
-    host_pages: u64,
-    /// Whether waits inside the drive are timed.
-    are_waits_timed: bool,
-    /// Block erases before the last mark.
-    erased: u64,
     power: PowerMeter,
 }
 
@@ -141,6 +129,11 @@ fn flash(spec: &SsdSpec, erases: &[u32]) -> Nand {
     nand
 }
 
+/// Returns the number of erases of all blocks since the drive was made.
+fn erased_ever(ftl: &impl Ftl) -> u64 {
+    ftl.erases().iter().map(|n| u64::from(*n)).sum()
+}
+
 impl<F: Ftl> Ssd<F> {
     fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity: Bytes) -> Ssd<F> {
         let page = spec.nand.page;
@@ -152,44 +145,26 @@ impl<F: Ftl> Ssd<F> {
             _ => None,
         };
         let idle = IdleTimer::new(&spec.ftl, cache.as_ref().and_then(WriteBackCache::idle));
-        let nand = flash(spec, ftl.erases());
-        let ever = ftl.erases().iter().map(|n| u64::from(*n)).sum();
+        let mut nand = flash(spec, ftl.erases());
+        nand.counts.set_erased_before(erased_ever(&ftl));
+        let addressing = Addressing::new(capacity, page);
         let may_miss_map = matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some());
         Ssd {
             ftl,
             nand,
-            capacity,
-            queue_depth: link.queue_depth as usize,
-            page,
-            page_bits: page.0.trailing_zeros(),
-            logical: (capacity.0 / page.0) as u32,
+            addressing,
             buffer,
             cache,
             readahead: spec.readahead.map(|r| ReadAhead::new(r, page)),
             idle,
-            requests: Requests::new(),
+            requests: Requests::new(link.queue_depth as usize),
             firmware: Firmware::new(link.command),
             writes: WriteQueue::new(),
-            link: HostLink::new(link, page),
+            link: HostLink::new(link, addressing),
             map_save: MapSave::new(),
             map_misses: MapMisses::new(may_miss_map),
             flash_events: Vec::new(),
-            done: Vec::new(),
-            host_pages: 0,
-            are_waits_timed: false,
-            erased: ever,
             power: PowerMeter::new(spec),
-        }
-    }
-
-    /// Moves the completions to the caller. Swaps the vectors if it can, because a copy with wider
-    /// loads of freshly written data stalls until the store buffer has drained.
-    #[inline]
-    fn hand_over(&mut self, completions: &mut Vec<Completion>) {
-        if completions.is_empty() {
-            std::mem::swap(completions, &mut self.done);
-        } else {
-            completions.append(&mut self.done);
         }
     }
 
@@ -226,12 +201,12 @@ impl<F: Ftl> Ssd<F> {
 
 impl<F: Ftl> Drive for Ssd<F> {
     fn capacity(&self) -> Bytes {
-        self.capacity
+        self.addressing.capacity()
     }
 
     fn submit(&mut self, now: Nanos, request: Request) -> Accept {
-        assert!(request.end() <= self.capacity, "request beyond the end of the drive");
-        if self.requests.len() >= self.queue_depth {
+        assert!(request.end() <= self.addressing.capacity(), "request beyond the end of the drive");
+        if self.requests.is_full() {
             return Accept::QueueFull;
         }
         while self.nand.events.is_due(now) {
@@ -243,28 +218,28 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        // Completions stay in `done` until `advance` fetches them.
-        self.done.first().map(|c| c.at).or_else(|| self.nand.events.next())
+        // Answers wait until `advance` fetches them.
+        self.requests.first_completion().or_else(|| self.nand.events.next())
     }
 
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
         while self.step(to) {}
         self.nand.events.pass(to.max(self.nand.events.now()));
-        self.hand_over(completions);
+        self.requests.hand_over(completions);
     }
 
     fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        while self.done.is_empty() && self.step(until) {}
-        if self.done.is_empty() && until != Nanos::NEVER {
+        while self.requests.first_completion().is_none() && self.step(until) {}
+        if self.requests.first_completion().is_none() && until != Nanos::NEVER {
             self.nand.events.pass(until);
         }
-        self.hand_over(completions);
+        self.requests.hand_over(completions);
         self.nand.events.now()
     }
 
     #[inline]
     fn prefetch_hint(&mut self, offset: Bytes) {
-        self.ftl.prefetch_hint((offset.0 >> self.page_bits) as u32);
+        self.ftl.prefetch_hint(self.addressing.page_at(offset));
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {
@@ -283,8 +258,8 @@ impl<F: Ftl> Drive for Ssd<F> {
     fn recover(&mut self, flash: &Flash) -> bool {
         self.nand.set_erases(flash.blocks.iter().map(|block| block.erases));
         let can = self.ftl.recover(&mut self.nand, flash);
-        let ever: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
-        self.erased = ever - self.nand.counts.erases.iter().sum::<u64>();
+        let since = self.nand.counts.erases.iter().sum::<u64>();
+        self.nand.counts.set_erased_before(erased_ever(&self.ftl) - since);
         can
     }
 
@@ -300,7 +275,6 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn time_waits(&mut self) {
-        self.are_waits_timed = true;
         self.firmware.time_waits();
         self.writes.time_waits();
         self.map_save.time_waits();
@@ -315,13 +289,11 @@ impl<F: Ftl> Drive for Ssd<F> {
 
     fn mark(&mut self) {
         self.power.mark(&self.nand);
-        self.erased += self.nand.counts.erases.iter().sum::<u64>();
         self.nand.mark();
         self.mark_stalls();
         self.ftl.mark();
-        self.link.mark_busy();
+        self.link.mark();
         self.firmware.mark_busy();
-        self.host_pages = 0;
     }
 }
 

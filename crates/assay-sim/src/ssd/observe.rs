@@ -19,7 +19,7 @@ impl<F: Ftl> Ssd<F> {
         self.tell(Work {
             activity: Activity::Command,
             tag: Some(request.tag),
-            first: Some(request.offset.0 >> self.page_bits),
+            first: Some(u64::from(self.addressing.page_at(request.offset))),
             start: end - self.firmware.command(),
             end,
         });

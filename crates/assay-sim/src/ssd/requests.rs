@@ -1,6 +1,6 @@
 //! The requests in flight.
 
-use assay_spec::{Bytes, Op, Request};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::ops::{Index, IndexMut, Range};
 
 /// A request in flight.
@@ -19,16 +19,21 @@ pub(super) struct InFlight {
     pub(super) is_lost: bool,
 }
 
-/// The requests in flight by number. A number is reused when its request has been answered.
+/// The requests in flight by number, and the answers. A number is reused when its request has been
+/// answered.
 pub(super) struct Requests {
+    /// The most requests in flight.
+    queue_depth: usize,
     slots: Vec<InFlight>,
     free: Vec<u32>,
+    /// The answers that the host has not fetched.
+    completions: Vec<Completion>,
 }
 
 impl Requests {
-    /// Creates a table without requests.
-    pub(super) fn new() -> Requests {
-        Requests { slots: Vec::new(), free: Vec::new() }
+    /// Creates a table without requests, for at most `queue_depth` in flight.
+    pub(super) fn new(queue_depth: usize) -> Requests {
+        Requests { queue_depth, slots: Vec::new(), free: Vec::new(), completions: Vec::new() }
     }
 
     /// Adds `request`, which touches `pages`, and returns its number.
@@ -63,17 +68,40 @@ impl Requests {
         self.slots.len() as u32 - 1
     }
 
-    /// Removes request `number` and returns its tag.
+    /// Removes request `number`, which is answered at `at`, with an `errno` or 0.
     #[inline]
-    pub(super) fn remove(&mut self, number: u32) -> u32 {
+    pub(super) fn end(&mut self, number: u32, at: Nanos, error: i32) {
         self.free.push(number);
-        self.slots[number as usize].request.tag
+        let tag = self.slots[number as usize].request.tag;
+        self.completions.push(Completion { tag, at, error });
     }
 
-    /// Returns the number of requests in flight.
+    /// Returns the time of the first answer that the host has not fetched.
+    pub(super) fn first_completion(&self) -> Option<Nanos> {
+        self.completions.first().map(|completion| completion.at)
+    }
+
+    /// Moves the answers to the host. Swaps the vectors if it can, because a copy with wider loads
+    /// of freshly written data stalls until the store buffer has drained.
     #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+    pub(super) fn hand_over(&mut self, completions: &mut Vec<Completion>) {
+        if completions.is_empty() {
+            std::mem::swap(completions, &mut self.completions);
+        } else {
+            completions.append(&mut self.completions);
+        }
+    }
+
+    /// Returns `true` if no request is in flight.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.len() == self.free.len()
+    }
+
+    /// Returns `true` if no further request fits.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.slots.len() - self.free.len() >= self.queue_depth
     }
 
     /// Returns `true` if there has never been a request.

@@ -179,10 +179,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Returns the byte range of its page that a transfer covers.
     fn part_of(&self, Transfer { number, page }: Transfer) -> Range<u32> {
-        let request = &self.requests[number].request;
-        let start = Bytes(u64::from(page) << self.page_bits);
-        let first = request.offset.max(start) - start;
-        (first.0 as u32)..(first + self.link.share(request, page)).0 as u32
+        self.addressing.part_of(&self.requests[number].request, page)
     }
 
     /// Passes all dirty pages to the flash.
