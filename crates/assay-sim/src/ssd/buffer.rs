@@ -4,6 +4,17 @@ use assay_spec::Bytes;
 use assay_spec::device::{BufferSpec, ReadBuffered};
 use std::collections::VecDeque;
 
+/// A written page, or a part of one, on its way from the host or the buffer to the flash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StagedPage {
+    /// The request that writes it. `None` if that has been answered, because another request can
+    /// reuse its number.
+    pub(super) request: Option<u32>,
+    pub(super) page: u32,
+    /// Whether the write covers only a part of the page.
+    pub(super) is_part: bool,
+}
+
 /// The write buffer, in DRAM or in the page registers of the flash. It passes pages to the flash
 /// at once, unless `write_back_cache.rs` keeps them. A page keeps its slot until its data is in
 /// the cells.

@@ -1,76 +1,65 @@
-//! The numbers that a drive tells of itself.
+//! The counters of a flash drive, by name.
 
-use super::Ssd;
-use super::stall::{Snapshot, Stall};
-use crate::ftl::Ftl;
-use crate::nand::Cause;
+use super::stall::Stall;
+use crate::nand::{Cause, Nand};
 use assay_spec::Nanos;
 
 /// Bins of the wear histogram, at most.
 const BINS: u32 = 8;
 
-impl<F: Ftl> Ssd<F> {
-    /// Everything counted since the last mark, and how worn the blocks are.
-    pub(super) fn counter_values(&self) -> Vec<(String, f64)> {
-        let counts = &self.nand.counts;
-        let sum = |per_cause: &[u64]| per_cause.iter().sum::<u64>() as f64;
-        let [array, channels] = self.nand.busy();
-        let mut all: Vec<(String, f64)> = vec![
-            ("pages_read".to_owned(), sum(&counts.reads)),
-            ("pages_programmed".to_owned(), sum(&counts.programs)),
-            ("blocks_erased".to_owned(), sum(&counts.erases)),
-            ("array_busy_ns".to_owned(), array.0 as f64),
-            ("channel_busy_ns".to_owned(), channels.0 as f64),
-            ("link_busy_ns".to_owned(), self.link.busy().0 as f64),
-            ("firmware_busy_ns".to_owned(), self.firmware.busy().0 as f64),
-        ];
-        all.extend(self.power.counters(&self.nand));
-        if let Some((retries, lost)) = self.nand.retry_counts() {
-            all.push(("read_retries".to_owned(), retries as f64));
-            all.push(("uncorrectable".to_owned(), lost as f64));
-        }
-        all.extend(self.nand.suspensions().map(|n| ("suspensions".to_owned(), n as f64)));
-        if self.link.pages_written() > 0 {
-            let host = self.link.pages_written() as f64;
-            all.push(("wa".to_owned(), counts.programmed() as f64 / host));
-            for (cause, word) in Cause::ALL {
-                let programs = counts.programs[cause as usize];
-                if programs > 0 {
-                    all.push((format!("wa_{word}"), programs as f64 / host));
-                }
-            }
-        }
-        if !self.ftl.erases().is_empty() {
-            all.push(("free_blocks".to_owned(), self.ftl.free_blocks() as f64));
-            all.extend(wear(self.ftl.erases()));
-        }
-        let stalled = self.stalled(self.nand.events.now());
-        let timed = Stall::ALL.iter().zip(stalled).filter(|_| self.firmware.times_waits());
-        for ((_, word), (count, time)) in timed {
-            all.push((format!("stall_{word}"), count as f64));
-            all.push((format!("stall_{word}_ns"), time.0 as f64));
-        }
-        all.extend(self.ftl.counters());
-        all
-    }
+/// Returns the counters of the flash since the last mark: operations and busy times.
+pub(super) fn flash_counters(nand: &Nand) -> Vec<(String, f64)> {
+    let sum = |per_cause: &[u64]| per_cause.iter().sum::<u64>() as f64;
+    let [array, channels] = nand.busy();
+    vec![
+        ("pages_read".to_owned(), sum(&nand.counts.reads)),
+        ("pages_programmed".to_owned(), sum(&nand.counts.programs)),
+        ("blocks_erased".to_owned(), sum(&nand.counts.erases)),
+        ("array_busy_ns".to_owned(), array.0 as f64),
+        ("channel_busy_ns".to_owned(), channels.0 as f64),
+    ]
+}
 
-    /// What it tells of `now`.
-    pub(super) fn snapshot(&self, now: Nanos) -> Snapshot {
-        let stalled = self.stalled(now).map(|(_, time)| time);
-        Snapshot { free_blocks: self.ftl.free_blocks(), stalled }
+/// Returns the counters of the flash that only some drives have: retries of reads, uncorrectable
+/// errors, suspensions.
+pub(super) fn optional_flash_counters(nand: &Nand) -> Vec<(String, f64)> {
+    let mut all = Vec::new();
+    if let Some((retries, lost)) = nand.retry_counts() {
+        all.push(("read_retries".to_owned(), retries as f64));
+        all.push(("uncorrectable".to_owned(), lost as f64));
     }
+    all.extend(nand.suspensions().map(|n| ("suspensions".to_owned(), n as f64)));
+    all
+}
 
-    /// Panics unless every erase there was is one of some block.
-    pub(super) fn check_wear(&self) {
-        let of_blocks: u64 = self.ftl.erases().iter().map(|n| u64::from(*n)).sum();
-        assert_eq!(of_blocks, self.nand.counts.erased_ever(), "erases of all blocks");
-        assert!(self.nand.has_erases(self.ftl.erases()), "wrong bits go by other erases");
+/// Returns the write amplification since the last mark, as a whole and by cause, if the host has
+/// written pages.
+pub(super) fn write_amplification(nand: &Nand, host_pages: u64) -> Vec<(String, f64)> {
+    if host_pages == 0 {
+        return Vec::new();
     }
+    let host = host_pages as f64;
+    let mut all = vec![("wa".to_owned(), nand.counts.programmed() as f64 / host)];
+    for (cause, word) in Cause::ALL {
+        let programs = nand.counts.programs[cause as usize];
+        if programs > 0 {
+            all.push((format!("wa_{word}"), programs as f64 / host));
+        }
+    }
+    all
+}
+
+/// Returns the number and the time of the waits by cause.
+pub(super) fn stall_counters(stalled: [(u64, Nanos); Stall::COUNT]) -> Vec<(String, f64)> {
+    let of = |((_, word), (count, time)): (&(Stall, &str), (u64, Nanos))| {
+        [(format!("stall_{word}"), count as f64), (format!("stall_{word}_ns"), time.0 as f64)]
+    };
+    Stall::ALL.iter().zip(stalled).flat_map(of).collect()
 }
 
 /// How often each block has been erased since the drive was made: extremes, quartiles, the sum, and
 /// blocks in bins of equal width from the least worn one on.
-fn wear(erases: &[u32]) -> Vec<(String, f64)> {
+pub(super) fn wear(erases: &[u32]) -> Vec<(String, f64)> {
     let mut sorted = erases.to_vec();
     sorted.sort_unstable();
     // The nearest rank: the smallest number that so many quarters of the blocks do not exceed.

@@ -10,47 +10,46 @@
 
 mod addressing;
 mod buffer;
-mod completion;
+mod build;
 mod counters;
-mod drain;
-mod fetch;
 mod firmware;
-mod flow;
 mod idle;
 mod link;
 mod map_miss;
 mod map_save;
 mod observe;
 mod power;
+mod read;
 mod read_ahead;
 mod requests;
 mod stall;
 mod thermal_throttling;
+mod write;
 mod write_back_cache;
 mod write_queue;
 
-use crate::drive::{Accept, Drive, Past};
+use crate::drive::{Accept, Drive};
 use crate::events::Queue;
 use crate::ftl::Ftl;
-use crate::ftl::hybrid::Hybrid;
-use crate::ftl::in_place::InPlace;
-use crate::ftl::page::PageMap;
-use crate::nand::{Ecc, Flash, FlashEvent, Nand, Observer};
+use crate::nand::{Flash, FlashEvent, Nand, Observer};
 use addressing::Addressing;
-use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, SsdSpec};
-use assay_spec::{Bytes, Completion, Nanos, Request};
-use buffer::WriteBuffer;
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use buffer::{StagedPage, WriteBuffer};
+pub(crate) use build::build;
+use build::erased_ever;
 use firmware::Firmware;
 use idle::IdleTimer;
-use link::HostLink;
+use link::{HostLink, Transfer};
 use map_miss::MapMisses;
-use map_save::MapSave;
+use map_save::{MapSave, WaitsForMap};
+use observe::{report_command, report_origin, report_transfer};
 use power::PowerMeter;
 use read_ahead::ReadAhead;
-use requests::Requests;
+use requests::{EIO, EROFS, Requests};
 pub use stall::{Snapshot, Stall};
+use std::array;
 use write_back_cache::WriteBackCache;
-use write_queue::WriteQueue;
+use write_queue::{SlotWait, WriteQueue};
 
 /// Event slots of the firmware, the host link, the idle timer, and the first of the flash.
 const FIRMWARE: usize = 0;
@@ -79,95 +78,7 @@ pub(crate) struct Ssd<F> {
     power: PowerMeter,
 }
 
-/// Builds the drive of `spec`.
-pub(crate) fn build(
-    spec: &SsdSpec,
-    link: LinkSpec,
-    capacity: Bytes,
-    past: Past,
-) -> Box<dyn Drive + Send> {
-    let logical = (capacity.0 / spec.nand.page.0) as u32;
-    match spec.ftl {
-        FtlSpec::Page(map) => {
-            let ftl = match past {
-                Past::New => PageMap::new(&spec.nand, map, logical, 0, false),
-                Past::Filled => PageMap::new(&spec.nand, map, logical, 0, true),
-                Past::Steady(history) => PageMap::steady(&spec.nand, map, logical, 0, history),
-            };
-            let ftl = ftl.wearing_out(spec.endurance);
-            let mut drive = Ssd::new(ftl, spec, link, capacity);
-            drive.ftl.set_block_modes(&mut drive.nand);
-            Box::new(drive)
-        }
-        FtlSpec::Hybrid(hybrid) => {
-            let ftl = match past {
-                Past::New => Hybrid::new(&spec.nand, hybrid, logical, false),
-                Past::Filled => Hybrid::new(&spec.nand, hybrid, logical, true),
-                Past::Steady(history) => Hybrid::steady(&spec.nand, hybrid, logical, history),
-            };
-            let ftl = ftl.wearing_out(spec.endurance);
-            Box::new(Ssd::new(ftl, spec, link, capacity))
-        }
-        FtlSpec::InPlace => Box::new(Ssd::new(InPlace::new(&spec.nand), spec, link, capacity)),
-    }
-}
-
-/// Builds the flash of a drive; `erases` holds the erase count of each block.
-fn flash(spec: &SsdSpec, erases: &[u32]) -> Nand {
-    let mut nand = Nand::new(&spec.nand, FLASH);
-    if matches!(spec.ftl, FtlSpec::Page(map) if map.power_fail_safe) {
-        nand.keep_replaced();
-    }
-    if let Some(ecc) = spec.ecc {
-        let cycles = spec.endurance.map(|endurance| endurance.cycles);
-        nand.set_ecc(Ecc::new(ecc, &spec.nand, cycles, erases));
-    }
-    let waits_for_cells = matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. });
-    if waits_for_cells && matches!(spec.ftl, FtlSpec::Page(map) if map.stays_in_plane()) {
-        nand.use_plane_fast_path();
-    }
-    nand
-}
-
-/// Returns the number of erases of all blocks since the drive was made.
-fn erased_ever(ftl: &impl Ftl) -> u64 {
-    ftl.erases().iter().map(|n| u64::from(*n)).sum()
-}
-
 impl<F: Ftl> Ssd<F> {
-    fn new(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity: Bytes) -> Ssd<F> {
-        let page = spec.nand.page;
-        let buffer = WriteBuffer::new(spec.buffer, page, spec.nand.planes());
-        let cache = match spec.buffer {
-            BufferSpec::Dram { write_back: true, flush: FlushSpec::Lazy(cache), .. } => {
-                buffer.slots().map(|slots| WriteBackCache::new(cache, page, slots as usize))
-            }
-            _ => None,
-        };
-        let idle = IdleTimer::new(&spec.ftl, cache.as_ref().and_then(WriteBackCache::idle));
-        let mut nand = flash(spec, ftl.erases());
-        nand.counts.set_erased_before(erased_ever(&ftl));
-        let addressing = Addressing::new(capacity, page);
-        let may_miss_map = matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some());
-        Ssd {
-            ftl,
-            nand,
-            addressing,
-            buffer,
-            cache,
-            readahead: spec.readahead.map(|r| ReadAhead::new(r, page)),
-            idle,
-            requests: Requests::new(link.queue_depth as usize),
-            firmware: Firmware::new(link.command),
-            writes: WriteQueue::new(),
-            link: HostLink::new(link, addressing),
-            map_save: MapSave::new(),
-            map_misses: MapMisses::new(may_miss_map),
-            flash_events: Vec::new(),
-            power: PowerMeter::new(spec),
-        }
-    }
-
     /// Handles the next event, if it is not after `until`; returns `false` if there is none.
     #[inline]
     fn step(&mut self, until: Nanos) -> bool {
@@ -196,6 +107,174 @@ impl<F: Ftl> Ssd<F> {
         }
         self.power.update_temperature(&self.nand);
         true
+    }
+
+    /// Accepts a request into the firmware's queue. The queue depth must allow it.
+    #[inline]
+    fn accept(&mut self, request: Request) {
+        let pages = self.addressing.pages_of(&request);
+        if request.op == Op::Write && !pages.is_empty() {
+            self.ftl.prefetch_old_copy(pages.start);
+        }
+        let is_whole = self.addressing.is_whole(&request);
+        let number = self.requests.add(request, pages, is_whole);
+        self.idle.stop(&mut self.nand.events);
+        if self.firmware.queue(number, self.nand.events.now()) {
+            self.begin_command();
+        }
+    }
+
+    /// Begins the first command of the firmware's queue, delayed by throttling.
+    #[inline]
+    fn begin_command(&mut self) {
+        let pause = self.power.throttle(&self.nand);
+        self.firmware.begin(pause, &mut self.nand.events);
+    }
+
+    /// Dispatches the first request of the firmware's queue and starts the next.
+    #[inline]
+    fn on_firmware_done(&mut self) {
+        let Some(number) = self.firmware.end(self.nand.events.now()) else { return };
+        let request = &self.requests[number].request;
+        let first = self.addressing.page_at(request.offset);
+        report_command(&mut self.nand, request, first, self.firmware.command());
+        if self.firmware.is_busy() {
+            self.begin_command();
+        }
+        match self.requests[number].request.op {
+            Op::Read => self.read(number),
+            Op::Write | Op::Flush => {
+                // If not first, it waits for the writes before it.
+                if self.writes.push(number) {
+                    self.fetch_write_data();
+                }
+            }
+            Op::Trim if !self.ftl.takes_trims() => self.answer(number, EROFS),
+            Op::Trim if self.map_save.is_queue_empty() => {
+                self.trim(number);
+                self.complete(number);
+                self.record_trims_if_due();
+            }
+            Op::Trim => {
+                let pages = self.requests[number].pages.clone();
+                self.map_save.push(WaitsForMap::Trim(number, pages), self.nand.events.now());
+            }
+        }
+    }
+
+    /// Ends the transfer on the link, starts the next, and passes write data on.
+    #[inline]
+    fn on_link_done(&mut self) {
+        let Some(done) = self.link.end(&self.requests, &mut self.nand.events) else { return };
+        let flight = &self.requests[done.number];
+        let time = || self.link.time(done, &self.requests);
+        report_transfer(&mut self.nand, &flight.request, done.page, time);
+        if flight.request.op == Op::Read {
+            return self.page_done(done.number);
+        }
+        if let Some(ahead) = &mut self.readahead {
+            ahead.written(done.page);
+        }
+        let is_part = !flight.whole
+            && self.addressing.share(&flight.request, done.page) < self.addressing.page();
+        let early = self.answers_early(Some(done.number));
+        let staged = StagedPage { request: Some(done.number), page: done.page, is_part };
+        match self.map_save.is_under_way() && self.buffer.slots().is_some() {
+            _ if self.cache.is_some() => self.add_to_cache(done),
+            true => {
+                let staged = self.waiting_write(staged);
+                self.map_save.push(WaitsForMap::Page(staged), self.nand.events.now());
+            }
+            false => self.stage_page(staged),
+        }
+        if early {
+            self.page_done(done.number);
+        }
+    }
+
+    /// Begins a transfer over the host link, or queues it.
+    #[inline]
+    fn transfer(&mut self, transfer: Transfer) {
+        self.link.transfer(transfer, &self.requests, &mut self.nand.events);
+    }
+
+    /// Flushes the cache or starts background work after an idle time.
+    fn on_idle_timer(&mut self) {
+        let due = self.idle.expire(&mut self.nand.events);
+        if due.flush {
+            self.flush_all();
+        }
+        if due.background {
+            self.work_in_background();
+        }
+    }
+
+    /// Starts one step of background work on each idle plane. Called again after each flash event
+    /// while there is background work.
+    fn work_in_background(&mut self) {
+        report_origin(&mut self.nand, None);
+        let goes_on = self.ftl.background(&mut self.nand) || !self.nand.is_idle();
+        self.idle.set_working(goes_on);
+    }
+
+    /// Counts a page of a request as done; after the last page, completes the request.
+    #[inline]
+    fn page_done(&mut self, number: u32) {
+        let flight = &mut self.requests[number];
+        flight.left -= 1;
+        if flight.left > 0 {
+            return;
+        }
+        let is_forced = flight.request.op == Op::Write && flight.request.fua;
+        if is_forced && self.cache.is_some() && !self.buffer.is_protected() {
+            // An FUA write with a write-back cache is answered by a flush of the cache.
+            self.requests[number].request.op = Op::Flush;
+            self.writes.push(number);
+            return self.fetch_write_data();
+        }
+        self.complete(number);
+    }
+
+    #[inline]
+    fn complete(&mut self, number: u32) {
+        let is_lost = self.requests[number].is_lost;
+        self.answer(number, if is_lost { EIO } else { 0 });
+    }
+
+    #[inline]
+    fn answer(&mut self, number: u32, error: i32) {
+        self.requests.end(number, self.nand.events.now(), error);
+        if self.requests.is_empty() {
+            self.idle.start(&mut self.nand.events);
+        }
+    }
+
+    /// Number and time of the waits of each cause until `now`.
+    fn stalled(&self, now: Nanos) -> [(u64, Nanos); Stall::COUNT] {
+        let [reads, writes] = self.nand.waited_behind(now);
+        let (save, miss) = (self.map_save.waited(now), self.map_misses.waited(now));
+        let waits_for_flash = !self.buffer.is_write_back();
+        array::from_fn(|cause| match Stall::ALL[cause].0 {
+            Stall::Firmware => self.firmware.waited(now),
+            Stall::Link => self.link.waited(now),
+            Stall::Buffer => self.writes.waited(SlotWait::Plane),
+            Stall::BufferCollect => self.writes.waited(SlotWait::Collection),
+            Stall::BufferMap => self.writes.waited(SlotWait::MapSave),
+            Stall::Map => (save.0 + miss.0, save.1 + miss.1),
+            Stall::ReadCollect => reads,
+            Stall::WriteCollect if waits_for_flash => writes,
+            Stall::WriteCollect => (0, Nanos::ZERO),
+        })
+    }
+
+    /// Resets the counts at a mark; waits under way count from now.
+    fn mark_stalls(&mut self) {
+        let now = self.nand.events.now();
+        self.firmware.mark_waits(now);
+        self.link.mark_waits(now);
+        self.writes.mark_waits(now);
+        self.map_save.mark_waits(now);
+        self.map_misses.mark_waits(now);
     }
 }
 
@@ -265,13 +344,30 @@ impl<F: Ftl> Drive for Ssd<F> {
 
     fn check(&self) {
         self.ftl.check();
-        self.check_wear();
+        assert_eq!(erased_ever(&self.ftl), self.nand.counts.erased_ever(), "erases of all blocks");
+        assert!(self.nand.has_erases(self.ftl.erases()), "wrong bits go by other erases");
         self.buffer.check();
-        self.check_cache();
+        if let Some(cache) = &self.cache {
+            cache.check(self.buffer.unprogrammed(), self.map_save.is_under_way());
+        }
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
-        self.counter_values()
+        let mut all = counters::flash_counters(&self.nand);
+        all.push(("link_busy_ns".to_owned(), self.link.busy().0 as f64));
+        all.push(("firmware_busy_ns".to_owned(), self.firmware.busy().0 as f64));
+        all.extend(self.power.counters(&self.nand));
+        all.extend(counters::optional_flash_counters(&self.nand));
+        all.extend(counters::write_amplification(&self.nand, self.link.pages_written()));
+        if !self.ftl.erases().is_empty() {
+            all.push(("free_blocks".to_owned(), self.ftl.free_blocks() as f64));
+            all.extend(counters::wear(self.ftl.erases()));
+        }
+        if self.firmware.times_waits() {
+            all.extend(counters::stall_counters(self.stalled(self.nand.events.now())));
+        }
+        all.extend(self.ftl.counters());
+        all
     }
 
     fn time_waits(&mut self) {
@@ -284,7 +380,8 @@ impl<F: Ftl> Drive for Ssd<F> {
     }
 
     fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
-        vec![Some(self.snapshot(now))]
+        let stalled = self.stalled(now).map(|(_, time)| time);
+        vec![Some(Snapshot { free_blocks: self.ftl.free_blocks(), stalled })]
     }
 
     fn mark(&mut self) {

@@ -1,60 +1,49 @@
 //! Reports of firmware and link activity to the observer, if there is one.
 //!
-//! *Hot path.* Each hook costs one test of an option if there is no observer.
+//! *Hot path.* Each report costs one test of an option if there is no observer.
 
-use super::Ssd;
-use super::link::Transfer;
-use crate::ftl::Ftl;
+use crate::nand::Nand;
 use crate::work::{Activity, Work};
-use assay_spec::Op;
+use assay_spec::{Nanos, Op, Request};
 
-impl<F: Ftl> Ssd<F> {
-    /// Reports that the firmware has processed the command of request `number`.
-    #[inline]
-    pub(super) fn tell_command(&mut self, number: u32) {
-        if self.nand.observer().is_none() {
-            return;
-        }
-        let (request, end) = (self.requests[number].request, self.nand.events.now());
-        self.tell(Work {
-            activity: Activity::Command,
-            tag: Some(request.tag),
-            first: Some(u64::from(self.addressing.page_at(request.offset))),
-            start: end - self.firmware.command(),
-            end,
-        });
+/// Reports that the firmware has processed the command of `request`, which begins in page `first`,
+/// for `time` until now.
+#[inline]
+pub(super) fn report_command(nand: &mut Nand, request: &Request, first: u32, time: Nanos) {
+    if nand.observer().is_some() {
+        report(nand, Activity::Command, request, first, time);
     }
+}
 
-    /// Reports that the link has transferred a page of a request.
-    #[inline]
-    pub(super) fn tell_transfer(&mut self, transfer: Transfer) {
-        if self.nand.observer().is_none() {
-            return;
-        }
-        let flight = &self.requests[transfer.number];
-        let (request, end) = (flight.request, self.nand.events.now());
+/// Reports that the link has transferred `page` of `request` for `time` until now.
+#[inline]
+pub(super) fn report_transfer(
+    nand: &mut Nand,
+    request: &Request,
+    page: u32,
+    time: impl FnOnce() -> Nanos,
+) {
+    if nand.observer().is_some() {
         let is_read = request.op == Op::Read;
-        self.tell(Work {
-            activity: if is_read { Activity::ToHost } else { Activity::FromHost },
-            tag: Some(request.tag),
-            first: Some(u64::from(transfer.page)),
-            start: end - self.link.time(transfer, &self.requests),
-            end,
-        });
+        let activity = if is_read { Activity::ToHost } else { Activity::FromHost };
+        report(nand, activity, request, page, time());
     }
+}
 
-    /// Reports that the next operations serve the writer of `page`, or with `None` background work.
-    #[inline]
-    pub(super) fn report_origin(&mut self, page: Option<u32>) {
-        if let Some(observer) = self.nand.observer() {
-            observer.resumes(page);
-        }
+#[cold]
+fn report(nand: &mut Nand, activity: Activity, request: &Request, first: u32, time: Nanos) {
+    let end = nand.events.now();
+    let (tag, first) = (Some(request.tag), Some(u64::from(first)));
+    let work = Work { activity, tag, first, start: end - time, end };
+    if let Some(observer) = nand.observer() {
+        observer.work(&work);
     }
+}
 
-    #[cold]
-    fn tell(&mut self, work: Work) {
-        if let Some(observer) = self.nand.observer() {
-            observer.work(&work);
-        }
+/// Reports that the next operations serve the writer of `page`, or with `None` background work.
+#[inline]
+pub(super) fn report_origin(nand: &mut Nand, page: Option<u32>) {
+    if let Some(observer) = nand.observer() {
+        observer.resumes(page);
     }
 }

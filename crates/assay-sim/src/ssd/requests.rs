@@ -3,6 +3,11 @@
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::ops::{Index, IndexMut, Range};
 
+/// The `errno` of a write to a drive that is worn out.
+pub(super) const EROFS: i32 = 30;
+/// The `errno` of a read of a page with an uncorrectable error.
+pub(super) const EIO: i32 = 5;
+
 /// A request in flight.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {

@@ -1,10 +1,6 @@
 //! How long requests wait inside a drive, by cause.
 
-use super::Ssd;
-use super::write_queue::SlotWait;
-use crate::ftl::Ftl;
 use assay_spec::Nanos;
-use std::array;
 
 /// The cause of a wait inside the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,34 +50,4 @@ pub struct Snapshot {
     pub free_blocks: u64,
     /// The time waited since the last mark, by [`Stall`].
     pub stalled: [Nanos; Stall::COUNT],
-}
-
-impl<F: Ftl> Ssd<F> {
-    /// Number and time of the waits of each cause until `now`.
-    pub(super) fn stalled(&self, now: Nanos) -> [(u64, Nanos); Stall::COUNT] {
-        let [reads, writes] = self.nand.waited_behind(now);
-        let (save, miss) = (self.map_save.waited(now), self.map_misses.waited(now));
-        let waits_for_flash = !self.buffer.is_write_back();
-        array::from_fn(|cause| match Stall::ALL[cause].0 {
-            Stall::Firmware => self.firmware.waited(now),
-            Stall::Link => self.link.waited(now),
-            Stall::Buffer => self.writes.waited(SlotWait::Plane),
-            Stall::BufferCollect => self.writes.waited(SlotWait::Collection),
-            Stall::BufferMap => self.writes.waited(SlotWait::MapSave),
-            Stall::Map => (save.0 + miss.0, save.1 + miss.1),
-            Stall::ReadCollect => reads,
-            Stall::WriteCollect if waits_for_flash => writes,
-            Stall::WriteCollect => (0, Nanos::ZERO),
-        })
-    }
-
-    /// Resets the counts at a mark; waits under way count from now.
-    pub(super) fn mark_stalls(&mut self) {
-        let now = self.nand.events.now();
-        self.firmware.mark_waits(now);
-        self.link.mark_waits(now);
-        self.writes.mark_waits(now);
-        self.map_save.mark_waits(now);
-        self.map_misses.mark_waits(now);
-    }
 }

@@ -8,7 +8,7 @@ mod stalls;
 mod thermal_throttling;
 mod write_back_cache;
 
-use super::{Ssd, build};
+use super::build::{assemble, build};
 use crate::drive::Drive;
 use crate::ftl::page::PageMap;
 use assay_spec::catalog::{DEVICES, find};
@@ -340,7 +340,7 @@ fn a_plain_drive_goes_by_servers() {
         let ssd = *ssd_of(&mut device);
         let FtlSpec::Page(map) = ssd.ftl else { panic!("it maps pages") };
         let map = PageMap::new(&ssd.nand, map, 1000, 0, false);
-        let mut drive = Ssd::new(map, &ssd, device.link, device.capacity);
+        let mut drive = assemble(map, &ssd, device.link, device.capacity);
         let by_plane = drive.nand.uses_plane_fast_path();
         drive.observe(Box::new(crate::Checker::new(&ssd.nand, 1000)));
         (by_plane, drive.nand.uses_plane_fast_path())

@@ -8,10 +8,7 @@
 //! *Invariant.* Each dirty page has a slot of the buffer; so has each page on the link that is not
 //! expected by a dirty page.
 
-use super::Ssd;
-use super::flow::StagedPage;
-use super::link::Transfer;
-use crate::ftl::Ftl;
+use super::buffer::StagedPage;
 use assay_spec::device::LazySpec;
 use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeMap;
@@ -89,7 +86,8 @@ impl WriteBackCache {
     }
 
     /// Notes that write data of `page` is fetched; returns `true` if it needs no slot.
-    fn expect_data(&mut self, page: u32) -> bool {
+    #[inline]
+    pub(super) fn expect_data(&mut self, page: u32) -> bool {
         let Some(waiting) = self.pages.get_mut(&page) else { return false };
         waiting.expected += 1;
         self.touch(page);
@@ -105,20 +103,71 @@ impl WriteBackCache {
         self.order.insert(self.writes, page);
     }
 
-    /// Adds a part of `page`; returns `true` if the slot reserved for it is not needed.
-    fn put(&mut self, page: u32, part: Range<u32>) -> bool {
+    /// Adds a part of `page`; returns `true` if the slot reserved for it is not needed. With
+    /// `is_flushing` all pages must go to the flash then.
+    pub(super) fn put(&mut self, page: u32, part: Range<u32>, is_flushing: bool) -> bool {
         let is_new = !self.pages.contains_key(&page);
         let waiting = self.pages.entry(page).or_default();
         waiting.add(part);
         let was_expected = waiting.expected > 0;
         waiting.expected -= u32::from(was_expected);
         self.touch(page);
+        if self.pages.len() >= self.high {
+            self.evict_target = Some(self.evict_target.unwrap_or(self.low).min(self.low));
+        }
+        if is_flushing {
+            self.flush();
+        }
         !is_new && !was_expected
+    }
+
+    /// Notes that all pages must go to the flash.
+    pub(super) fn flush(&mut self) {
+        self.evict_target = Some(0);
     }
 
     /// Returns `true` if one of `pages` is dirty.
     pub(super) fn is_any_in(&self, pages: &Range<u32>) -> bool {
         self.pages.range(pages.clone()).next().is_some()
+    }
+
+    /// Returns `true` if all of `part` of `page` is dirty.
+    #[inline]
+    pub(super) fn has(&self, page: u32, part: &Range<u32>) -> bool {
+        self.pages.get(&page).is_some_and(|waiting| waiting.has(part))
+    }
+
+    /// Removes and returns the oldest page that must go to the flash now, if there are too many.
+    pub(super) fn evict(&mut self) -> Option<StagedPage> {
+        let evict_target = self.evict_target?;
+        if self.pages.len() <= evict_target {
+            self.evict_target = None;
+            return None;
+        }
+        let (page, is_part) = self.take()?;
+        if !self.run.contains(&page) {
+            // Consecutive pages that will go one after the other.
+            let most = self.pages.len() - evict_target;
+            let next = self.order.values().take(most).zip(page + 1..);
+            let follows = |(next, wanted): &(&u32, u32)| {
+                !is_part && **next == *wanted && self.may_follow(*wanted)
+            };
+            self.run = page..page + 1 + next.take_while(follows).count() as u32;
+        }
+        Some(StagedPage { request: None, page, is_part })
+    }
+
+    /// Ends the run of consecutive pages: pages that are merged first go later and alone.
+    pub(super) fn end_run(&mut self) {
+        self.run = 0..0;
+    }
+
+    /// Returns the consecutive pages with which `page` goes from the cache to the flash.
+    pub(super) fn run_of(&self, page: u32) -> Range<u32> {
+        match self.run.contains(&page) {
+            true => self.run.clone(),
+            false => page..page + 1,
+        }
     }
 
     /// Removes the oldest page that is not expected; returns it and whether it is only a part.
@@ -135,8 +184,17 @@ impl WriteBackCache {
         self.pages.get(&page).is_some_and(|w| w.expected == 0 && w.has(&(0..self.page)))
     }
 
+    /// Drops the data of trimmed `pages`; returns the number of slots that this frees.
+    pub(super) fn trim(&mut self, pages: Range<u32>) -> usize {
+        if pages.is_empty() {
+            return 0;
+        }
+        let dirty: Vec<u32> = self.pages.range(pages).map(|(page, _)| *page).collect();
+        dirty.into_iter().filter(|page| self.drop_page(*page)).count()
+    }
+
     /// Drops the data of `page`; returns `true` if that frees its slot.
-    fn forget(&mut self, page: u32) -> bool {
+    fn drop_page(&mut self, page: u32) -> bool {
         let Some(waiting) = self.pages.get_mut(&page) else { return false };
         if waiting.expected > 0 {
             waiting.parts.clear();
@@ -147,116 +205,14 @@ impl WriteBackCache {
         self.order.remove(&age);
         true
     }
-}
 
-impl<F: Ftl> Ssd<F> {
-    /// Returns `true` if a write fetched now replaces data of dirty `page`, and marks it expected.
-    #[inline]
-    pub(super) fn expect_rewrite(&mut self, page: u32) -> bool {
-        self.cache.as_mut().is_some_and(|cache| cache.expect_data(page))
-    }
-
-    /// Adds a page that the link has transferred, or a part of one, and evicts pages if needed.
-    #[inline(never)]
-    pub(super) fn add_to_cache(&mut self, done: Transfer) {
-        let part = self.part_of(done);
-        let is_flushing = self.is_flushing();
-        let Some(cache) = &mut self.cache else { return };
-        let has_own_slot = cache.put(done.page, part);
-        if cache.pages.len() >= cache.high {
-            cache.evict_target = Some(cache.evict_target.unwrap_or(cache.low).min(cache.low));
-        }
-        if is_flushing {
-            cache.evict_target = Some(0);
-        }
-        if has_own_slot {
-            self.buffer.unreserve();
-        }
-        self.evict();
-        // A write that waits for a slot may need none, now that its page is dirty.
-        self.writes.note_room(has_own_slot || !self.writes.is_empty());
-    }
-
-    /// Returns the byte range of its page that a transfer covers.
-    fn part_of(&self, Transfer { number, page }: Transfer) -> Range<u32> {
-        self.addressing.part_of(&self.requests[number].request, page)
-    }
-
-    /// Passes all dirty pages to the flash.
-    pub(super) fn flush_all(&mut self) {
-        if let Some(cache) = &mut self.cache {
-            cache.evict_target = Some(0);
-            self.evict();
-        }
-    }
-
-    /// Passes dirty pages to the flash, the oldest first, while there are too many.
-    pub(super) fn evict(&mut self) {
-        self.evict_those_too_many();
-        if let Some(cache) = &mut self.cache {
-            // Pages that are merged first go later and alone.
-            cache.run = 0..0;
-        }
-    }
-
-    fn evict_those_too_many(&mut self) {
-        while !self.map_save.is_under_way()
-            && let Some(cache) = &mut self.cache
-            && let Some(evict_target) = cache.evict_target
-        {
-            if cache.pages.len() <= evict_target {
-                cache.evict_target = None;
-                return;
-            }
-            let Some((page, is_part)) = cache.take() else { return };
-            if !cache.run.contains(&page) {
-                // Consecutive pages that will go one after the other.
-                let most = cache.pages.len() - evict_target;
-                let next = cache.order.values().take(most).zip(page + 1..);
-                let follows = |(next, wanted): &(&u32, u32)| {
-                    !is_part && **next == *wanted && cache.may_follow(*wanted)
-                };
-                cache.run = page..page + 1 + next.take_while(follows).count() as u32;
-            }
-            self.report_origin(Some(page));
-            self.stage_page(StagedPage { request: None, page, is_part });
-        }
-    }
-
-    /// Returns the consecutive pages with which `page` goes from the cache to the flash.
-    pub(super) fn run_of(&self, page: u32) -> Range<u32> {
-        match &self.cache {
-            Some(cache) if cache.run.contains(&page) => cache.run.clone(),
-            _ => page..page + 1,
-        }
-    }
-
-    /// Returns `true` if the cache holds all that `transfer` reads.
-    #[inline]
-    pub(super) fn is_read_in_cache(&self, transfer: Transfer) -> bool {
-        self.cache.as_ref().is_some_and(|cache| {
-            let waiting = cache.pages.get(&transfer.page);
-            waiting.is_some_and(|waiting| waiting.has(&self.part_of(transfer)))
-        })
-    }
-
-    /// Drops trimmed pages and frees their slots.
-    pub(super) fn drop_waiting(&mut self, pages: Range<u32>) {
-        let Some(cache) = self.cache.as_mut().filter(|_| !pages.is_empty()) else { return };
-        let waiting: Vec<u32> = cache.pages.range(pages).map(|(page, _)| *page).collect();
-        let slots = waiting.into_iter().filter(|page| cache.forget(*page)).count();
-        (0..slots).for_each(|_| self.buffer.unreserve());
-        self.writes.note_room(slots > 0);
-    }
-
-    /// Panics unless each dirty page has a slot, and no page stays that must go.
-    pub(super) fn check_cache(&self) {
-        let Some(cache) = &self.cache else { return };
-        assert!(cache.pages.len() as u64 <= self.buffer.unprogrammed(), "what waits has a slot");
-        let may_be_full = self.map_save.is_under_way() || cache.evict_target.is_some();
-        assert!(cache.pages.len() < cache.high || may_be_full);
-        let of = |(age, page): (&u64, &u32)| cache.pages.get(page).map(|w| w.age) == Some(*age);
-        assert!(cache.order.len() == cache.pages.len() && cache.order.iter().all(of), "by age");
+    /// Panics unless each dirty page has one of `slots` slots in use, and no page stays that must
+    /// go; while the map is saved, all stay.
+    pub(super) fn check(&self, slots: u64, is_map_saved: bool) {
+        assert!(self.pages.len() as u64 <= slots, "what waits has a slot");
+        assert!(self.pages.len() < self.high || is_map_saved || self.evict_target.is_some());
+        let of = |(age, page): (&u64, &u32)| self.pages.get(page).map(|w| w.age) == Some(*age);
+        assert!(self.order.len() == self.pages.len() && self.order.iter().all(of), "by age");
     }
 }
 
