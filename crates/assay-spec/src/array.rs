@@ -1,4 +1,4 @@
-//! Arrays as people write them: `raid5(sim:ssd-m*4, chunk=64KiB, failed=1, controller=perc-6i)`.
+//! Arrays as users write them: `raid5(sim:ssd-m*4, chunk=64KiB, failed=1, controller=perc-6i)`.
 //!
 //! ```text
 //! array      = level "(" item { "," item } ")"
@@ -9,10 +9,12 @@
 //! controller = name [ "#" number ]
 //! ```
 //!
-//! `controller=` is a card that makes the array; `@` is a card that a member hangs on while the
-//! host makes the array. The same word is the same card, `#2` is another one of its kind.
+//! `controller=` names the card that makes the array. `@` names the card that a member is attached
+//! to while the host makes the array. The same name is the same card; `#2` is another card of that
+//! model.
 //!
-//! *Invariant.* What parses can be built, if the drives and controllers named exist.
+//! *Invariant.* An array that parses can be built if the drives and controllers that it names
+//! exist.
 
 mod parse;
 
@@ -20,33 +22,33 @@ pub use parse::{parse, parse_linux, scale_linux};
 
 use crate::units::{Bytes, Nanos};
 
-/// Bytes that go to one member before the next has its turn, if not said otherwise: the default of
-/// Linux' md and of the cards of the time.
+/// The default chunk: the number of bytes that go to one member before the next member takes over.
+/// Linux md and the RAID cards of the time have this default.
 pub const CHUNK: Bytes = Bytes(64 << 10);
 
-/// Members of an array at most.
+/// The largest number of members of an array.
 pub const MEMBERS_MAX: usize = 64;
-/// Most drives of an array with all arrays in it.
+/// The largest number of drives of an array, with the drives of all arrays nested in it.
 pub const DRIVES_MAX: usize = 1024;
 
-/// How an array spreads data.
+/// The way an array spreads data over its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Striped, without redundancy.
+    /// Striping without redundancy.
     Raid0,
-    /// The same on every member.
+    /// Mirroring: every member has the same data.
     Raid1,
-    /// Striped over pairs of the same.
+    /// Striping over mirrored pairs.
     Raid10,
-    /// Two stripes of the same.
+    /// A mirror of two striped sets.
     Raid01,
-    /// Striped, with the parity on the last member.
+    /// Striping, with the parity on the last member.
     Raid4,
-    /// Striped, with the parity on each member in turn (left-symmetric).
+    /// Striping, with the parity on each member in turn (left-symmetric).
     Raid5,
-    /// Striped, with two parities on each member in turn (left-symmetric).
+    /// Striping, with two parities on each member in turn (left-symmetric).
     Raid6,
-    /// One member after the other, each as it is.
+    /// Concatenation: the members one after the other, without striping.
     Jbod,
 }
 
@@ -62,17 +64,17 @@ impl Level {
         Level::Raid6,
         Level::Jbod,
     ];
-    /// Names as written.
+    /// The names of the levels, as users write them.
     pub const NAMES: [&str; 8] =
         ["raid0", "raid1", "raid10", "raid01", "raid4", "raid5", "raid6", "jbod"];
 
-    /// The name as written.
+    /// Returns the name of the level, as users write it.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// Fewest members. One alone may be a RAID-0: cards without another way to pass a drive through
-    /// are set up so.
+    /// Returns the smallest number of members. A RAID-0 may have a single member: a card that
+    /// cannot pass drives through is set up with one RAID-0 for each drive.
     pub const fn members_min(self) -> usize {
         match self {
             Level::Raid0 | Level::Jbod => 1,
@@ -82,7 +84,7 @@ impl Level {
         }
     }
 
-    /// Members that may fail, if the right ones do.
+    /// Returns the largest number of members that may fail without loss of data, in the best case.
     pub const fn failures_max(self, members: usize) -> usize {
         match self {
             Level::Raid0 | Level::Jbod => 0,
@@ -93,58 +95,58 @@ impl Level {
         }
     }
 
-    /// True if there are chunks to choose the size of.
+    /// Returns `true` if the level has chunks, so that a chunk size can be chosen.
     pub const fn has_chunks(self) -> bool {
         !matches!(self, Level::Raid1 | Level::Jbod)
     }
 
-    /// True if members come in pairs.
+    /// Returns `true` if the members come in pairs.
     pub const fn is_paired(self) -> bool {
         matches!(self, Level::Raid10 | Level::Raid01)
     }
 }
 
-/// An array, as declared.
+/// The declaration of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArraySpec {
-    /// How it spreads data.
+    /// The way the array spreads data.
     pub level: Level,
-    /// Its members, in order.
+    /// The members of the array, in order.
     pub members: Vec<MemberSpec>,
-    /// Bytes that go to one member before the next has its turn.
+    /// The number of bytes that go to one member before the next member takes over.
     pub chunk: Bytes,
-    /// Whether the chunk was written down.
+    /// Whether the user wrote a chunk size.
     pub has_chunk: bool,
-    /// So many members fail, such that nothing is lost.
+    /// The number of members that fail. They are chosen so that no data is lost.
     pub failed: u32,
-    /// When they fail; `None`: they have failed before the start.
+    /// The time at which the members fail; `None` if they have failed before the start.
     pub fail_at: Option<Nanos>,
-    /// How spares are filled, if there are any.
+    /// The way spares are filled; `None` if there are no spares.
     pub rebuild: Option<Rebuild>,
-    /// The card that makes the array.
+    /// The card that makes the array; `None` if the host makes it.
     pub controller: Option<String>,
 }
 
-/// One member.
+/// One member of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberSpec {
-    /// What it is.
+    /// The drive or array that the member is.
     pub target: MemberTarget,
-    /// The card it hangs on.
+    /// The card that the member is attached to.
     pub controller: Option<String>,
 }
 
-/// What a member is.
+/// The drive or array that a member is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberTarget {
     /// A modelled drive, by its name or file.
     Drive(String),
-    /// An array.
+    /// A nested array.
     Array(Box<ArraySpec>),
 }
 
 impl MemberSpec {
-    /// How many drives it is.
+    /// Returns the number of drives of the member.
     pub fn drives(&self) -> usize {
         match &self.target {
             MemberTarget::Drive(_) => 1,
@@ -153,17 +155,17 @@ impl MemberSpec {
     }
 }
 
-/// How spares are filled.
+/// The way spares are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rebuild {
-    /// At no more than so many bytes a second on each spare.
+    /// At no more than this many bytes a second on each spare.
     Rate(Bytes),
-    /// While no request of the host is there.
+    /// Only while the host has no request under way.
     Idle,
 }
 
 impl ArraySpec {
-    /// A short name for cells and files: `raid5-4x-ssd-m-64KiB-failed1-perc-6i`.
+    /// Returns a short name for cells and files: `raid5-4x-ssd-m-64KiB-failed1-perc-6i`.
     pub fn name(&self) -> String {
         let mut name = format!("{}-{}", self.level.name(), names(&self.members));
         if self.has_chunk {
@@ -183,7 +185,7 @@ impl ArraySpec {
 }
 
 impl MemberSpec {
-    /// A short name: `ssd-m-at-perc-6i`.
+    /// Returns a short name: `ssd-m-at-perc-6i`.
     pub fn name(&self) -> String {
         let target = match &self.target {
             MemberTarget::Drive(drive) => stem(drive).to_owned(),
@@ -194,7 +196,7 @@ impl MemberSpec {
     }
 }
 
-/// Short names of members, those alike counted: `3x-ssd-m-2x-ssd-l`.
+/// Returns the short names of the members, with equal neighbours counted: `3x-ssd-m-2x-ssd-l`.
 pub(crate) fn names(members: &[MemberSpec]) -> String {
     let mut names = Vec::new();
     let mut rest = members;
@@ -206,14 +208,15 @@ pub(crate) fn names(members: &[MemberSpec]) -> String {
     names.join("-")
 }
 
-/// What a drive or controller of this name or file is called.
+/// Returns the name of a drive or controller from its name or file: without directories and
+/// `.toml`.
 fn stem(name: &str) -> &str {
     let file = name.rsplit('/').next().unwrap_or(name);
     file.strip_suffix(".toml").unwrap_or(file)
 }
 
-/// True if `text` can only be meant as an array: the name of a level, or any word around a
-/// parenthesis that is closed.
+/// Returns `true` if `text` can only be meant as an array: a word before a parenthesis that is
+/// closed at the end of the text, or a word that begins with `raid` before any parenthesis.
 pub fn is_array(text: &str) -> bool {
     let text = text.trim();
     let Some((word, _)) = text.split_once('(') else { return false };
@@ -221,7 +224,7 @@ pub fn is_array(text: &str) -> bool {
     closed && word.trim_end().chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
-/// Cuts a list of targets at the commas that stand in no parentheses and no quotation marks.
+/// Splits a list of targets at the commas that are outside all parentheses and quotation marks.
 pub fn split_targets(list: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_u32, false);
     for c in list.chars() {

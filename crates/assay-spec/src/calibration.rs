@@ -1,9 +1,10 @@
-//! What of the set-up was chosen with a published claim in sight.
+//! The parts of the set-up that were chosen while a published claim was known.
 //!
 //! `from_claim = ["S-30"]` stands beside a value of a device or card, and in a claim whose own
-//! predicate was set with a result known; a section `[[from_claim]]` of an experiment names the
-//! words it is about. `"M-02: read"` names one number of a claim. A claim that is named anywhere
-//! could not fail freely any more: its verdict is told apart from those of independent claims.
+//! predicate was set while a result was known. A section `[[from_claim]]` of an experiment names
+//! the words that it is about. `"M-02: read"` names one number of a claim. A claim that is named
+//! anywhere could no longer fail freely, so its verdict is counted apart from those of independent
+//! claims.
 
 use crate::catalog::{Bundled, CONTROLLERS, DEVICES, LEDGERS, STUDIES};
 use crate::claims::Ledger;
@@ -12,26 +13,26 @@ use crate::device::{ControllerSpec, DeviceSpec, Fact};
 use crate::diagnostic::Kind;
 use crate::experiment::Experiment;
 
-/// One value, and a claim that was in sight when it was chosen.
+/// A value, and a claim that was known when the value was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calibration {
-    /// The claim.
+    /// The claim that was known.
     pub from: FromClaim,
-    /// The value: the file and the key or the words in it.
+    /// The place of the value: the file, and the key or the words in it.
     pub place: String,
 }
 
-/// A claim that was in sight, as written: `S-30` or `S-30: label`.
+/// A claim that was known, as it is written: `S-30` or `S-30: label`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FromClaim {
-    /// Id of the claim.
+    /// The id of the claim.
     pub claim: String,
-    /// Which number of it, if only that one.
+    /// The label of the number that was known; `None` for the whole claim.
     pub label: Option<String>,
 }
 
-/// A list of claims under `key`, e.g. `from_claim = ["S-30", "M-02: read"]`; none if it is not
-/// there.
+/// Decodes a list of claims under `key`, e.g. `from_claim = ["S-30", "M-02: read"]`. Returns an
+/// empty list if the key is absent.
 pub(crate) fn decode(section: &mut Section<'_>, key: &'static str) -> Decoded<Vec<FromClaim>> {
     let mut claims = Vec::new();
     for (text, span) in section.strings(key)? {
@@ -45,13 +46,14 @@ pub(crate) fn decode(section: &mut Section<'_>, key: &'static str) -> Decoded<Ve
     Ok(claims)
 }
 
-/// `[[from_claim]]` of an experiment: words that stand in the file, and claims.
+/// Decodes `[[from_claim]]` of an experiment: words that stand in the file, and claims for each.
 pub(crate) fn decode_words(top: &mut Section<'_>) -> Decoded<Vec<(String, Vec<FromClaim>)>> {
     let mut all = Vec::new();
     for mut section in top.sections("from_claim", "from_claim")? {
         let (words, span) = section.string_at("words")?;
         let claims = decode(&mut section, "claims")?;
-        // They stand in `words` itself, too.
+        // The words occur in the value of `words` itself, so a file that has them elsewhere has
+        // them twice.
         if words.is_empty() || section.source().text.matches(&words).count() < 2 {
             let message = format!("`{words}` stands nowhere else in this file");
             return Err(section.error(Kind::UnknownValue, span, message, "words of this file"));
@@ -62,10 +64,11 @@ pub(crate) fn decode_words(top: &mut Section<'_>) -> Decoded<Vec<(String, Vec<Fr
     Ok(all)
 }
 
-/// Everything that comes with the program and was chosen with a claim in sight, file by file.
+/// Returns everything that is bundled with the program and was chosen while a claim was known, file
+/// by file.
 ///
 /// # Errors
-/// If a bundled file does not decode, which its own test tells before.
+/// Fails if a bundled file does not decode, which a test of `catalog` finds first.
 pub fn bundled() -> Decoded<Vec<Calibration>> {
     fn source(b: &Bundled) -> Source<'static> {
         Source { file: b.file, text: b.text }

@@ -1,16 +1,17 @@
-//! What comes with the program: device specs, studies, ledgers and prices, compiled in.
+//! The files that are bundled with the program: device specs, studies, ledgers and prices, compiled
+//! in.
 //!
-//! Const slices in documentation order. A test fails when a file in `devices/`, `studies/` or
-//! `prices/` is not listed here, or does not decode.
+//! They are const slices in the order of the documentation. A test fails when a file in `devices/`,
+//! `studies/` or `prices/` is not listed here, or does not decode.
 
-/// A file that comes with the program.
+/// A file that is bundled with the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
-    /// Name as the user types it.
+    /// The name, as the user types it.
     pub name: &'static str,
-    /// File name for diagnostics.
+    /// The file name for diagnostics.
     pub file: &'static str,
-    /// The whole text.
+    /// The whole text of the file.
     pub text: &'static str,
 }
 
@@ -20,7 +21,7 @@ macro_rules! bundled {
     };
 }
 
-/// Device specs.
+/// The bundled device specs.
 pub const DEVICES: &[Bundled] = &[
     bundled!("ssd-l", "devices/ssd-l.toml"),
     bundled!("ssd-m", "devices/ssd-m.toml"),
@@ -57,7 +58,7 @@ pub const DEVICES: &[Bundled] = &[
     bundled!("reference-28", "devices/reference-28.toml"),
 ];
 
-/// Controllers that drives share.
+/// The bundled controllers, which drives share.
 pub const CONTROLLERS: &[Bundled] = &[
     bundled!("perc-6i", "devices/controllers/perc-6i.toml"),
     bundled!("areca-1680", "devices/controllers/areca-1680.toml"),
@@ -66,17 +67,17 @@ pub const CONTROLLERS: &[Bundled] = &[
 /// A study: experiments that answer the questions of one document, or of one occasion.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
-    /// Name as the user types it.
+    /// The name, as the user types it.
     pub name: &'static str,
-    /// One line for people.
+    /// The title: one line for people.
     pub title: &'static str,
-    /// Its experiments.
+    /// The experiments of the study.
     pub experiments: &'static [Bundled],
-    /// Names of the ledgers its cells are held against.
+    /// The names of the ledgers whose claims are checked against the study's cells.
     pub ledgers: &'static [&'static str],
 }
 
-/// Studies that can be run.
+/// The bundled studies.
 pub const STUDIES: &[Study] = &[
     Study {
         name: "quick",
@@ -161,7 +162,7 @@ pub const STUDIES: &[Study] = &[
     },
 ];
 
-/// Ledgers.
+/// The bundled ledgers.
 pub const LEDGERS: &[Bundled] = &[
     bundled!("sigmetrics09", "studies/sigmetrics09/claims.toml"),
     bundled!("cmu08", "studies/cmu08/claims.toml"),
@@ -170,14 +171,14 @@ pub const LEDGERS: &[Bundled] = &[
     bundled!("modern", "studies/modern/claims.toml"),
 ];
 
-/// Price lists, oldest first; a study's own has its name.
+/// The bundled price lists, oldest first. The price list of a study has the study's name.
 pub const PRICES: &[Bundled] = &[
     bundled!("sigmetrics09", "prices/sigmetrics09.toml"),
     bundled!("cmu08", "prices/cmu08.toml"),
     bundled!("oslo09", "prices/oslo09.toml"),
 ];
 
-/// The entry called `name`.
+/// Returns the entry with this name.
 pub fn find(entries: &'static [Bundled], name: &str) -> Option<&'static Bundled> {
     entries.iter().find(|b| b.name == name)
 }
@@ -230,7 +231,8 @@ mod tests {
         {
             let bundled = find(LEDGERS, study).expect("listed");
             let ledger = Ledger::parse(source(bundled)).unwrap_or_else(|e| panic!("{e}"));
-            // Contradictions found by others have numbers of their own.
+            // Contradictions that others found have ids `I-…`, outside the numbering of the
+            // document.
             let claims = ledger.claims.iter().filter(|c| !c.id.starts_with("I-"));
             let ids: Vec<String> = claims.map(|c| c.id.clone()).collect();
             let expected: Vec<String> = (1..=count).map(|n| format!("{letter}-{n:02}")).collect();

@@ -1,7 +1,7 @@
 //! Ledger files: the published claims of a study, as data.
 //!
 //! `studies/*/claims.toml` holds every claim with its source, its published numbers and a predicate
-//! over measurements. Here they are decoded; judging them is the work of analysis.
+//! over measurements. This module decodes them; the analysis judges them.
 
 use crate::calibration::{self, FromClaim};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
@@ -10,95 +10,97 @@ use crate::diagnostic::Kind;
 /// The ledger of one document.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    /// Name of the study.
+    /// The name of the study.
     pub study: String,
-    /// Title of the document.
+    /// The title of the document.
     pub title: String,
-    /// Full citation.
+    /// The full citation of the document.
     pub citation: String,
-    /// Its claims, in order.
+    /// The claims of the document, in order.
     pub claims: Vec<Claim>,
 }
 
-/// One published statement.
+/// A statement that was published.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// E.g. `S-03`.
+    /// The id, e.g. `S-03`.
     pub id: String,
-    /// Place in the document.
+    /// The place in the document.
     pub source: String,
-    /// What it says, in our words.
+    /// The statement, in our words.
     pub statement: String,
-    /// The experiment that tests it, for measured claims.
+    /// The experiment that tests the claim. Every measured claim has one.
     pub experiment: Option<String>,
-    /// How it can be judged.
+    /// The way the claim can be judged.
     pub kind: ClaimKind,
-    /// Why it is an input, not testable or a contradiction.
+    /// The reason why the claim is an input, not testable, a contradiction or arithmetic.
     pub reason: String,
-    /// What must hold for it to be reproduced.
+    /// The expression that must hold for the claim to be reproduced.
     pub predicate: Option<String>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: String,
-    /// Why the modelled drives deviate, as far as that was found.
+    /// The reason why the modelled drives deviate, as far as it was found.
     pub found: String,
-    /// Its numbers.
+    /// The numbers of the claim.
     pub values: Vec<ClaimValue>,
-    /// What its published numbers alone say, for contradictions and arithmetic.
+    /// What follows from the published numbers alone; for contradictions and arithmetic.
     pub reckoning: Option<Reckoning>,
-    /// Claims whose results were in sight when its predicate was set; its own among them.
+    /// The claims whose results were known when this claim's predicate was set. This claim may be
+    /// one.
     pub from_claim: Vec<FromClaim>,
 }
 
-/// What follows from published numbers; the claim's reason has the arithmetic in words.
+/// What follows from published numbers. The claim's reason has the arithmetic in words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reckoning {
-    /// Of a contradiction, the places that cannot both be right, with what each says; at least two.
+    /// For a contradiction: the places that cannot both be right, with what each says; at least
+    /// two.
     pub places: Vec<String>,
-    /// Of a contradiction, what would hold of the numbers if there were none, if there is something
-    /// to reckon; of arithmetic, what follows from them.
+    /// The expression over `numbers`. For a contradiction: what would hold if there were none;
+    /// `None` if nothing can be calculated. For arithmetic: what follows from the numbers.
     pub check: Option<String>,
-    /// The published numbers that the check names.
+    /// The published numbers that `check` names.
     pub numbers: Vec<Number>,
 }
 
 /// A published number under a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number {
-    /// The name.
+    /// The name that `check` uses.
     pub name: String,
-    /// The number in `unit`.
+    /// The published number, in `unit`.
     pub published: f64,
     /// The unit.
     pub unit: String,
 }
 
-/// How a claim can be judged.
+/// The way a claim can be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimKind {
     /// By measuring.
     Measured,
-    /// It is a specification that went in.
+    /// Not judged: the claim is a specification that the model takes as an input.
     Input,
-    /// Not at all, for a reason.
+    /// Not judged: the claim cannot be tested, for a stated reason.
     NotTestable,
-    /// The document disproves itself.
+    /// Not judged by measuring: the document contradicts itself.
     Contradiction,
-    /// It follows from published numbers, whatever a drive does.
+    /// By arithmetic: the claim follows from published numbers, whatever a drive does.
     Arithmetic,
 }
 
-/// Where the numbers of a ledger were measured, which says how far off they may be.
+/// The place where the numbers of a ledger were measured, which determines their tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// On the device itself, without a file system.
     RawDevice,
-    /// Through the file system and kernel of another machine and time; here are also all drives
-    /// without a data sheet, for which another drive stands in.
+    /// Through the file system and kernel of another machine and time. All drives without a data
+    /// sheet count here too: another drive stands in for them.
     ThroughLinux,
 }
 
 impl Place {
-    /// The relative tolerance of numbers that were measured there.
+    /// Returns the relative tolerance of numbers that were measured at this place.
     pub const fn tolerance(self) -> f64 {
         match self {
             Place::RawDevice => 0.15,
@@ -110,18 +112,19 @@ impl Place {
 /// A number of a claim.
 #[derive(Clone, Debug)]
 pub struct ClaimValue {
-    /// Which number of the claim.
+    /// The label that tells this number from the other numbers of the claim.
     pub label: String,
-    /// The expression that measures it; none for inputs.
+    /// The expression that measures the number; `None` for inputs.
     pub measure: Option<String>,
-    /// The published number in `unit`; none if it is not at hand.
+    /// The published number in `unit`; `None` if it is not available.
     pub published: Option<f64>,
     /// The unit.
     pub unit: String,
-    /// Relative tolerance, e.g. 0.15: that of its ledger's [`Place`], a smaller one, or what the
-    /// text implies.
+    /// The relative tolerance, e.g. 0.15: that of its ledger's [`Place`], a smaller one, or the one
+    /// that the text of the document implies.
     pub tolerance: f64,
-    /// The words of the text from which the tolerance follows, if it does.
+    /// The words of the document from which the tolerance follows; empty if it does not follow from
+    /// words.
     pub implied: String,
 }
 
@@ -154,7 +157,7 @@ impl Ledger {
 
 const KINDS: [&str; 5] = ["measured", "input", "not-testable", "contradiction", "arithmetic"];
 
-/// `earlier` are those above it in the file, whose numbers it may use.
+/// Decodes a claim. `earlier` are the claims above it in the file, whose numbers it may use.
 fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], place: Place) -> Decoded<Claim> {
     let text = |found: Option<(String, _)>| found.map(|(t, _)| t);
     let id = s.string("id")?;
@@ -235,7 +238,7 @@ fn decode_reckoning(s: &mut Section<'_>, earlier: &[Claim], kind: ClaimKind) -> 
     Ok(Reckoning { places, check, numbers })
 }
 
-/// A number of its own, or that of a claim above.
+/// Decodes a number that is written here, or refers to a number of an earlier claim.
 fn decode_number(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Number> {
     let name = s.string("name")?;
     let Some((id, span)) = s.optional_string("claim")? else {

@@ -1,9 +1,9 @@
-//! From TOML to values, with the place of every mistake.
+//! The decoder of TOML: from text to values, with the place of every mistake.
 //!
-//! A [`Section`] wraps one table. Each getter takes a key out; [`Section::finish`] complains of
-//! what nobody took. So a key cannot be ignored by accident, and every complaint has a line and a
-//! column. Used instead of serde because a range check three levels down must still point at the
-//! value.
+//! A [`Section`] wraps one table. Each getter takes a key out; [`Section::finish`] reports a key
+//! that no getter took. So a key cannot be ignored by accident, and every mistake has a line and a
+//! column. Serde is not used because the error of a range check three levels down must still point
+//! at the value.
 
 mod hint;
 mod lists;
@@ -17,23 +17,23 @@ use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The version of the spec format this program reads.
+/// The version of the spec format that this program reads.
 pub const FORMAT: i64 = 1;
 
-/// The result of decoding. The error is boxed: it is large and rare.
+/// The result of decoding. The error is boxed because it is large and rare.
 pub type Decoded<T> = Result<T, Box<Diagnostic>>;
 
 /// A text with its name, for diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// File name as the user knows it.
+    /// The file name, as the user knows it.
     pub file: &'a str,
     /// The whole text.
     pub text: &'a str,
 }
 
 impl Source<'_> {
-    /// A mistake at `span`.
+    /// Makes the diagnostic of a mistake at `span`.
     pub fn error(
         &self,
         kind: Kind,
@@ -58,7 +58,7 @@ pub fn with_hint(mut diagnostic: Box<Diagnostic>, hint: impl Into<String>) -> Bo
     diagnostic
 }
 
-/// Parses `source` and hands its top table to `decode`, checking `format = 1` first.
+/// Parses `source`, checks `format = 1`, and decodes the top table with `decode`.
 pub fn document<'a, T>(
     source: Source<'a>,
     what: &'static str,
@@ -84,20 +84,20 @@ pub fn document<'a, T>(
     Ok(value)
 }
 
-/// The complaint about a text that is not TOML.
+/// Makes the diagnostic of a text that is not TOML.
 fn not_toml(source: Source<'_>, e: &toml::de::Error) -> Box<Diagnostic> {
     let span = e.span().unwrap_or(0..0);
     let found = source.text.get(span.clone()).unwrap_or_default();
     let said = e.message().trim().replace('\n', " ");
     let (what, expected) = said.split_once(", expected ").unwrap_or((&said, ""));
-    // The parser's word for a value that is no number and no date.
+    // The parser says "literal string" for a value that is neither a number nor a date.
     let expected = if expected == "literal string" { "a value" } else { expected };
     let hint = hint::syntax(&said, found);
     let e = source.error(Kind::Syntax, span, format!("not valid TOML: {what}"), expected);
     with_hint(e, hint)
 }
 
-/// The complaint about a file that does not say its format.
+/// Makes the diagnostic of a file without the key `format`.
 fn no_format(top: &Section<'_>) -> Box<Diagnostic> {
     let e = top.missing("format", "", Wanted::Whole);
     let expected = format!("`format = {FORMAT}` at the top of the file");
@@ -109,17 +109,17 @@ fn no_format(top: &Section<'_>) -> Box<Diagnostic> {
     with_hint(e, format!("{hint} {FORMAT}"))
 }
 
-/// One table, being emptied key by key.
+/// One table, from which getters take keys.
 #[derive(Clone, Debug)]
 pub struct Section<'a> {
     source: Source<'a>,
     what: &'static str,
-    /// What messages call the key `value`, if the table is a value with its origin.
+    /// The name of the key `value` in messages, if the table is a value with its origin.
     value_name: Option<String>,
     span: Range<usize>,
     entries: Vec<Entry<'a>>,
     known: Vec<&'static str>,
-    /// Keys that would be there under another condition, and the condition.
+    /// Keys that are allowed under another condition, each with that condition.
     elsewhere: Vec<(&'static str, &'static str)>,
 }
 
@@ -131,11 +131,11 @@ struct Entry<'a> {
     taken: bool,
 }
 
-/// A list element or value with its span.
+/// A list element or value, with its span.
 pub type Value<'a> = Spanned<DeValue<'a>>;
 
 impl<'a> Section<'a> {
-    /// Wraps `table`; `what` names it in messages, e.g. `workload`.
+    /// Wraps `table`. `what` names it in messages, e.g. `workload`.
     pub fn new(
         source: Source<'a>,
         what: &'static str,
@@ -153,33 +153,34 @@ impl<'a> Section<'a> {
         Section { source, what, value_name: None, span, entries, known, elsewhere }
     }
 
-    /// The same section as a value with its origin: messages name it by `path`, e.g. `nand.read`.
+    /// Returns the same section as a value with its origin: messages name it by `path`, e.g.
+    /// `nand.read`.
     #[must_use]
     pub fn value_of(self, path: String) -> Self {
         Section { value_name: Some(path), ..self }
     }
 
-    /// What messages call `key`.
+    /// Returns the name of `key` in messages.
     fn name_of<'s>(&'s self, key: &'s str) -> &'s str {
         self.value_name.as_deref().filter(|_| key == "value").unwrap_or(key)
     }
 
-    /// What messages call the section.
+    /// Returns the name of the section in messages.
     fn name(&self) -> String {
         self.value_name.as_ref().map_or(self.what.to_owned(), |path| format!("`{path}`"))
     }
 
-    /// The span of the whole section, for mistakes that concern several keys.
+    /// Returns the span of the whole section, for mistakes that concern several keys.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// The text this section comes from.
+    /// Returns the text that the section comes from.
     pub fn source(&self) -> Source<'a> {
         self.source
     }
 
-    /// A mistake at `span`.
+    /// Makes the diagnostic of a mistake at `span`.
     pub fn error(
         &self,
         kind: Kind,
@@ -190,7 +191,7 @@ impl<'a> Section<'a> {
         self.source.error(kind, span, message, expected)
     }
 
-    /// True if the key is there; does not take it.
+    /// Returns `true` if the section has the key. Does not take it.
     pub fn has(&self, key: &str) -> bool {
         self.entry(key).is_some()
     }
@@ -199,48 +200,48 @@ impl<'a> Section<'a> {
         self.entries.iter().find(|e| e.key == key)
     }
 
-    /// The span of the value of `key`, or of the section if it is absent. Of a value with its
-    /// origin (`{ value = …, source = … }`), the span of what is the value.
+    /// Returns the span of the value of `key`, or of the section if the key is absent. For a value
+    /// with its origin (`{ value = …, source = … }`), returns the span of the inner `value`.
     pub fn span_of(&self, key: &str) -> Range<usize> {
         let inner = self.entry(key).and_then(|e| e.value.get_ref().as_table()?.get("value"));
         inner.map_or_else(|| self.whole_span_of(key), Spanned::span)
     }
 
-    /// The span of all that is written for `key`, or of the section if it is absent.
+    /// Returns the span of the whole value of `key`, or of the section if the key is absent.
     pub fn whole_span_of(&self, key: &str) -> Range<usize> {
         self.entry(key).map_or(self.span(), |e| e.value.span())
     }
 
-    /// The span of `key` itself, or of the section if it is absent.
+    /// Returns the span of `key` itself, or of the section if the key is absent.
     pub fn key_span_of(&self, key: &str) -> Range<usize> {
         self.entry(key).map_or(self.span(), |e| e.key_span.clone())
     }
 
-    /// The key that is there, nobody has taken, and may be `key` misspelt.
+    /// Returns the key that is present, has not been taken, and may be a misspelling of `key`.
     pub fn misspelt(&self, key: &str) -> Option<&str> {
         let free = self.entries.iter().filter(|e| !e.taken);
         closest(key, &free.map(|e| e.key.as_str()).collect::<Vec<_>>())
     }
 
-    /// Counts `keys` among those that may be there, though this file need not have them.
+    /// Adds `keys` to the known keys, which messages list. They may be absent from this file.
     pub fn may_have(&mut self, keys: &[&'static str]) {
         for key in keys.iter().filter(|key| !self.known.contains(*key)).collect::<Vec<_>>() {
             self.known.push(key);
         }
     }
 
-    /// Says that `keys` are no mistake in themselves: they go with `condition`, which does not
-    /// hold here, e.g. "pattern `zipf`".
+    /// Declares that `keys` are valid only under `condition`, which does not hold in this section,
+    /// e.g. "pattern `zipf`". The message about such a key then names the condition.
     pub fn goes_with(&mut self, keys: &[&'static str], condition: &'static str) {
         self.elsewhere.extend(keys.iter().map(|key| (*key, condition)));
     }
 
-    /// Keys nobody has taken yet, for tables with free keys.
+    /// Returns the keys that have not been taken yet, for tables with free keys.
     pub fn free_keys(&self) -> Vec<String> {
         self.entries.iter().filter(|e| !e.taken).map(|e| e.key.clone()).collect()
     }
 
-    /// Takes the raw value of `key`, if it is there.
+    /// Takes the raw value of `key`, if it is present.
     pub fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
         self.may_have(&[key]);
         self.take_free(key)
@@ -284,7 +285,7 @@ impl<'a> Section<'a> {
         with_hint(e, hint::retyped(key, value.get_ref(), written, wanted))
     }
 
-    /// A required string with its span.
+    /// Takes a required string with its span.
     pub fn string_at(&mut self, key: &'static str) -> Decoded<(String, Range<usize>)> {
         match self.optional_string(key)? {
             Some(found) => Ok(found),
@@ -292,12 +293,12 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A required string.
+    /// Takes a required string.
     pub fn string(&mut self, key: &'static str) -> Decoded<String> {
         Ok(self.string_at(key)?.0)
     }
 
-    /// An optional string with its span.
+    /// Takes an optional string with its span.
     pub fn optional_string(
         &mut self,
         key: &'static str,
@@ -311,7 +312,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A required integer with its span.
+    /// Takes a required integer with its span.
     pub fn integer_at(&mut self, key: &'static str) -> Decoded<(i64, Range<usize>)> {
         match self.take(key) {
             None => Err(self.missing(key, "a whole number", Wanted::Whole)),
@@ -327,7 +328,8 @@ impl<'a> Section<'a> {
         integer.ok_or_else(|| self.wrong_type(key, v, "a whole number", Wanted::Whole))
     }
 
-    /// An integer within `range`, else `default`.
+    /// Takes an integer within `range`. Returns `default` if the key is absent; without a default
+    /// the key is required.
     pub fn count(
         &mut self,
         key: &'static str,
@@ -339,7 +341,7 @@ impl<'a> Section<'a> {
         found.or(default).ok_or_else(|| self.missing(key, &expected, Wanted::Whole))
     }
 
-    /// An optional integer within `range`.
+    /// Takes an optional integer within `range`.
     pub fn optional_count(&mut self, key: &'static str, range: Range<u32>) -> Decoded<Option<u32>> {
         let Some(v) = self.take(key) else { return Ok(None) };
         let n = self.as_integer(key, &v)?;
@@ -354,7 +356,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// An optional number within `low..=high`; percentages may be written as strings (`"70%"`).
+    /// Takes a number within `low..=high`. Returns `default` if the key is absent; without a
+    /// default the key is required. Percentages may be written as strings (`"70%"`).
     pub fn number(
         &mut self,
         key: &'static str,
@@ -378,29 +381,29 @@ impl<'a> Section<'a> {
         Err(with_hint(e, hint::nearest(key, n, low..=high)))
     }
 
-    /// A required size.
+    /// Takes a required size.
     pub fn size(&mut self, key: &'static str) -> Decoded<Bytes> {
         let found = self.optional_size(key)?;
         found.ok_or_else(|| self.missing(key, SIZE_EXPECTED, Wanted::Size))
     }
 
-    /// An optional size.
+    /// Takes an optional size.
     pub fn optional_size(&mut self, key: &'static str) -> Decoded<Option<Bytes>> {
         self.quantity(key, SIZE_EXPECTED, Wanted::Size)
     }
 
-    /// A required time.
+    /// Takes a required time.
     pub fn time(&mut self, key: &'static str) -> Decoded<Nanos> {
         let found = self.optional_time(key)?;
         found.ok_or_else(|| self.missing(key, TIME_EXPECTED, Wanted::Time))
     }
 
-    /// An optional time.
+    /// Takes an optional time.
     pub fn optional_time(&mut self, key: &'static str) -> Decoded<Option<Nanos>> {
         self.quantity(key, TIME_EXPECTED, Wanted::Time)
     }
 
-    /// An optional time of waiting, zero if absent, `longest` at most.
+    /// Takes an optional waiting time of at most `longest`. Returns zero if the key is absent.
     pub fn pause(&mut self, key: &'static str, longest: Nanos) -> Decoded<Nanos> {
         let value = self.optional_time(key)?.unwrap_or(Nanos::ZERO);
         if value <= longest {
@@ -439,7 +442,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A required word out of a fixed list; returns its index.
+    /// Takes a required word out of a fixed list. Returns its index.
     pub fn choice(&mut self, key: &'static str, words: &[&'static str]) -> Decoded<usize> {
         match self.optional_choice(key, words)? {
             Some(index) => Ok(index),
@@ -447,7 +450,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// An optional word out of a fixed list.
+    /// Takes an optional word out of a fixed list. Returns its index.
     pub fn optional_choice(
         &mut self,
         key: &'static str,
@@ -471,7 +474,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// An optional boolean.
+    /// Takes an optional boolean. Returns `default` if the key is absent.
     pub fn boolean(&mut self, key: &'static str, default: bool) -> Decoded<bool> {
         match self.take(key) {
             None => Ok(default),
@@ -482,7 +485,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// An optional list of strings.
+    /// Takes an optional list of strings with their spans. Returns an empty list if the key is
+    /// absent.
     pub fn strings(&mut self, key: &'static str) -> Decoded<Vec<(String, Range<usize>)>> {
         let Some(v) = self.take(key) else { return Ok(Vec::new()) };
         let DeValue::Array(items) = v.get_ref() else {
@@ -501,7 +505,7 @@ impl<'a> Section<'a> {
         items.iter().map(text).collect()
     }
 
-    /// A required sub-table.
+    /// Takes a required sub-table.
     pub fn section(&mut self, key: &'static str, what: &'static str) -> Decoded<Section<'a>> {
         match self.optional_section(key, what)? {
             Some(section) => Ok(section),
@@ -509,7 +513,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// An optional sub-table.
+    /// Takes an optional sub-table.
     pub fn optional_section(
         &mut self,
         key: &'static str,
@@ -525,7 +529,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of tables (`[[key]]`), possibly empty.
+    /// Takes a list of tables (`[[key]]`). Returns an empty list if the key is absent.
     pub fn sections(&mut self, key: &'static str, what: &'static str) -> Decoded<Vec<Section<'a>>> {
         let Some(v) = self.take(key) else { return Ok(Vec::new()) };
         let DeValue::Array(items) = v.get_ref() else {
@@ -539,7 +543,7 @@ impl<'a> Section<'a> {
         items.iter().map(table).collect()
     }
 
-    /// Complains of the first key nobody took.
+    /// Reports the first key that no getter has taken.
     pub fn finish(self) -> Decoded<()> {
         let Some(unknown) = self.entries.iter().find(|e| !e.taken) else { return Ok(()) };
         if let Some((key, with)) = self.elsewhere.iter().find(|(key, _)| *key == unknown.key) {
@@ -573,7 +577,7 @@ fn article(word: &str) -> &'static str {
     if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
-/// A number, or a percentage in a string.
+/// Reads a number, or a percentage in a string.
 pub(crate) fn number_of(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
@@ -585,7 +589,7 @@ pub(crate) fn number_of(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// Reads a quantity out of a string, with the diagnostic each mistake deserves.
+/// Parses a quantity, with a diagnostic for each kind of mistake.
 pub fn quantity<T: FromStr<Err = QuantityError>>(
     source: Source<'_>,
     key: &str,

@@ -1,14 +1,14 @@
-//! Device specs: what a drive is made of, every value with its source.
+//! Device specs: the parts of a drive, every value with its source.
 //!
-//! A value in `devices/*.toml` is a small table: the value and where it comes from. Exactly one of
-//! `source` (a key of the file's `[sources]`), `derived` (how) or `assumed` (why) must be there:
+//! A value in `devices/*.toml` is a small table: the value and its origin. Exactly one of `source`
+//! (a key of the file's `[sources]`), `derived` (how) or `assumed` (why) must be present:
 //!
 //! ```toml
 //! read = { value = "50us", source = "table1" }
 //! shift = { value = "40MB/s", derived = "25 ns a byte, S-12", from_claim = ["S-12"] }
 //! ```
 //!
-//! `from_claim` names the published claims that were in sight when the value was chosen.
+//! `from_claim` names the published claims that were known when the value was chosen.
 
 mod controller;
 mod ecc;
@@ -58,29 +58,29 @@ use crate::experiment::{bad_name, is_name};
 use crate::units::Bytes;
 use values::Values;
 
-/// A drive, as declared.
+/// The declaration of a drive.
 #[derive(Clone, Debug)]
 pub struct DeviceSpec {
-    /// The name used in `sim:NAME`.
+    /// The name that is used in `sim:NAME`.
     pub name: String,
     /// Other names of the same drive.
     pub aliases: Vec<String>,
-    /// What people call it.
+    /// The title, for people.
     pub title: String,
-    /// Addressable size.
+    /// The addressable size.
     pub capacity: Bytes,
-    /// The way to the host.
+    /// The link to the host.
     pub link: LinkSpec,
-    /// What it is made of.
+    /// The kind of drive, with its parts.
     pub kind: DeviceKind,
     /// Every value with its origin, in the order of decoding.
     pub facts: Vec<Fact>,
 }
 
-/// What a drive is made of.
+/// The kind of drive, with its parts.
 #[derive(Clone, Debug)]
 pub enum DeviceKind {
-    /// Flash.
+    /// A flash drive.
     Ssd(Box<SsdSpec>),
     /// A disk.
     Hdd(HddSpec),
@@ -88,29 +88,29 @@ pub enum DeviceKind {
     Volume(VolumeSpec),
 }
 
-/// One value of a spec and where it comes from.
+/// A value of a spec, with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Place in the spec, e.g. `nand.read`.
+    /// The place in the spec, e.g. `nand.read`.
     pub path: String,
     /// The value as written.
     pub value: String,
-    /// The words that it may be, if it is a word.
+    /// The words that the value may be, if it is a word; otherwise empty.
     pub words: Vec<&'static str>,
-    /// Where it comes from.
+    /// The origin of the value.
     pub origin: Origin,
-    /// Claims that were in sight when it was chosen.
+    /// The claims that were known when the value was chosen.
     pub from_claim: Vec<FromClaim>,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Published: the text of the source.
+    /// Published. Holds the text of the source.
     Source(String),
-    /// Follows from published values: how.
+    /// Derived from published values. Holds how.
     Derived(String),
-    /// Assumed: why.
+    /// Assumed. Holds why.
     Assumed(String),
 }
 
@@ -120,12 +120,13 @@ impl DeviceSpec {
         document(source, "device", decode_device)
     }
 
-    /// Switches the write cache, as `hdparm -W` does: without it, a write is answered when it is on
-    /// the medium.
+    /// Switches the write cache on or off, as `hdparm -W` does. Without it, a write completes when
+    /// its data is on the medium.
     pub fn set_write_cache(&mut self, on: bool) {
         match &mut self.kind {
             DeviceKind::Ssd(ssd) => {
-                // What survives a power cut is on the medium.
+                // A protected buffer survives a power cut, so its data counts as being on the
+                // medium.
                 if let BufferSpec::Dram { write_back, protected: false, .. } = &mut ssd.buffer {
                     *write_back = on;
                 }
@@ -135,7 +136,7 @@ impl DeviceSpec {
         }
     }
 
-    /// True if the drive answers to this name.
+    /// Returns `true` if `name` is the name or an alias of the drive.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|a| a == name)
     }

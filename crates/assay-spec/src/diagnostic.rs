@@ -1,6 +1,6 @@
-//! What a wrong declaration gets: what, where, and what to do next.
+//! The diagnostic of a wrong declaration: what is wrong, where, and what to do next.
 //!
-//! Rendered the way good compilers do it:
+//! It is rendered like the messages of good compilers:
 //!
 //! ```text
 //! error: unknown key `quue_depth` in workload
@@ -14,26 +14,26 @@
 use std::fmt;
 use std::ops::Range;
 
-/// The kind of a mistake: what code and tests match on, and what `assay explain` takes.
+/// The kind of a mistake. Code and tests match on it, and `assay explain` takes its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Not TOML.
+    /// The text is not TOML.
     Syntax,
-    /// A key nobody knows.
+    /// A key that no declaration has.
     UnknownKey,
-    /// A key that must be there and is not.
+    /// A required key that is missing.
     MissingKey,
-    /// A value of another type.
+    /// A value of the wrong type.
     WrongType,
-    /// A number without a unit, or with one that does not exist or does not fit.
+    /// A number without a unit, or with a unit that does not exist or does not fit.
     BadUnit,
     /// A word that is not one of those expected.
     UnknownValue,
     /// A value outside its range.
     OutOfRange,
-    /// Values that are each fine and impossible together.
+    /// Values that are each valid, but impossible together.
     Impossible,
-    /// A version of the format this program does not read.
+    /// A version of the format that this program does not read.
     Format,
 }
 
@@ -97,7 +97,7 @@ impl Kind {
         ),
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     pub fn name(self) -> &'static str {
         Kind::ALL.iter().find(|(k, ..)| *k == self).map_or("unknown", |(_, name, _)| name)
     }
@@ -106,35 +106,36 @@ impl Kind {
 /// A mistake in a declaration, with its place.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// What code matches on.
+    /// The kind of mistake, on which code matches.
     pub kind: Kind,
     /// What is wrong.
     pub message: String,
     /// What was expected at this place; may be empty.
     pub expected: String,
-    /// What to do next; if empty, `assay explain` is named.
+    /// What to do next. If it is empty, the message refers to `assay explain`.
     pub hint: String,
-    /// Name of the file.
+    /// The name of the file.
     pub file: String,
-    /// Line, column (both from 1) and the text of the line, with the width of the mark.
+    /// The line, the column, the text of the line and the width of the mark; `None` if the mistake
+    /// has no place, such as a key that is missing at the top of a file.
     pub place: Option<Place>,
 }
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// Characters to underline.
+    /// The number of characters to underline.
     pub width: usize,
-    /// The line itself.
+    /// The text of the line.
     pub text: String,
 }
 
 impl Place {
-    /// The place of a byte range in `source`; survives any range.
+    /// Returns the place of a byte range in `source`. Accepts any range, also one outside `source`.
     pub fn of(source: &str, span: Range<usize>) -> Place {
         let mut start = span.start.min(source.len());
         while !source.is_char_boundary(start) {
@@ -155,12 +156,12 @@ impl Place {
     }
 }
 
-/// The characters of a line that are shown before a mistake, and from it on.
+/// The number of characters of a line that are shown before a mistake, and from its start on.
 const SHOWN: [usize; 2] = [80, 120];
 
 impl Place {
-    /// Returns the line, of a long one the part around the mistake, with the number of characters
-    /// before the mistake and the number to underline.
+    /// Returns the line, or the part around the mistake if the line is long, with the number of
+    /// characters before the mistake and the number to underline.
     fn excerpt(&self) -> (String, usize, usize) {
         let [before, behind] = SHOWN;
         let start = self.column - 1;
@@ -182,7 +183,7 @@ impl fmt::Display for Diagnostic {
                 write!(f, "\n{:gutter$}--> {}:{}:{}", "", self.file, p.line, p.column)?;
                 let (text, start, width) = p.excerpt();
                 write!(f, "\n{:gutter$} |\n{:>gutter$} | {text}", "", p.line)?;
-                // Tabs stay tabs so that the mark stands under what it means.
+                // Tabs stay tabs so that the mark stands under the mistake.
                 let pad: String =
                     text.chars().take(start).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
                 write!(f, "\n{:gutter$} | {pad}{}", "", "^".repeat(width))?;
@@ -198,7 +199,7 @@ impl fmt::Display for Diagnostic {
             }
         }
         match self.hint.as_str() {
-            // Nobody is left without a way on.
+            // Every message says how to go on.
             "" => write!(f, "\nhint: `assay explain {}` tells more", self.kind.name()),
             hint => write!(f, "\nhint: {hint}"),
         }
@@ -207,14 +208,14 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// The candidate closest to `word`, if one is close enough to be meant.
+/// Returns the candidate closest to `word`, if one is close enough to be meant.
 pub fn closest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let by_distance = candidates.iter().map(|c| (edit_distance(word, c), *c));
     by_distance.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, c)| c)
 }
 
-/// Levenshtein distance, ignoring case and the difference of `-` and `_`.
+/// Returns the Levenshtein distance, ignoring case and the difference between `-` and `_`.
 pub fn edit_distance(a: &str, b: &str) -> usize {
     let fold = |s: &str| -> Vec<char> { s.to_lowercase().replace('-', "_").chars().collect() };
     let (a, b) = (fold(a), fold(b));
@@ -231,7 +232,7 @@ pub fn edit_distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// `a`, `b` or `c`, in backquotes.
+/// Returns the words in backquotes, as in "one of `a`, `b`, `c`".
 pub fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
     match quoted.as_slice() {

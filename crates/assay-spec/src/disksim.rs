@@ -1,10 +1,10 @@
-//! From DiskSim's parameter files of a disk to a device file of ours.
+//! The importer of DiskSim's parameter files of a disk, which makes a device file of assay.
 //!
 //! DiskSim (Bucy, Schindler, Schlosser, Ganger, CMU-PDL-08-101) describes a disk in three files:
 //! `.model` (geometry and mechanics), `.diskspecs` (controller and cache) and `.seek` (the measured
 //! seek curve). [`import`] reads their texts and writes the TOML of a device spec in which every
-//! value names the file it comes from. What DiskSim has and our model does not is listed in a
-//! comment. *Invariant:* any text gives a spec or an error with a line; nothing panics.
+//! value names the file that it comes from. A comment in the TOML lists the parameters that our
+//! model does not have. *Invariant:* any text gives a spec or an error with a line; nothing panics.
 
 mod emit;
 mod model;
@@ -15,10 +15,10 @@ mod take;
 use crate::units::Nanos;
 use std::fmt;
 
-/// Why a file could not be imported.
+/// The reason why a file could not be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
-    /// Which of the files: `model`, `specs` or `seek`.
+    /// The file with the error: `model`, `specs` or `seek`.
     pub file: &'static str,
     /// The line, from 1.
     pub line: usize,
@@ -34,7 +34,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// The text of the device file `name`, from the texts of the three files.
+/// Returns the text of the device file `name`, made from the texts of the three files.
 pub fn import(model: &str, specs: &str, seek: &str, name: &str) -> Result<String, ImportError> {
     let mechanics = model::read(model)?;
     let controller = specs::read(specs)?;
@@ -42,7 +42,8 @@ pub fn import(model: &str, specs: &str, seek: &str, name: &str) -> Result<String
     Ok(emit::emit(name, &mechanics, &controller, &curve))
 }
 
-/// The file names a `.diskspecs` file refers to: (model, seek), as far as `model` is known.
+/// Returns the file names (model, seek) that DiskSim's files refer to. The `.diskspecs` file names
+/// the model. The model names the seek curve, so that name is known only if `model` is given.
 pub fn references(specs: &str, model: Option<&str>) -> (Option<String>, Option<String>) {
     let of = |text: &str, file, kind: &str, key: &str| {
         let blocks = syntax::parse(file, text).ok()?;
@@ -62,7 +63,7 @@ fn find(block: &syntax::Block, key: &str) -> Option<String> {
     })
 }
 
-/// Lines `distance, milliseconds[, …]`, after an optional first line that counts them.
+/// Reads lines `distance, milliseconds[, …]`, after an optional first line that counts them.
 fn read_seek(text: &str) -> Result<Vec<(u32, Nanos)>, ImportError> {
     let mut points: Vec<(u32, Nanos)> = Vec::new();
     for (index, line) in text.lines().enumerate() {

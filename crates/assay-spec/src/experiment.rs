@@ -1,7 +1,7 @@
 //! Experiment files: workloads, phases, repeats and expectations.
 //!
-//! An experiment is a set of workloads, each run on each target: one cell per pair. `docs/spec.md`
-//! lists every key; `examples/` has a commented file for each feature.
+//! An experiment is a set of workloads. Each is run on each target, with one cell for each pair.
+//! `docs/spec.md` lists every key; `examples/` has a commented file for each feature.
 
 mod factors;
 mod family;
@@ -33,40 +33,42 @@ use crate::diagnostic::{Diagnostic, Kind, closest};
 use crate::units::Nanos;
 use std::ops::Range;
 
-/// One question, asked of some targets.
+/// An experiment: one question, which is asked of some targets.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Short name, the first part of every cell's name.
+    /// The short name: the first part of every cell's name.
     pub name: String,
-    /// What it asks, in a sentence.
+    /// The question, in a sentence.
     pub question: String,
-    /// Where the set-up comes from; empty if it is the author's own.
+    /// The source of the set-up; empty if the set-up is the author's own.
     pub source: String,
-    /// Targets, as written (`sim:ssd-m`, `null`, a path); with factors also those of one at a time.
+    /// The targets, as written (`sim:ssd-m`, `null`, a path). If there are factors, also the
+    /// targets in which one factor at a time is varied.
     pub targets: Vec<String>,
-    /// What is varied in a target.
+    /// The factors that are varied in a target.
     pub factors: Option<Factors>,
-    /// What the drives cost: a price list that comes with assay, or a file.
+    /// The price list of the drives: the name of one that is bundled with assay, or a file.
     pub prices: Option<String>,
-    /// Independent repeats of every cell.
+    /// The number of independent repeats of every cell.
     pub repeats: u32,
-    /// As many as its document had, if that is more than by default is bearable.
+    /// The number of repeats that the document had, if it is more than can be run by default.
     pub repeats_full: u32,
-    /// How much smaller than written it is run; `targets` and `workloads` are already.
+    /// The scale at which the experiment is run. It has been applied to `targets` and `workloads`.
     pub scale: Scale,
-    /// Whether a per-request log is kept.
+    /// Whether a log of every request is kept.
     pub log: bool,
-    /// What share of the requests may fail.
+    /// The share of the requests that may fail.
     pub errors: ErrorLimit,
-    /// The machines around modelled drives, at least one: each drive is measured behind each.
+    /// The hosts around modelled drives; at least one. Each drive is measured behind each host.
     pub hosts: Vec<HostVariant>,
-    /// Length of time-ended phases on targets that run on the wall clock, if not the model's.
+    /// The length of phases that a time ends, on targets that run on the wall clock; `None` if it
+    /// is the same as on models.
     pub wall_clock: Option<Nanos>,
     /// The workloads.
     pub workloads: Vec<WorkloadSpec>,
-    /// Words of the file that were chosen with published claims in sight, and those claims.
+    /// The words of the file that were chosen while published claims were known, with those claims.
     pub from_claims: Vec<(String, Vec<FromClaim>)>,
-    /// The text it was decoded from: a guest decodes it again.
+    /// The text that the experiment was decoded from. A guest decodes it again.
     pub text: String,
 }
 
@@ -76,15 +78,15 @@ impl Experiment {
         document(source, "experiment", decode)
     }
 
-    /// The text of an experiment that has a `scale`, with another one; `None` if it has none.
+    /// Returns the text of an experiment with another `scale`, or `None` if it has no `scale`.
     pub fn rescaled(text: &str, scale: Scale) -> Option<String> {
         let table = toml::de::DeTable::parse(text).ok()?;
         let span = table.get_ref().get("scale")?.span();
         Some(format!("{}\"{scale}\"{}", &text[..span.start], &text[span.end..]))
     }
 
-    /// The text of an experiment whose histories are those of the repository at `path`; `None` if
-    /// it has no checkouts.
+    /// Returns the text of an experiment with the history of the repository at `path` for all
+    /// checkouts, or `None` if it has no checkouts.
     pub fn with_repository(text: &str, path: &str) -> Option<String> {
         let table = toml::de::DeTable::parse(text).ok()?;
         let workloads = table.get_ref().get("workload")?.get_ref().as_array()?;
@@ -104,11 +106,11 @@ impl Experiment {
         (changed != text).then_some(changed)
     }
 
-    /// The text of an experiment with so many repeats.
+    /// Returns the text of an experiment with this number of repeats.
     pub fn repeated(text: &str, repeats: u32) -> String {
         let table = toml::de::DeTable::parse(text).ok();
         let place = |key: &str| Some(table.as_ref()?.get_ref().get(key)?.span());
-        // With as many as the document had, there is nothing more to say.
+        // The new number may be above `repeats_full`, so that key is removed.
         let mut cut = text.to_owned();
         if let Some(span) = place("repeats_full") {
             let line = cut[..span.start].rfind('\n').map_or(0, |i| i + 1);
@@ -123,7 +125,7 @@ impl Experiment {
         cut
     }
 
-    /// Has all combinations of its factors measured, not one factor at a time.
+    /// Adds the targets of all combinations of the factors, instead of one factor at a time.
     pub fn factorial(&mut self) {
         let Some(factors) = &self.factors else { return };
         let few = factors.one_at_a_time();
@@ -131,7 +133,7 @@ impl Experiment {
         self.targets.extend(factors.all().into_iter().filter_map(|p| p.target.ok()));
     }
 
-    /// What a cell's target is called in `targets`: without the name of its machine.
+    /// Returns the name that `targets` has for a cell's target: without the name of its host.
     pub fn without_host<'t>(&self, target: &'t str) -> &'t str {
         let names = self.hosts.iter().filter_map(|host| host.name.as_deref());
         let mut plain = names.filter_map(|name| target.strip_prefix(name)?.strip_prefix('/'));
@@ -205,7 +207,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     })
 }
 
-/// What share of the requests may fail: 1 % unless it is said.
+/// Decodes the share of the requests that may fail: 1 % by default.
 fn decode_errors(top: &mut Section<'_>) -> Decoded<ErrorLimit> {
     let Some((text, span)) = top.optional_string("errors")? else {
         return Ok(ErrorLimit::default());
@@ -217,7 +219,7 @@ fn decode_errors(top: &mut Section<'_>) -> Decoded<ErrorLimit> {
     })
 }
 
-/// The name of a list that there is, or of a file.
+/// Decodes the name of a bundled price list, or of a file.
 fn decode_prices(top: &mut Section<'_>) -> Decoded<Option<String>> {
     let Some((name, span)) = top.optional_string("prices")? else { return Ok(None) };
     if name.ends_with(".toml") || find(PRICES, &name).is_some() {
@@ -252,27 +254,28 @@ fn decode_workload(top: &Section<'_>, mut section: Section<'_>) -> Decoded<Workl
     Ok(workload)
 }
 
-/// The complaint about two workloads of one name.
+/// Makes the diagnostic of two workloads with one name.
 fn twice(top: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
     let message = format!("two workloads are called `{name}`");
     let e = top.error(Kind::Impossible, span, message, "another name");
     with_hint(e, "cells are told apart by it; say what sets this workload apart")
 }
 
-/// Names become file names: lower-case letters, digits, `-`, at most 64.
+/// Returns `true` if `text` can be a name. Names become file names: lower-case letters, digits and
+/// `-`, at most 64.
 pub fn is_name(text: &str) -> bool {
     let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !text.is_empty() && text.len() <= 64 && text.chars().all(fine)
 }
 
-/// The complaint about a name that is none.
+/// Makes the diagnostic of a text that cannot be a name.
 pub(crate) fn bad_name(top: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
     let expected = "lower-case letters, digits and `-`, at most 64 of them";
     let e = top.error(Kind::UnknownValue, span, format!("`{name}` cannot be a name"), expected);
     with_hint(e, format!("`{}` would do", near_name(name)))
 }
 
-/// The nearest to `text` that can be a name.
+/// Returns the nearest text to `text` that can be a name.
 fn near_name(text: &str) -> String {
     let small = text.to_lowercase();
     let words = small.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());

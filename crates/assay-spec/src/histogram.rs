@@ -1,19 +1,19 @@
 //! The latency histogram: log-linear, fixed layout, mergeable.
 //!
-//! Values below 256 ns have a bucket each; above, every power of two is cut into 128 equal buckets,
+//! Values below 256 ns have a bucket each. Above, every power of two is cut into 128 equal buckets,
 //! so a bucket is at most 1/128 of its value wide and its midpoint is off by at most 1/256 (0.4 %).
-//! The layout never changes, so histograms of any two runs merge by adding counts. 7 bits a power
-//! of two up to 2⁴³ ns (2.4 hours): 4,736 buckets, 37 KiB.
+//! The layout never changes, so histograms of any two runs merge by adding counts. 7 bits for each
+//! power of two up to 2⁴³ ns (2.4 hours) make 4,736 buckets, 37 KiB.
 
 use crate::units::Nanos;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Sub-buckets per power of two are 2 to this.
+/// The binary logarithm of the number of buckets for each power of two.
 const BITS: u32 = 7;
-/// Values from 2 to this on share the last power of two.
+/// The power of two from which on all values count in the last bucket.
 const MAX_POWER: u32 = 43;
-/// Number of buckets.
+/// The number of buckets.
 pub const BUCKETS: usize = ((MAX_POWER - BITS) as usize + 1) << BITS;
 
 const _: () = assert!(BUCKETS == 4736);
@@ -21,10 +21,10 @@ const _: () = assert!(BUCKETS == 4736);
 /// A histogram of latencies, with exact count, sum, sum of squares, minimum and maximum.
 #[derive(Clone)]
 pub struct Histogram {
-    /// Of every bucket; of none while the counts are in `few`.
+    /// The count of every bucket; empty while the counts are in `few`.
     counts: Box<[u64]>,
-    /// Of the buckets that hold something, as they were read: a file of many small histograms takes
-    /// no more memory than itself.
+    /// The counts of the buckets that are not empty, as they were read. A file of many small
+    /// histograms thus takes no more memory than its own size.
     few: Box<[(u32, u64)]>,
     total: u64,
     sum: u128,
@@ -46,30 +46,30 @@ impl Default for Histogram {
     }
 }
 
-/// The bucket of a value.
+/// Returns the bucket of a value.
 #[inline]
 pub fn bucket(value: Nanos) -> usize {
     let v = value.0.min((1 << MAX_POWER) - 1);
-    // `| 2^BITS` makes the small values, which have a bucket each, take the same path.
+    // With `| 2^BITS` the small values, which have a bucket each, take the same path.
     let shift = (63 - (v | (1 << BITS)).leading_zeros()) - BITS;
     ((shift as usize) << BITS) + (v >> shift) as usize
 }
 
-/// Smallest value of a bucket.
+/// Returns the smallest value of a bucket.
 pub fn lower_bound(bucket: usize) -> Nanos {
     let shift = (bucket >> BITS).saturating_sub(1) as u32;
     let mantissa = (bucket - ((shift as usize) << BITS)) as u64;
     Nanos(mantissa << shift)
 }
 
-/// The value that stands for a bucket: its midpoint.
+/// Returns the value that represents a bucket: its midpoint.
 pub fn midpoint(bucket: usize) -> Nanos {
     let (low, high) = (lower_bound(bucket).0, lower_bound(bucket + 1).0);
     Nanos(low + (high - low) / 2)
 }
 
 impl Histogram {
-    /// An empty histogram.
+    /// Returns an empty histogram.
     pub fn new() -> Self {
         Histogram::of_buckets(vec![0; BUCKETS].into_boxed_slice(), Box::default())
     }
@@ -78,7 +78,7 @@ impl Histogram {
         Histogram { counts, few, total: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 
-    /// Adds one value.
+    /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: Nanos) {
         match self.counts.get_mut(bucket(value)) {
@@ -92,7 +92,7 @@ impl Histogram {
         self.max = self.max.max(value.0);
     }
 
-    /// The counts of every bucket.
+    /// Returns the counts of every bucket. Unpacks `few` first.
     #[cold]
     fn unpacked(&mut self) -> &mut [u64] {
         if self.counts.is_empty() {
@@ -104,7 +104,7 @@ impl Histogram {
         &mut self.counts
     }
 
-    /// Adds everything of `other`.
+    /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         let mine = self.unpacked();
         for (bucket, count) in other.buckets() {
@@ -118,37 +118,38 @@ impl Histogram {
         debug_assert_eq!(self.counts.iter().sum::<u64>(), self.total);
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.total
     }
-    /// True without any value.
+    /// Returns `true` if there are no values.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
-    /// Smallest value, exact.
+    /// Returns the smallest value, exact.
     pub fn min(&self) -> Option<Nanos> {
         (self.total > 0).then_some(Nanos(self.min))
     }
-    /// Largest value, exact.
+    /// Returns the largest value, exact.
     pub fn max(&self) -> Option<Nanos> {
         (self.total > 0).then_some(Nanos(self.max))
     }
-    /// Sum in nanoseconds, exact.
+    /// Returns the sum in nanoseconds, exact.
     pub fn sum(&self) -> u128 {
         self.sum
     }
-    /// Mean in nanoseconds, exact but for the last division.
+    /// Returns the mean in nanoseconds, exact except for the final division.
     pub fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)
     }
-    /// Mean of one over the values, per second; what is less than a nanosecond counts as one.
+    /// Returns the mean of the reciprocals of the values, per second, from the midpoints of the
+    /// buckets. A value below a nanosecond counts as one.
     pub fn mean_rate(&self) -> Option<f64> {
         let sum =
             |sum, (bucket, count)| sum + count as f64 * 1e9 / midpoint(bucket).0.max(1) as f64;
         (self.total > 0).then(|| self.buckets().fold(0.0, sum) / self.total as f64)
     }
-    /// Sample standard deviation in nanoseconds.
+    /// Returns the sample standard deviation in nanoseconds.
     pub fn deviation(&self) -> Option<f64> {
         if self.total < 2 {
             return None;
@@ -158,7 +159,8 @@ impl Histogram {
         Some(((self.squares as f64 - n * mean * mean) / (n - 1.0)).max(0.0).sqrt())
     }
 
-    /// The value at `rank` (from 0) in sorted order, as its bucket's midpoint kept inside min..max.
+    /// Returns the value at `rank` (from 0) in sorted order: its bucket's midpoint, kept within
+    /// min..max.
     pub fn at_rank(&self, rank: u64) -> Option<Nanos> {
         if rank >= self.total {
             return None;
@@ -173,13 +175,14 @@ impl Histogram {
         unreachable!("counts sum to the total")
     }
 
-    /// The value below which the share `q` of values lies (nearest rank).
+    /// Returns the value below which the share `q` of the values lies (nearest rank).
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         let rank = (q * self.total as f64).ceil().max(1.0) as u64 - 1;
         self.at_rank(rank.min(self.total.checked_sub(1)?))
     }
 
-    /// The share of values in `low..high`; a bucket that straddles a bound counts in proportion.
+    /// Returns the share of the values in `low..high`. A bucket across a bound counts in
+    /// proportion.
     pub fn share(&self, low: Nanos, high: Nanos) -> Option<f64> {
         if self.total == 0 {
             return None;
@@ -193,7 +196,7 @@ impl Histogram {
         Some(self.buckets().map(inside).sum::<f64>() / self.total as f64)
     }
 
-    /// The buckets that hold something: (index, count).
+    /// Returns the buckets that are not empty: (index, count).
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let few = self.few.iter().map(|(bucket, count)| (*bucket as usize, *count));
         few.chain(self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0))
@@ -206,8 +209,8 @@ impl std::fmt::Debug for Histogram {
     }
 }
 
-/// On disk: counts as (bucket, count) pairs, 128-bit sums as strings so that no JSON reader rounds
-/// them.
+/// The form on disk: counts as (bucket, count) pairs, 128-bit sums as strings so that no JSON
+/// reader rounds them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -237,15 +240,16 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// A histogram that is read holds fewer values: at 10^7 a second, those of most of a year.
+/// The limit of the number of values in a histogram that is read: at 10^7 a second, nearly a year.
 const COUNT_END: u64 = 1 << 48;
-/// They are less than this: 104 days.
+/// The limit of the values in a histogram that is read, in nanoseconds: 104 days.
 const VALUE_END: u64 = 1 << 53;
-/// And the sum of their squares less than this: the sums of thousands of histograms fit.
+/// The limit of the sum of squares in a histogram that is read. The sums of thousands of histograms
+/// still fit in 128 bits.
 const SQUARES_END: u128 = 1 << 112;
 
 impl Stored {
-    /// The histogram, if its numbers can be those of one.
+    /// Returns the histogram, if its numbers are possible.
     fn histogram(&self) -> Result<Histogram, &'static str> {
         let few = self.buckets.iter().map(|(bucket, count)| (*bucket as u32, *count)).collect();
         let mut histogram = Histogram::of_buckets(Box::default(), few);
@@ -270,8 +274,9 @@ impl Stored {
         Ok(histogram)
     }
 
-    /// Refuses what no values give: extremes outside the outermost buckets, and sums that are less
-    /// or more than those of the buckets.
+    /// Checks that some values could give these numbers: that the minimum and the maximum lie in
+    /// the outermost buckets, and that the sums lie between the smallest and largest sums of the
+    /// buckets.
     fn is_possible(&self, histogram: &Histogram) -> Result<(), &'static str> {
         let (Some((first, _)), Some((last, _))) = (self.buckets.first(), self.buckets.last())
         else {
@@ -292,7 +297,7 @@ impl Stored {
         let (mut low, mut high) = ((0_u128, 0_u128), (0_u128, 0_u128));
         for (index, count) in &self.buckets {
             let least = u128::from(lower_bound(*index).0.max(min.0));
-            // The last bucket of all has no upper end.
+            // The last bucket of the layout has no upper bound.
             let below = if index + 1 == BUCKETS { max.0 } else { lower_bound(index + 1).0 - 1 };
             let most = u128::from(below.min(max.0));
             let times = u128::from(*count);
@@ -373,7 +378,7 @@ mod tests {
         let text = serde_json::to_string(&h).unwrap();
         let mut read: Histogram = serde_json::from_str(&text).unwrap();
         assert!(read == h, "{text}");
-        // What was read is gone on with like any other.
+        // A histogram that was read accepts further values.
         read.record(Nanos(300));
         h.record(Nanos(300));
         assert!(read == h && read.quantile(0.5) == h.quantile(0.5));

@@ -1,8 +1,8 @@
-//! WHAT: the words and declarations everything else is built from.
+//! WHAT: the words and declarations that everything else is built from.
 //!
-//! Units, requests, seeds, the latency histogram's layout, declarations of devices and experiments,
-//! the schema of the run directory, and the diagnostics a wrong declaration gets. Nothing here
-//! touches a file, a clock or a device: text comes in, values and diagnostics go out.
+//! Units, requests, seeds, the layout of the latency histogram, declarations of devices and
+//! experiments, the schema of the run directory, and the diagnostics of wrong declarations. Nothing
+//! here accesses a file, a clock or a device: text comes in, values and diagnostics go out.
 
 #![forbid(unsafe_code)]
 

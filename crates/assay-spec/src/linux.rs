@@ -1,4 +1,4 @@
-//! Linux on modelled drives, as people write it:
+//! Linux on modelled drives, as users write it:
 //! `linux(fs=ext4, md-raid0(sim:x25-m-g2*5, chunk=64KiB), scheduler=bfq, memory=2GiB)`.
 //!
 //! ```text
@@ -8,67 +8,69 @@
 //! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
 //!        | "partition=" size | "name=" word | "queue_depth=" count | "host=" time
 //!        | "copy=" size "/s" | "prepare=" size "/s"
-//!        | "mkfs=" words | "mount=" words
+//!        | "discard=" ( "no" | "yes" ) | "mkfs=" words | "mount=" words
 //! ```
 //!
-//! An array with `md-` before it is the kernel's; without, a card makes it and the kernel sees one
-//! drive. Words that hold a comma stand in quotation marks.
+//! An array with `md-` before it is made by the kernel. Without `md-`, a card makes it and the
+//! kernel sees one drive. Words that contain a comma stand in quotation marks.
 //!
-//! *Invariant.* What parses can be made, if the drives and controllers named exist and are large
-//! enough.
+//! *Invariant.* A target that parses can be made if the drives and controllers that it names exist
+//! and are large enough.
 
 use crate::array::{ArraySpec, MemberSpec};
 use crate::experiment::ElevatorKind;
 use crate::units::{Bytes, Nanos};
 
-/// File systems, as `mount -t` takes them; `zfs` is not the kernel's, but `zfs-fuse`.
+/// The file systems, as `mount -t` takes them; `zfs` is not the kernel's, but that of `zfs-fuse`.
 pub const FILESYSTEMS: [&str; 10] =
     ["ext2", "ext3", "ext4", "reiserfs", "nilfs2", "btrfs", "xfs", "jfs", "f2fs", "zfs"];
 
-/// Elevators that the kernel has. Those it had in 2009 ([`ElevatorKind`]) are assay's own, between
-/// the kernel and the drive.
+/// The elevators of the kernel. assay provides those of 2009 ([`ElevatorKind`]) itself, between the
+/// kernel and the drive.
 pub const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "bfq", "kyber"];
 
-/// Memory of a guest, if not said otherwise.
+/// The default memory of a guest.
 pub const MEMORY: Bytes = Bytes(1 << 30);
 
-/// Linux on modelled drives.
+/// The declaration of Linux on modelled drives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinuxSpec {
-    /// What the device is.
+    /// The device that the kernel uses.
     pub device: BlockDevice,
-    /// How the kernel uses it.
+    /// The way the kernel uses the device.
     pub settings: Settings,
 }
 
-/// How the kernel uses its drives.
+/// The way the kernel uses its drives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The file system; none: requests go to the device itself.
+    /// The file system; `None` if requests go to the device itself.
     pub filesystem: Option<&'static str>,
     /// The elevator before each drive: the kernel's, or one of 2009.
     pub scheduler: &'static str,
-    /// How far the kernel reads ahead, if not as it does by itself.
+    /// The kernel's read-ahead; `None` for its own default.
     pub readahead: Option<Bytes>,
-    /// The guest's memory, of which the page cache is most.
+    /// The memory of the guest. Most of it is available as page cache.
     pub memory: Bytes,
-    /// So much of each drive, from its start, is used: its only partition.
+    /// The size of the only partition of each drive, which begins at its start; `None` for the
+    /// whole drive.
     pub partition: Option<Bytes>,
-    /// What the target is called, if not by what it is made of.
+    /// The name of the target; `None` for a name that is made from its parts.
     pub name: Option<String>,
-    /// Requests that a drive has at a time, if not as many as it takes.
+    /// The number of requests that a drive has at a time; `None`: as many as it holds.
     pub queue_depth: Option<u32>,
-    /// What the machine needs between a drive's completion and the next request.
+    /// The time that the machine needs between a drive's completion and the next request.
     pub gap: Nanos,
-    /// Bytes a second at which it takes what was read before it asks for more.
+    /// The rate at which the machine copies what was read before it asks for more, in bytes a
+    /// second.
     pub copy: Option<Bytes>,
-    /// Bytes a second at which it makes ready what is to be written.
+    /// The rate at which the machine prepares data to be written, in bytes a second.
     pub prepare: Option<Bytes>,
-    /// Whether drives of flash take discards.
+    /// Whether flash drives accept discards.
     pub discard: bool,
-    /// More words for `mkfs`.
+    /// Further arguments of `mkfs`.
     pub mkfs: String,
-    /// For `mount -o`.
+    /// The options of `mount -o`.
     pub mount: String,
 }
 
@@ -93,30 +95,30 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// True if the machine takes time of its own.
+    /// Returns `true` if the machine itself takes time.
     pub fn costs(&self) -> bool {
         self.gap > Nanos::ZERO || self.copy.is_some() || self.prepare.is_some()
     }
 
-    /// The elevator, if it is one that the kernel has no more.
+    /// Returns the elevator, if it is one that the kernel no longer has.
     pub fn historical(&self) -> Option<ElevatorKind> {
         ElevatorKind::ALL.into_iter().find(|kind| kind.name() == self.scheduler)
     }
 }
 
-/// What the kernel sees as a device.
+/// The block device that the kernel sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockDevice {
     /// A drive, or an array that a card makes.
     Drive(MemberSpec),
     /// An array that the kernel makes.
     Array(ArraySpec),
-    /// A pool of ZFS with one parity: its drives.
+    /// A ZFS pool with single parity (RAID-Z), with its drives.
     RaidZ(Vec<MemberSpec>),
 }
 
 impl LinuxSpec {
-    /// The drives that the kernel sees, in order.
+    /// Returns the drives that the kernel sees, in order.
     pub fn drives(&self) -> &[MemberSpec] {
         match &self.device {
             BlockDevice::Drive(member) => std::slice::from_ref(member),
@@ -125,7 +127,7 @@ impl LinuxSpec {
         }
     }
 
-    /// The name it was given, or a short one for cells and files:
+    /// Returns the name that the user gave, or a short one for cells and files:
     /// `ext4-md-raid0-5x-x25-m-g2-64KiB`.
     pub fn name(&self) -> String {
         if let Some(name) = &self.settings.name {
@@ -161,14 +163,14 @@ impl LinuxSpec {
     }
 }
 
-/// Words as part of a name.
+/// Returns the arguments of a tool as a part of a name.
 fn words(text: &str) -> String {
     let fine = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     let text: String = text.chars().map(fine).collect();
     text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// True if `text` is meant as Linux on drives.
+/// Returns `true` if `text` is meant as a Linux target.
 pub fn is_linux(text: &str) -> bool {
     text.trim().strip_prefix("linux").is_some_and(|rest| rest.trim_start().starts_with('('))
 }

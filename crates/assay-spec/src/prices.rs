@@ -1,7 +1,7 @@
-//! Price lists: what drives cost, when, in which currency, and who says so.
+//! Price lists: the prices of drives, with their date, currency and source.
 //!
-//! A price without a date is none, so a list has one date, and prices of different lists are never
-//! put beside each other. The capacity is the one that was sold, which need not be the modelled
+//! A price without a date has no meaning, so each list has one date, and prices of different lists
+//! are never compared. The capacity is the one that was sold, which need not be the modelled
 //! drive's.
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
@@ -10,61 +10,61 @@ use crate::experiment::{bad_name, is_name};
 use crate::units::Bytes;
 use std::ops::Range;
 
-/// Prices of one source and one date.
+/// The prices of one source and one date.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriceList {
-    /// Short name.
+    /// The short name.
     pub name: String,
-    /// What people call it.
+    /// The title, for people.
     pub title: String,
-    /// Who says so.
+    /// The source of the prices.
     pub source: String,
-    /// When: `2008-11` or `2008-11-21`.
+    /// The date: `2008-11` or `2008-11-21`.
     pub date: String,
-    /// In what: three capital letters of ISO 4217, e.g. `USD`.
+    /// The currency: three capital letters of ISO 4217, e.g. `USD`.
     pub currency: String,
-    /// The prices, each device once.
+    /// The prices, with each device once.
     pub prices: Vec<Price>,
-    /// Price of 10^9 bytes of memory.
+    /// The price of 10^9 bytes of memory.
     pub memory_per_gb: Option<f64>,
-    /// Price of a kWh.
+    /// The price of a kWh.
     pub energy_per_kwh: Option<f64>,
 }
 
-/// What a drive costs.
+/// The price of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Price {
-    /// Name of the drive, as in `sim:NAME` if it is modelled.
+    /// The name of the drive; that of `sim:NAME` if the drive is modelled.
     pub device: String,
-    /// What the source calls it.
+    /// The name that the source gives the drive.
     pub title: String,
-    /// Capacity that was sold.
+    /// The capacity that was sold.
     pub capacity: Bytes,
-    /// Price of one, in the currency of the list.
+    /// The price of one drive, in the currency of the list.
     pub amount: f64,
-    /// Power while it works.
+    /// The power at work, in watts.
     pub watts: Option<f64>,
-    /// Power while it waits.
+    /// The idle power, in watts.
     pub idle_watts: Option<f64>,
-    /// Bytes that may be written to it before it is worn out, as its maker rates it.
+    /// The bytes that may be written to the drive before it is worn out, as its maker rates it.
     pub endurance: Option<Bytes>,
 }
 
 impl Price {
-    /// Price of a decimal gigabyte.
+    /// Returns the price of a decimal gigabyte.
     pub fn per_gb(&self) -> f64 {
         self.amount / (self.capacity.0 as f64 * 1e-9)
     }
 }
 
-/// A price as it is given by hand: `ssd-m=300USD`.
+/// A price that the user gives: `ssd-m=300USD`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GivenAmount {
     /// A device of a list, a target's name, or a target as it was written.
     pub device: String,
-    /// The price of one.
+    /// The price of one drive.
     pub amount: f64,
-    /// In what; the currency of the list if not said.
+    /// The currency; `None` for the currency of the list.
     pub currency: Option<String>,
 }
 
@@ -86,12 +86,12 @@ impl std::str::FromStr for GivenAmount {
     }
 }
 
-/// Whether an amount, a currency and a date can be those of a price.
+/// Returns `true` if a price can have this amount, currency and date.
 pub fn is_price(amount: f64, currency: &str, date: &str) -> bool {
     amount > 0.0 && amount <= DEAREST && is_currency(currency) && is_date(date)
 }
 
-/// Three capital letters, as ISO 4217 has them.
+/// Returns `true` if `text` has the form of an ISO 4217 currency: three capital letters.
 fn is_currency(text: &str) -> bool {
     text.len() == 3 && text.chars().all(|c| c.is_ascii_uppercase())
 }
@@ -102,7 +102,7 @@ impl PriceList {
         document(source, "price list", decode)
     }
 
-    /// The price of the drive that answers to one of these names.
+    /// Returns the price of the drive that has one of these names.
     pub fn of(&self, names: &[&str]) -> Option<&Price> {
         self.prices.iter().find(|p| names.contains(&p.device.as_str()))
     }
@@ -147,7 +147,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<PriceList> {
     Ok(PriceList { name, title, source, date, currency, prices, memory_per_gb, energy_per_kwh })
 }
 
-/// The only key of a section that need not be there.
+/// Takes the only key of a section that is optional.
 fn optional_price(
     top: &mut Section<'_>,
     section: &'static str,
@@ -159,9 +159,9 @@ fn optional_price(
     Ok(Some(price))
 }
 
-/// More than any drive costs.
+/// The largest amount: more than any drive costs.
 const DEAREST: f64 = 1e9;
-/// More than any drive holds: 10 PB.
+/// The largest capacity: 10 PB, more than any drive holds.
 const LARGEST: Bytes = Bytes(10_000_000_000_000_000);
 
 fn decode_price(s: &mut Section<'_>) -> Decoded<Price> {
@@ -190,7 +190,7 @@ fn decode_capacity(s: &mut Section<'_>) -> Decoded<Bytes> {
     Err(with_hint(e, "`capacity` is the one that was sold, e.g. `80GB`"))
 }
 
-/// The price of one drive.
+/// Takes the price of one drive.
 fn decode_amount(s: &mut Section<'_>, capacity: Bytes) -> Decoded<f64> {
     let (whole, per_gb) = (s.has("amount"), s.has("per_gb"));
     if whole == per_gb {
@@ -217,7 +217,7 @@ fn decode_amount(s: &mut Section<'_>, capacity: Bytes) -> Decoded<f64> {
     Err(with_hint(e, "`per_gb` is the price of 10^9 bytes; `amount` that of one drive"))
 }
 
-/// Power at work and waiting.
+/// Takes the power at work and the idle power.
 fn decode_power(s: &mut Section<'_>) -> Decoded<(Option<f64>, Option<f64>)> {
     let mut watts = |key| match s.has(key) {
         true => s.number(key, 0.0, 1e4, None).map(Some),
@@ -246,7 +246,7 @@ fn twice(s: &Section<'_>, span: Range<usize>, device: &str) -> Box<Diagnostic> {
     with_hint(e, "prices of another day or shop are another list")
 }
 
-/// `YYYY-MM` or `YYYY-MM-DD` of the calendar.
+/// Returns `true` if `text` is `YYYY-MM` or `YYYY-MM-DD` of the calendar.
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let number = |part: &str, digits: usize| {
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(parse("ssd-m=300USD"), given("ssd-m", 300.0, Some("USD")));
         assert_eq!(parse("/dev/sdb = 139.99 EUR"), given("/dev/sdb", 139.99, Some("EUR")));
         assert_eq!(parse("x=0.5"), given("x", 0.5, None));
-        // An equals sign of an array's own.
+        // The array itself contains an equals sign.
         let array = "raid0(sim:ssd-m*2, chunk=64KiB)";
         assert_eq!(parse(&format!("{array}=9USD")), given(array, 9.0, Some("USD")));
         for wrong in ["ssd-m", "=3", "x=", "x=USD", "x=-3", "x=0", "x=nan", "x=3usd", "x=3US"] {

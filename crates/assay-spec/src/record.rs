@@ -1,58 +1,58 @@
-//! The run directory's schema: what a run leaves behind and analysis reads. See
+//! The schema of the run directory, which a run writes and the analysis reads. See
 //! `docs/run-directory.md`.
 //!
-//! `run.json` holds what was asked and where ([`RunRecord`]); `cells.json` holds what was measured
-//! ([`CellsRecord`]) and nothing else: no wall-clock time, no path, so that on modelled targets the
-//! same seed gives the same bytes.
+//! `run.json` holds what was asked for and on which machine ([`RunRecord`]). `cells.json` holds
+//! what was measured ([`CellsRecord`]) and nothing else: no wall-clock time and no path, so that on
+//! modelled targets the same seed gives the same bytes.
 
 use crate::histogram::Histogram;
 use crate::request::Op;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Version of the run directory. A reader refuses what it does not know.
+/// The version of the run directory. A reader refuses versions that it does not know.
 pub const SCHEMA: u32 = 1;
 
-/// `run.json`: what was asked, of what, where, when.
+/// `run.json`: the experiments, the targets, the machine and the date of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRecord {
-    /// [`SCHEMA`] of the writer.
+    /// The [`SCHEMA`] of the writer.
     pub schema: u32,
-    /// Version of the writer.
+    /// The version of the writer.
     pub assay: String,
-    /// Study or file name, e.g. `quick`.
+    /// The study or file name, e.g. `quick`.
     pub study: String,
-    /// One line for people.
+    /// The title: one line for people.
     pub title: String,
     /// The exact command, one argument an element.
     pub command: Vec<String>,
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// When it began, UTC, `2026-11-21T14:00:00Z`.
+    /// The time at which the run began, in UTC: `2026-11-21T14:00:00Z`.
     pub started: String,
-    /// The experiments as run, whole text.
+    /// The experiments as they were run, with their whole text.
     pub experiments: Vec<ExperimentRecord>,
     /// The targets.
     pub targets: Vec<TargetRecord>,
     /// The machine.
     pub host: HostRecord,
-    /// What the user allowed, needed again to resume.
+    /// The permissions that the user gave. They are needed again to resume the run.
     pub intent: IntentRecord,
     /// Every cell of the run, in order.
     pub plan: Vec<CellPlan>,
-    /// What the drives cost, if it is known.
+    /// The prices of the drives, if they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PricesRecord>,
 }
 
-/// What the drives of a run cost.
+/// The prices of the drives of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PricesRecord {
-    /// A price list.
+    /// The price list, if there is one.
     pub list: Option<PriceListRecord>,
-    /// Prices that were given by hand and go before those of the list.
+    /// The prices that the user gave, which take precedence over those of the list.
     pub given: Vec<GivenPrice>,
 }
 
@@ -60,35 +60,35 @@ pub struct PricesRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceListRecord {
-    /// File name for diagnostics.
+    /// The file name for diagnostics.
     pub file: String,
-    /// The whole file.
+    /// The whole text of the file.
     pub text: String,
 }
 
-/// A price that was given by hand.
+/// A price that the user gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenPrice {
     /// A device of a list, a target's name, or a target as it was written.
     pub device: String,
-    /// The price of one.
+    /// The price of one drive.
     pub amount: f64,
-    /// In what, e.g. `USD`.
+    /// The currency, e.g. `USD`.
     pub currency: String,
-    /// The day it was given, `2026-11-21`.
+    /// The day on which the price was given: `2026-11-21`.
     pub date: String,
 }
 
-/// An experiment as run.
+/// An experiment as it was run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentRecord {
-    /// Its name.
+    /// The name of the experiment.
     pub name: String,
-    /// File name for diagnostics.
+    /// The file name for diagnostics.
     pub file: String,
-    /// The whole file.
+    /// The whole text of the file.
     pub text: String,
 }
 
@@ -96,31 +96,31 @@ pub struct ExperimentRecord {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetRecord {
-    /// As the user wrote it, e.g. `sim:ssd-m` or a path.
+    /// The target as the user wrote it, e.g. `sim:ssd-m` or a path.
     pub written: String,
-    /// The short name used in cells, e.g. `ssd-m`.
+    /// The short name that is used in cells, e.g. `ssd-m`.
     pub name: String,
-    /// One line for people.
+    /// The title: one line for people.
     pub title: String,
-    /// `null`, `model`, `file` or `block device`.
+    /// The kind: `null`, `model`, `file` or `block device`.
     pub kind: String,
-    /// Addressable size.
+    /// The addressable size.
     pub capacity: Bytes,
-    /// Model, serial and what else identifies a real device; (key, value).
+    /// The identity of a real device, such as its model and serial number; (key, value).
     pub identity: Vec<(String, String)>,
     /// The whole device spec of a modelled drive.
     pub spec: Option<String>,
-    /// True if latencies are virtual time.
+    /// Whether latencies are in virtual time.
     pub virtual_time: bool,
-    /// True if this run made the file, and so may write to it when it is resumed.
+    /// Whether this run created the file, and so may write to it when the run is resumed.
     pub created: bool,
 }
 
 impl TargetRecord {
-    /// What begins the line above each text in the `spec` of an array.
+    /// The start of the line above each text in the `spec` of an array.
     pub const MARK: &str = "#==== ";
 
-    /// The texts of an array's `spec` by their names: `sim:NAME`, `controller:NAME`.
+    /// Returns the texts of an array's `spec` with their names: `sim:NAME`, `controller:NAME`.
     pub fn texts(spec: &str) -> Vec<(String, String)> {
         let mut found: Vec<(String, String)> = Vec::new();
         for line in spec.split_inclusive('\n') {
@@ -133,46 +133,46 @@ impl TargetRecord {
     }
 }
 
-/// The machine of the run.
+/// The machine of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostRecord {
-    /// Kernel release.
+    /// The kernel release.
     pub kernel: String,
-    /// Processor model.
+    /// The processor model.
     pub cpu: String,
-    /// Processors at hand.
+    /// The number of available processors.
     pub cpus: u32,
-    /// Memory.
+    /// The size of the memory.
     pub memory: Bytes,
 }
 
-/// What the user allowed.
+/// The permissions that the user gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntentRecord {
-    /// `--write`.
+    /// The value of `--write`.
     pub write: Option<String>,
-    /// `--destroy`.
+    /// The value of `--destroy`.
     pub destroy: Option<String>,
-    /// `--size`.
+    /// The value of `--size`.
     pub size: Option<Bytes>,
-    /// `--budget`.
+    /// The value of `--budget`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Nanos>,
 }
 
-/// One cell to run.
+/// A cell that the run has to measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellPlan {
-    /// `EXPERIMENT/WORKLOAD@TARGET`.
+    /// The id: `EXPERIMENT/WORKLOAD@TARGET`.
     pub id: String,
-    /// Experiment name.
+    /// The name of the experiment.
     pub experiment: String,
-    /// Workload name.
+    /// The name of the workload.
     pub workload: String,
-    /// Target name.
+    /// The name of the target.
     pub target: String,
 }
 
@@ -180,29 +180,30 @@ pub struct CellPlan {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellsRecord {
-    /// [`SCHEMA`] of the writer.
+    /// The [`SCHEMA`] of the writer.
     pub schema: u32,
     /// The finished cells, in the order of the plan.
     pub cells: Vec<CellRecord>,
 }
 
-/// One workload on one target, measured.
+/// The measurement of one workload on one target.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellRecord {
-    /// `EXPERIMENT/WORKLOAD@TARGET`.
+    /// The id: `EXPERIMENT/WORKLOAD@TARGET`.
     pub id: String,
-    /// Experiment name.
+    /// The name of the experiment.
     pub experiment: String,
-    /// Workload name.
+    /// The name of the workload.
     pub workload: String,
-    /// Target name.
+    /// The name of the target.
     pub target: String,
-    /// One line of what the workload does, e.g. `random read, 4KiB, 32 jobs`.
+    /// One line about the workload, e.g. `random read, 4KiB, 32 jobs`.
     pub summary: String,
-    /// Why the cell was not measured, if it was not.
+    /// The reason why the cell was not measured; `None` if it was.
     pub skipped: Option<String>,
-    /// Set if it was ended because requests failed: whether all did.
+    /// `Some` if the cell was ended because requests failed; the value says whether all of them
+    /// did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<bool>,
     /// The repeats.
@@ -210,7 +211,7 @@ pub struct CellRecord {
 }
 
 impl CellRecord {
-    /// What the names of a repeat's files begin with; the first is 1.
+    /// Returns the start of the names of a repeat's files. The first repeat is 1.
     pub fn stem(&self, repeat: u32) -> String {
         format!("{}{repeat}", stem(&self.experiment, &self.workload, &self.target))
     }
@@ -226,84 +227,85 @@ impl CellPlan {
     }
 }
 
-/// The beginning of the names of a cell's files, which the number of the repeat follows.
+/// Returns the start of the names of a cell's files, which the number of the repeat follows.
 fn stem(experiment: &str, workload: &str, target: &str) -> String {
-    // A name of a host ends with `/`, which would be a directory; no other name has a `+`.
+    // A `/` in a target's name, which ends a host's name, would make a directory. `+` replaces it.
     format!("{experiment}.{workload}.{}.", target.replace('/', "+"))
 }
 
-/// One repeat of a cell.
+/// A repeat of a cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RepeatRecord {
-    /// The repeat's seed.
+    /// The seed of the repeat.
     pub seed: u64,
-    /// Length of the measured phase on the target's clock.
+    /// The length of the measured phase on the target's clock.
     pub elapsed: Nanos,
-    /// What each kind of request gave; only kinds that occurred.
+    /// The results of each kind of request that occurred.
     pub ops: Vec<OpRecord>,
     /// The measured phase, second by second.
     pub series: SeriesRecord,
     /// The first requests one by one, if the workload keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstRecord>,
-    /// How the steady-state rule ended, if a phase had one.
+    /// The outcome of the steady-state rule, if a phase had one.
     pub steady: Option<SteadyRecord>,
-    /// Numbers the target tells of itself, e.g. write amplification; (name, value).
+    /// The counters that the target reports, e.g. write amplification; (name, value).
     pub device: Vec<(String, f64)>,
-    /// What a reader must know to trust the numbers.
+    /// The warnings that a reader must know to trust the numbers.
     pub warnings: Vec<String>,
 }
 
-/// What one kind of request gave.
+/// The results of one kind of request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpRecord {
-    /// The kind.
+    /// The kind of request.
     pub op: Op,
-    /// Completed without error.
+    /// The number of requests that completed without error.
     pub requests: u64,
-    /// Bytes of those.
+    /// The bytes of the requests that completed without error.
     pub bytes: Bytes,
-    /// Completed with an error; not in the histogram.
+    /// The number of requests that completed with an error. They are not in the histogram.
     pub errors: u64,
-    /// What the slowest took that was in flight when the phase was over, if that is longer than all
-    /// latencies: it is not among them.
+    /// The latency of the slowest request that was in flight when the phase ended, if it is longer
+    /// than all latencies. The histogram does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<Nanos>,
-    /// Latencies of those without error.
+    /// The latencies of the requests that completed without error.
     pub latency: Histogram,
 }
 
-/// A measured phase over time; element i covers `[i, i + 1) * interval`.
+/// A measured phase over time. Element i covers `[i, i + 1) * interval`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesRecord {
-    /// Length of an element.
+    /// The length of an element.
     pub interval: Nanos,
-    /// Completions.
+    /// The number of completions.
     pub requests: Vec<u64>,
-    /// Bytes completed.
+    /// The number of completed bytes.
     pub bytes: Vec<u64>,
-    /// Sum of latencies in ns; divided by `requests` it is the mean.
+    /// The sum of the latencies in ns; divided by `requests` it is the mean.
     pub latency_sum_ns: Vec<u64>,
-    /// Largest latency in ns.
+    /// The largest latency in ns.
     pub latency_max_ns: Vec<u64>,
 }
 
-/// The first requests of a measured phase, in the order of submission; those that failed or were
-/// still in flight at its end are left out.
+/// The first requests of a measured phase, in the order of submission. Requests that failed or were
+/// still in flight at the end of the phase are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FirstRecord {
-    /// Their latencies.
+    /// The latencies in ns.
     pub latency_ns: Vec<u64>,
-    /// The kind of each: first letters of [`Op::name`]; a single one if all are of one kind.
+    /// The kind of each request, as the first letter of [`Op::name`]; one letter if all kinds are
+    /// equal.
     pub ops: String,
 }
 
 impl FirstRecord {
-    /// Requests with their latencies in ns, in order.
+    /// Makes the record of requests with their latencies, in order.
     pub fn new(requests: &[(Op, Nanos)]) -> FirstRecord {
         let letter = |op: Op| op.name().chars().next().unwrap_or_default();
         let all: String = requests.iter().map(|(op, _)| letter(*op)).collect();
@@ -314,7 +316,7 @@ impl FirstRecord {
         }
     }
 
-    /// The latencies in ns of one kind of request, or of all.
+    /// Returns the latencies in ns of one kind of request, or of all kinds for `None`.
     pub fn latencies(&self, op: Option<Op>) -> Vec<u64> {
         let Some(wanted) = op.and_then(|op| op.name().bytes().next()) else {
             return self.latency_ns.clone();
@@ -327,17 +329,17 @@ impl FirstRecord {
     }
 }
 
-/// How a steady-state rule ended.
+/// The outcome of a steady-state rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SteadyRecord {
-    /// IOPS of each round.
+    /// The IOPS of each round.
     pub rounds: Vec<f64>,
-    /// Rounds in the window.
+    /// The number of rounds in the window.
     pub window: u32,
-    /// Allowed (max − min) / mean.
+    /// The allowed (max − min) / mean.
     pub range: f64,
-    /// Allowed change of the fitted line over the window, relative to the mean.
+    /// The allowed change of the fitted line over the window, relative to the mean.
     pub slope: f64,
     /// Whether the rule held at the end.
     pub reached: bool,

@@ -1,28 +1,28 @@
-//! Requests and completions: what passes between a workload and whatever answers it.
+//! Requests and completions, which pass between a workload and its target.
 
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum Op {
-    /// Data from the drive.
+    /// Reads data from the drive.
     Read = 0,
-    /// Data to the drive.
+    /// Writes data to the drive.
     Write = 1,
-    /// The range holds nothing of worth any more.
+    /// Tells the drive that the data of the range is no longer needed.
     Trim = 2,
-    /// Everything acknowledged before shall survive a power cut.
+    /// Makes everything that was acknowledged before survive a power cut.
     Flush = 3,
 }
 
 impl Op {
-    /// All operations, in the order of their numbers in the log.
+    /// Every operation, in the order of the numbers in the log.
     pub const ALL: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Flush];
 
-    /// The lower-case name used in specs, logs and tables.
+    /// Returns the lower-case name that specs, logs and tables use.
     pub const fn name(self) -> &'static str {
         match self {
             Op::Read => "read",
@@ -33,35 +33,35 @@ impl Op {
     }
 }
 
-/// One I/O. The tag is the submitter's: it comes back with the completion.
+/// An I/O request. The submitter chooses the tag, which comes back with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Identifies the request among those in flight.
+    /// The tag that identifies the request among those in flight.
     pub tag: u32,
-    /// What is asked.
+    /// The operation.
     pub op: Op,
-    /// First byte.
+    /// The first byte.
     pub offset: Bytes,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: Bytes,
-    /// Of a write: it is answered when what it brings survives a power cut (force unit access).
+    /// Whether a write completes only when its data survives a power cut (force unit access).
     pub fua: bool,
 }
 
 impl Request {
-    /// First byte after the request.
+    /// Returns the first byte after the request.
     pub fn end(&self) -> Bytes {
         self.offset + self.length
     }
 }
 
-/// The end of a request.
+/// The completion of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The tag of the request.
     pub tag: u32,
-    /// When it ended.
+    /// The time of the completion.
     pub at: Nanos,
-    /// 0, or the positive errno of what went wrong.
+    /// 0, or the positive errno of the error.
     pub error: i32,
 }

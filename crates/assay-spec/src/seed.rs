@@ -1,11 +1,12 @@
 //! The only place where seeds are derived.
 //!
-//! A run has one seed. Every cell, repeat and stream gets its own from it by name, so that adding a
-//! cell changes no other cell's stream, and no order of execution changes anything.
+//! A run has one seed. Every cell, repeat and stream derives its own seed from it by name, so that
+//! adding a cell changes no other cell's stream, and the order of execution changes nothing.
 
 /// Derives an independent seed from `seed` and a path of names, e.g. `["general", "rnd-rd", "2"]`.
 ///
-/// FNV-1a over the path, finished with SplitMix64's mixer (Steele, Lea, Flood, OOPSLA 2014).
+/// Hashes the path with FNV-1a, and finishes with SplitMix64's mixer (Steele, Lea, Flood, OOPSLA
+/// 2014).
 pub fn derive(seed: u64, path: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ seed;
     for part in path {
@@ -16,7 +17,7 @@ pub fn derive(seed: u64, path: &[&str]) -> u64 {
     mix(hash)
 }
 
-/// SplitMix64's finaliser: every input bit reaches every output bit.
+/// Mixes with SplitMix64's finaliser: every input bit affects every output bit.
 pub fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

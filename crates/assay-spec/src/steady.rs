@@ -1,31 +1,31 @@
-//! Steady state exactly as SNIA's Performance Test Specification states it.
+//! The steady-state rule exactly as SNIA's Performance Test Specification states it.
 //!
 //! Over the last `window` rounds y₁ … yₙ: max − min ≤ `range` × mean, and the least-squares line
 //! through them changes by at most `slope` × mean from the first round to the last. The rule is
 //! weak in both directions (a steady decline of 2.4 % a round passes, noise of 20 % mostly fails),
-//! so analysis reports a drift test beside it.
+//! so the analysis also reports a drift test.
 
 use crate::experiment::SteadyRule;
 
-/// The rule's arithmetic over one window.
+/// The numbers of the rule over one window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Mean of the rounds.
+    /// The mean of the rounds.
     pub mean: f64,
-    /// Largest minus smallest.
+    /// The largest round minus the smallest.
     pub range: f64,
-    /// Least-squares slope per round.
+    /// The least-squares slope per round.
     pub slope: f64,
-    /// |slope| × (rounds − 1): the change of the line over the window.
+    /// The change of the line over the window: |slope| × (rounds − 1).
     pub excursion: f64,
-    /// Allowed range.
+    /// The allowed range.
     pub range_allowed: f64,
-    /// Allowed excursion.
+    /// The allowed excursion.
     pub excursion_allowed: f64,
 }
 
 impl Window {
-    /// The arithmetic of `rounds`; needs at least two.
+    /// Calculates the numbers of `rounds`. Returns `None` for fewer than two rounds.
     pub fn of(rounds: &[f64], range: f64, slope: f64) -> Option<Window> {
         let n = rounds.len() as f64;
         if rounds.len() < 2 {
@@ -49,7 +49,7 @@ impl Window {
         })
     }
 
-    /// Whether both conditions hold. Nothing at all (a mean of zero) is not steady.
+    /// Returns `true` if both conditions hold. A window with a mean of zero is not steady.
     pub fn holds(&self) -> bool {
         self.mean > 0.0
             && self.range <= self.range_allowed
@@ -58,7 +58,7 @@ impl Window {
 }
 
 impl SteadyRule {
-    /// Whether the last `window` of `rounds` satisfy the rule.
+    /// Returns `true` if the last `window` of `rounds` satisfy the rule.
     pub fn holds(&self, rounds: &[f64]) -> bool {
         let Some(from) = rounds.len().checked_sub(self.window as usize) else { return false };
         Window::of(&rounds[from..], self.range, self.slope).is_some_and(|w| w.holds())
@@ -72,8 +72,9 @@ mod tests {
     #[test]
     fn a_published_window_gives_the_published_numbers() {
         // A sample report of an open implementation: mean 11726.8, allowed 2345.36 and 1172.68,
-        // range 300, line -6.4 R + 11746, excursion 25.6, steady. It does not print its rounds:
-        // these are the line plus 71.8 x (2, -1, -2, -1, 2), which moves neither mean nor slope.
+        // range 300, line -6.4 R + 11746, excursion 25.6, steady. It does not print its rounds. The
+        // rounds here are the line plus 71.8 x (2, -1, -2, -1, 2), which changes neither mean nor
+        // slope.
         let rounds = [11_883.2, 11_661.4, 11_583.2, 11_648.6, 11_857.6];
         let w = Window::of(&rounds, 0.20, 0.10).expect("five rounds");
         let near = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-6, "{got}");

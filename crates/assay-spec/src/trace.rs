@@ -1,4 +1,4 @@
-//! Block traces: a request as it went through the kernel, and the schema of `trace.json`. See
+//! Block traces: the path of a request through the kernel, and the schema of `trace.json`. See
 //! `docs/trace.md`.
 
 use crate::request::Op;
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Version of `trace.json`. A reader refuses what it does not know.
+/// The version of `trace.json`. A reader refuses versions that it does not know.
 pub const SCHEMA: u32 = 1;
 
-/// Bytes of a block, in which block traces count.
+/// The size of a block, the unit of sizes in block traces.
 pub const BLOCK: Bytes = Bytes(512);
 
-/// A device as the kernel numbers it.
+/// A device by the kernel's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device {
-    /// Which driver.
+    /// The major number: the driver.
     pub major: u32,
-    /// Which of its devices.
+    /// The minor number: the driver's device.
     pub minor: u32,
 }
 
@@ -34,7 +34,7 @@ impl FromStr for Device {
     fn from_str(text: &str) -> Result<Device, ()> {
         let (major, minor) = text.split_once([',', ':']).ok_or(())?;
         let number = |text: &str| {
-            // `parse` would take a sign.
+            // `parse` alone would accept a sign.
             let plain = text.bytes().all(|c| c.is_ascii_digit());
             plain.then(|| text.parse().ok()).flatten().ok_or(())
         };
@@ -55,143 +55,143 @@ impl<'de> Deserialize<'de> for Device {
     }
 }
 
-/// One request of a log. Times count from the start of the trace, or of the measured phase;
-/// [`Nanos::NEVER`] stands for a moment that is not known.
+/// A request of a log. Times count from the start of the trace, or of the measured phase;
+/// [`Nanos::NEVER`] stands for a time that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRow {
-    /// The first known moment of it.
+    /// The first known time of the request.
     pub submit: Nanos,
-    /// Its end.
+    /// The time of its completion.
     pub complete: Nanos,
-    /// When it, or the first of what was merged into it, came to the block layer.
+    /// The time at which it, or the first request merged into it, came to the block layer.
     pub queue: Nanos,
-    /// When it was put into the elevator.
+    /// The time at which it was inserted into the elevator.
     pub insert: Nanos,
-    /// When it was last sent to the drive.
+    /// The time at which it was last dispatched to the drive.
     pub dispatch: Nanos,
-    /// First byte.
+    /// The first byte.
     pub offset: Bytes,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: Bytes,
-    /// Which way.
+    /// The operation.
     pub op: Op,
     /// The process that queued it; in the log of a run the job, or the drive.
     pub job: u32,
-    /// 0 or errno.
+    /// 0 or the errno.
     pub error: i32,
 }
 
-/// `trace.json`: where a trace came from and what was found in it.
+/// `trace.json`: the source of a trace and what was found in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceRecord {
-    /// [`SCHEMA`] of the writer.
+    /// The [`SCHEMA`] of the writer.
     pub schema: u32,
-    /// Version of the writer.
+    /// The version of the writer.
     pub assay: String,
     /// The exact command, one argument an element.
     pub command: Vec<String>,
-    /// What was read.
+    /// The source that was read.
     pub source: TraceSource,
     /// The device whose requests are in the log.
     pub device: Device,
     /// All devices of the trace.
     pub devices: Vec<DeviceCount>,
-    /// The trace's own time of its first event.
+    /// The time of the first event, by the trace's own clock.
     pub start_ns: u64,
-    /// From the first event of the trace to the last of the device.
+    /// The time from the first event of the trace to the last event of the device.
     pub length_ns: u64,
-    /// Events of the device, in the order of the kernel's numbers.
+    /// The events of the device, in the order of the kernel's numbers.
     pub events: Vec<EventCount>,
-    /// Requests in the log, by direction.
+    /// The requests in the log, by operation.
     pub requests: Vec<RequestCount>,
-    /// What happened to requests on their way.
+    /// What happened to requests on their way to the drive.
     pub happened: Happened,
-    /// What could not be paired, or was left out, and why.
+    /// The events that could not be paired or were left out, with the reason.
     pub unpaired: Vec<Unpaired>,
 }
 
-/// What a trace was read from.
+/// The source of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSource {
-    /// Names, `-` for the standard input.
+    /// The names of the files, with `-` for the standard input.
     pub files: Vec<String>,
-    /// `blktrace` or `blkparse`.
+    /// The format: `blktrace` or `blkparse`.
     pub format: String,
-    /// `little` or `big`; of text null.
+    /// The byte order: `little` or `big`; `None` for text.
     pub byte_order: Option<String>,
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes: u64,
 }
 
-/// How much of a trace is about a device.
+/// The number of events of a trace that belong to a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceCount {
-    /// Which.
+    /// The device.
     pub device: Device,
-    /// Its events.
+    /// The number of its events.
     pub events: u64,
-    /// Those of them that belong to a request.
+    /// The number of its events that belong to a request.
     pub of_requests: u64,
 }
 
-/// How often something happened.
+/// The number of events of one action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventCount {
-    /// As blkparse writes it.
+    /// The action, as blkparse writes it.
     pub action: String,
-    /// In words.
+    /// The action in words.
     pub name: String,
-    /// How often.
+    /// The number of events.
     pub count: u64,
 }
 
-/// Requests of one direction.
+/// The requests of one operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestCount {
-    /// Which way.
+    /// The operation.
     pub op: Op,
-    /// How many ended, also with an error.
+    /// The number of requests that ended, with or without an error.
     pub requests: u64,
-    /// Their bytes.
+    /// The bytes of these requests.
     pub bytes: Bytes,
-    /// How many ended with an error.
+    /// The number of requests that ended with an error.
     pub errors: u64,
 }
 
-/// What happened to requests on their way.
+/// What happened to requests on their way to the drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Happened {
-    /// What was queued alone and dispatched as part of another request.
+    /// The requests that were queued alone and dispatched as part of another request.
     pub merged: u64,
-    /// What was queued whole and dispatched in parts.
+    /// The requests that were queued whole and dispatched in parts.
     pub split: u64,
-    /// Requests that went back from the drive into the queue.
+    /// The requests that went back from the drive into the queue.
     pub requeued: u64,
-    /// Completions of a part of a request.
+    /// The completions of a part of a request.
     pub partial: u64,
-    /// Requests whose coming to the block layer is not in the trace.
+    /// The requests whose arrival at the block layer is not in the trace.
     pub without_queue: u64,
-    /// Requests that were in no elevator.
+    /// The requests that were in no elevator.
     pub without_insert: u64,
-    /// Requests whose dispatch is not in the trace.
+    /// The requests whose dispatch is not in the trace.
     pub without_dispatch: u64,
 }
 
-/// Events that led to no request of the log.
+/// The events that belong to no request of the log, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unpaired {
-    /// What they are.
+    /// The kind of event.
     pub what: String,
-    /// How many.
+    /// The number of events.
     pub count: u64,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 

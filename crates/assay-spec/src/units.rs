@@ -1,14 +1,14 @@
-//! Units in types: time in integer nanoseconds, sizes in bytes, and how people write them.
+//! Units in types: time in integer nanoseconds, sizes in bytes, and the way users write them.
 //!
 //! `KiB`, `MiB`, `GiB`, `TiB`, `PiB` are binary; `kB`, `MB`, `GB`, `TB`, `PB` are decimal. Times
-//! are written with `ns`, `us` (or `µs`), `ms`, `s`, `m`, `h`. A bare number has no unit and is
-//! refused: `4096` could be anything, `4KiB` could not.
+//! are written with `ns`, `us` (or `µs`), `ms`, `s`, `m` (or `min`), `h`. A number without a unit
+//! is refused, except 0: `4096` could be anything, `4KiB` could not.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// A point in time or a duration, in nanoseconds.
+/// A time or a duration, in nanoseconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -23,35 +23,35 @@ pub struct Nanos(pub u64);
 pub struct Bytes(pub u64);
 
 impl Nanos {
-    /// The start of time.
+    /// The start of time, or an empty duration.
     pub const ZERO: Nanos = Nanos(0);
-    /// Later than everything; stands for "never".
+    /// A time later than all others, which stands for "never".
     pub const NEVER: Nanos = Nanos(u64::MAX);
 
-    /// A duration of whole microseconds.
+    /// Makes a duration of whole microseconds.
     pub const fn from_micros(us: u64) -> Nanos {
         Nanos(us * 1_000)
     }
-    /// A duration of whole milliseconds.
+    /// Makes a duration of whole milliseconds.
     pub const fn from_millis(ms: u64) -> Nanos {
         Nanos(ms * 1_000_000)
     }
-    /// A duration of whole seconds.
+    /// Makes a duration of whole seconds.
     pub const fn from_secs(s: u64) -> Nanos {
         Nanos(s * 1_000_000_000)
     }
-    /// The duration as seconds.
+    /// Returns the duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Difference that stops at zero.
+    /// Returns the difference, or zero if it would be negative.
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
 }
 
 impl Bytes {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Bytes = Bytes(0);
     /// 1 KiB.
     pub const KIB: Bytes = Bytes(1 << 10);
@@ -60,12 +60,12 @@ impl Bytes {
     /// 1 GiB.
     pub const GIB: Bytes = Bytes(1 << 30);
 
-    /// Time to move this much at `rate` bytes a second, rounded up.
+    /// Returns the time to transfer this amount at `rate` bytes a second, rounded up.
     pub fn time_at(self, rate: Bytes) -> Nanos {
         assert!(rate.0 > 0, "a rate of zero moves nothing");
         Nanos((u128::from(self.0) * 1_000_000_000).div_ceil(u128::from(rate.0)) as u64)
     }
-    /// True if this is a whole multiple of `unit`.
+    /// Returns `true` if this is a whole multiple of `unit`.
     pub fn is_multiple_of(self, unit: Bytes) -> bool {
         unit.0 > 0 && self.0.is_multiple_of(unit.0)
     }
@@ -107,16 +107,16 @@ macro_rules! arithmetic {
 arithmetic!(Nanos);
 arithmetic!(Bytes);
 
-/// Why a text is not a quantity.
+/// The reason why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuantityError {
-    /// No number in front, or a number that is not finite and non-negative.
+    /// No number at the start, or a number that is not finite and non-negative.
     Number,
     /// A number without a unit.
     NoUnit,
-    /// A unit that does not exist; carries the text of the unit.
+    /// A unit that does not exist. Holds the text of the unit.
     Unit(String),
-    /// More than fits (2⁶³).
+    /// A quantity above the largest value (2⁶³ − 1).
     TooLarge,
 }
 
@@ -144,9 +144,9 @@ const TIME_UNITS: &[(&str, u64)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// Units a size may be written in.
+/// Examples of sizes, for messages.
 pub const SIZE_EXPECTED: &str = "a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`";
-/// Units a time may be written in.
+/// Examples of times, for messages.
 pub const TIME_EXPECTED: &str = "a time such as `250us`, `10ms`, `30s` or `5m`";
 
 fn parse_quantity(text: &str, units: &[(&str, u64)]) -> Result<u64, QuantityError> {
@@ -169,7 +169,7 @@ fn parse_quantity(text: &str, units: &[(&str, u64)]) -> Result<u64, QuantityErro
         None if unit.is_empty() => 1,
         None => return Err(QuantityError::Unit(unit.to_owned())),
     };
-    // Integers are exact; only fractions go through floating point.
+    // Integers are exact. Only fractions use floating point.
     let value = match number.parse::<u64>() {
         Ok(n) => u128::from(n) * u128::from(factor),
         Err(_) => {
@@ -198,7 +198,7 @@ impl std::str::FromStr for Nanos {
     }
 }
 
-/// The largest unit in `units` that divides `value`, so that printing loses nothing.
+/// Formats `value` in the largest unit of `units` that divides it, so that printing loses nothing.
 fn exact(value: u64, units: &[(&str, u64)]) -> String {
     let unit = units.iter().rev().find(|(_, f)| value >= *f && value.is_multiple_of(*f));
     match unit {
@@ -218,7 +218,7 @@ impl fmt::Display for Bytes {
             ("GB", 1_000_000_000),
             ("TB", 1_000_000_000_000),
         ];
-        // Both read back the same; the shorter is the one people write: 30GB, not 29296875KiB.
+        // Both read back as the same value. Users write the shorter one: 30GB, not 29296875KiB.
         let (binary, decimal) = (exact(self.0, BINARY), exact(self.0, DECIMAL));
         f.pad(if decimal.len() < binary.len() { &decimal } else { &binary })
     }
@@ -232,29 +232,29 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Power, in microwatts.
+/// A power, in microwatts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watts(pub u64);
 
-/// Energy, in picojoules.
+/// An energy, in picojoules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Joules(pub u64);
 
 impl Watts {
-    /// How it may be written.
+    /// Examples of powers, for messages.
     pub const EXPECTED: &str = "a power such as `5W` or `60mW`";
 
-    /// In watts.
+    /// Returns the power in watts.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 }
 
 impl Joules {
-    /// How it may be written.
+    /// Examples of energies, for messages.
     pub const EXPECTED: &str = "an energy such as `0.6uJ`, `40nJ` or `1mJ`";
 
-    /// In joules.
+    /// Returns the energy in joules.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
@@ -281,13 +281,13 @@ impl std::str::FromStr for Joules {
     }
 }
 
-/// Bytes a second, as in `50MB/s`; more than none.
+/// Parses a rate above zero, as in `50MB/s`. Returns bytes a second.
 pub fn rate(text: &str) -> Option<Bytes> {
     let bytes = text.strip_suffix("/s").and_then(|t| t.trim().parse::<Bytes>().ok());
     bytes.filter(|bytes| bytes.0 > 0)
 }
 
-/// A time for people: three significant digits and a fitting unit, e.g. `217 µs`.
+/// Formats a time for people: three significant digits and a suitable unit, e.g. `217 µs`.
 pub fn human_time(ns: f64) -> String {
     let (value, unit) = match ns.abs() {
         x if x < 999.5 => (ns, "ns"),
@@ -298,7 +298,7 @@ pub fn human_time(ns: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A device's size for people, decimal as vendors count: `80.0 GB`.
+/// Formats the size of a device for people, in decimal units as vendors do: `80.0 GB`.
 pub fn human_size(size: Bytes) -> String {
     match size.0 {
         b if b >= 1_000_000_000_000 => format!("{} TB", three_digits(b as f64 / 1e12)),
@@ -307,7 +307,8 @@ pub fn human_size(size: Bytes) -> String {
     }
 }
 
-/// Three significant digits without exponent: `0.54`, `5.40`, `54.0`, `540`.
+/// Formats a number with three significant digits, at most four decimals and no exponent: `0.540`,
+/// `5.40`, `54.0`, `540`.
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
         x if x >= 99.95 => format!("{value:.0}"),

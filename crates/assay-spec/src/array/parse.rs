@@ -1,4 +1,4 @@
-//! From text to an array, with the column of every mistake.
+//! The parser of arrays: from text to [`ArraySpec`], with the column of every mistake.
 
 pub use linux::{parse_linux, scale_linux};
 
@@ -10,15 +10,15 @@ use std::ops::Range;
 
 mod linux;
 
-/// Arrays in arrays, at most.
+/// The largest depth of arrays nested in arrays.
 const NESTED_MAX: usize = 4;
 
 const OPTIONS: [&str; 5] = ["chunk", "failed", "fail_at", "rebuild", "controller"];
 
-/// Reads an array.
+/// Parses an array.
 ///
 /// # Errors
-/// What is wrong, at its column, and what to write instead.
+/// Returns what is wrong, with its column, and what to write instead.
 pub fn parse(text: &str) -> Decoded<ArraySpec> {
     let parser = Parser { source: Source { file: "target", text } };
     parser.array(parser.trimmed(0..text.len()), 0)
@@ -28,7 +28,7 @@ struct Parser<'a> {
     source: Source<'a>,
 }
 
-/// The options of one array, while they are collected.
+/// The options of one array that have been read so far, with the spans of their values.
 #[derive(Default)]
 struct Options {
     chunk: Option<(Bytes, Range<usize>)>,
@@ -55,14 +55,14 @@ impl<'a> Parser<'a> {
         with_hint(self.source.error(kind, span.clone(), message, expected), hint)
     }
 
-    /// The span without the blanks around it.
+    /// Returns the span without the blanks at its ends.
     fn trimmed(&self, span: Range<usize>) -> Range<usize> {
         let text = self.text(&span);
         let start = span.start + (text.len() - text.trim_start().len());
         start..(start + text.trim().len())
     }
 
-    /// The parts of a span between the commas that stand in no parentheses and no quotation marks.
+    /// Splits a span at the commas that are outside all parentheses and quotation marks.
     fn parts(&self, span: &Range<usize>) -> Vec<Range<usize>> {
         let (mut parts, mut depth, mut start) = (Vec::new(), 0_u32, span.start);
         let mut quoted = false;
@@ -132,7 +132,8 @@ impl<'a> Parser<'a> {
         Err(self.error(Kind::UnknownValue, word, message, one_of(&Level::NAMES), hint))
     }
 
-    /// Every parenthesis has its other one, and the last is the array's own.
+    /// Checks that every parenthesis is closed and that the text ends with the array's own
+    /// parenthesis.
     fn balanced(&self, span: &Range<usize>) -> Decoded<()> {
         let text = self.text(span);
         let (mut depth, mut opened, mut quoted) = (0_u32, span.start, false);
@@ -164,7 +165,7 @@ impl<'a> Parser<'a> {
         let (mut part, mut count, mut controller) = (part, None, None);
         loop {
             let text = self.text(&part);
-            // What stands in parentheses belongs to the array in them.
+            // A `*` or `@` inside parentheses belongs to the nested array.
             let outside = text.rfind(')').map_or(0, |i| i + 1);
             let Some(at) = text[outside..].rfind(['*', '@']).map(|i| i + outside) else { break };
             let suffix = self.trimmed(part.start + at + 1..part.end);
@@ -292,7 +293,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What is fine alone must be possible together.
+    /// Checks that options that are each valid are possible together, and builds the array.
     fn check(
         &self,
         level: Level,

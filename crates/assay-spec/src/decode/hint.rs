@@ -1,9 +1,9 @@
-//! What to do about a mistake, as a line to write where that is possible.
+//! Hints for mistakes, each with the line to write where that is possible.
 
 use std::ops::RangeInclusive;
 use toml::de::DeValue;
 
-/// What a key takes.
+/// The type of value that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Text,
@@ -17,7 +17,8 @@ pub(super) enum Wanted {
     Tables,
 }
 
-/// About a text that is not TOML, from what the parser says of it and the text it points at.
+/// Returns a hint for a text that is not TOML, from the parser's message and the text that it
+/// marks.
 pub(super) fn syntax(message: &str, found: &str) -> String {
     let has = |part: &str| message.contains(part);
     let hint = match found.trim() {
@@ -45,7 +46,7 @@ pub(super) fn syntax(message: &str, found: &str) -> String {
     hint.to_owned()
 }
 
-/// About a key that must be there.
+/// Returns a hint for a required key that is missing.
 pub(super) fn missing(key: &str, wanted: Wanted) -> String {
     if let Some(value) = example(key) {
         return format!("add e.g. `{key} = {value}`");
@@ -57,7 +58,7 @@ pub(super) fn missing(key: &str, wanted: Wanted) -> String {
     }
 }
 
-/// A value that keys of this name often have.
+/// Returns a value that keys of this name often have.
 fn example(key: &str) -> Option<&'static str> {
     const EXAMPLES: &[(&str, &str)] = &[
         ("name", "\"rnd-rd\""),
@@ -93,7 +94,8 @@ fn usual(wanted: Wanted) -> &'static str {
     }
 }
 
-/// About a value of another type: the same value as it should be, if that can be told.
+/// Returns a hint for a value of the wrong type: the same value in the right type, if that is
+/// clear.
 pub(super) fn retyped(key: &str, value: &DeValue<'_>, written: &str, wanted: Wanted) -> String {
     let right = match (wanted, value) {
         (Wanted::Text, DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_)) => {
@@ -124,17 +126,17 @@ pub(super) fn retyped(key: &str, value: &DeValue<'_>, written: &str, wanted: Wan
     format!("write e.g. `{key} = {right}`")
 }
 
-/// About a number outside its range.
+/// Returns a hint for a number outside its range.
 pub(super) fn nearest(key: &str, n: f64, range: RangeInclusive<f64>) -> String {
     let (low, high) = (*range.start(), *range.end());
     let near = if n.is_nan() { low } else { n.max(low).min(high) };
     let hint = format!("the nearest that can be is `{key} = {near}`");
-    // Who writes 70 where a share is wanted means per cent.
+    // A user who writes 70 where a share is wanted means per cent.
     let per_cent = high <= 1.0 && n > 1.0 && (low..=high).contains(&(n / 100.0));
     if per_cent { format!("{n} % is written `{key} = \"{n}%\"`; {hint}") } else { hint }
 }
 
-/// About a text that is no quantity at all.
+/// Returns a hint for a text that is not a quantity.
 pub(super) fn quantity(text: &str) -> &'static str {
     match text.trim() {
         "" => "write a number and its unit between the quotes",

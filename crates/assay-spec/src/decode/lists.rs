@@ -1,22 +1,23 @@
-//! Where one table or several may stand, and one value or several.
+//! Getters for keys that may hold one table or several, and one value or several.
 
 use super::{Decoded, Section, Value};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// A list as it was found.
+/// A list as it stands in the file.
 pub struct List<'a> {
-    /// The key it stands at.
+    /// The key that holds the list.
     pub key: &'static str,
-    /// Where all of it stands.
+    /// The span of the whole list.
     pub span: Range<usize>,
-    /// Its elements.
+    /// The elements of the list.
     pub items: Vec<Value<'a>>,
 }
 
 impl<'a> Section<'a> {
-    /// One table (`[key]`) or a list of them (`[[key]]`), possibly none.
+    /// Takes one table (`[key]`) or a list of them (`[[key]]`). Returns an empty list if the key is
+    /// absent.
     pub fn tables(&mut self, key: &'static str, what: &'static str) -> Decoded<Vec<Section<'a>>> {
         match self.entry(key).map(|e| e.value.get_ref()) {
             Some(DeValue::Array(items)) if items.iter().all(|i| i.get_ref().is_table()) => {
@@ -26,7 +27,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Those of `keys` that hold lists, in the order in which they are written. Takes nothing.
+    /// Returns those of `keys` that hold lists, in the order in which they are written. Takes no
+    /// key.
     pub fn lists(&self, keys: &[&'static str]) -> Vec<List<'a>> {
         let list = |key: &&'static str| {
             let value = &self.entry(key)?.value;
@@ -38,19 +40,19 @@ impl<'a> Section<'a> {
         lists
     }
 
-    /// The text of `key`, if it is one. Takes nothing.
+    /// Returns the value of `key` if it is a string. Does not take the key.
     pub fn peek_text(&self, key: &str) -> Option<String> {
         Some(self.entry(key)?.value.get_ref().as_str()?.to_owned())
     }
 
-    /// Replaces the value of `key`, which is there.
+    /// Replaces the value of `key`. Does nothing if the key is absent.
     pub fn put(&mut self, key: &str, value: Value<'a>) {
         if let Some(entry) = self.entries.iter_mut().find(|e| e.key == key) {
             entry.value = value;
         }
     }
 
-    /// Replaces the value of `key`, which is there, by a text; mistakes in it point at the old one.
+    /// Replaces the value of `key` by a text. Diagnostics about the text point at the old value.
     pub fn put_text(&mut self, key: &str, text: String) {
         let span = self.whole_span_of(key);
         self.put(key, Spanned::new(span, DeValue::String(text.into())));

@@ -1,27 +1,27 @@
-//! Controllers: cards that several drives share, alone or as an array.
+//! The declaration of controllers: cards that several drives share, alone or as an array.
 
 use super::{Fact, Values};
 use crate::decode::{Decoded, Section, Source, document};
 use crate::experiment::{bad_name, is_name};
 use crate::units::{Bytes, Nanos};
 
-/// A controller, as declared.
+/// The declaration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerSpec {
-    /// The name used in `controller=NAME` and `@NAME`.
+    /// The name that is used in `controller=NAME` and `@NAME`.
     pub name: String,
-    /// What people call it.
+    /// The title, for people.
     pub title: String,
-    /// Payload bytes a second between the host and all its drives together.
+    /// The payload bytes a second between the host and all drives together.
     pub rate: Bytes,
-    /// Requests of the host it takes at a time.
+    /// The number of host requests that the controller accepts at a time.
     pub queue_depth: u32,
-    /// Its processor's time for a request of the host.
+    /// The time of the controller's processor for a host request.
     pub command: Nanos,
-    /// Further time of its link for each member request of an array it makes: setting up the
-    /// transfer.
+    /// The additional link time for each member request of an array that the controller makes: the
+    /// set-up of the transfer.
     pub stripe: Nanos,
-    /// Bytes a second it computes parity of.
+    /// The bytes a second for which the controller computes parity.
     pub parity: Bytes,
     /// Every value with its origin, in the order of decoding.
     pub facts: Vec<Fact>,

@@ -1,28 +1,30 @@
-//! The declaration of errors in the cells, and of what is done about them.
+//! The declaration of bit errors in the cells, and of how the drive corrects them.
 
 use super::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 
-/// Wrong bits, how many of them can be put right, and what a read costs that has more.
+/// The share of wrong bits, the number that a codeword corrects, and the cost of reads with more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EccSpec {
-    /// Data that is put right together.
+    /// The size of a codeword: the data that is corrected together.
     pub codeword: Bytes,
-    /// Wrong bits in it that can be.
+    /// The number of wrong bits in a codeword that can be corrected.
     pub corrects: u32,
-    /// Share of wrong bits in what a block holds that has never been erased.
+    /// The share of wrong bits in a block that has never been erased.
     pub fresh: f64,
-    /// The same when it has been erased as often as it can be, in the mean.
+    /// The share of wrong bits in a block that has been erased `endurance.cycles` times: as often
+    /// as a block can be erased, in the mean.
     pub worn: f64,
-    /// Between them it grows as this power of the erases.
+    /// The exponent of wear: the share of wrong bits grows from `fresh` to `worn` as this power of
+    /// the number of erases.
     pub growth: f64,
-    /// What each further attempt at a read takes, by other voltages.
+    /// The time of each further attempt at a read, with other read voltages.
     pub retry: Nanos,
-    /// By how much each divides the share of wrong bits.
+    /// The factor by which each further attempt divides the share of wrong bits.
     pub gain: f64,
-    /// How many there are before a page is given up.
+    /// The number of further attempts before the drive gives up a page.
     pub retries: u32,
 }
 
@@ -55,7 +57,8 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
     Ok(Some(spec))
 }
 
-/// What codewords exclude.
+/// Checks that the codewords fit the pages, and that only blocks that wear out have more wrong bits
+/// later.
 pub(super) fn check(top: &Section<'_>, spec: &super::SsdSpec) -> Decoded<()> {
     let Some(ecc) = spec.ecc else { return Ok(()) };
     let impossible = |message: String, hint: &str| {

@@ -4,22 +4,22 @@ use super::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 
-/// How often blocks can be erased, and how many may go bad.
+/// The number of erases that blocks take, and the number of blocks that may go bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnduranceSpec {
-    /// Erases that a block takes, in the mean.
+    /// The mean number of erases that a block takes.
     pub cycles: u32,
-    /// Standard deviation of that from block to block, in per cent of it.
+    /// The standard deviation of the erases that a block takes, in per cent of `cycles`.
     pub spread: u32,
-    /// Blocks of each plane that may go bad. When one more would, the drive takes no writes any
-    /// more.
+    /// The number of blocks of each plane that may go bad. When one more goes bad, the drive
+    /// accepts no more writes.
     pub spare_blocks: u32,
-    /// Erases that each block has behind it when the drive is new, in per cent of `cycles`.
+    /// The erases that each block has behind it when the drive is new, in per cent of `cycles`.
     pub used: u32,
 }
 
 impl EnduranceSpec {
-    /// The same as a number.
+    /// Returns `used` as a number of erases.
     pub fn erased(&self) -> u32 {
         (u64::from(self.cycles) * u64::from(self.used) / 100) as u32
     }
@@ -28,13 +28,13 @@ impl EnduranceSpec {
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Option<EnduranceSpec>> {
     let Some(mut s) = top.optional_section("endurance", "endurance")? else { return Ok(None) };
     let cycles = values.count(&mut s, "endurance", "cycles", 1..10_000_001)?;
-    // Six deviations below the mean a block still takes something.
+    // With a spread of at most 15 %, a block six deviations below the mean still takes some erases.
     let spread = values.count(&mut s, "endurance", "spread", 0..16)?;
     let spare_blocks = values.count(&mut s, "endurance", "spare_blocks", 0..1_000_001)?;
     let per_cent =
         |values: &mut Values, s: &mut Section<'_>, key| values.count(s, "endurance", key, 0..101);
     let used = values.optional(&mut s, "used", 0, per_cent)?;
-    // Blocks differ by no more than six deviations.
+    // The endurance of a block lies at most six deviations below the mean.
     let most = 99_u32.saturating_sub(6 * spread);
     if used > most {
         let message = format!("blocks that differ by {spread} % may be worn before {used} %");

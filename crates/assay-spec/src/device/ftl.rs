@@ -12,124 +12,128 @@ use crate::units::{Bytes, Nanos};
 /// The flash translation layer.
 #[derive(Clone, Copy, Debug)]
 pub enum FtlSpec {
-    /// Every page mapped on its own.
+    /// A page mapping: every page is mapped on its own.
     Page(PageMapSpec),
-    /// Superblocks mapped as a whole, with logs for what is not sequential.
+    /// A hybrid mapping: superblocks are mapped as a whole, with logs for writes that are not
+    /// sequential.
     Hybrid(HybridSpec),
-    /// Nothing is mapped: the medium is written where the page is, without erasing.
+    /// No mapping: the medium is overwritten in place, without erases.
     InPlace,
 }
 
-/// Every page mapped on its own.
+/// A page mapping: every page is mapped on its own.
 #[derive(Clone, Copy, Debug)]
 pub struct PageMapSpec {
-    /// Which plane takes a written page.
+    /// The rule that chooses the plane of a written page.
     pub allocation: Allocation,
-    /// How space is reclaimed.
+    /// The way space is reclaimed.
     pub collection: CollectionSpec,
-    /// How erases are spread.
+    /// The way erases are spread over the blocks.
     pub wear: WearSpec,
-    /// So much is written by the host between two times the map is saved to flash; `None`: it is
-    /// kept otherwise, at no cost.
+    /// The bytes that the host writes between two saves of the map to flash. With `None` the map is
+    /// kept in another way, at no cost.
     pub save_map_every: Option<Bytes>,
-    /// Memory for entries of the map, of which the rest is on flash; `None`: all of it.
+    /// The memory for cached map entries, with the whole map on flash. With `None` the whole map is
+    /// in memory.
     pub map_cache: Option<Bytes>,
-    /// Nothing is erased before what replaced it is in the cells, and trims are written down.
+    /// Whether the drive erases a block only after the data that replaced its pages is in the
+    /// cells, and writes down trims.
     pub power_fail_safe: bool,
-    /// Blocks of one bit a cell that the host's data is written to first.
+    /// The SLC cache: blocks with one bit a cell, to which the host's data is written first.
     pub slc: Option<SlcCacheSpec>,
 }
 
-/// Which plane takes a written page. Either way neighbours lie on different channels first, then
-/// on different dies, then on different planes of a die.
+/// The rule that chooses the plane of a written page. With both rules consecutive pages lie on
+/// different channels first, then on different dies, then on different planes of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
     /// The next plane in turn.
     Dynamic,
-    /// The plane is a function of the logical page.
+    /// A fixed plane for each logical page.
     Static,
 }
 
-/// How space is reclaimed.
+/// The way space is reclaimed.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectionSpec {
-    /// Which block is emptied.
+    /// The rule that chooses the block to empty.
     pub victim: VictimSpec,
-    /// A plane with fewer free blocks than this collects.
+    /// The number of free blocks below which a plane collects.
     pub reserve_blocks: u32,
-    /// How the work is laid between the host's.
+    /// The way collection is interleaved with the host's writes.
     pub pace: Pace,
-    /// Whether collected pages go to a block of their own.
+    /// Whether collected pages go to an open block of their own.
     pub frontiers: Frontiers,
-    /// How a page is moved.
+    /// The path by which a page is moved.
     pub copy: CopyPath,
-    /// Whether it is moved to the next plane in turn, as if the host had written it, or to another
-    /// block of its plane.
+    /// Whether a moved page goes to the next plane in turn, as if the host had written it.
+    /// Otherwise it goes to another block of its plane.
     pub over_drive: bool,
-    /// When an emptied block is erased.
+    /// The time at which an emptied block is erased.
     pub erase: EraseTime,
-    /// Collection while the drive is left alone.
+    /// Collection while the drive is idle.
     pub background: Option<BackgroundSpec>,
 }
 
-/// Which block is emptied.
+/// The rule that chooses the block to empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VictimSpec {
-    /// The one with the fewest valid pages.
+    /// The block with the fewest valid pages.
     Greedy,
-    /// The one closed first.
+    /// The block that was closed first.
     Fifo,
-    /// The highest age · (1 − u) / 2u, u being the valid share (Rosenblum and Ousterhout 1992).
+    /// The block with the highest age · (1 − u) / 2u, where u is the share of valid pages
+    /// (Rosenblum and Ousterhout 1992).
     CostBenefit,
-    /// The one with the fewest valid pages of some drawn at random (d choices).
+    /// The block with the fewest valid pages of some that are drawn at random (d choices).
     RandomGreedy {
-        /// How many are drawn.
+        /// The number of blocks drawn.
         choices: u32,
     },
 }
 
-/// When an emptied block is erased.
+/// The time at which an emptied block is erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EraseTime {
     /// In its turn among the operations of its plane.
     AtOnce,
-    /// When its plane has nothing else to do, or the block is to be written.
+    /// When its plane has nothing else to do, or when the block is about to be written.
     WhenIdle,
 }
 
-/// How collection is laid between the host's writes.
+/// The way collection is interleaved with the host's writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// With each host write to the plane, so many moves that a block is free when one is needed.
+    /// With each host write to the plane, as many moves as are needed to have a free block in time.
     Spread,
-    /// A whole block at once, when the plane has run down to its reserve.
+    /// A whole block at once, when the plane is down to its reserve.
     WholeBlock,
 }
 
-/// Whether collected pages go to a block of their own.
+/// Whether collected pages go to an open block of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frontiers {
-    /// Collected pages and the host's share an open block.
+    /// Collected pages and the host's pages share an open block.
     One,
-    /// Each has its own.
+    /// Collected pages and the host's pages each have an open block.
     Two,
 }
 
-/// How a page is moved.
+/// The path by which a page is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyPath {
-    /// Through the page register only, so within its plane.
+    /// Through the page register only, so within the plane.
     CopyBack,
-    /// Out to the controller and back, over the bus.
+    /// To the controller and back, over the bus.
     Controller,
 }
 
-/// Collection while the drive is left alone.
+/// Collection while the drive is idle.
 #[derive(Clone, Copy, Debug)]
 pub struct BackgroundSpec {
-    /// So long after the last request it begins.
+    /// The time after the last request at which collection begins.
     pub after: Nanos,
-    /// Free blocks of a plane at which it stops.
+    /// The number of free blocks of a plane at which collection stops.
     pub blocks: u32,
 }
 
@@ -186,7 +190,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<FtlS
     Ok(spec)
 }
 
-/// A medium that is written in place has nothing more to say.
+/// Decodes the mapping `in-place`, which takes no other keys.
 fn in_place(top: &mut Section<'_>, mut ftl: Section<'_>) -> Decoded<FtlSpec> {
     hybrid::goes_without(&mut ftl);
     top.goes_with(&["endurance"], "an `ftl.mapping` of what is erased");
@@ -195,8 +199,9 @@ fn in_place(top: &mut Section<'_>, mut ftl: Section<'_>) -> Decoded<FtlSpec> {
 }
 
 impl PageMapSpec {
-    /// Blocks of a plane that surviving power cuts takes: room for what is torn; and where pages
-    /// are gathered, a block that has been emptied and waits for those of them that it held.
+    /// Returns the number of blocks of a plane that are needed to survive power cuts: one for pages
+    /// torn by a cut. Where pages are gathered for one program, there is one more: a block that has
+    /// been emptied waits until the gathered pages that it held are programmed.
     pub fn safety_blocks(&self, nand: &NandSpec) -> u32 {
         match self.power_fail_safe {
             true => 1 + u32::from(nand.pages_per_program > 1),
@@ -204,7 +209,7 @@ impl PageMapSpec {
         }
     }
 
-    /// Whether nothing that it asks of the flash waits for more than its turn on its plane.
+    /// Returns `true` if every operation of the layer waits only for its turn on its plane.
     pub fn stays_in_plane(&self) -> bool {
         let CollectionSpec { copy, over_drive, erase, .. } = self.collection;
         copy == CopyPath::CopyBack
@@ -271,7 +276,7 @@ fn decode_collection(
     Ok(spec)
 }
 
-/// What pages moved to any plane exclude.
+/// Checks that pages can be moved to any plane with these settings.
 fn check_target(s: &Section<'_>, spec: &CollectionSpec, allocation: Allocation) -> Decoded<()> {
     let impossible = |message: &str, hint: &str| {
         Err(with_hint(s.error(Kind::Impossible, s.key_span_of("target"), message, ""), hint))
@@ -297,7 +302,8 @@ mod tests {
     use crate::decode::Source;
     use crate::device::{DeviceKind, DeviceSpec};
 
-    /// The page map of a bundled drive, with more in its `[ftl]` and another `[collection]`.
+    /// Decodes the page map of a bundled drive, with more keys in `[ftl]` and another
+    /// `[collection]`.
     fn page_map(ftl: &[(&str, &str)], collection: &[(&str, &str)]) -> Result<PageMapSpec, String> {
         let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
         let text = bundled.expect("in the catalogue").text;
@@ -324,7 +330,7 @@ mod tests {
         let of = |mapping: &str, keys: &str| {
             let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
             let text = bundled.expect("in the catalogue").text;
-            // Its `[ftl]` is another, and what comes with a page map goes.
+            // The test replaces `[ftl]` and removes the sections that belong to a page map.
             let first = text.find("[ftl]").expect("it has a layer");
             let last = text.find("[buffer]").expect("and a buffer");
             let mapping = format!("mapping = {{ value = \"{mapping}\", assumed = \"a test\" }}");

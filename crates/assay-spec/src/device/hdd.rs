@@ -1,8 +1,8 @@
 //! The declaration of a disk: platters, arm, controller, cache, queue.
 //!
-//! The words follow DiskSim's parameter manual (CMU-PDL-08-101) where it has one for the
-//! mechanism, so that its parameter files can be imported (`crate::disksim`). What a spec leaves
-//! out falls back to the plain case, said at each field.
+//! The words follow DiskSim's parameter manual (CMU-PDL-08-101) where it has one for the mechanism,
+//! so that its parameter files can be imported (`crate::disksim`). An optional key that a spec
+//! leaves out takes the plain case, which the doc of its field states.
 
 mod decode;
 mod shingled;
@@ -13,73 +13,76 @@ pub use shingled::ShingledSpec;
 
 use crate::units::{Bytes, Nanos};
 
-/// Bytes of a sector.
+/// The number of bytes of a sector.
 pub const SECTOR: u64 = 512;
 
-/// A disk.
+/// The declaration of a disk.
 #[derive(Clone, Debug)]
 pub struct HddSpec {
-    /// Revolutions a minute.
+    /// The number of revolutions a minute.
     pub rpm: u32,
-    /// Surfaces with a head.
+    /// The number of surfaces with a head.
     pub heads: u32,
-    /// Whether the heads are used back and forth: the last head of one cylinder is the first of
-    /// the next. Else every cylinder begins with the first head.
+    /// Whether the heads are used back and forth: the last head of one cylinder is the first of the
+    /// next. Otherwise every cylinder begins with the first head.
     pub serpentine: bool,
-    /// Cylinders that share their spare sectors, counted from the start of a zone; 0: the zone.
+    /// The number of cylinders that share their spare sectors, counted from the start of a zone; 0
+    /// for the whole zone.
     pub spare_range: u32,
-    /// Zones from the outer edge in.
+    /// The zones, from the outer edge inwards.
     pub zones: Vec<ZoneSpec>,
-    /// The arm.
+    /// The seek times of the arm.
     pub seek: SeekSpec,
-    /// Changing to another head on the same cylinder.
+    /// The time to change to another head on the same cylinder.
     pub head_switch: Nanos,
-    /// Extra settling before a write, after every move.
+    /// The additional settling time before a write, after every move.
     pub write_settle: Nanos,
-    /// What the controller does before the first byte moves.
+    /// The time that the controller takes for a command before the first byte moves.
     pub overhead: OverheadSpec,
-    /// Cache for read-ahead and written data.
+    /// The cache for read-ahead and written data.
     pub cache: CacheSpec,
     /// The order in which waiting commands are served.
     pub order: OrderSpec,
-    /// Tracks that overlap, if they do.
+    /// The overlapping tracks, if the disk is shingled.
     pub shingled: Option<ShingledSpec>,
 }
 
-/// Cylinders with the same number of sectors on a track.
+/// Consecutive cylinders with the same number of sectors on a track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZoneSpec {
-    /// Its outermost cylinder; cylinders between zones hold nothing.
+    /// The outermost cylinder of the zone. Cylinders between zones hold no data.
     pub first_cylinder: u32,
-    /// Cylinders in the zone.
+    /// The number of cylinders in the zone.
     pub cylinders: u32,
-    /// 512-byte sectors on a track.
+    /// The number of 512-byte sectors on a track.
     pub sectors_per_track: u32,
-    /// Skews; if absent, as much as the head switch and the shortest seek take.
+    /// The skews. If absent, the skew is the time of the head switch and of the shortest seek.
     pub skew: Option<SkewSpec>,
-    /// Sectors at the front of the zone that the drive keeps for itself.
+    /// The number of sectors at the front of the zone that the drive keeps for itself.
     pub front: u64,
-    /// Sectors of each spare range that the host does not see; the slipped ones are among them.
+    /// The number of sectors of each spare range that the host does not see, including the slipped
+    /// ones.
     pub spares: u32,
-    /// Bad sectors that the numbering skips, counted from the start of the zone, ascending.
+    /// The bad sectors that the numbering skips, counted from the start of the zone, ascending.
     pub slips: Vec<u64>,
-    /// Bad sectors and the sectors that stand in for them, counted from the start of the zone.
+    /// The bad sectors with the sectors that replace them, counted from the start of the zone.
     pub remaps: Vec<(u64, u64)>,
 }
 
-/// By how many sectors the numbering is turned on, so that sequential access loses no turn.
+/// The number of sectors by which the numbering is shifted, so that sequential access loses no
+/// revolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SkewSpec {
-    /// From one head to the next of a cylinder.
+    /// The shift from one head to the next of a cylinder.
     pub track: u32,
-    /// From one cylinder to the next.
+    /// The shift from one cylinder to the next.
     pub cylinder: u32,
-    /// Where the first sector of the zone lies.
+    /// The position of the first sector of the zone.
     pub offset: u32,
 }
 
 impl ZoneSpec {
-    /// Sectors the host sees of it.
+    /// Returns the number of sectors of the zone that the host sees.
     pub fn sectors(&self, heads: u32, spare_range: u32) -> u64 {
         let ranges =
             if spare_range == 0 { 1 } else { u64::from(self.cylinders / spare_range.max(1)) };
@@ -87,114 +90,115 @@ impl ZoneSpec {
         self.physical(heads).saturating_sub(held_back)
     }
 
-    /// Sectors on its tracks.
+    /// Returns the number of sectors on the tracks of the zone.
     pub fn physical(&self, heads: u32) -> u64 {
         u64::from(self.cylinders) * u64::from(heads) * u64::from(self.sectors_per_track)
     }
 }
 
-/// The time of a seek over a distance in cylinders.
+/// The time of a seek as a function of its distance in cylinders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeekSpec {
-    /// `a + b·√d` up to a third of the stroke, then linear.
+    /// `a + b·√d` up to a third of the full stroke, then linear.
     ThreePoint {
-        /// One cylinder.
+        /// The time of a seek over one cylinder.
         single: Nanos,
-        /// The average, taken as a third of the full stroke.
+        /// The average seek time, which is taken as that of a third of the full stroke.
         average: Nanos,
-        /// All cylinders.
+        /// The time of a seek over all cylinders.
         full: Nanos,
     },
-    /// Measured points (cylinders, time), linear in between and beyond.
+    /// Measured points (cylinders, time), with linear interpolation between them and beyond.
     Table(Vec<(u32, Nanos)>),
 }
 
-/// Time in the controller per command, on top of `link.command`; after a read and after a write.
+/// The time in the controller for each command, on top of `link.command`. Each pair holds the time
+/// after a read and the time after a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OverheadSpec {
-    /// A read whose first sector is in the cache.
+    /// For a read whose first sector is in the cache.
     pub read_hit: [Nanos; 2],
-    /// A read that needs the arm.
+    /// For a read that needs the arm.
     pub read_miss: [Nanos; 2],
-    /// A write.
+    /// For a write.
     pub write: [Nanos; 2],
-    /// From the last byte of a read to its completion.
+    /// The time from the last byte of a read to its completion.
     pub read_end: Nanos,
-    /// From the last byte of a write to its completion.
+    /// The time from the last byte of a write to its completion.
     pub write_end: Nanos,
 }
 
-/// How far the head reads on when nothing else is asked.
+/// The distance that the head reads ahead when no command waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// Not at all.
+    /// No read-ahead.
     None,
     /// To the end of the track.
     Track,
     /// To the end of the cylinder.
     Cylinder,
-    /// Until the segment, or `read_ahead_limit`, is full.
+    /// Until the segment is full, or `read_ahead_limit` is reached.
     Segment,
-    /// To the end of the track, and of the next one if the data so far began on an earlier one.
+    /// To the end of the track; also of the next track if the data so far began on an earlier one.
     Sequential,
 }
 
-/// The cache.
+/// The cache of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSpec {
-    /// All of it.
+    /// The size of the whole cache.
     pub size: Bytes,
-    /// Parts of equal size, each for one stream or one extent of written data.
+    /// The number of segments of equal size. Each holds one stream or one extent of written data.
     pub segments: u32,
-    /// How far to read ahead.
+    /// The distance to read ahead.
     pub read_ahead: ReadAhead,
-    /// Most to read ahead of a request.
+    /// The largest amount to read ahead of a request.
     pub read_ahead_limit: Bytes,
-    /// Whether a read that begins at the sector being read ahead waits for it rather than seeking.
+    /// Whether a read that begins at the sector being read ahead waits for it instead of seeking.
     pub join_read_ahead: bool,
-    /// Whether the track is read from where the head lands, into the cache.
+    /// Whether the whole track is read into the cache, from where the head lands.
     pub read_whole_track: bool,
-    /// Whether requested sectors are taken in the order they pass under the head.
+    /// Whether requested sectors are read in the order in which they pass under the head.
     pub read_on_arrival: bool,
-    /// Whether sectors are written in the order they pass under the head.
+    /// Whether sectors are written in the order in which they pass under the head.
     pub write_on_arrival: bool,
-    /// Whether reads are answered from written data.
+    /// Whether reads are answered from written data in the cache.
     pub read_written: bool,
     /// Whether writes are acknowledged from the cache.
     pub write_cache: bool,
-    /// Segments that may hold data not yet written.
+    /// The number of segments that may hold data that is not yet written to the platter.
     pub write_segments: u32,
-    /// Writes that wait beside the segments, each taking as much of the cache as it has; 0: they
-    /// wait in segments.
+    /// The number of writes that may wait outside the segments, each taking as much of the cache as
+    /// it has data; 0 if writes wait in segments.
     pub write_extents: u32,
-    /// Whether a write that continues the one before shares its segment.
+    /// Whether a write that continues the previous one shares its segment.
     pub combine_writes: bool,
-    /// How many cached writes the drive orders by position.
+    /// The number of cached writes that the drive orders by position.
     pub destage_window: u32,
-    /// How long the drive is left alone before it destages, unless it must.
+    /// The idle time after which the drive destages, unless it must destage sooner.
     pub destage_after: Nanos,
 }
 
-/// The order of waiting commands.
+/// The order in which waiting commands are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderSpec {
-    /// As they came.
+    /// In the order of arrival.
     Fcfs,
-    /// Shortest positioning time first; one that waits longer than the limit goes first.
+    /// Shortest positioning time first. A command that waits longer than the limit goes first.
     Sptf {
-        /// Longest wait that is not preferred.
+        /// The longest time that a command may wait before it goes first.
         age_limit: Nanos,
     },
 }
 
 impl HddSpec {
-    /// Bytes the host may see.
+    /// Returns the number of bytes that the host can see.
     pub fn raw(&self) -> Bytes {
         let sectors = self.zones.iter().map(|z| z.sectors(self.heads, self.spare_range));
         Bytes(sectors.sum::<u64>() * SECTOR)
     }
 
-    /// Cylinders from the first of the first zone to the last of the last.
+    /// Returns the number of cylinders from cylinder 0 to the last of the last zone.
     pub fn cylinders(&self) -> u32 {
         self.zones.last().map_or(0, |z| z.first_cylinder + z.cylinders)
     }

@@ -4,79 +4,80 @@ use super::Values;
 use crate::decode::{Decoded, Section};
 use crate::units::Bytes;
 
-/// Superblocks mapped as a whole.
+/// Superblocks that are mapped as a whole, with logs.
 #[derive(Clone, Copy, Debug)]
 pub struct HybridSpec {
-    /// Planes that a superblock has a block of; all planes if `None`.
+    /// The number of planes that a superblock has a block of; all planes if `None`.
     pub width: Option<u32>,
-    /// Logs at a time; without any it is block mapping with one replacement block at a time.
+    /// The number of logs at a time. With 0 it is a block mapping with one replacement block at a
+    /// time.
     pub log_superblocks: u32,
-    /// What belongs in them.
+    /// The rule that says which writes go to which log.
     pub logs: Logs,
-    /// Smallest unit the log maps; smaller writes read the rest of the unit first.
+    /// The smallest unit that the log maps. A smaller write reads the rest of the unit first.
     pub unit: Bytes,
-    /// How the rest of a unit is read.
+    /// The way the rest of a unit is read.
     pub unit_reads: UnitReads,
-    /// Superblocks that a log may come to have.
+    /// The largest number of superblocks of a log.
     pub blocks_per_log: u32,
-    /// What a log begins with.
+    /// The contents with which a log begins.
     pub log_opens: LogOpens,
-    /// Logs merged at once when there is none left.
+    /// The number of logs that are merged at once when no log is left.
     pub merge_together: u32,
-    /// So many writes, each where the last one ended, are a stream wherever they begin; with 0 only
-    /// one that begins a superblock is.
+    /// The number of consecutive writes, each where the previous one ended, that make a stream
+    /// wherever they begin. With 0 only a write to the start of a superblock begins a stream.
     pub stream_after: u32,
 }
 
 impl HybridSpec {
-    /// Pages that a log may have on a plane.
+    /// The largest number of pages that a log may have on a plane.
     pub const MOST_ROWS: u32 = 65_534;
 }
 
-/// What belongs in a log.
+/// The rule that says which writes go to which log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logs {
-    /// What is written to one superblock, but not what is written in order from its start: that
-    /// goes to a superblock of its own.
+    /// A log takes the writes to one superblock, except those in order from its start, which go to
+    /// a superblock of their own.
     Own,
-    /// All that is written to one superblock. A log that was written in order takes the place of
+    /// A log takes all writes to one superblock. A log that was written in order takes the place of
     /// the data (Kim et al., IEEE TCE 2002, BAST).
     Switched,
-    /// What is written to any superblock, but not in order from its start (Lee et al., ACM TECS
-    /// 2007, FAST).
+    /// A log takes the writes to any superblock, except those in order from its start (Lee et al.,
+    /// ACM TECS 2007, FAST).
     Shared,
 }
 
-/// What a log begins with.
+/// The contents with which a log begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogOpens {
-    /// Nothing: its first page is the first one written.
+    /// None: the first page of the log is the first one written.
     Empty,
-    /// The pages of the superblock before the first one written, which so lies in its place: the
-    /// write may be the first of a stream.
+    /// Copies of the pages of the superblock before the first one written, which thus lies at its
+    /// own offset: the write may be the first of a stream.
     InPlace,
 }
 
-/// How the pages of a unit are read that a write leaves out.
+/// The way to read those pages of a unit that a write leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitReads {
     /// All at once, from whichever planes have them.
     Together,
-    /// One after the other, as a controller does that has room for one page.
+    /// One after the other, like a controller with room for one page.
     OneByOne,
 }
 
 const WITH_LOGS: &str = "mapping `hybrid`, `bast` or `fast`";
 
-/// What only a drive of superblocks can say.
+/// Declares the keys that only a mapping with superblocks has.
 pub(super) fn goes_without(ftl: &mut Section<'_>) {
     ftl.goes_with(&["superblock_planes"], "mapping `hybrid`, `bast`, `fast` or `block`");
     ftl.goes_with(&["log_superblocks"], WITH_LOGS);
     ftl.goes_with(&OF_LOGS, "mapping `hybrid`");
 }
 
-/// Superblocks of which nothing more is to be said: without logs of their own, or with such as a
-/// paper has them.
+/// Decodes a mapping with superblocks that has no further keys: a block mapping without logs, or
+/// one with the logs of a paper (BAST, FAST).
 pub(super) fn plain(
     ftl: &mut Section<'_>,
     values: &mut Values,
@@ -104,7 +105,7 @@ pub(super) fn plain(
     })
 }
 
-/// What only `hybrid` can say of its logs.
+/// The keys of logs that only the mapping `hybrid` has.
 const OF_LOGS: [&str; 6] =
     ["unit", "unit_reads", "blocks_per_log", "log_opens", "merge_together", "stream_after"];
 

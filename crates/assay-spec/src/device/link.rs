@@ -7,16 +7,17 @@ use crate::units::{Bytes, Nanos};
 /// The link between host and drive.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkSpec {
-    /// Payload bytes a second.
+    /// The payload bytes a second.
     pub rate: Bytes,
-    /// Most requests the drive holds at a time.
+    /// The largest number of requests that the drive holds at a time.
     pub queue_depth: u32,
-    /// Time per command in the drive's controller, before the media is touched.
+    /// The time for each command in the drive's controller, before the medium is accessed.
     pub command: Nanos,
-    /// What each command of reads and writes has on the link of a drive of flash beside its data.
+    /// For flash drives: the time that each read or write command takes on the link beside its
+    /// data.
     pub setup: Nanos,
-    /// Each 8 KiB written to a drive of flash come this long after it has asked for them, while
-    /// nothing else is on the link.
+    /// For flash drives: the time between the drive's request for each 8 KiB of a write and their
+    /// arrival. Nothing else is on the link in that time.
     pub activate: Nanos,
 }
 
@@ -50,7 +51,7 @@ mod tests {
     use crate::decode::Source;
     use crate::device::DeviceSpec;
 
-    /// A drive of the catalogue with `lines` under `section`.
+    /// Decodes a bundled drive with `lines` added to `section`.
     fn with(name: &str, section: &str, lines: &str) -> Result<DeviceSpec, String> {
         let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == name).expect("a drive");
         let head = format!("[{section}]\n");

@@ -8,12 +8,13 @@ use crate::diagnostic::Kind;
 use crate::units::Bytes;
 
 impl PageMapSpec {
-    /// Bytes of an entry of the map on flash: where a page is.
+    /// The size of a map entry on flash, in bytes: the physical page.
     pub const ENTRY: u64 = 4;
-    /// And in a cache of entries: which page, too.
+    /// The size of a cached map entry in memory, in bytes: the physical page and the logical page.
     pub const CACHED_ENTRY: u64 = 8;
 
-    /// Pages that a map of `host` pages has on flash, if it is there.
+    /// Returns the number of flash pages that hold a map of `host` pages; 0 if the map is not on
+    /// flash.
     pub fn map_pages(&self, page: Bytes, host: u64) -> u64 {
         match self.save_map_every.is_some() || self.map_cache.is_some() {
             true => host.div_ceil(page.0 / Self::ENTRY),
@@ -22,7 +23,7 @@ impl PageMapSpec {
     }
 }
 
-/// How often it is saved, and the memory for entries.
+/// Decodes the interval between two saves of the map, and the memory for cached entries.
 pub(super) fn decode(
     ftl: &mut Section<'_>,
     values: &mut Values,
@@ -39,12 +40,13 @@ pub(super) fn decode(
     Ok((save_map_every, map_cache))
 }
 
-/// Entries that a cache has at least, so that moving pages to make room for a page of the map does
-/// not make more than one page of it due, if as many are moved as in the mean. `None`: no number
-/// would do.
+/// Returns the smallest cache of map entries with which garbage collection ends: the moves that
+/// make room for one map page make no more than one map page due, if as many pages are moved as in
+/// the mean. Returns `None` if no size is enough.
 ///
-/// Of v pages moved for n − v written each changes an entry. Half of the cache changes before pages
-/// of the map are written, and each of them has as many of those entries as the mean.
+/// Collection moves v pages to free n − v, and each move changes an entry. Half of the cache
+/// changes before map pages are written, and each map page written has as many changed entries as
+/// the mean.
 pub fn least_map_cache(spec: &SsdSpec, capacity: Bytes) -> Option<Bytes> {
     let FtlSpec::Page(map) = &spec.ftl else { return None };
     let (page, host) = (spec.nand.page, capacity.0 / spec.nand.page.0);
@@ -56,7 +58,8 @@ pub fn least_map_cache(spec: &SsdSpec, capacity: Bytes) -> Option<Bytes> {
     Some(Bytes((2 * pages * (moves + 1)).min(host) * PageMapSpec::CACHED_ENTRY))
 }
 
-/// What a map of which only a part is in memory excludes.
+/// Checks that a map of which only a part is in memory can work: it needs a buffer and enough
+/// entries.
 pub(super) fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
     let FtlSpec::Page(map) = &spec.ftl else { return Ok(()) };
     let Some(cache) = map.map_cache else { return Ok(()) };
@@ -88,7 +91,7 @@ mod tests {
     use crate::decode::Source;
     use crate::device::{DeviceKind, DeviceSpec};
 
-    /// A bundled drive with a cache of this size.
+    /// Decodes a bundled drive with a map cache of this size and more keys.
     fn with(cache: &str, more: &str) -> Result<SsdSpec, String> {
         let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
         let text = bundled.expect("in the catalogue").text;
@@ -123,7 +126,7 @@ mod tests {
         let ssd = with("16MiB", "").expect("enough");
         let FtlSpec::Page(map) = ssd.ftl else { panic!("a page map") };
         assert_eq!(map.map_cache, Some(Bytes(16 << 20)));
-        // 1024 entries in a page of 4 KiB.
+        // A page of 4 KiB holds 1024 entries.
         assert_eq!(map.map_pages(Bytes(4096), 3000), 3);
         let refused = with("4KiB", "").unwrap_err();
         let (_, least) = refused.split_once("`ftl.map_cache` to ").expect("it says how much");
@@ -132,10 +135,10 @@ mod tests {
         let twice = with("16MiB", "save_map_every = { value = \"1MiB\", assumed = \"a test\" }\n");
         assert!(twice.unwrap_err().contains("is not saved there once more"));
         let spec = with("16MiB", "").expect("enough");
-        // All of the flash but for what the layer works with: nothing is to spare.
+        // A capacity that takes all flash beyond the layer's own overhead leaves no spare pages.
         let full = spec.nand.raw() - overhead(&spec, Bytes::ZERO);
         assert_eq!(least_map_cache(&spec, full), None);
-        // All entries are enough, whatever the spare.
+        // A cache that holds all entries is enough with any number of spare pages.
         let most = Bytes((28 << 30) / 4096 * PageMapSpec::CACHED_ENTRY);
         assert!(least_map_cache(&spec, Bytes(28 << 30)).is_some_and(|least| least <= most));
     }

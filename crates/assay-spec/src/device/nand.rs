@@ -8,90 +8,95 @@ use crate::units::{Bytes, Nanos};
 /// Flash chips and their buses.
 #[derive(Clone, Copy, Debug)]
 pub struct NandSpec {
-    /// Buses that work in parallel.
+    /// The number of channels: buses that work in parallel.
     pub channels: u32,
-    /// Dies on each channel.
+    /// The number of dies on each channel.
     pub dies_per_channel: u32,
-    /// Planes of a die; each has a page register.
+    /// The number of planes of a die. Each has a page register.
     pub planes_per_die: u32,
-    /// How the planes of a die share its array.
+    /// The way the planes of a die share its array.
     pub plane_mode: PlaneMode,
-    /// Erase blocks of a plane.
+    /// The number of erase blocks of a plane.
     pub blocks_per_plane: u32,
-    /// Pages of an erase block.
+    /// The number of pages of an erase block.
     pub pages_per_block: u32,
-    /// Data bytes of a page.
+    /// The data bytes of a page.
     pub page: Bytes,
-    /// Cell to register (tR). This and the next three are until the controller sees that the chip
-    /// is ready.
+    /// The time from cell to register (tR). Like the next three times it lasts until the controller
+    /// sees that the chip is ready.
     pub read: Nanos,
-    /// Register to cell (tPROG); with `program_slow`, of the fast pages.
+    /// The time from register to cell (tPROG); if `program_slow` differs, the time of the fast
+    /// pages.
     pub program: Nanos,
-    /// Register to cell of every second page of a block: the upper pages of multi-level cells.
+    /// The time from register to cell of every second page of a block: the upper pages of
+    /// multi-level cells.
     pub program_slow: Nanos,
-    /// Block erase (tBERS).
+    /// The time of a block erase (tBERS).
     pub erase: Nanos,
-    /// Register to controller and back: bytes a second of a channel.
+    /// The rate between register and controller in both directions, in bytes a second of a channel.
     pub bus: Bytes,
-    /// Whether a second register takes data in and out while the array works.
+    /// Whether a second register transfers data while the array works.
     pub cache_register: bool,
-    /// Pages that a plane programs at once, when all of them are loaded: parts of a physical page
-    /// that are mapped on their own, and the physical pages that share their cells.
+    /// The number of pages that a plane programs at once, when all of them are loaded: the parts of
+    /// a physical page that are mapped on their own, times the physical pages that share their
+    /// cells.
     pub pages_per_program: u32,
-    /// What a block does that is used with one bit a cell, if blocks can be.
+    /// The times of blocks that are used with one bit a cell; `None` if blocks cannot be used so.
     pub slc: Option<SlcSpec>,
-    /// Programs and erases can be left for reads of the host, which go before everything else.
+    /// The suspension of programs and erases for reads of the host, which then precede all other
+    /// operations; `None` if the chips cannot suspend.
     pub suspend: Option<SuspendSpec>,
 }
 
-/// Programs and erases that are left for reads.
+/// The suspension of programs and erases for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspendSpec {
-    /// Until the array can be read.
+    /// The time from the suspension until the array can be read.
     pub suspend: Nanos,
-    /// What it costs to go on.
+    /// The time that it costs to continue the operation.
     pub resume: Nanos,
-    /// How often reads are let in before one is done.
+    /// The largest number of times that reads are admitted before a suspended operation ends.
     pub most: u32,
 }
 
-/// A block used with one bit a cell: it holds less, and is faster.
+/// A block that is used with one bit a cell: it holds less and is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlcSpec {
-    /// Bits of a cell otherwise: a block holds so many times less.
+    /// The number of bits of a cell in other blocks: a block with one bit a cell holds this many
+    /// times less.
     pub bits: u32,
-    /// Cell to register.
+    /// The time from cell to register.
     pub read: Nanos,
-    /// Register to cell.
+    /// The time from register to cell.
     pub program: Nanos,
 }
 
-/// How the planes of a die share its array.
+/// The way the planes of a die share its array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaneMode {
     /// Each plane reads, programs and erases by itself.
     Independent,
-    /// The die does one operation at a time; programs of the same page on several of its planes
-    /// are one when they are loaded before it begins.
+    /// The die does one operation at a time. Programs of the same page on several of its planes are
+    /// one operation if they are loaded before it begins.
     MultiPlane,
     /// The die does one operation on one plane at a time.
     Serial,
 }
 
 impl NandSpec {
-    /// Planes of the whole drive.
+    /// Returns the number of planes of the whole drive.
     pub fn planes(&self) -> u32 {
         self.channels * self.dies_per_channel * self.planes_per_die
     }
-    /// Physical pages of a plane.
+    /// Returns the number of physical pages of a plane.
     pub fn pages_per_plane(&self) -> u64 {
         u64::from(self.blocks_per_plane) * u64::from(self.pages_per_block)
     }
-    /// Physical pages of the whole drive.
+    /// Returns the number of physical pages of the whole drive.
     pub fn pages(&self) -> u64 {
         u64::from(self.planes()) * self.pages_per_plane()
     }
-    /// Raw size of the whole drive.
+    /// Returns the raw size of the whole drive.
     pub fn raw(&self) -> Bytes {
         self.page * self.pages()
     }
@@ -152,7 +157,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
     Ok(spec)
 }
 
-/// The keys that come together, or not at all.
+/// Decodes `bits`, `slc_read` and `slc_program`, which must be all present or all absent.
 fn decode_slc(
     s: &mut Section<'_>,
     values: &mut Values,
@@ -169,7 +174,7 @@ fn decode_slc(
     }))
 }
 
-/// Those, too.
+/// Decodes `suspend`, `resume` and `suspensions`, which must be all present or all absent.
 fn decode_suspend(
     s: &mut Section<'_>,
     values: &mut Values,
@@ -186,7 +191,7 @@ fn decode_suspend(
     }))
 }
 
-/// Whether blocks are made of whole programs, with one bit a cell, too.
+/// Checks that a block consists of whole programs, also when it is used with one bit a cell.
 fn check_programs(s: &Section<'_>, spec: &NandSpec) -> Decoded<()> {
     let impossible = |key, message: String, hint: &str| {
         Err(with_hint(s.error(Kind::Impossible, s.key_span_of(key), message, ""), hint))
@@ -215,7 +220,7 @@ mod tests {
     fn a_chip_is_ready_when_the_controller_looks() {
         let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
         let text = bundled.expect("in the catalogue").text;
-        // Reads of 50 us, programs of 250, erases of 700.
+        // The drive has reads of 50 us, programs of 250 us and erases of 700 us.
         let times = |poll: &str| {
             let poll = format!("[nand]\npoll = {{ value = \"{poll}\", assumed = \"a test\" }}\n");
             let text = text.replace("[nand]\n", &poll);

@@ -1,25 +1,25 @@
-//! The declaration of what a drive of flash draws.
+//! The declaration of the power that a flash drive draws.
 
 use super::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Joules, Watts};
 
-/// Power that is always drawn, and the energy of each operation beside it: of the chips, the buses
-/// and what of the controller works for it.
+/// The power that is always drawn, and the additional energy of each operation in the chips, the
+/// buses and the parts of the controller that work for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerSpec {
-    /// Always.
+    /// The power that the drive always draws.
     pub idle: Watts,
-    /// For each page read from the cells.
+    /// The energy of each page read from the cells.
     pub read: Joules,
-    /// For each page programmed, however many bits a cell it has.
+    /// The energy of each page programmed, whatever its number of bits a cell.
     pub program: Joules,
-    /// For each block erased.
+    /// The energy of each block erased.
     pub erase: Joules,
 }
 
-/// What an operation takes, at most.
+/// The largest energy of an operation: 1 J.
 const MOST: Joules = Joules(1_000_000_000_000);
 
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Option<PowerSpec>> {

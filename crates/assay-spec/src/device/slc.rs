@@ -1,4 +1,4 @@
-//! The declaration of a cache of one bit a cell.
+//! The declaration of an SLC cache: blocks with one bit a cell.
 
 use super::Values;
 use super::nand::NandSpec;
@@ -6,19 +6,21 @@ use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 
-/// Blocks of one bit a cell that the host's data is written to first, to be folded into others.
+/// Blocks with one bit a cell to which the host's data is written first. The drive later folds the
+/// data into other blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlcCacheSpec {
-    /// Data in such blocks, at most.
+    /// The largest amount of data in the cache.
     pub size: Bytes,
-    /// So much of it is there however full the drive is: blocks are kept free for it.
+    /// The part of `size` that is available however full the drive is: blocks are kept free for it.
     pub fixed: Bytes,
-    /// So long after the last request it is folded.
+    /// The idle time after which the drive folds the cached data.
     pub fold_after: Nanos,
 }
 
 impl SlcCacheSpec {
-    /// Blocks of a plane for `data`, at one bit a cell; one more than it has if they are too few.
+    /// Returns the number of blocks of a plane that hold `data` with one bit a cell. If the plane
+    /// has too few, returns one more than it has.
     pub fn blocks(data: Bytes, nand: &NandSpec) -> u32 {
         let bits = nand.slc.map_or(1, |slc| slc.bits);
         let block = nand.page * u64::from(nand.pages_per_block / bits) * u64::from(nand.planes());

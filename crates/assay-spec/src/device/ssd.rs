@@ -13,110 +13,110 @@ use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 
-/// A solid-state drive: flash, translation layer, buffer, read-ahead.
+/// The declaration of a solid-state drive: flash, translation layer, buffer, read-ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct SsdSpec {
-    /// The chips.
+    /// The chips and their buses.
     pub nand: NandSpec,
-    /// How logical pages are mapped to physical ones.
+    /// The mapping of logical pages to physical pages.
     pub ftl: FtlSpec,
-    /// Where written data waits.
+    /// The buffer in which written data waits.
     pub buffer: BufferSpec,
-    /// What is fetched before it is asked for.
+    /// The read-ahead; `None` if the drive does not read ahead.
     pub readahead: Option<ReadAheadSpec>,
-    /// How the flash wears out; `None`: never.
+    /// The way the flash wears out; `None` if it never does.
     pub endurance: Option<EnduranceSpec>,
-    /// What it draws, if that is known.
+    /// The power that the drive draws, if it is known.
     pub power: Option<PowerSpec>,
-    /// How warm it gets.
+    /// The heating of the drive, if it is modelled.
     pub thermal: Option<ThermalSpec>,
-    /// Wrong bits; `None`: none that matter.
+    /// The bit errors; `None` if there are none that matter.
     pub ecc: Option<EccSpec>,
 }
 
-/// Where written data waits for the flash.
+/// The buffer in which written data waits for the flash.
 #[derive(Clone, Copy, Debug)]
 pub enum BufferSpec {
-    /// The planes' page registers, nothing else.
+    /// Only the page registers of the planes.
     Registers,
-    /// DRAM that acknowledges at once and writes back.
+    /// DRAM that acknowledges writes at once and writes back.
     Dram {
-        /// Bytes of user data it holds.
+        /// The bytes of user data that it holds.
         size: Bytes,
-        /// Whether a write is answered from it; switched off, a write is answered when it is in the
-        /// cells.
+        /// Whether a write completes when it is in the buffer. Otherwise it completes when its data
+        /// is in the cells.
         write_back: bool,
-        /// What a read of a page in it gets.
+        /// The source of a read of a page in the buffer.
         reads: ReadBuffered,
-        /// When pages are given to the flash.
+        /// The time at which written pages are sent to the flash.
         flush: FlushSpec,
-        /// Whether what is in it is written to the flash when the power fails, so that a flush has
-        /// nothing to do.
+        /// Whether the contents of the buffer are written to the flash when the power fails, so
+        /// that a flush has nothing to do.
         protected: bool,
     },
 }
 
-/// When written pages are given to the flash.
+/// The time at which written pages are sent to the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushSpec {
-    /// As they come.
+    /// As they arrive.
     AtOnce,
-    /// When it must be; what is written again before replaces them. With the write cache switched
-    /// off it is at once.
+    /// When they must be. A page that is written again before that is replaced in the buffer. With
+    /// the write cache switched off, pages are sent at once.
     Lazy(LazySpec),
 }
 
-/// How long pages wait.
+/// The limits on how long pages wait in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LazySpec {
-    /// When so much waits, the oldest pages are given to the flash,
+    /// The amount of waiting data at which the oldest pages are sent to the flash.
     pub high: Bytes,
-    /// until no more than this waits.
+    /// The amount of waiting data at which sending stops.
     pub low: Bytes,
-    /// All are when nothing has been asked for so long.
+    /// The idle time after which all pages are sent; `None` if idle time has no effect.
     pub idle: Option<Nanos>,
 }
 
-/// What a read gets of a page that is still in the buffer.
+/// The source of a read of a page that is still in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadBuffered {
-    /// The page, from the buffer.
+    /// The buffer.
     FromBuffer,
-    /// The page from flash, once it has been written there: the buffer serves writes only.
+    /// The flash, once the page has been written there: the buffer serves writes only.
     AfterWriteBack,
 }
 
-/// Which pages are read ahead.
+/// The pages that are read ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Whatever comes next by its number, wherever it is.
+    /// The next logical pages, wherever they are on flash.
     Logical,
-    /// What comes next on flash: nothing is read ahead unless the whole window lies there in one
+    /// The next pages on flash. Nothing is read ahead unless the whole window lies on flash in one
     /// piece, page after page over the planes.
     Contiguous,
 }
 
-/// Which way streams go that are recognised.
+/// The directions of the streams that the drive recognises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Upwards only.
+    /// Ascending streams only.
     Forward,
-    /// Either way.
+    /// Ascending and descending streams.
     Both,
 }
 
 /// Sequential read-ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadAheadSpec {
-    /// Sequential requests before it starts.
+    /// The number of sequential requests before read-ahead starts.
     pub trigger: u32,
-    /// How far it reads ahead.
+    /// The amount of data to read ahead.
     pub window: Bytes,
-    /// Which pages.
+    /// The pages that are read ahead.
     pub reach: Reach,
-    /// Streams it follows at a time.
+    /// The number of streams that the drive follows at a time.
     pub streams: u32,
-    /// Which way they may go.
+    /// The directions of the streams that the drive recognises.
     pub direction: Direction,
 }
 
@@ -173,7 +173,8 @@ pub(super) fn decode(
             Some(spec)
         }
     };
-    // What is written in place has no blocks that wear out: there such a section is refused.
+    // A medium that is written in place has no blocks that wear out, so `[endurance]` is refused
+    // there.
     let endurance = match ftl {
         FtlSpec::InPlace => None,
         _ => endurance::decode(top, values)?,
@@ -187,7 +188,7 @@ pub(super) fn decode(
     Ok(spec)
 }
 
-/// Keys of a buffer that keeps pages.
+/// The keys of a buffer with flush `lazy`.
 const OF_LAZY: [&str; 3] = ["high", "low", "idle"];
 
 fn decode_flush(
@@ -223,7 +224,7 @@ fn decode_flush(
     Ok(FlushSpec::Lazy(LazySpec { high, low, idle }))
 }
 
-/// What is fine alone and impossible together.
+/// Checks that values that are each valid are possible together.
 fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes, link: LinkSpec) -> Decoded<()> {
     let nand = &spec.nand;
     let ftl_span = top.span_of("ftl");
@@ -279,7 +280,7 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes, link: LinkSpec) -> 
     Ok(())
 }
 
-/// What programs of several pages, and blocks with one bit a cell, exclude.
+/// Checks programs of several pages, and blocks with one bit a cell, against the other settings.
 fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
     let impossible = |key, message: String, hint: &str| {
         Err(with_hint(top.error(Kind::Impossible, top.key_span_of(key), message, ""), hint))
@@ -318,7 +319,7 @@ fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
         let message = "data leaves a cache of one bit a cell within its plane".to_owned();
         return impossible("slc", message, "leave out `collection.target`");
     }
-    // Of each plane, all but one page of a program may be waiting for that one.
+    // In each plane, all pages of a program but one may wait for the last one.
     let most = nand.page * u64::from(nand.planes()) * u64::from(nand.pages_per_program);
     match spec.buffer {
         BufferSpec::Dram { reads: ReadBuffered::FromBuffer, size, .. } if size >= most => Ok(()),
@@ -330,7 +331,7 @@ fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
     }
 }
 
-/// What a drive that wears out cannot be.
+/// Checks that a drive that wears out has enough blocks, and that its errors take time.
 fn check_endurance(top: &Section<'_>, spec: &SsdSpec, link: LinkSpec) -> Decoded<()> {
     let Some(endurance) = spec.endurance else { return Ok(()) };
     let impossible = |message: String, hint: &str| {
@@ -349,20 +350,20 @@ fn check_endurance(top: &Section<'_>, spec: &SsdSpec, link: LinkSpec) -> Decoded
     Ok(())
 }
 
-/// Flash that the layer works with, beside the capacity.
+/// Returns the flash that the layer needs beside the capacity.
 pub(super) fn overhead(spec: &SsdSpec, capacity: Bytes) -> Bytes {
     let nand = &spec.nand;
     let stripe = nand.page * u64::from(nand.planes()) * u64::from(nand.pages_per_block);
     let overhead = match spec.ftl {
-        // Two open blocks a plane and one that the collector can always move into, or the reserve
-        // if that is more; what waits for others; and a page in each plane that makes collecting
-        // worth it.
+        // For each plane: two open blocks and one that the collector can always move into, or the
+        // reserve if that is more; the blocks of `safety_blocks`; and one page, without which
+        // collection would gain nothing.
         FtlSpec::Page(map) => {
             let blocks = map.collection.reserve_blocks.max(3) + map.safety_blocks(nand);
             let on_flash = nand.page * map.map_pages(nand.page, capacity.0 / nand.page.0);
             let fixed = map.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
-            // A bit a page of the host's: what is trimmed. A page more, for a page's old copy is
-            // there until the new one has its place.
+            // The record of trims has one bit for each page of the host. It has one page more,
+            // because the old copy of a page remains until the new copy is in place.
             let record = match map.power_fail_safe {
                 true => nand.page * (1 + (capacity.0 / nand.page.0).div_ceil(nand.page.0 * 8)),
                 false => Bytes::ZERO,
@@ -370,8 +371,8 @@ pub(super) fn overhead(spec: &SsdSpec, capacity: Bytes) -> Bytes {
             let own = nand.page * u64::from(nand.planes()) + on_flash + record;
             stripe * u64::from(blocks + fixed) + own
         }
-        // Logs may all belong to one group of planes; a stream and a merge take one more each, and
-        // the last superblock of each group may be half empty.
+        // All logs may belong to one group of planes. A stream and a merge take one superblock more
+        // each, and the last superblock of each group may be half empty.
         FtlSpec::Hybrid(hybrid) => {
             stripe * u64::from(hybrid.log_superblocks * hybrid.blocks_per_log + 3)
         }
@@ -380,7 +381,7 @@ pub(super) fn overhead(spec: &SsdSpec, capacity: Bytes) -> Bytes {
     overhead + stripe * u64::from(spec.endurance.map_or(0, |e| e.spare_blocks))
 }
 
-/// Whether there is flash enough for both.
+/// Checks that the flash is large enough for the capacity and the layer's overhead.
 fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
     let (nand, overhead) = (&spec.nand, overhead(spec, capacity));
     if nand.raw() >= capacity + overhead {
@@ -401,7 +402,7 @@ mod tests {
     use crate::decode::Source;
     use crate::device::{DeviceKind, DeviceSpec};
 
-    /// The buffer of a bundled drive of 1 MiB, with more keys.
+    /// Decodes the buffer (1 MiB) of a bundled drive, with more keys.
     fn buffer(lines: &str) -> Result<BufferSpec, String> {
         let bundled = crate::catalog::DEVICES.iter().find(|d| d.name == "reference-28");
         let text = bundled.expect("in the catalogue").text;
@@ -495,7 +496,8 @@ mod tests {
         let cache = [("size", "1GiB"), ("fold_after", "1s")];
         let good = drive(&cells, &[controller], &cache).expect("a drive");
         assert_eq!((good.nand.pages_per_program, good.nand.slc.map(|s| s.bits)), (8, Some(4)));
-        // 32 planes of 1,024 blocks of 256 pages of 4 KiB: 8 MiB of one bit a cell at a time.
+        // 32 planes of 1,024 blocks of 256 pages of 4 KiB: one block of each plane holds 8 MiB at
+        // one bit a cell.
         assert_eq!(SlcCacheSpec::blocks(Bytes::GIB, &good.nand), 128);
         let target = ("target", "drive");
         let fixed = [("size", "1GiB"), ("fixed", "2GiB"), ("fold_after", "1s")];

@@ -1,29 +1,29 @@
-//! The declaration of how warm a drive of flash gets, and what it does about it.
+//! The declaration of how warm a flash drive gets, and of how it throttles.
 
 use super::{PowerSpec, Values};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::Watts;
 
-/// A body that is warmed by what the drive draws and cooled by what is around it, and a limit above
-/// which the drive draws less.
+/// A body that is warmed by the power of the drive and cooled by its surroundings, and a limit
+/// above which the drive draws less power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThermalSpec {
-    /// What is around it, in °C.
+    /// The ambient temperature, in °C.
     pub ambient: f64,
-    /// By how much it is warmer for each watt, in the long run, in K/W.
+    /// The rise in temperature for each watt, in the long run, in K/W.
     pub resistance: f64,
-    /// Heat that warms it by a degree, in J/K.
+    /// The heat that warms the drive by a degree, in J/K.
     pub capacity: f64,
-    /// From this on it is throttled, in °C,
+    /// The temperature at which throttling begins, in °C.
     pub limit: f64,
-    /// until it has cooled down to this.
+    /// The temperature at which throttling ends, in °C.
     pub resume: f64,
-    /// What it draws then, in the mean, at most.
+    /// The largest mean power of the throttled drive.
     pub power: Watts,
 }
 
-/// What a throttled drive may draw for what it does, at least.
+/// The smallest power above idle that a throttled drive must have for its operations.
 const LEAST: Watts = Watts(1_000);
 
 pub(super) fn decode(

@@ -1,4 +1,4 @@
-//! Values of a drive's declaration, each with where it comes from.
+//! The values of a drive's declaration, each with its origin.
 
 use super::{Fact, Origin};
 use crate::calibration;
@@ -6,12 +6,12 @@ use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest};
 use crate::units::{self, Bytes, Nanos};
 
-/// `section.key`, or `key` at the top.
+/// Returns `section.key`, or `key` at the top.
 fn dotted(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// The table of a value with its origin, which must be there.
+/// Takes the table of a value with its origin, which is required.
 fn open_table<'a>(section: &mut Section<'a>, key: &'static str) -> Decoded<Section<'a>> {
     section.section(key, key).map_err(|e| {
         let missing = e.kind == Kind::MissingKey && section.misspelt(key).is_none();
@@ -30,7 +30,7 @@ fn open_table<'a>(section: &mut Section<'a>, key: &'static str) -> Decoded<Secti
     })
 }
 
-/// `value`, if it `is_in` the range `expected`.
+/// Returns `value` if `is_in` says that it is within the range `expected`; otherwise an error.
 fn within<T: std::fmt::Display>(
     inner: &Section<'_>,
     value: T,
@@ -47,7 +47,7 @@ fn within<T: std::fmt::Display>(
     Err(with_hint(e, hint))
 }
 
-/// Takes values with their origins out of sections, keeping the facts.
+/// Takes values with their origins out of sections, and keeps the facts.
 pub(super) struct Values {
     sources: Vec<(String, String)>,
     pub(super) facts: Vec<Fact>,
@@ -75,7 +75,7 @@ impl Values {
         Ok(Values { sources, facts: Vec::new() })
     }
 
-    /// Opens `section.key`, records its origin, and returns the table holding `value`.
+    /// Opens `section.key`, records its origin, and returns the table that holds `value`.
     pub(super) fn open<'a>(
         &mut self,
         section: &mut Section<'a>,
@@ -128,7 +128,7 @@ impl Values {
         Ok(inner)
     }
 
-    /// What `get` makes of the value of `section.key`, which has an origin.
+    /// Takes the value of `section.key`, which has an origin, by `get`.
     fn take<T>(
         &mut self,
         section: &mut Section<'_>,
@@ -150,7 +150,7 @@ impl Values {
     ) -> Decoded<Nanos> {
         self.take(s, path, key, |inner| {
             let value = inner.time("value")?;
-            // Nothing in a drive takes longer, and sums of a few of these stay far from overflow.
+            // No time in a drive is longer, and sums of a few times stay far from overflow.
             let hint = "nothing in a drive takes longer: is it the right unit?";
             let is_in = value <= Nanos::from_secs(60);
             within(inner, value, is_in, &dotted(path, key), "at most 60s", hint)
@@ -213,7 +213,7 @@ impl Values {
         Ok(self.choice(s, path, key, &["no", "yes"])? == 1)
     }
 
-    /// A rate such as `40MB/s`, as bytes a second; never zero.
+    /// Takes a rate such as `40MB/s`, in bytes a second; never zero.
     pub(super) fn rate(
         &mut self,
         s: &mut Section<'_>,
@@ -230,7 +230,7 @@ impl Values {
         })
     }
 
-    /// A quantity that is no time and no size.
+    /// Takes a quantity that is neither a time nor a size.
     pub(super) fn quantity<T: std::str::FromStr>(
         &mut self,
         s: &mut Section<'_>,
@@ -248,8 +248,8 @@ impl Values {
         })
     }
 
-    /// What `get` takes out of `s`; `default`, if `key` is not there. Either way the key counts
-    /// among those that may be there.
+    /// Takes an optional `key` out of `s` by `get`. Returns `default` if the key is absent. Either
+    /// way the key counts among the known ones.
     pub(super) fn optional<'a, T>(
         &mut self,
         s: &mut Section<'a>,
@@ -261,7 +261,7 @@ impl Values {
         if s.has(key) { get(self, s, key) } else { Ok(default) }
     }
 
-    /// A choice that may be left out; then it is the word at `default`.
+    /// Takes an optional choice. Returns `default`, an index into `words`, if the key is absent.
     pub(super) fn choice_or(
         &mut self,
         s: &mut Section<'_>,

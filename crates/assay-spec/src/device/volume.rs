@@ -1,35 +1,35 @@
-//! The declaration of a cloud volume: what a provider lets through, and how long the way is.
+//! The declaration of a cloud volume: the provider's limits, and the latency of the network.
 
 use super::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 
-/// A volume behind a network. What it is made of is the provider's; what it sells are limits.
+/// A volume behind a network. The provider does not say what it is made of, but sells limits.
 #[derive(Clone, Copy, Debug)]
 pub struct VolumeSpec {
-    /// A request counts as one operation for each such part of it.
+    /// The size of a unit: a request counts as one operation for each unit of it.
     pub unit: Bytes,
-    /// To the servers and back.
+    /// The time to the servers and back.
     pub round_trip: Nanos,
-    /// What the servers take for a read and for a write.
+    /// The time that the servers take for a read.
     pub read: Nanos,
-    /// A write is answered when every replica has it.
+    /// The time that the servers take for a write, until every replica has it.
     pub write: Nanos,
-    /// Operations a second.
+    /// The limit on operations, per second.
     pub operations: RateSpec,
-    /// Bytes a second.
+    /// The limit on throughput, in bytes a second.
     pub throughput: RateSpec,
 }
 
-/// A bucket of credit: it fills at the baseline and is drawn from at no more than the burst rate.
+/// A token bucket: credit flows in at the baseline and is drawn at no more than the burst rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSpec {
-    /// What flows in, a second.
+    /// The credit that flows in, a second.
     pub baseline: u64,
-    /// The most that is drawn, a second.
+    /// The largest amount of credit that is drawn, a second.
     pub burst: u64,
-    /// What a full bucket holds; it is full at first.
+    /// The credit that a full bucket holds. The bucket is full at first.
     pub credit: u64,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Volu
     Ok(VolumeSpec { unit, round_trip, read, write, operations, throughput })
 }
 
-/// Takes the number of a key of a bucket.
+/// The function that takes the number of a key of a bucket.
 type Get = fn(&mut Values, &mut Section<'_>, &str, &'static str) -> Decoded<u64>;
 
 fn decode_rate(
@@ -68,7 +68,7 @@ fn decode_rate(
         let e = s.error(Kind::Impossible, s.key_span_of("burst"), message, "");
         return Err(with_hint(e, format!("raise `{path}.burst`, or leave it out")));
     }
-    // Without a burst the bucket is as good as always empty.
+    // Without a burst, saved credit has no effect.
     let credit = match burst > baseline {
         true => get(values, &mut s, path, "credit")?,
         false => {

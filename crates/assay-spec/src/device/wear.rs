@@ -3,16 +3,17 @@
 use super::Values;
 use crate::decode::{Decoded, Section};
 
-/// How erases are spread over the blocks.
+/// The way erases are spread over the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WearSpec {
-    /// Free blocks are used in the order they became free.
+    /// No levelling: free blocks are used in the order in which they became free.
     None,
-    /// The free block with the fewest erases is used first.
+    /// Dynamic levelling: the free block with the fewest erases is used first.
     Dynamic,
-    /// As dynamic; and a block that lies `spread` erases behind the most worn is emptied.
+    /// Static levelling: like `Dynamic`, and a block that lies `spread` erases behind the most worn
+    /// one is emptied.
     Static {
-        /// Erases between the most and the least worn block of a plane.
+        /// The number of erases between the most and the least worn block of a plane.
         spread: u32,
     },
 }

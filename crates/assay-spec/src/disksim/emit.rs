@@ -1,4 +1,4 @@
-//! Writing the device file: one line a value, each with the file it comes from.
+//! The writer of the device file: one line for each value, with the file that the value comes from.
 
 use super::model::Model;
 use super::specs::Specs;
@@ -54,7 +54,7 @@ impl Out {
         self.text(key, if value { "yes" } else { "no" }, origin);
     }
 
-    /// A long list, several items a line.
+    /// Writes a long list, several items a line.
     fn list(&mut self, key: &str, items: &[String], origin: &str) {
         self.line(format_args!("{key} = {{ value = ["));
         self.wrapped("  ", items, ",");
@@ -77,7 +77,7 @@ impl Out {
     }
 }
 
-/// A name out of a file, fit for a TOML string.
+/// Makes a name from a file safe for a TOML string.
 fn plain(text: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_ .()/".contains(c);
     text.chars().map(|c| if fits(c) { c } else { '?' }).take(80).collect()
@@ -151,7 +151,7 @@ fn zone_lines(out: &mut Out, zone: &ZoneSpec) {
     let remaps = zone.remaps.iter().map(|(a, b)| format!("[{a}, {b}]")).collect::<Vec<_>>();
     let lists = [("slips", slips), ("remaps", remaps)];
     let mut lists = lists.iter().filter(|(_, items)| !items.is_empty()).peekable();
-    // TOML 1.0 has inline tables on one line, but for the inside of their lists.
+    // In TOML 1.0 an inline table stands on one line, except for the inside of its lists.
     let close = if lists.peek().is_some() { ", " } else { " },\n" };
     out.0.push_str(&format!("  {{ {}{close}", fields.join(", ")));
     while let Some((key, items)) = lists.next() {

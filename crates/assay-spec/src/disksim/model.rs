@@ -1,4 +1,5 @@
-//! The `.model` file: geometry and mechanics (`dm_disk` with layout G1 and mechanics G1).
+//! The reader of the `.model` file: geometry and mechanics (`dm_disk` with layout G1 and mechanics
+//! G1).
 
 use super::ImportError;
 use super::syntax::{What, parse};
@@ -6,7 +7,7 @@ use super::take::Take;
 use crate::device::{SkewSpec, ZoneSpec};
 use crate::units::Nanos;
 
-/// What a model file says.
+/// The parameters of a model file.
 pub(super) struct Model {
     pub name: String,
     pub heads: u64,
@@ -69,8 +70,8 @@ fn expect(take: &Take<'_>, name: &str, word: &str) -> Result<(), ImportError> {
     }
 }
 
-/// How spares are laid out: cylinders that share them (0: a zone), and whether every slip takes
-/// room beside the spares.
+/// The layout of spares: the number of cylinders that share them (0 for a zone), whether there are
+/// spares, and whether every slip takes a sector in addition to the spares.
 struct Sparing {
     range: u64,
     has_spares: bool,
@@ -82,9 +83,10 @@ impl Sparing {
         let range = layout.whole("Rangesize for sparing", 1_000_000)?;
         let (range, has_spares, beside) = match layout.whole("Sparing scheme used", 99)? {
             0 => (0, false, false),
-            // Spares of every cylinder.
+            // Every cylinder has its own spares.
             2 => (1, true, false),
-            // Slips push everything to the end of the disk, here of the zone.
+            // In DiskSim, slips shift all following sectors up to the end of the disk; here, of the
+            // zone.
             7 => (0, false, true),
             8 => (range.max(1), true, false),
             9 => (0, true, false),
@@ -137,7 +139,7 @@ fn zone(take: Take<'_>, sparing: &Sparing, heads: u64) -> Result<ZoneSpec, Impor
         front: take.whole("Empty space at zone front", SECTORS)?,
         spares: spares as u32,
         slips,
-        // A sector that stands in for itself is a sector.
+        // A sector that is remapped to itself is an ordinary sector.
         remaps: pairs.filter(|(bad, good)| bad != good).collect(),
     })
 }

@@ -1,4 +1,4 @@
-//! The `.diskspecs` file: controller, cache and queue (`disksim_disk`).
+//! The reader of the `.diskspecs` file: controller, cache and queue (`disksim_disk`).
 
 use super::ImportError;
 use super::syntax::{What, parse};
@@ -6,7 +6,7 @@ use super::take::Take;
 use crate::device::ReadAhead;
 use crate::units::Nanos;
 
-/// What a specs file says.
+/// The parameters of a specs file.
 pub(super) struct Specs {
     pub name: String,
     pub per_request: Nanos,
@@ -30,13 +30,13 @@ pub(super) struct Specs {
     pub write: [Nanos; 2],
     pub read_end: Nanos,
     pub write_end: Nanos,
-    /// Parameters that are set and that our model does not have.
+    /// The parameters that are set and that our model does not have.
     pub unmodelled: Vec<String>,
 }
 
 const FILE: &str = "specs";
 
-/// Parameters that mean nothing to our model; said in the output when they are not zero.
+/// The parameters that have no meaning in our model. The output names those that are not zero.
 const UNMODELLED: &[&str] = &[
     "Hold bus entire read xfer",
     "Hold bus entire write xfer",

@@ -1,18 +1,18 @@
-//! DiskSim's parameter syntax (libparam): blocks of named values.
+//! The parser of DiskSim's parameter syntax (libparam): blocks of named values.
 //!
 //! ```text
 //! type name { Some parameter = 12, List = [ 1, 2 ], Inner = type { … }, File = source a.model }
 //! ```
 //!
-//! `#` begins a comment. Names have spaces. *Invariant:* any text gives a tree or an error with a
-//! line; nesting is bounded, so nothing overflows.
+//! `#` begins a comment. Names contain spaces. *Invariant:* any text gives a tree or an error with
+//! a line; nesting is bounded, so the stack does not overflow.
 
 use super::ImportError;
 
-/// How deep blocks and lists may nest.
+/// The largest depth of nested blocks and lists.
 const DEPTH: usize = 32;
 
-/// A value and the line it begins on.
+/// A value, and the line on which it begins.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Value {
     pub line: usize,
@@ -27,7 +27,7 @@ pub(super) enum What {
     Block(Block),
 }
 
-/// `type [name] { parameters }`.
+/// A block: `type [name] { parameters }`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Block {
     pub kind: String,
@@ -42,7 +42,7 @@ impl Block {
     }
 }
 
-/// All blocks of a file.
+/// Parses all blocks of a file.
 pub(super) fn parse(file: &'static str, text: &str) -> Result<Vec<Block>, ImportError> {
     let mut reader = Reader { file, rest: text, line: 1 };
     let mut blocks = Vec::new();
@@ -87,7 +87,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Words up to one of `ends`, a comment or the end of the text, with single blanks between.
+    /// Reads words up to one of `ends`, a comment or the end of the text, and joins them by single
+    /// blanks.
     fn words(&mut self, ends: &str) -> String {
         let end = self.rest.find(|c| ends.contains(c) || c == '#').unwrap_or(self.rest.len());
         let words = self.rest[..end].split_whitespace().collect::<Vec<_>>().join(" ");
@@ -107,7 +108,7 @@ impl Reader<'_> {
         }
     }
 
-    /// After the `{`, up to and with the `}`.
+    /// Reads the parameters of a block and its `}`. The `{` has been read.
     fn block(
         &mut self,
         kind: &str,

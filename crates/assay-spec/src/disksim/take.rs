@@ -1,17 +1,17 @@
-//! Taking typed values out of a parsed block, with an error that names the line.
+//! Getters of typed values of a parsed block, whose errors name the line.
 
 use super::ImportError;
 use super::syntax::{Block, Value, What};
 use crate::units::Nanos;
 
-/// A block of a file.
+/// A block of a file, from which values are read.
 #[derive(Clone, Copy)]
 pub(super) struct Take<'a> {
     pub file: &'static str,
     pub block: &'a Block,
 }
 
-/// A time written in milliseconds, at most a minute.
+/// Reads a time in milliseconds, of at most a minute.
 pub(super) fn milliseconds(text: &str) -> Option<Nanos> {
     let ms = text.parse::<f64>().ok().filter(|ms| (0.0..=60_000.0).contains(ms))?;
     Some(Nanos((ms * 1e6).round() as u64))
@@ -57,7 +57,7 @@ impl<'a> Take<'a> {
         }
     }
 
-    /// A number of which only the whole part counts, as DiskSim reads skews.
+    /// Reads a number and drops its fraction, as DiskSim does with skews.
     pub(super) fn whole(&self, name: &str, most: u64) -> Result<u64, ImportError> {
         let (text, line) = self.text(name)?;
         self.as_whole(name, text, line, most)
@@ -93,7 +93,7 @@ impl<'a> Take<'a> {
         })
     }
 
-    /// A factor.
+    /// Reads a factor from 0 to 1000.
     pub(super) fn factor(&self, name: &str) -> Result<f64, ImportError> {
         let (text, line) = self.text(name)?;
         text.parse::<f64>().ok().filter(|f| (0.0..=1000.0).contains(f)).ok_or_else(|| {

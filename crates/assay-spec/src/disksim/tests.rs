@@ -1,4 +1,5 @@
-//! Tests of the importer on a disk of a few lines; real ones are in assay-sim's `disk_import`.
+//! Tests of the importer on a disk of a few lines. The tests on real disks are `disk_import` of
+//! assay-sim.
 
 use super::*;
 use crate::decode::Source;
@@ -84,7 +85,8 @@ const SEEK: &str = "Seek distances measured: 3\n1,\t0.525700, 0.024385\n2,1.0\n2
 
 fn tiny() -> DeviceSpec {
     let text = import(MODEL, SPECS, SEEK, "tiny").unwrap_or_else(|e| panic!("{e}"));
-    // The same drive with a little less than a mebibyte is refused, so ask for what it has.
+    // The test asks for 1 MiB, the smallest capacity of a device, instead of the 1,894,400 bytes of
+    // the model.
     let small = text.replace("1894400B", "1048576B");
     DeviceSpec::parse(Source { file: "tiny", text: &small }).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -177,7 +179,7 @@ fn other_files_are_found_by_their_names() {
     assert_eq!(references("garbage {", None), (None, None));
 }
 
-/// A simple generator, so that the same garbage is tried everywhere.
+/// A simple generator, so that every run of the test tries the same garbage.
 fn next(random: &mut u64) -> usize {
     *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     (*random >> 33) as usize
@@ -219,7 +221,7 @@ fn any_text_gives_a_spec_or_an_error() {
         }
         let [model, specs, seek] = &texts;
         if let Ok(text) = import(model, specs, seek, "tiny") {
-            // What cannot be built is refused with a place, as any other device file.
+            // A spec that cannot be built is refused with a place, like any other device file.
             let _ = DeviceSpec::parse(Source { file: "tiny", text: &text });
         }
     }

@@ -1,10 +1,10 @@
-//! Factors: a target of which several things are varied, each at some levels.
+//! Factors: the parts of a target that are varied, each at some levels.
 //!
-//! A template has a place for each factor, `{drives}`; a level is the text that comes there. One
-//! factor at a time around a base point is an experiment's default; the product of all levels is
-//! its [`Experiment::factorial`](super::Experiment::factorial). What cannot be combined is counted
-//! with the reason: the author says so, the target's own language does, or two combinations are the
-//! same target.
+//! A template has a place for each factor, such as `{drives}`, which the text of a level replaces.
+//! By default an experiment varies one factor at a time around a base point; with
+//! [`Experiment::factorial`](super::Experiment::factorial) it runs the product of all levels.
+//! Combinations that are impossible are counted with the reason: the author excludes them, the
+//! syntax of targets does, or two combinations are the same target.
 
 mod read;
 #[cfg(test)]
@@ -17,62 +17,62 @@ use crate::array::{is_array, parse, parse_linux, scale_linux};
 use crate::linux::is_linux;
 use std::collections::BTreeMap;
 
-/// Combinations that an experiment has at most.
+/// The largest number of combinations of an experiment.
 pub const COMBINATIONS_MAX: usize = 20_000;
 
-/// What is varied in a target, and around what.
+/// The factors of a target, and the base point around which they are varied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factors {
     /// The target, with `{NAME}` for each factor.
     pub template: String,
-    /// In the order in which they are written: the first is outermost.
+    /// The factors in the order in which they are written. The first is the outermost loop.
     pub factors: Vec<Factor>,
-    /// A level of each: the point around which one at a time is varied.
+    /// The level of each factor at the base point.
     pub base: Vec<usize>,
-    /// What cannot be combined.
+    /// The combinations that the author excludes.
     pub impossible: Vec<Impossible>,
-    /// What sizes in `linux(…)` are multiplied by.
+    /// The scale of the sizes in `linux(…)`.
     scale: Scale,
 }
 
-/// One thing that is varied.
+/// A part of a target that is varied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
-    /// Its name, which stands in the template.
+    /// The name, which stands in the template.
     pub name: String,
-    /// Its levels.
+    /// The levels.
     pub levels: Vec<Level>,
 }
 
-/// One of the values of a factor.
+/// A value of a factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// What tables call it; part of the target's name.
+    /// The name in tables; it is also a part of the target's name.
     pub name: String,
-    /// What comes into the template.
+    /// The text that replaces the factor's place in the template.
     pub text: String,
 }
 
-/// Levels that do not go together.
+/// Levels that exclude each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impossible {
-    /// Of some factors, the levels that are meant.
+    /// Some factors, each with the levels that are meant.
     when: Vec<(usize, Vec<usize>)>,
-    /// Why not.
+    /// The reason.
     pub because: String,
 }
 
-/// One combination of levels.
+/// A combination of levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The level of each factor.
     pub levels: Vec<usize>,
-    /// The target, or why there is none.
+    /// The target, or the reason why there is none.
     pub target: Result<String, String>,
 }
 
 impl Factors {
-    /// Every combination, the first factor outermost.
+    /// Returns every combination, with the first factor as the outermost loop.
     pub fn all(&self) -> Vec<Point> {
         let mut all: Vec<Vec<usize>> = vec![Vec::new()];
         for factor in &self.factors {
@@ -85,7 +85,7 @@ impl Factors {
         self.points(all)
     }
 
-    /// The base point, and each other level of each factor with all others as they are there.
+    /// Returns the base point, and each point that differs from it in one factor.
     pub fn one_at_a_time(&self) -> Vec<Point> {
         let mut all = vec![self.base.clone()];
         for (index, factor) in self.factors.iter().enumerate() {
@@ -98,14 +98,14 @@ impl Factors {
         self.points(all)
     }
 
-    /// What cells call the target of these levels: `btrfs/raid0/5`.
+    /// Returns the name of the target with these levels in cells: `btrfs/raid0/5`.
     pub fn name(&self, levels: &[usize]) -> String {
         let names = self.factors.iter().zip(levels).map(|(f, l)| f.levels[*l].name.as_str());
         names.collect::<Vec<_>>().join("/")
     }
 
-    /// Combinations with the same target are one: that nearest to the base, so that the few and all
-    /// have the same.
+    /// Makes the points of these combinations. Combinations with the same target become one: the
+    /// nearest to the base, so that [`Self::one_at_a_time`] and [`Self::all`] keep the same one.
     fn points(&self, all: Vec<Vec<usize>>) -> Vec<Point> {
         let targets: Vec<Result<String, String>> = all.iter().map(|l| self.target(l)).collect();
         let mut nearest: BTreeMap<&str, (usize, &Vec<usize>)> = BTreeMap::new();
@@ -130,12 +130,12 @@ impl Factors {
         points.collect()
     }
 
-    /// How many factors are at another level than in the base.
+    /// Returns the number of factors whose level differs from the base.
     fn steps(&self, levels: &[usize]) -> usize {
         levels.iter().zip(&self.base).filter(|(level, base)| level != base).count()
     }
 
-    /// The target of these levels.
+    /// Returns the target of these levels, or the reason why there is none.
     fn target(&self, levels: &[usize]) -> Result<String, String> {
         if let Some(rule) = self.impossible.iter().find(|rule| rule.is_about(levels)) {
             return Err(rule.because.clone());
@@ -152,10 +152,11 @@ impl Factors {
         }
     }
 
-    /// The template with these levels in it. A level may have places of its own.
+    /// Returns the template with these levels in it. A level's text may have places itself.
     fn written(&self, levels: &[usize]) -> String {
         let mut text = self.template.clone();
-        // Each round may bring places of others; a ring of them ends with the rounds.
+        // Each round may bring in places of other factors. A cycle of places ends with the last
+        // round.
         for _ in 0..=self.factors.len() {
             for (factor, level) in self.factors.iter().zip(levels) {
                 text = text.replace(&factor.place(), &factor.levels[*level].text);
@@ -166,7 +167,7 @@ impl Factors {
 }
 
 impl Factor {
-    /// What it is in a template.
+    /// Returns the place of the factor in a template: its name in braces.
     fn place(&self) -> String {
         format!("{{{}}}", self.name)
     }

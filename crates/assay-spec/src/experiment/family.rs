@@ -1,21 +1,22 @@
 //! Families: a list in a workload stands for one workload with each of its values.
 //!
-//! `range = ["1GiB", "2GiB"]` with `name = "rnd-wr-{range}"` is two workloads, `rnd-wr-1g` and
-//! `rnd-wr-2g`. Of several lists every combination is made, the first list outermost. Each member
-//! is decoded as if it had been written by itself, so that a mistake points at the one value.
+//! `range = ["1GiB", "2GiB"]` with `name = "rnd-wr-{range}"` makes two workloads, `rnd-wr-1g` and
+//! `rnd-wr-2g`. Several lists make every combination, with the first list as the outermost loop.
+//! Each member is decoded as if it had been written by itself, so that a mistake points at its
+//! value.
 
 use crate::decode::{Decoded, List, Section, Value, number_of, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::Bytes;
 
-/// Keys of a workload that may hold lists.
+/// The keys of a workload that may hold lists.
 const KEYS: &[&str] =
     &["file", "order", "range", "step", "length", "size", "read_share", "clients"];
 
-/// Most workloads that one family may have.
+/// The largest number of workloads of a family.
 const MOST: usize = 1000;
 
-/// The workloads that the section stands for: itself, if it has no list.
+/// Returns the workloads that the section stands for; the section itself if it has no list.
 pub(super) fn members(section: Section<'_>) -> Decoded<Vec<Section<'_>>> {
     let lists = section.lists(KEYS);
     let name = section.peek_text("name").unwrap_or_default();
@@ -28,16 +29,16 @@ pub(super) fn members(section: Section<'_>) -> Decoded<Vec<Section<'_>>> {
     Ok(members)
 }
 
-/// The member with each value of the list.
+/// Returns a copy of the member for each value of the list.
 fn each<'a>(member: &Section<'a>, list: &List<'a>) -> Vec<Section<'a>> {
     list.items.iter().map(|item| with(member, list, item)).collect()
 }
 
-/// The member with this value of the list.
+/// Returns a copy of the member with this value of the list.
 fn with<'a>(member: &Section<'a>, list: &List<'a>, item: &Value<'a>) -> Section<'a> {
     let mut member = member.clone();
     if let Some(name) = member.peek_text("name") {
-        // A value that is none is found when the member is decoded.
+        // A value that is not valid is reported when the member is decoded.
         let part = name_part(list.key, item).unwrap_or_else(|| "x".to_owned());
         member.put_text("name", name.replace(&placeholder(list.key), &part));
     }
@@ -96,7 +97,7 @@ fn check_placeholders(section: &Section<'_>, lists: &[List<'_>], name: &str) -> 
     Err(with_hint(e, format!("it stands for the values of a list, e.g. `{key} = {example}`")))
 }
 
-/// Lists make families of whole workloads: in a part of one they are refused.
+/// Reports a list in a part of a workload. Lists make families of whole workloads only.
 pub(super) fn refuse_lists(part: &Section<'_>) -> Decoded<()> {
     let Some(list) = part.lists(KEYS).into_iter().next() else { return Ok(()) };
     let message = format!("a list of `{}` in a part of a workload", list.key);
@@ -104,7 +105,7 @@ pub(super) fn refuse_lists(part: &Section<'_>) -> Decoded<()> {
     Err(with_hint(e, "a list stands in the workload itself and makes one workload of each value"))
 }
 
-/// A value as part of a name.
+/// Returns a value as a part of a name.
 fn name_part(key: &str, value: &Value<'_>) -> Option<String> {
     if key == "read_share" {
         return number_of(value.get_ref()).map(share_part);
@@ -124,19 +125,19 @@ fn name_part(key: &str, value: &Value<'_>) -> Option<String> {
     }
 }
 
-/// `4k` for 4KiB, `1g` for 1GiB, `30gb` for 30GB.
+/// Returns a size as a part of a name: `4k` for 4KiB, `1g` for 1GiB, `30gb` for 30GB.
 fn size_part(size: Bytes) -> String {
     let text = size.to_string().to_lowercase();
     text.strip_suffix("ib").map_or(text.clone(), str::to_owned)
 }
 
-/// `rd`, `wr`, or `rw70` for 70 % reads.
+/// Returns a share of reads as a part of a name: `rd`, `wr`, or `rw70` for 70 % reads.
 fn share_part(share: f64) -> String {
     match share {
         s if s >= 1.0 => "rd".to_owned(),
         s if s <= 0.0 => "wr".to_owned(),
         s => {
-            // Nine digits keep what is written and drop what binary fractions add to it.
+            // Nine digits keep what the user wrote and drop the rounding error of binary fractions.
             let percent = format!("{:.9}", 100.0 * s);
             let percent = percent.trim_end_matches('0').trim_end_matches('.');
             format!("rw{}", percent.replace('.', "-"))

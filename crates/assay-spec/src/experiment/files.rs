@@ -1,13 +1,13 @@
-//! Workloads of files: what a program does with them, not what a drive is asked.
+//! File workloads: what a program does with files, not what a drive is asked for.
 //!
-//! `file = "random-write"` and the like make one. They run where there are files: in a directory,
-//! or on a file system of `linux(…)`.
+//! A key `file`, such as `file = "random-write"`, makes one. They run where there are files: in a
+//! directory, or on a file system of `linux(…)`.
 
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{self, Bytes, Nanos};
 
-/// What is done with files.
+/// The work on files.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FileWork {
     /// One file, record by record: a cell of iozone's matrix.
@@ -16,79 +16,79 @@ pub enum FileWork {
     Clients(Clients),
     /// A tree of files, read once.
     Walk(Walk),
-    /// Tags of a history, checked out one after the other.
+    /// The tags of a history, checked out one after the other.
     Checkouts(Checkouts),
 }
 
-/// One file, record by record, by one process.
+/// Work of one process on one file, record by record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Records {
-    /// What is done.
+    /// The operation on the records.
     pub operation: Operation,
-    /// Length of the file.
+    /// The length of the file.
     pub length: Bytes,
-    /// Length of a record.
+    /// The length of a record.
     pub record: Bytes,
-    /// When what was written is made safe; that time counts.
+    /// The time at which written data is synced. The duration of the sync counts.
     pub sync: Sync,
-    /// What happens between laying the file out and measuring.
+    /// What happens between laying out the file and measuring.
     pub between: Between,
-    /// Past the page cache.
+    /// Whether the work bypasses the page cache.
     pub is_direct: bool,
-    /// The kernel is told in which order records come.
+    /// Whether the work tells the kernel in which order records come.
     pub is_advised: bool,
-    /// How long the work lasts at most, if not until all records are done.
+    /// The longest duration of the work; `None` if it lasts until all records are done.
     pub time: Option<Nanos>,
 }
 
-/// What is done with the records of a file.
+/// An operation on the records of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A new file, from start to end.
+    /// Writes a new file, from start to end.
     Write,
-    /// A file that is there, from start to end.
+    /// Writes an existing file, from start to end.
     Rewrite,
-    /// From start to end.
+    /// Reads the file, from start to end.
     Read,
-    /// From start to end, for the second time.
+    /// Reads the file for the second time, from start to end.
     Reread,
-    /// Each record once, in random order.
+    /// Reads each record once, in random order.
     RandomRead,
-    /// Each record once, in random order.
+    /// Writes each record once, in random order.
     RandomWrite,
 }
 
 impl Operation {
-    /// True if it writes.
+    /// Returns `true` if the operation writes.
     pub fn writes(self) -> bool {
         matches!(self, Operation::Write | Operation::Rewrite | Operation::RandomWrite)
     }
 
-    /// True if records come in no order.
+    /// Returns `true` if the records come in random order.
     pub fn is_random(self) -> bool {
         matches!(self, Operation::RandomRead | Operation::RandomWrite)
     }
 }
 
-/// When what was written is made safe.
+/// The time at which written data is synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// At the end.
     End,
-    /// At the end; but each record's way to the drive begins at once.
+    /// At the end; but the writeback of each record starts at once.
     Start,
     /// After each record.
     Each,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// What happens between laying a file out and measuring.
+/// What happens between laying out a file and measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Between {
-    /// The file system is unmounted and mounted again; elsewhere than in a guest, as `Drop`.
+    /// The file system is unmounted and mounted again; outside a guest the same as `Drop`.
     Remount,
-    /// What is cached of the file is forgotten.
+    /// The cached pages of the file are dropped.
     Drop,
     /// Nothing.
     Nothing,
@@ -97,88 +97,90 @@ pub enum Between {
 /// Clients that read at a rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clients {
-    /// How many.
+    /// The number of clients.
     pub count: u32,
-    /// Bytes a second that each wants.
+    /// The rate of each client, in bytes a second.
     pub rate: Bytes,
-    /// Length of each one's file.
+    /// The length of each client's file.
     pub length: Bytes,
-    /// Bytes of a read.
+    /// The size of a read.
     pub record: Bytes,
-    /// How long.
+    /// The duration.
     pub time: Nanos,
 }
 
 /// A tree of files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
-    /// Files in it.
+    /// The number of files.
     pub files: u32,
-    /// Directories in it.
+    /// The number of directories.
     pub directories: u32,
-    /// Mean length of a file; lengths are spread log-normally.
+    /// The mean length of a file. Lengths are distributed log-normally.
     pub length: Bytes,
 }
 
-/// A tree, read once, file by file.
+/// A tree that is read once, file by file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Walk {
     /// The tree.
     pub tree: Tree,
-    /// Length of one more file, a large one: a clone has its pack.
+    /// The length of an additional large file, such as the pack of a clone.
     pub large: Bytes,
-    /// In which order.
+    /// The order in which the files are read.
     pub order: Order,
-    /// How often a third of the files is replaced before.
+    /// The number of times that a third of the files is replaced before.
     pub age: u32,
 }
 
-/// In which order the files of a tree are read.
+/// The order in which the files of a tree are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Directory by directory, as each lists them.
+    /// Directory by directory, in the order in which each lists its files.
     Directory,
     /// By inode number.
     Inode,
-    /// By where their first block lies.
+    /// By the position of the first block.
     Physical,
 }
 
-/// Tags of a history, checked out one after the other.
+/// The tags of a history, checked out one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkouts {
-    /// Of what.
+    /// The history.
     pub history: History,
-    /// Tags; of a repository the last, as many as it has at most.
+    /// The number of tags. Of a repository the last ones are used, at most as many as it has.
     pub tags: u32,
-    /// What the processor needs for one: where it costs nothing, in a guest, it is waited for.
+    /// The processor time of a checkout. In a guest, where computing takes no time, the work waits
+    /// for it.
     pub compute: Nanos,
-    /// Whether a log and source lines are written beside it, as on a system's own disk.
+    /// Whether a log is written and synced beside the checkouts, as on the disk of a running
+    /// system.
     pub background: bool,
 }
 
 /// A history of versions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum History {
-    /// Made for it.
+    /// A history that is made for the workload.
     Made(Made),
-    /// That of a git repository, by its path.
+    /// The history of a git repository, by its path.
     Repository(String),
 }
 
-/// A history that is made.
+/// A history that is made for the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
     /// The tree at the first tag.
     pub tree: Tree,
-    /// Files that change from tag to tag.
+    /// The number of files that change from tag to tag.
     pub changes: u32,
-    /// At every so many-th tag so many change instead: (changes, every).
+    /// The merges (changes, every): every `every`-th tag changes `changes` files instead.
     pub merge: Option<(u32, u32)>,
 }
 
 impl FileWork {
-    /// One line of what it does.
+    /// Returns one line about the work.
     pub fn summary(&self) -> String {
         match self {
             FileWork::Records(r) => {
@@ -249,7 +251,7 @@ const KEYS: [&str; 21] = [
     "background",
 ];
 
-/// Takes a workload of files, if the section is one.
+/// Takes a file workload, if the section is one.
 pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<FileWork>> {
     if !s.has("file") {
         s.may_have(&["file"]);
@@ -297,7 +299,7 @@ fn records(s: &mut Section<'_>, operation: Operation) -> Decoded<Records> {
     Ok(Records { operation, length, record, sync, between, is_direct, is_advised, time })
 }
 
-/// Bytes of a read or write.
+/// Takes the size of a read or write.
 fn block(s: &mut Section<'_>) -> Decoded<Bytes> {
     let at = s.span_of("size");
     let size = s.size("size")?;
@@ -352,7 +354,7 @@ fn checkouts(s: &mut Section<'_>) -> Decoded<Checkouts> {
                 let e = s.error(Kind::OutOfRange, span, message, "a path that begins with `/`");
                 return Err(with_hint(e, "`assay run FILE --repo PATH` takes any path"));
             }
-            // The shape of what is made otherwise may stand there.
+            // The file may also describe a history to make for runs without a repository.
             if s.has("files") {
                 made(s)?;
             }

@@ -1,4 +1,4 @@
-//! The machine around a modelled drive: its pauses, its port, its elevator.
+//! The host around a modelled drive: its gaps between requests, its queue depth, its elevator.
 
 use super::{bad_name, is_name};
 use crate::decode::{Decoded, Section, with_hint};
@@ -6,32 +6,35 @@ use crate::diagnostic::{Kind, closest, one_of};
 use crate::units::{Bytes, Nanos};
 use toml::de::DeValue;
 
-/// What the machine adds to a modelled drive; real targets have their own.
+/// What the host adds to a modelled drive. Real targets have their own host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostSpec {
-    /// Time the host needs between a completion and the next dispatch.
+    /// The time that the host needs between a completion and the next dispatch.
     pub gap: Nanos,
-    /// Bytes a second at which it takes what was read before it asks for more; `None`: at once.
+    /// The rate at which the host copies what was read before it asks for more, in bytes a second;
+    /// `None` if copying takes no time.
     pub copy: Option<Bytes>,
-    /// Bytes a second at which it makes ready what is to be written; `None`: at once.
+    /// The rate at which the host prepares data to be written, in bytes a second; `None` if that
+    /// takes no time.
     pub prepare: Option<Bytes>,
-    /// Requests the host lets the drive have at a time; `None`: as many as the drive takes.
+    /// The number of requests that the host gives the drive at a time; `None`: as many as the drive
+    /// holds.
     pub queue_depth: Option<u32>,
-    /// How it orders the requests that wait.
+    /// The elevators that order waiting requests.
     pub elevator: Elevators,
 }
 
-/// A machine by its name: every modelled target is measured behind each of an experiment's.
+/// A host with its name. Every modelled target is measured behind each host of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostVariant {
-    /// What stands before the target's name in cells; `None`: nothing does.
+    /// The prefix of the target's name in cells; `None` if there is no prefix.
     pub name: Option<String>,
-    /// What it adds.
+    /// What the host adds.
     pub spec: HostSpec,
 }
 
 impl HostVariant {
-    /// What cells of `target` behind this machine call it.
+    /// Returns the name of `target` behind this host in cells.
     pub fn target(&self, target: &str) -> String {
         match &self.name {
             Some(name) => format!("{name}/{target}"),
@@ -43,13 +46,13 @@ impl HostVariant {
 /// The elevator for each kind of drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Elevators {
-    /// For flash.
+    /// The elevator for flash drives.
     pub ssd: ElevatorKind,
-    /// For disks, and for arrays that hold one.
+    /// The elevator for disks, and for arrays that hold one.
     pub hdd: ElevatorKind,
 }
 
-/// How waiting requests are ordered. `assay-sim` has one file for each.
+/// The order of waiting requests. `assay-sim` has one file for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ElevatorKind {
     /// First come, first served, with merging.
@@ -57,27 +60,27 @@ pub enum ElevatorKind {
     Noop,
     /// Sorted batches with a deadline for each request.
     Deadline,
-    /// Waits after a read for the same process's next.
+    /// An elevator that waits after a read for the next read of the same process.
     Anticipatory,
     /// Time slices for processes.
     Cfq,
 }
 
 impl ElevatorKind {
-    /// All of them, in the order of their names below.
+    /// Every elevator, in the order of [`ElevatorKind::NAMES`].
     pub const ALL: [ElevatorKind; 4] =
         [ElevatorKind::Noop, ElevatorKind::Deadline, ElevatorKind::Anticipatory, ElevatorKind::Cfq];
-    /// Names as written.
+    /// The names of the elevators, as users write them.
     pub const NAMES: [&str; 4] = ["noop", "deadline", "anticipatory", "cfq"];
 
-    /// The name as written.
+    /// Returns the name, as users write it.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 }
 
-/// The machines of an experiment: `[host]`, or several `[[host]]` with names; without any, one
-/// that adds nothing.
+/// Decodes the hosts of an experiment: `[host]`, or several `[[host]]` with names. Without any,
+/// returns one host that adds nothing.
 pub(super) fn decode_all(top: &mut Section<'_>) -> Decoded<Vec<HostVariant>> {
     let mut hosts: Vec<HostVariant> = Vec::new();
     for mut s in top.tables("host", "host")? {
@@ -114,7 +117,7 @@ fn decode(s: &mut Section<'_>) -> Decoded<HostSpec> {
     Ok(HostSpec { gap, queue_depth, elevator, ..HostSpec::default() })
 }
 
-/// One word for all drives, or a table of one for each kind.
+/// Takes the elevators: one word for all drives, or a table with a word for each kind.
 fn elevators(s: &mut Section<'_>) -> Decoded<Elevators> {
     let span = s.span_of("elevator");
     let Some(value) = s.take("elevator") else { return Ok(Elevators::default()) };

@@ -1,4 +1,4 @@
-//! Phases: what prepares a target, what settles it, what is measured, and when each ends.
+//! Phases: what prepares a target, what settles it, what is measured, and when each phase ends.
 
 use super::family;
 use super::stream::{self, StreamSpec};
@@ -9,39 +9,39 @@ use crate::units::{Bytes, Nanos};
 /// The phases of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phases {
-    /// The state a modelled drive starts in; real targets start as they are.
+    /// The state in which a modelled drive starts. Real targets start as they are.
     pub start: StartState,
-    /// What prepares the target, step by step; not recorded.
+    /// The steps that prepare the target; not recorded.
     pub precondition: Vec<Step>,
-    /// The workload itself, not recorded.
+    /// The length of the workload before it is measured; not recorded.
     pub settle: Option<Amount>,
-    /// The workload, recorded.
+    /// The length of the measured workload; recorded.
     pub measure: Amount,
 }
 
-/// A step of what prepares the target.
+/// A step that prepares the target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Requests of one job in a closed loop.
     Requests {
-        /// Which.
+        /// The stream of the requests.
         stream: StreamSpec,
-        /// How many.
+        /// The length of the step.
         amount: Amount,
-        /// How many are in flight, if the step says so.
+        /// The number of requests in flight; `None` if the step does not state it.
         queue_depth: Option<u32>,
-        /// Pause between a completion and the next request of that slot.
+        /// The pause between a completion and the next request of that slot.
         think: Nanos,
     },
-    /// Nothing is asked for so long.
+    /// A pause of this length without requests.
     Idle(Nanos),
 }
 
-/// Requests in flight in a step that does not say how many, if the workload has as many.
+/// The largest default of the requests in flight in a step. A workload with fewer keeps its number.
 const STEP_DEPTH: u32 = 32;
 
 impl Step {
-    /// The step's stream, if it asks for anything.
+    /// Returns the step's stream; `None` if the step is idle.
     pub fn stream(&self) -> Option<&StreamSpec> {
         match self {
             Step::Requests { stream, .. } => Some(stream),
@@ -49,11 +49,11 @@ impl Step {
         }
     }
 
-    /// Requests in flight, before a workload with so many of them.
+    /// Returns the number of requests in flight. `slots` is the number of those of the workload.
     pub fn depth(&self, slots: u32) -> u32 {
         match self {
             Step::Requests { queue_depth: Some(depth), .. } => *depth,
-            // Who pauses between requests asks for one at a time.
+            // A step with pauses has one request in flight by default.
             Step::Requests { think, .. } if *think > Nanos::ZERO => 1,
             Step::Requests { .. } => slots.min(STEP_DEPTH),
             Step::Idle(_) => 0,
@@ -61,41 +61,41 @@ impl Step {
     }
 }
 
-/// The state a modelled drive starts in.
+/// The state in which a modelled drive starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartState {
     /// Never written.
     Fresh,
     /// Written from start to end, again and again.
     Filled,
-    /// Written at random until that changes nothing any more.
+    /// Written at random until more writes change nothing.
     Steady,
 }
 
-/// What ends a phase.
+/// The condition that ends a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// This many completions.
+    /// This number of completions.
     Requests(u64),
-    /// This many bytes completed.
+    /// This number of completed bytes.
     Bytes(Bytes),
-    /// This much time of the target's clock.
+    /// This time of the target's clock.
     Time(Nanos),
-    /// When the rule holds over the last rounds, or at its limit.
+    /// The steady-state rule holds over the last rounds, or its limit is reached.
     Steady(SteadyRule),
 }
 
-/// What share of a phase's requests may fail before the phase ends and its cell has no result.
+/// The share of a phase's requests that may fail before the phase ends and its cell has no result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorLimit(Option<f64>);
 
 impl ErrorLimit {
-    /// What `errors` takes, for messages.
+    /// The texts that `errors` takes, for messages.
     pub const EXPECTED: &str = "`\"stop at 1 %\"`, with a number from 0 to 100, or `\"count\"`";
-    /// Failed requests are counted, and end nothing.
+    /// The limit that ends nothing: failed requests are only counted.
     pub const COUNT: ErrorLimit = ErrorLimit(None);
 
-    /// Whether so many failed of so many are too many.
+    /// Returns `true` if `failed` of `of` requests are too many failures.
     pub fn is_exceeded(self, failed: u64, of: u64) -> bool {
         self.0.is_some_and(|share| failed as f64 > share * of as f64)
     }
@@ -124,15 +124,15 @@ impl std::str::FromStr for ErrorLimit {
 /// The steady-state rule of SNIA's PTS over rounds of equal time, on IOPS.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyRule {
-    /// Length of a round.
+    /// The length of a round.
     pub round: Nanos,
-    /// Rounds in the window.
+    /// The number of rounds in the window.
     pub window: u32,
-    /// Largest (max − min) / mean in the window.
+    /// The largest (max − min) / mean in the window.
     pub range: f64,
-    /// Largest change of the fitted line over the window, relative to the mean.
+    /// The largest change of the fitted line over the window, relative to the mean.
     pub slope: f64,
-    /// Rounds after which the phase ends all the same.
+    /// The number of rounds after which the phase ends in any case.
     pub limit: u32,
 }
 
@@ -157,7 +157,7 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Phases> {
     Ok(Phases { start, precondition, settle, measure })
 }
 
-/// The state a modelled drive starts in.
+/// Takes the state in which a modelled drive starts.
 pub(super) fn decode_start(s: &mut Section<'_>) -> Decoded<StartState> {
     Ok(match s.optional_choice("start", &["fresh", "filled", "steady"])? {
         Some(0) => StartState::Fresh,
@@ -166,7 +166,7 @@ pub(super) fn decode_start(s: &mut Section<'_>) -> Decoded<StartState> {
     })
 }
 
-/// What a step of requests has and one that is idle has not.
+/// The keys that only a step with requests has, not an idle one.
 const OF_REQUESTS: &[&str] = &[
     "read_share",
     "sizes",
@@ -181,7 +181,7 @@ const OF_REQUESTS: &[&str] = &[
     "steady",
 ];
 
-/// The longest that a step may be idle: a year.
+/// The longest duration of an idle step: a year.
 const LONGEST_IDLE: Nanos = Nanos::from_secs(365 * 24 * 3600);
 
 fn decode_step(s: &mut Section<'_>) -> Decoded<Step> {
@@ -263,7 +263,7 @@ fn decode_steady(s: &mut Section<'_>) -> Decoded<SteadyRule> {
         return Err(with_hint(e, "SNIA's rounds are a minute long: `round = \"60s\"`"));
     }
     if rule.limit < rule.window {
-        // Marked is what was written; the other of the two may be a default.
+        // The mark is on the key that the user wrote. The other one may be a default.
         let at = if s.has("limit") { "limit" } else { "window" };
         let message = format!(
             "the phase ends after {} rounds, before the window of {} is full",

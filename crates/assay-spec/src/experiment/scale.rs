@@ -1,34 +1,34 @@
-//! How much smaller than it is written an experiment is run.
+//! The scale of an experiment: how much smaller it is run than it is written.
 //!
-//! Files, trees, the memory of guests and the part of a drive that they use shrink together, so
-//! that what matters between them stays: how much of a file fits into memory. Records, rates,
-//! times, drives and cards stay as they are.
+//! Files, trees, the memory of guests and the used part of a drive shrink together, so that the
+//! proportion between them stays: how much of a file fits into memory. Records, rates, times,
+//! drives and cards do not change.
 
 use super::{Checkouts, Clients, FileWork, History, Made, Records, Tree, Walk};
 use crate::units::{Bytes, Nanos};
 use std::fmt;
 use std::str::FromStr;
 
-/// What sizes are multiplied by: a fraction, one at most.
+/// The factor of all sizes: a fraction of at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     parts: u32,
     of: u32,
 }
 
-/// What a scale looks like, for complaints.
+/// The form of a scale, for messages.
 pub const SCALE_EXPECTED: &str = "a fraction of whole numbers such as `1/8`, or `1`";
 
 impl Scale {
-    /// As it is written.
+    /// The full size.
     pub const FULL: Scale = Scale { parts: 1, of: 1 };
 
-    /// As a number.
+    /// Returns the scale as a number.
     pub fn as_f64(self) -> f64 {
         f64::from(self.parts) / f64::from(self.of)
     }
 
-    /// True if nothing shrinks.
+    /// Returns `true` if nothing shrinks.
     pub fn is_full(self) -> bool {
         self.parts == self.of
     }
@@ -38,14 +38,14 @@ impl Scale {
         u32::try_from(scaled).expect("no more than it was").max(1)
     }
 
-    /// The largest multiple of `unit` that is not above the scaled size; one unit at least.
+    /// Returns the largest multiple of `unit` that is not above the scaled size; at least one unit.
     pub(crate) fn size(self, size: Bytes, unit: Bytes) -> Bytes {
         let scaled = u128::from(size.0) * u128::from(self.parts) / u128::from(self.of);
         let units = u64::try_from(scaled).expect("no more than it was") / unit.0;
         unit * units.max(1)
     }
 
-    /// The work, with smaller files or fewer of them.
+    /// Returns the work with smaller files or fewer of them.
     pub(super) fn work(self, work: FileWork) -> FileWork {
         match work {
             FileWork::Records(records) => {
@@ -58,7 +58,7 @@ impl Scale {
             }
             FileWork::Walk(walk) => {
                 let (tree, large) = (self.tree(walk.tree), walk.large);
-                // Half a byte of nothing is still nothing.
+                // For an absent file `size` would return at least one byte.
                 let large = if large == Bytes::ZERO { large } else { self.size(large, Bytes(1)) };
                 FileWork::Walk(Walk { tree, large, ..walk })
             }
@@ -76,12 +76,12 @@ impl Scale {
                 let compute = Nanos((compute.0 as f64 * self.as_f64()) as u64);
                 FileWork::Checkouts(Checkouts { history, tags, compute, background })
             }
-            // Somebody's history is as large as it is.
+            // A repository keeps its size.
             FileWork::Checkouts(checkouts) => FileWork::Checkouts(checkouts),
         }
     }
 
-    /// Fewer files, of the same lengths.
+    /// Returns the tree with fewer files, of the same lengths.
     fn tree(self, tree: Tree) -> Tree {
         let (files, directories) = (self.count(tree.files), self.count(tree.directories));
         Tree { files, directories, ..tree }

@@ -1,54 +1,55 @@
-//! Streams: where requests go, how long they are, and which way.
+//! Streams: the addresses, sizes and directions of requests.
 
 use crate::decode::{Decoded, Section, quantity, with_hint};
 use crate::diagnostic::{Diagnostic, Kind};
 use crate::units::{Bytes, SIZE_EXPECTED};
 
-/// One stream of requests.
+/// A stream of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
-    /// Share of reads, 0 to 1.
+    /// The share of reads, 0 to 1.
     pub read_share: f64,
-    /// Sizes with their weights; one entry for a fixed size.
+    /// The request sizes with their weights; one entry for a fixed size.
     pub sizes: Vec<(Bytes, f64)>,
-    /// Where requests go.
+    /// The rule that chooses the address of a request.
     pub address: Address,
-    /// The part of the device it stays in.
+    /// The part of the device in which the stream stays.
     pub span: Span,
-    /// A flush comes after each so many requests; 0: none.
+    /// The number of requests after which a flush comes; 0 for no flushes.
     pub flush_every: u32,
-    /// Writes are answered only when what they bring survives a power cut.
+    /// Whether writes complete only when their data survives a power cut (force unit access).
     pub fua: bool,
 }
 
 impl StreamSpec {
-    /// Returns `true` if not all of it reads.
+    /// Returns `true` if the stream is not all reads.
     pub fn writes(&self) -> bool {
         self.read_share < 1.0
     }
 
-    /// The largest request.
+    /// Returns the size of the largest request.
     pub fn max_size(&self) -> Bytes {
         self.sizes.iter().map(|(size, _)| *size).max().expect("a stream has a size")
     }
 }
 
-/// Part of a device: from `start`, up to `end` or the end of the device.
+/// A part of a device: from `start` up to `end`, or up to the end of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// First byte.
+    /// The first byte.
     pub start: Bytes,
-    /// First byte after it; `None` is the end of the device.
+    /// The first byte after the part; `None` for the end of the device.
     pub end: Option<Bytes>,
-    /// Or both in percent of the device, whatever its size; `start` and `end` then say nothing.
+    /// The start and end in per cent of the device. If it is `Some`, `start` and `end` have no
+    /// meaning.
     pub percent: Option<(u8, u8)>,
 }
 
 impl Span {
-    /// All of a device.
+    /// The whole device.
     pub const WHOLE: Span = Span { start: Bytes::ZERO, end: None, percent: None };
 
-    /// The span in bytes, on a device of `capacity`.
+    /// Returns the span in bytes, on a device of `capacity`.
     pub fn on(self, capacity: Bytes) -> Span {
         let Some((start, end)) = self.percent else { return self };
         let at = |percent: u8| {
@@ -59,41 +60,41 @@ impl Span {
     }
 }
 
-/// Where requests go within a span. All jobs of a workload draw from the same stream.
+/// The rule that chooses addresses within a span. All jobs of a workload draw from the same stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Address {
-    /// One after the other, from the start again at the end.
+    /// One after the other, and again from the start after the end.
     Sequential,
     /// Uniform, aligned to the request size.
     Random,
-    /// Sequential, with a share of jumps to uniform places; the stream goes on from there.
+    /// Sequential, with a share of jumps to uniform addresses, from which the stream goes on.
     Mixed {
-        /// Share of jumps, 0 to 1.
+        /// The share of jumps, 0 to 1.
         random_share: f64,
     },
-    /// Sequential starts `step` apart, from the start again at the end.
+    /// Starts that are `step` apart, and again from the start after the end.
     Stride {
-        /// Distance between the starts of consecutive requests.
+        /// The distance between the starts of consecutive requests.
         step: Bytes,
     },
-    /// Zipf over units of the request size: the k-th most popular has weight 1/k^theta. Popularity
-    /// is scattered over the span by a fixed permutation.
+    /// Zipf over units of the request size: the k-th most popular unit has weight 1/k^theta. A
+    /// fixed permutation scatters the popular units over the span.
     Zipf {
-        /// Skew, above 0 and not 1.
+        /// The skew, above 0 and not 1.
         theta: f64,
     },
-    /// Two-level: a share of requests goes to a share of the space at its start.
+    /// Two-level: a share of the requests goes to a share of the space, at its start.
     HotCold {
-        /// Share of the space that is hot, 0 to 1.
+        /// The share of the space that is hot, 0 to 1.
         hot_space: f64,
-        /// Share of the requests that go there, 0 to 1.
+        /// The share of the requests that go to the hot space, 0 to 1.
         hot_requests: f64,
     },
 }
 
 const PATTERNS: &[&str] = &["sequential", "random", "mixed", "stride", "zipf", "hot-cold"];
 
-/// Takes the keys of one stream out of `s`.
+/// Takes the keys of a stream out of `s`.
 pub(super) fn decode(s: &mut Section<'_>) -> Decoded<StreamSpec> {
     let read_share = s.number("read_share", 0.0, 1.0, None)?;
     let sizes = decode_sizes(s)?;
@@ -107,7 +108,7 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<StreamSpec> {
     Ok(stream)
 }
 
-/// The keys that only the pattern of this index has.
+/// Takes the keys that only the pattern with this index has.
 fn decode_address(s: &mut Section<'_>, pattern: usize) -> Decoded<Address> {
     s.goes_with(&["random_share"], "pattern `mixed`");
     s.goes_with(&["step"], "pattern `stride`");
@@ -126,7 +127,7 @@ fn decode_address(s: &mut Section<'_>, pattern: usize) -> Decoded<Address> {
     })
 }
 
-/// A complaint about a missing key says which pattern needs it.
+/// Adds to a diagnostic of a missing key which pattern needs the key.
 fn needed_by(pattern: &str, e: Box<Diagnostic>) -> Box<Diagnostic> {
     if e.kind != Kind::MissingKey {
         return e;
@@ -163,7 +164,7 @@ fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
             _ => None,
         });
         match weight {
-            // Weights beyond this are those of a mistake, and their sum must be finite.
+            // Weights outside this range are mistakes, and the sum of the weights must be finite.
             Some(w) if (1e-9..=1e9).contains(&w) => sizes.push((size, w)),
             _ => {
                 let message = format!("the weight of {key} is not a number from 1e-9 to 1e9");
@@ -190,8 +191,8 @@ fn check_size(s: &Section<'_>, span: std::ops::Range<usize>, size: Bytes) -> Dec
     Err(with_hint(e, format!("drives have sectors of 512B; the nearest that can be is `{whole}`")))
 }
 
-/// `range = "1GiB..30GiB"`, `range = "1024MiB"` (from the start), `range = "49%..51%"`, or absent:
-/// the whole device.
+/// Takes `range = "1GiB..30GiB"`, `range = "1024MiB"` (from the start) or `range = "49%..51%"`.
+/// Without the key it is the whole device.
 fn decode_span(s: &mut Section<'_>) -> Decoded<Span> {
     let Some((text, at)) = s.optional_string("range")? else { return Ok(Span::WHOLE) };
     let source = s.source();
@@ -221,7 +222,7 @@ fn decode_span(s: &mut Section<'_>) -> Decoded<Span> {
     Ok(span)
 }
 
-/// What may have been meant by a range that ends where it begins, or before.
+/// Returns a hint for a range that does not end after its start.
 fn empty_range(span: Span) -> String {
     match span.end {
         Some(end) if end < span.start => {

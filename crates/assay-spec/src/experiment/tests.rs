@@ -1,4 +1,4 @@
-//! Hosts, families and steps as they are written.
+//! Tests of hosts, families and steps as users write them.
 
 use super::*;
 use crate::units::Bytes;
@@ -11,7 +11,7 @@ fn parse(text: &str) -> Decoded<Experiment> {
     Experiment::parse(Source { file: "e.toml", text })
 }
 
-/// An experiment of one workload of these lines.
+/// Decodes an experiment with one workload of these lines.
 fn workload(lines: &str) -> Decoded<Vec<WorkloadSpec>> {
     parse(&format!("{HEAD}[[workload]]\n{lines}{MEASURE}")).map(|e| e.workloads)
 }
@@ -20,7 +20,7 @@ fn names(lines: &str) -> Vec<String> {
     workload(lines).expect(lines).into_iter().map(|w| w.name).collect()
 }
 
-/// Message, hint and column of the complaint.
+/// Checks the message, hint and column of a diagnostic.
 fn refused(result: Decoded<impl std::fmt::Debug>, message: &str, hint: &str, column: usize) {
     let e = result.expect_err(message);
     assert!(e.message.contains(message), "{}", e.message);

@@ -10,29 +10,31 @@ use crate::units::{Bytes, Nanos};
 use std::fmt;
 use std::ops::{Deref, Range};
 
-/// A stream of requests, how it arrives, and the phases it runs through.
+/// A workload: streams of requests, their arrivals, and the phases of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
-    /// Short name, the second part of the cell's name.
+    /// The short name: the second part of the cell's name.
     pub name: String,
-    /// One stream, or two taken in turn: first, second, first, second …; none if it is of files.
+    /// One stream, or two that take turns: first, second, first, second …; empty for a file
+    /// workload.
     pub streams: Vec<StreamSpec>,
-    /// What is done with files, if it is a workload of files.
+    /// The work on files, for a file workload.
     pub files: Option<FileWork>,
-    /// How requests arrive.
+    /// The rule by which requests arrive.
     pub arrival: Arrival,
-    /// What happens before and while it is measured.
+    /// What happens before the measurement and during it.
     pub phases: Phases,
-    /// Whether a modelled drive's write cache is on, if it has one.
+    /// Whether the write cache of a modelled drive is on, if the drive has one.
     pub write_cache: bool,
-    /// Requests at the beginning of the measured phase whose latencies are kept one by one.
+    /// The number of requests at the start of the measured phase whose latencies are kept one by
+    /// one.
     pub first: u32,
-    /// Expressions over the cell's metrics that the author expects to hold.
+    /// The expressions over the cell's metrics that the author expects to hold.
     pub expect: Vec<Expectation>,
 }
 
-/// What an author expects, as written, and where: it is read by analysis, which must be able to say
-/// where a mistake is.
+/// An expectation of the author as written, with its place. The analysis parses the text, and needs
+/// the place for its diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     text: String,
@@ -40,10 +42,10 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// The bytes of `source` that hold the bytes `part` of the expectation.
+    /// Returns the bytes of `source` that hold the bytes `part` of the expectation.
     pub fn place(&self, source: &str, part: Range<usize>) -> Range<usize> {
         let written = source.get(self.at.clone()).unwrap_or_default();
-        // With escapes in it, the text stands there in another form.
+        // If the source has escapes, it does not contain the decoded text.
         match written.find(&self.text) {
             Some(start) => self.at.start + start + part.start..self.at.start + start + part.end,
             None => self.at.clone(),
@@ -65,22 +67,24 @@ impl fmt::Display for Expectation {
 }
 
 impl WorkloadSpec {
-    /// The streams of all phases.
+    /// Returns the streams of all phases.
     pub fn all_streams(&self) -> impl Iterator<Item = &StreamSpec> {
         self.streams.iter().chain(self.phases.precondition.iter().filter_map(Step::stream))
     }
 
-    /// True if any stream writes. Work on files always does: it lays them out.
+    /// Returns `true` if any stream writes. A file workload always writes, because it lays out its
+    /// files.
     pub fn writes(&self) -> bool {
         self.files.is_some() || self.all_streams().any(StreamSpec::writes)
     }
 
-    /// The largest request of any phase; none is known of files.
+    /// Returns the largest request size of any phase; zero for a file workload, whose requests are
+    /// not known.
     pub fn max_size(&self) -> Bytes {
         self.all_streams().map(StreamSpec::max_size).max().unwrap_or(Bytes::ZERO)
     }
 
-    /// Requests in flight at most while it is measured.
+    /// Returns the largest number of requests in flight while the workload is measured.
     pub fn slots(&self) -> u32 {
         match self.arrival {
             Arrival::Closed { jobs, queue_depth, .. } => jobs * queue_depth,
@@ -88,33 +92,33 @@ impl WorkloadSpec {
         }
     }
 
-    /// Requests in flight at most in any phase.
+    /// Returns the largest number of requests in flight in any phase.
     pub fn deepest(&self) -> u32 {
         let steps = self.phases.precondition.iter().map(|step| step.depth(self.slots()));
         steps.max().unwrap_or(0).max(self.slots())
     }
 }
 
-/// How requests arrive.
+/// The rule by which requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival {
-    /// A completion lets the next request go.
+    /// A closed loop: a completion triggers the next request.
     Closed {
-        /// Jobs, each with its own queue.
+        /// The number of jobs, each with its own queue.
         jobs: u32,
-        /// Requests each job keeps in flight.
+        /// The number of requests that each job keeps in flight.
         queue_depth: u32,
-        /// Pause between a completion and the next request of that slot.
+        /// The pause between a completion and the next request of that slot.
         think: Nanos,
     },
-    /// Requests come at a rate, whether earlier ones are done or not. Latency counts from the
-    /// intended arrival, so a slow device cannot hide its queue.
+    /// An open loop: requests arrive at a rate, whether earlier ones are done or not. Latency
+    /// counts from the intended arrival, so a slow device cannot hide its queue.
     Open {
-        /// Mean time between arrivals.
+        /// The mean time between arrivals.
         interval: Nanos,
-        /// Exponential gaps if true, equal ones if not.
+        /// Whether gaps are exponentially distributed; otherwise they are equal.
         poisson: bool,
-        /// Arrivals wait at the host when this many are in flight.
+        /// The number of requests in flight at which further arrivals wait at the host.
         max_in_flight: u32,
     },
 }
@@ -159,7 +163,8 @@ fn expectations(s: &mut Section<'_>) -> Decoded<Vec<Expectation>> {
     Ok(expect.map(|(text, at)| Expectation { text, at }).collect())
 }
 
-/// A workload of files: it is its own phases, and one process unless it says otherwise.
+/// Decodes a file workload. It defines its own phases, and has one process unless it says
+/// otherwise.
 fn of_files(s: &mut Section<'_>, name: String, work: FileWork) -> Decoded<WorkloadSpec> {
     let start = phase::decode_start(s)?;
     let write_cache = s.boolean("write_cache", true)?;
@@ -174,7 +179,7 @@ fn of_files(s: &mut Section<'_>, name: String, work: FileWork) -> Decoded<Worklo
             start,
             precondition: Vec::new(),
             settle: None,
-            // One piece of work, whose amount the work itself says.
+            // A file workload is one request; the work itself states its amount.
             measure: phase::Amount::Requests(1),
         },
         write_cache,
@@ -219,7 +224,7 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
 
 const RATE_EXPECTED: &str = "arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`";
 
-/// What may have been meant by a text that is no rate.
+/// Returns a hint for a text that is not a rate.
 fn rate_hint(text: &str) -> String {
     match text.trim().parse::<f64>() {
         Ok(n) if n > 0.0 => format!("if that is arrivals a second, write `rate = \"{n}/s\"`"),
@@ -227,7 +232,7 @@ fn rate_hint(text: &str) -> String {
     }
 }
 
-/// The complaint about `key`, which only an open loop has, in a workload without a rate.
+/// Makes the diagnostic of `key`, which only an open loop has, in a workload without a rate.
 fn no_rate(s: &Section<'_>, key: &str) -> Box<Diagnostic> {
     let expected = format!("`rate` beside it: {RATE_EXPECTED}");
     let message = format!("`{key}` without `rate`");

@@ -1,4 +1,4 @@
-//! From text to Linux on drives.
+//! The parser of Linux targets: from text to [`LinuxSpec`], with the column of every mistake.
 
 use super::Parser;
 use crate::decode::{Decoded, Source, quantity};
@@ -24,16 +24,16 @@ const OPTIONS: [&str; 13] = [
     "mount",
 ];
 
-/// Reads Linux on drives.
+/// Parses a Linux target.
 ///
 /// # Errors
-/// What is wrong, at its column, and what to write instead.
+/// Returns what is wrong, with its column, and what to write instead.
 pub fn parse_linux(text: &str) -> Decoded<LinuxSpec> {
     read(text).map(|(spec, _)| spec)
 }
 
-/// Linux on drives with its memory and its part of the drives scaled, as far as that is possible;
-/// any other text as it is.
+/// Returns a Linux target with its memory and its partition scaled, as far as that is possible.
+/// Returns any other text unchanged.
 pub fn scale_linux(text: &str, scale: Scale) -> String {
     let mut text = text.to_owned();
     if !is_linux(&text) || scale.is_full() {
@@ -53,7 +53,7 @@ pub fn scale_linux(text: &str, scale: Scale) -> String {
     text
 }
 
-/// Options that were said, and where their values stand.
+/// The options that the text has, with the spans of their values.
 type Said = Vec<(&'static str, Range<usize>)>;
 
 fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
@@ -75,7 +75,7 @@ fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
     reader.finish(&span)
 }
 
-/// What has been read so far.
+/// The parts of a Linux target that have been read so far.
 struct Reader<'p, 'a> {
     parser: &'p Parser<'a>,
     seen: Said,
@@ -142,7 +142,7 @@ impl Reader<'_, '_> {
         Ok(BlockDevice::Drive(members.remove(0)))
     }
 
-    /// The drives of a pool, in parentheses.
+    /// Parses the drives of a RAID-Z pool, which are in parentheses.
     fn pool(&self, span: Range<usize>) -> Decoded<BlockDevice> {
         let mut members = Vec::new();
         let text = self.parser.text(&span);
@@ -244,7 +244,7 @@ impl Reader<'_, '_> {
         Err(self.parser.error(Kind::OutOfRange, span, message, expected, hint))
     }
 
-    /// What a target is called: parts with `/` between, as ledgers have them.
+    /// Parses the name of a target: parts separated by `/`, as ledgers have them.
     fn name(&self, span: &Range<usize>) -> Decoded<String> {
         let text = self.parser.text(span);
         let fine = |c: char| c.is_ascii_alphanumeric() || "._-*+".contains(c);
@@ -264,7 +264,7 @@ impl Reader<'_, '_> {
         ))
     }
 
-    /// Words for a tool: without the quotation marks around them.
+    /// Parses the arguments of a tool, and removes the quotation marks around them.
     fn words(&self, span: &Range<usize>) -> Decoded<String> {
         let text = self.parser.text(span);
         let plain = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
@@ -278,7 +278,7 @@ impl Reader<'_, '_> {
         Err(self.parser.error(Kind::Syntax, span, message, expected, hint))
     }
 
-    /// What is fine alone must be possible together.
+    /// Checks that options that are each valid are possible together, and builds the target.
     fn finish(self, span: &Range<usize>) -> Decoded<(LinuxSpec, Said)> {
         let parser = self.parser;
         let impossible = |span: &Range<usize>, message: &str, hint: &str| -> Box<Diagnostic> {

@@ -1,4 +1,4 @@
-//! Arrays that are right, and every way to be wrong.
+//! Tests of arrays that are right, and of every way to be wrong.
 
 use super::super::{is_array, split_targets};
 use super::*;
@@ -31,7 +31,7 @@ fn members_hang_on_controllers_and_may_be_arrays() {
     assert_eq!(spec.rebuild, Some(Rebuild::Rate(Bytes(50_000_000))));
 }
 
-/// Text, marked part, message, hint.
+/// The mistakes that the parser must find: the text, the marked part, the message and the hint.
 const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("raid5(sim:a*2)", "raid5", "a raid5 of 2 members", "`raid5(sim:ssd-m*3)` has enough"),
     ("raid7(sim:a*2)", "raid7", "there is no array `raid7`", "did you mean `raid0`?"),

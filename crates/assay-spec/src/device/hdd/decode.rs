@@ -1,7 +1,7 @@
-//! From the sections of a device file to [`HddSpec`].
+//! The decoder of disks: from the sections of a device file to [`HddSpec`].
 //!
-//! Everything that came with the first format is required; what came later is optional, and what
-//! is left out means the plain case.
+//! All keys of the first format are required. Keys that were added later are optional; without them
+//! the plain case holds.
 
 use super::shingled;
 use super::zones::{decode_zones, pairs};
@@ -11,9 +11,10 @@ use crate::device::Values;
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 
-/// Most points of a seek table.
+/// The largest number of points of a seek table.
 const POINTS: usize = 100_000;
-/// A spec that does not cut its cache gets this many segments of at least this many bytes.
+/// The default number of cache segments. A cache without room for as many of `SEGMENT` bytes has
+/// fewer.
 const SEGMENTS: u64 = 32;
 const SEGMENT: u64 = 64 << 10;
 
@@ -64,7 +65,8 @@ pub(in crate::device) fn decode(
     Ok(spec)
 }
 
-/// The tracks hold what the host sees and what the drive keeps for itself.
+/// Checks that the tracks hold the capacity and the persistent cache that the drive keeps for
+/// itself.
 fn check_capacity(top: &Section<'_>, spec: &HddSpec, capacity: Bytes) -> Decoded<()> {
     let kept = spec.shingled.map_or(Bytes::ZERO, |s| s.cache);
     if spec.raw().0 >= capacity.0.saturating_add(kept.0) && capacity.is_multiple_of(Bytes(SECTOR)) {
@@ -111,7 +113,7 @@ fn decode_seek(top: &mut Section<'_>, values: &mut Values) -> Decoded<SeekSpec> 
     Ok(SeekSpec::ThreePoint { single, average, full })
 }
 
-/// A list of `[cylinders, nanoseconds]`, distances ascending.
+/// Decodes a list of `[cylinders, nanoseconds]` with ascending distances.
 fn decode_table(s: &mut Section<'_>, values: &mut Values) -> Decoded<SeekSpec> {
     let mut inner = values.open(s, "seek", "table_ns")?;
     let span = inner.span_of("value");

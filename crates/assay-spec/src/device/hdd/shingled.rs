@@ -1,4 +1,4 @@
-//! The declaration of tracks that overlap, which the drive manages by itself.
+//! The declaration of overlapping tracks that the drive manages by itself (drive-managed SMR).
 //!
 //! The words are those of Aghayev and Desnoyers, "Skylight: A Window on Shingled Disk Operation",
 //! FAST 2015.
@@ -9,22 +9,23 @@ use crate::device::Values;
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 
-/// Bands of tracks that overlap, and where the drive keeps what cannot be written to them at once.
+/// Bands of overlapping tracks, and the persistent cache for data that cannot be written to them at
+/// once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShingledSpec {
-    /// Tracks that are written together, from the first to the last.
+    /// The size of a band: tracks that are written together, from the first to the last.
     pub band: Bytes,
-    /// The persistent cache, behind the last sector of the host.
+    /// The size of the persistent cache, which lies behind the last sector of the host.
     pub cache: Bytes,
-    /// What an entry of its log takes beside the data, and is not written.
+    /// The space that an entry of the log takes in addition to its data. It is not written.
     pub entry_overhead: Bytes,
-    /// Extents that the map of the persistent cache holds.
+    /// The number of extents that the map of the persistent cache holds.
     pub map_entries: u32,
-    /// Streams of writes that are told from others at a time.
+    /// The number of write streams that the drive recognises at a time.
     pub streams: u32,
-    /// A stream that is not continued for so long has ended.
+    /// The time after which a stream that is not continued has ended.
     pub stream_wait: Nanos,
-    /// How long the drive is left alone before it cleans.
+    /// The idle time after which the drive cleans bands.
     pub clean_after: Nanos,
 }
 
@@ -48,7 +49,7 @@ pub(super) fn decode(
     Ok(Some(spec))
 }
 
-/// What is fine alone and not together.
+/// Checks that values that are each valid are possible together.
 fn check(s: &Section<'_>, spec: &ShingledSpec, cache: &CacheSpec) -> Decoded<()> {
     let wrong = |key: &'static str, message: String, expected: &str, hint: &str| {
         let e = s.error(Kind::Impossible, s.span_of(key), message, expected);
@@ -89,7 +90,7 @@ mod tests {
     use crate::decode::Source;
     use crate::device::DeviceSpec;
 
-    /// What is said of the bundled disk with `from` replaced by `to`.
+    /// Returns the diagnostic of the bundled disk with `from` replaced by `to`.
     fn refusal(from: &str, to: &str) -> String {
         let bundled = DEVICES.iter().find(|d| d.name == "seagate-archive-8tb").expect("bundled");
         assert!(bundled.text.contains(from), "no `{from}`");

@@ -1,8 +1,8 @@
-//! Zones in a device file: pairs `[cylinders, sectors_per_track]`, or tables with skews, spares,
-//! slipped and remapped sectors, with one origin for all.
+//! The decoder of zones in a device file: pairs `[cylinders, sectors_per_track]`, or tables with
+//! skews, spares, slipped and remapped sectors, with one origin for all.
 //!
-//! Invariants of what comes out: zones follow one another and do not overlap; slips and remaps lie
-//! inside their zone, slips ascend, and no spare range has more of them than spares.
+//! *Invariants* of the decoded zones: zones follow one another and do not overlap; slips and remaps
+//! lie inside their zone; slips ascend; no spare range has more slips than spares.
 
 use super::{SkewSpec, ZoneSpec};
 use crate::decode::{Decoded, Section, with_hint};
@@ -21,7 +21,7 @@ fn number(value: &DeValue<'_>) -> Option<u64> {
     }
 }
 
-/// A list of pairs of whole numbers.
+/// Reads a list of pairs of whole numbers.
 pub(super) fn pairs(value: &DeValue<'_>) -> Option<Vec<(u64, u64)>> {
     let DeValue::Array(items) = value else { return None };
     let pair = |item: &DeValue<'_>| match item {
@@ -129,7 +129,8 @@ fn numbers(s: &mut Section<'_>, key: &'static str) -> Decoded<Vec<u64>> {
     })
 }
 
-/// What is impossible about a zone, and what would be right.
+/// Returns what is impossible about a zone and what is expected instead, or `None` if it is
+/// possible.
 fn impossible(
     zone: &ZoneSpec,
     next: u32,

@@ -1,4 +1,4 @@
-//! `[factors]` as it is written.
+//! The decoder of `[factors]`.
 
 use super::{COMBINATIONS_MAX, Factor, Factors, Impossible, Level};
 use crate::decode::{Decoded, Section, Value, number_of, with_hint};
@@ -7,7 +7,7 @@ use crate::experiment::Scale;
 use std::ops::Range;
 use toml::de::DeValue;
 
-/// Reads `[factors]`, if it is there.
+/// Decodes `[factors]`, if it is present.
 pub fn decode(top: &mut Section<'_>, scale: Scale) -> Decoded<Option<Factors>> {
     let Some(mut section) = top.optional_section("factors", "factors")? else { return Ok(None) };
     let (template, template_span) = section.string_at("target")?;
@@ -30,7 +30,7 @@ pub fn decode(top: &mut Section<'_>, scale: Scale) -> Decoded<Option<Factors>> {
     Ok(Some(read))
 }
 
-/// Each factor with its levels, in the order in which they are written.
+/// Decodes each factor with its levels, in the order in which they are written.
 fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
     let mut keys = section.free_keys();
     keys.sort_by_key(|key| section.key_span_of(key).start);
@@ -62,7 +62,7 @@ fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
     Ok(factors)
 }
 
-/// A level that is its own name.
+/// Decodes a level whose text is also its name.
 fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<Level> {
     let number = number_of(item.get_ref()).map(|n| n.to_string());
     let Some(text) = number.or_else(|| item.get_ref().as_str().map(str::to_owned)) else {
@@ -75,7 +75,7 @@ fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<Level> {
     Ok(Level { name: text.clone(), text })
 }
 
-/// Levels with names: `{ "1k" = "1024", "4k" = "4096" }`.
+/// Decodes levels with names: `{ "1k" = "1024", "4k" = "4096" }`.
 fn named(section: &Section<'_>, factor: &str, value: &Value<'_>) -> Decoded<Vec<Level>> {
     let DeValue::Table(table) = value.get_ref() else { return Ok(Vec::new()) };
     let mut all: Vec<_> = table.iter().collect();
@@ -128,7 +128,7 @@ fn check_product(section: &Section<'_>, factors: &[Factor]) -> Decoded<()> {
     Err(with_hint(e, "every level of a factor is combined with every one of the others"))
 }
 
-/// Every factor has a place, and every place a factor.
+/// Checks that every factor has a place and every place a factor.
 fn check_places(
     section: &Section<'_>,
     template: &str,
@@ -156,7 +156,7 @@ fn check_places(
     Err(with_hint(e, "a level comes where its factor's name stands in braces"))
 }
 
-/// What stands in braces.
+/// Returns the texts in braces.
 fn places(text: &str) -> impl Iterator<Item = &str> {
     text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
 }
@@ -176,7 +176,7 @@ fn read_base(mut section: Section<'_>, factors: &[Factor]) -> Decoded<Vec<usize>
     Ok(base)
 }
 
-/// Complains of a key that is no factor.
+/// Reports a key that is not a factor.
 fn no_other(section: &Section<'_>, factors: &[Factor]) -> Decoded<()> {
     let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
     let Some(key) = section.free_keys().into_iter().next() else { return Ok(()) };
@@ -211,7 +211,7 @@ fn read_rule(mut section: Section<'_>, factors: &[Factor]) -> Decoded<Impossible
     Ok(Impossible { when, because })
 }
 
-/// The number of the level that is named.
+/// Returns the index of the level with this name.
 fn level_of(section: &Section<'_>, factor: &Factor, value: &Value<'_>) -> Decoded<usize> {
     let number = number_of(value.get_ref()).map(|n| n.to_string());
     let name = number.or_else(|| value.get_ref().as_str().map(str::to_owned)).unwrap_or_default();
@@ -227,7 +227,8 @@ fn level_of(section: &Section<'_>, factor: &Factor, value: &Value<'_>) -> Decode
     })
 }
 
-/// Levels are parts of the names of cells and files.
+/// Returns `true` if `text` can be the name of a factor or level, which is a part of the names of
+/// cells and files.
 fn is_name(text: &str) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     !text.is_empty() && text.len() <= 32 && text.chars().all(fine)

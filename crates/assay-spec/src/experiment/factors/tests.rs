@@ -1,4 +1,4 @@
-//! Combinations that are made, and those that cannot be.
+//! Tests of combinations that are made, and of those that are impossible.
 
 use crate::decode::{Decoded, Source};
 use crate::experiment::Experiment;
@@ -40,7 +40,8 @@ fn one_factor_at_a_time_around_the_base_or_all() {
     let all = factors.all();
     assert_eq!(all.len(), 3 * 2 * 2 * 2);
     let why = |text: &str| all.iter().filter(|p| p.target == Err(text.to_owned())).count();
-    // Six with both; of the other drive, two of a raid1 and one of a raid5.
+    // The rule excludes six. Of ssd-m with chunks of 128 KiB, two are a raid1 and one a raid5 of
+    // two members. With the usual chunks, each drive has a raid5 of two members.
     assert_eq!(why("nobody sells it"), 6);
     assert_eq!(why("a raid1 has no chunks"), 2);
     assert_eq!(why("a raid5 of 2 members"), 3);
@@ -107,8 +108,8 @@ fn mistakes_are_pointed_at() {
     assert!(parse(&text).expect_err("22500").message.contains("too many"));
 }
 
-/// Of combinations with one target the few and all keep the same, or a run of the few would look
-/// like a part of all.
+/// `one_at_a_time` and `all` keep the same one of the combinations with equal targets. Otherwise a
+/// run of the former would look like a part of the latter.
 #[test]
 fn equal_targets_are_that_nearest_to_the_base() {
     for base in ["chunk = \"64k\", more = \"chunk\"", "chunk = \"64k\", more = \"none\""] {
