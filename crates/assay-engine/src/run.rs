@@ -82,12 +82,15 @@ pub struct Asked {
 
 impl Run {
     /// Assembles a run; `experiments` come with their texts.
+    ///
+    /// # Errors
+    /// If two cells would write the same files.
     pub fn new(
         asked: Asked,
         experiments: Vec<(Experiment, ExperimentRecord)>,
         targets: Vec<PlannedTarget>,
         host: HostRecord,
-    ) -> Run {
+    ) -> Result<Run> {
         let of = |experiment: &Experiment| {
             let asked_for = |target: &&PlannedTarget| {
                 let written = &target.record.written;
@@ -112,7 +115,7 @@ impl Run {
             plan,
             prices: asked.prices,
         };
-        Run::of(record, experiments, targets).expect("the plan was made of them just now")
+        Run::of(record, experiments, targets)
     }
 
     /// Assembles a run from its record.
@@ -124,7 +127,7 @@ impl Run {
         experiments: Vec<Experiment>,
         targets: Vec<PlannedTarget>,
     ) -> Result<Run> {
-        let places = places::of(&record.plan, &experiments, &targets)?;
+        let places = places::find_cells(&record.plan, &experiments, &targets)?;
         let (threads, begun) = (available_threads(), Instant::now());
         Ok(Run { record, experiments, targets, threads, begun, places })
     }

@@ -218,9 +218,14 @@ impl CellRecord {
 }
 
 impl CellPlan {
+    /// Returns the start of the names of the cell's files, which the number of the repeat follows.
+    pub fn stem(&self) -> String {
+        stem(&self.experiment, &self.workload, &self.target)
+    }
+
     /// Returns `true` if a file of this name is a log or series of the cell.
     pub fn has_file(&self, name: &str) -> bool {
-        let rest = name.strip_prefix(&stem(&self.experiment, &self.workload, &self.target));
+        let rest = name.strip_prefix(&self.stem());
         let rest = rest.and_then(|rest| rest.strip_suffix(".parquet"));
         let repeat = rest.map(|rest| rest.strip_suffix(".drive").unwrap_or(rest));
         repeat.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))

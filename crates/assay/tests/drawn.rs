@@ -212,7 +212,7 @@ fn answers(truth: &Truth, seed: u64) -> Vec<(String, String)> {
         everywhere: vec!["sim:drawn".into()],
         prices: None,
     };
-    let mut run = Run::new(asked, experiments, vec![target], HostRecord::default());
+    let mut run = Run::new(asked, experiments, vec![target], HostRecord::default()).unwrap();
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let directory = run.begin(&directory.path().join("run")).unwrap();
     let cells = run.measure(&directory, Vec::new(), &Silent).unwrap();

@@ -23,8 +23,8 @@ pub(super) struct Place {
 /// Returns the places of the cells of `plan`.
 ///
 /// # Errors
-/// If a part of a cell does not exist.
-pub(super) fn of(
+/// If a part of a cell does not exist, or two cells would write the same files.
+pub(super) fn find_cells(
     plan: &[CellPlan],
     experiments: &[Experiment],
     targets: &[PlannedTarget],
@@ -45,7 +45,21 @@ pub(super) fn of(
         let (target, host) = *named.get(&(experiment, cell.target.clone()))?;
         Some(Place { experiment, workload, target, host })
     };
+    let mut stems: BTreeMap<String, &str> = BTreeMap::new();
+    for cell in plan {
+        if let Some(other) = stems.insert(cell.stem(), &cell.id) {
+            return Err(same_files(other, &cell.id));
+        }
+    }
     plan.iter().map(|cell| place(cell).ok_or_else(|| not_there(cell))).collect()
+}
+
+fn same_files(one: &str, other: &str) -> Error {
+    Error::usage(
+        "same-files",
+        format!("the cells `{one}` and `{other}` would write the same files"),
+        "in the name of a file `/` becomes `+`: give one of them another name",
+    )
 }
 
 fn not_there(cell: &CellPlan) -> Error {
@@ -54,4 +68,27 @@ fn not_there(cell: &CellPlan) -> Error {
         format!("the plan has the cell `{}`, and not what it is made of", cell.id),
         "`run.json` is not as it was written: run it again with `--out` elsewhere",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_with_the_same_files_are_refused() {
+        let cell = |workload: &str, target: &str| CellPlan {
+            id: format!("e/{workload}@{target}"),
+            experiment: "e".to_owned(),
+            workload: workload.to_owned(),
+            target: target.to_owned(),
+        };
+        for (one, other) in
+            [(cell("w", "a/b"), cell("w", "a+b")), (cell("w", "x.y"), cell("w.x", "y"))]
+        {
+            let error = find_cells(&[one, other], &[], &[]).unwrap_err();
+            assert_eq!(error.id, "same-files");
+        }
+        let different = [cell("w", "a/b"), cell("w", "a/c")];
+        assert_eq!(find_cells(&different, &[], &[]).unwrap_err().id, "plan-unknown");
+    }
 }

@@ -254,7 +254,8 @@ impl Baseline {
             everywhere: Vec::new(),
             prices: self.prices(),
         };
-        let mut run = Run::new(asked, experiments.to_vec(), opened, HostRecord::default());
+        let run = Run::new(asked, experiments.to_vec(), opened, HostRecord::default());
+        let mut run = run.map_err(|e| e.to_string())?;
         run.threads = self.threads;
         run.record
             .plan

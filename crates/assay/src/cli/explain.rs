@@ -98,6 +98,11 @@ const TOPICS: &[(&str, &str)] = &[
         "out-not-empty",
         "A run directory is a directory of its own: files of other origin are never replaced.",
     ),
+    (
+        "same-files",
+        "Two cells would write the same logs and series: in the name of a file, the `/` of a \
+         target's name becomes `+`, and a dot separates experiment, workload and target.",
+    ),
     ("range-outside", "The workload's range begins beyond the end of the target."),
     ("out-not-writable", "The run directory cannot be created where `--out` says."),
     ("log-not-written", "The request log could not be written; the cell is not finished."),

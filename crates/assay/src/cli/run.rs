@@ -242,7 +242,7 @@ pub fn prepare(
         everywhere,
         prices,
     };
-    let mut run = Run::new(asked, subject.experiments, targets, this_host());
+    let mut run = Run::new(asked, subject.experiments, targets, this_host())?;
     // Making a file is part of it.
     run.begun = begun;
     if let Some(threads) = running.threads {
