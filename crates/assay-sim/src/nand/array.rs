@@ -62,7 +62,7 @@ impl Nand {
     pub(super) fn sense_time(&mut self, index: u32) -> (Queue, Nanos) {
         let (queue, duration) = match self.has_multi_page() {
             true => self.sense(index),
-            false => (Queue::Sense, self.read),
+            false => (Queue::Sense, self.chip.read),
         };
         match self.ecc.is_some() {
             true => self.sense_until_right(index, queue, duration),
@@ -87,7 +87,7 @@ impl Nand {
             if kind == Kind::Program {
                 // Without a cache register data is loaded only while the array is idle; with one,
                 // not while the array senses a page that will need the register.
-                let room = idle || (self.cache_register && !self.is_sensing(plane));
+                let room = idle || (self.chip.cache_register && !self.is_sensing(plane));
                 if register == NO_OP && room {
                     let p = &mut self.planes[plane as usize];
                     (p.head, p.register) = (next, head);
@@ -97,23 +97,24 @@ impl Nand {
             }
             // With one register even an erase waits until the data is out: its command needs the
             // bus that transfers the data.
-            let is_taken = || !self.cache_register || self.pool.get(register).kind == Kind::Program;
+            let is_taken =
+                || !self.chip.cache_register || self.pool.get(register).kind == Kind::Program;
             if !idle || register != NO_OP && is_taken() {
                 return;
             }
             let (queue, duration) = match kind {
                 Kind::Read => self.sense_time(head),
                 Kind::Copy => (Queue::Other, duration),
-                _ => (Queue::Other, self.erase),
+                _ => (Queue::Other, self.chip.erase),
             };
             let p = &mut self.planes[plane as usize];
             p.head = next;
-            if kind != Kind::Erase && !self.cache_register {
+            if kind != Kind::Erase && !self.chip.cache_register {
                 p.register = head;
             }
             self.start(plane, head, queue, duration);
             // With a cache register, data may be loaded during the operation.
-            if !self.cache_register || kind == Kind::Read {
+            if !self.chip.cache_register || kind == Kind::Read {
                 return;
             }
         }
@@ -126,8 +127,8 @@ impl Nand {
         let array = self.planes[plane as usize].array as usize;
         if self.arrays[array].op == NO_OP {
             self.arrays[array].op = index;
-            self.array_total += duration;
-            let end = self.events.after(queue, self.array_slot(array), duration);
+            self.counts.array_busy += duration;
+            let end = self.events.after(queue, self.geometry.array_slot(array), duration);
             if let Some(suspension) = &mut self.suspension {
                 suspension.note_end(array, end);
             }
@@ -162,7 +163,7 @@ impl Nand {
             Kind::Erase => notify(Step::Erase, op.ppa.page, start, end),
             Kind::Copy => {
                 // This is one copy: with an observer copies are not merged.
-                let sensed = start + self.read;
+                let sensed = start + self.chip.read;
                 notify(Step::Sense, op.source, start, sensed);
                 notify(Step::Program, op.ppa.page, sensed, end);
             }
@@ -221,7 +222,7 @@ impl Nand {
         if op.kind != Kind::Program || !op.loaded || op.held {
             return;
         }
-        if !self.multi_plane {
+        if !self.chip.multi_plane {
             return self.start_program(plane, index);
         }
         let page = (self.geometry.page_in_block(op.ppa.page), op.is_slc);
@@ -269,11 +270,11 @@ impl Nand {
         self.overwrites_register(plane);
         let op = self.pool.get(index);
         let (queue, duration) = match op.is_slc {
-            true => (Queue::Other, self.slc[1]),
-            false => self.program_time(op.ppa.page),
+            true => (Queue::Other, self.chip.slc[1]),
+            false => self.chip.program(self.geometry.page_in_block(op.ppa.page)),
         };
         self.start(plane, index, queue, duration);
-        if self.cache_register {
+        if self.chip.cache_register {
             // The data has moved on to the page register.
             self.planes[plane as usize].register = NO_OP;
             self.serve_plane(plane);
@@ -307,7 +308,7 @@ impl Nand {
     fn on_program_or_erase_done(&mut self, index: u32, flash_events: &mut Vec<FlashEvent>) {
         let op = self.pool.get(index);
         let (kind, token, plane) = (op.kind, op.token, op.ppa.plane);
-        if !self.cache_register && kind != Kind::Erase {
+        if !self.chip.cache_register && kind != Kind::Erase {
             self.planes[plane as usize].register = NO_OP;
         }
         if self.suspension.is_some() && kind != Kind::Erase {
@@ -325,7 +326,7 @@ impl Nand {
     /// Ends operation `index` and serves the operations that wait for it.
     #[inline]
     pub(super) fn end(&mut self, index: u32) {
-        self.pending -= 1;
+        self.pool.pending -= 1;
         let op = self.pool.get(index);
         let (waiting, replaces) = (op.first_waiter, op.replaces);
         if op.cause.collects() {
@@ -360,7 +361,7 @@ impl Nand {
             return self.on_priority_sensed(array, plane);
         }
         let register = self.planes[plane as usize].register;
-        if self.cache_register && register != NO_OP {
+        if self.chip.cache_register && register != NO_OP {
             // The page stays in the page register until the cache register is free.
             self.arrays[array].waits = true;
             return;

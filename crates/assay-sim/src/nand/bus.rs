@@ -1,5 +1,6 @@
 //! The channels: arbitration of the bus, and the end of a transfer.
 
+use super::counts::CollectionWait;
 use super::observe::{Operation, Step};
 use super::ops::{Kind, NO_OP};
 use super::{FlashEvent, Nand, Token};
@@ -28,10 +29,10 @@ impl Nand {
         self.channels[channel].now = index;
         let (queue, duration) = match self.has_multi_page() {
             true => self.transfer_time(index),
-            false => (Queue::Transfer, self.page_transfer),
+            false => (Queue::Transfer, self.chip.page_transfer),
         };
-        let end = self.events.after(queue, self.first_slot + channel, duration);
-        self.channel_total += duration;
+        let end = self.events.after(queue, self.geometry.channel_slot(channel), duration);
+        self.counts.channel_busy += duration;
         if let Some(observer) = &mut self.observer {
             let op = self.pool.get(index);
             let step = if op.kind == Kind::Read { Step::TransferOut } else { Step::TransferIn };
@@ -62,7 +63,7 @@ impl Nand {
             if token != Token::NONE {
                 flash_events.push(FlashEvent::Loaded(token));
                 if token.is_behind_collection() {
-                    self.end_collection_wait(1);
+                    self.counts.end_collection_wait(CollectionWait::Program, self.events.now());
                 }
             }
             return if held { self.loaded_while_held(index) } else { self.confirm(plane) };
@@ -70,7 +71,7 @@ impl Nand {
         if token != Token::NONE {
             flash_events.push(FlashEvent::Read(token));
             if token.is_behind_collection() {
-                self.end_collection_wait(0);
+                self.counts.end_collection_wait(CollectionWait::Read, self.events.now());
             }
         }
         if self.suspension.is_none() || !self.on_priority_transferred(plane, index) {

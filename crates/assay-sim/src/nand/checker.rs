@@ -58,7 +58,7 @@ impl Checker {
     /// Creates the checker of a new drive with `logical` pages on the flash of `spec`.
     pub fn new(spec: &NandSpec, logical: u32) -> Checker {
         let idle = Busy { step: Step::Erase, plane: 0, start: Nanos::ZERO, end: Nanos::ZERO };
-        let geometry = Geometry::new(spec);
+        let geometry = Geometry::new(spec, 0);
         let blocks = spec.pages() / u64::from(spec.pages_per_block);
         Checker {
             pages_per_block: spec.pages_per_block,

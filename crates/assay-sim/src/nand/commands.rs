@@ -1,5 +1,6 @@
 //! The commands that a mapping layer gives to the chips.
 
+use super::counts::CollectionWait;
 use super::observe::FlashCommand;
 use super::ops::{Kind, NO_OP};
 use super::{Batch, Cause, Nand, Plane, Ppa, Token};
@@ -13,7 +14,7 @@ impl Nand {
     pub(crate) fn read(&mut self, ppa: Ppa, cause: Cause, token: Token) -> u32 {
         self.counts.reads[cause as usize] += 1;
         if self.fast_path.is_some() {
-            self.serve(Kind::Read, ppa.plane, cause, token, self.read);
+            self.serve(Kind::Read, ppa.plane, cause, token, self.chip.read);
             return NO_OP;
         }
         let first = match self.suspension.is_some() && is_awaited(cause, token) {
@@ -108,7 +109,7 @@ impl Nand {
         if self.fast_path.is_some() {
             debug_assert!(reads.is_empty(), "it waits for more than its plane");
             self.counts.programs[cause as usize] += 1;
-            let (_, time) = self.program_time(ppa.page);
+            let (_, time) = self.chip.program(self.geometry.page_in_block(ppa.page));
             self.serve(Kind::Program, ppa.plane, cause, token, time);
             return NO_OP;
         }
@@ -134,7 +135,7 @@ impl Nand {
     pub(crate) fn program_from(&mut self, to: Ppa, cause: Cause, from: Ppa, others: &[u32]) {
         self.notify_command(cause, FlashCommand::Copy { from: from.page, to: to.page });
         self.note_write(to, Some(from));
-        let old = match self.keeps_replaced {
+        let old = match self.erases.follow_replacers() {
             true => self.geometry.block(from.page),
             false => NO_OP,
         };
@@ -210,7 +211,7 @@ impl Nand {
         debug_assert_eq!(from.plane, to.plane, "copy-back stays in its plane");
         self.counts.reads[cause as usize] += 1;
         self.counts.programs[cause as usize] += 1;
-        let duration = self.read + self.program_time(to.page).1;
+        let duration = self.chip.read + self.chip.program(self.geometry.page_in_block(to.page)).1;
         match self.fast_path.is_some() {
             true => self.serve_copy(from.plane, cause, duration),
             false => self.copy_step_by_step(from, to, cause, duration),
@@ -224,8 +225,8 @@ impl Nand {
         let Plane { head, tail, .. } = self.planes[from.plane as usize];
         let alone = self.planes.len() == self.arrays.len();
         // An erase that waits for other planes may come between two copies.
-        let may_come = self.keeps_replaced || self.erases_left > 0;
-        let joins = alone && !self.cache_register && !may_come && self.suspension.is_none();
+        let may_come = self.erases.may_come();
+        let joins = alone && !self.chip.cache_register && !may_come && self.suspension.is_none();
         if head != NO_OP && joins && self.observer.is_none() {
             // With neither another plane on the array nor a load, nothing comes between consecutive
             // copies: one operation of their total duration is the same.
@@ -246,7 +247,7 @@ impl Nand {
     pub(crate) fn erase(&mut self, ppa: Ppa, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         if self.fast_path.is_some() {
-            return self.serve(Kind::Erase, ppa.plane, cause, Token::NONE, self.erase);
+            return self.serve(Kind::Erase, ppa.plane, cause, Token::NONE, self.chip.erase);
         }
         self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
         self.note_erase(ppa.page);
@@ -263,7 +264,7 @@ impl Nand {
     #[inline]
     pub(super) fn enqueue(&mut self, index: u32, plane: u32) {
         assert!(self.fast_path.is_none(), "what a server does it does in turn");
-        self.pending += 1;
+        self.pool.pending += 1;
         let op = self.pool.get(index);
         let (kind, ppa) = (op.kind, op.ppa);
         if matches!(kind, Kind::Program | Kind::Copy)
@@ -300,12 +301,11 @@ impl Nand {
     /// Begins a wait behind collection and returns `token` marked as behind collection.
     #[inline(never)]
     fn begin_collection_wait(&mut self, kind: Kind, token: Token) -> Token {
-        let (kind, alone) = match kind {
-            Kind::Read => (0, self.read + self.page_transfer),
-            _ => (1, self.page_transfer),
+        let (wait, alone) = match kind {
+            Kind::Read => (CollectionWait::Read, self.chip.read + self.chip.page_transfer),
+            _ => (CollectionWait::Program, self.chip.page_transfer),
         };
-        self.open_collection_waits[kind] += 1;
-        self.collection_waits[kind].begin(self.events.now() + alone);
+        self.counts.begin_collection_wait(wait, self.events.now() + alone);
         token.behind_collection()
     }
 

@@ -21,6 +21,10 @@ pub(crate) struct Geometry {
     array: Vec<u32>,
     /// By plane: its channel.
     channel: Vec<u32>,
+    /// The event slot of the first channel. On the fast path: of the planes as they send a page.
+    first_slot: usize,
+    /// The event slot of the first array, behind those of the channels.
+    first_array: usize,
 }
 
 /// A set of planes: `count` planes, namely `first`, `first + step` and so on.
@@ -51,8 +55,8 @@ impl PlaneSet {
 }
 
 impl Geometry {
-    /// Computes the arrangement of the chips of `spec`.
-    pub(crate) fn new(spec: &NandSpec) -> Geometry {
+    /// Computes the arrangement of the chips of `spec`, whose first event slot is `first_slot`.
+    pub(crate) fn new(spec: &NandSpec, first_slot: usize) -> Geometry {
         let planes = spec.planes();
         let dies = spec.channels * spec.dies_per_channel;
         let arrays = if spec.plane_mode == PlaneMode::Independent { planes } else { dies };
@@ -66,6 +70,8 @@ impl Geometry {
             planes_per_array: planes / arrays,
             array: (0..planes).map(|p| p % arrays).collect(),
             channel: (0..planes).map(|p| p % spec.channels).collect(),
+            first_slot,
+            first_array: first_slot + spec.channels as usize,
         }
     }
 
@@ -89,6 +95,36 @@ impl Geometry {
     #[inline]
     pub(crate) fn channel(&self, plane: u32) -> usize {
         self.channel[plane as usize] as usize
+    }
+
+    /// Returns the event slot of `channel`.
+    #[inline]
+    pub(super) fn channel_slot(&self, channel: usize) -> usize {
+        self.first_slot + channel
+    }
+
+    /// Returns the event slot of `array`.
+    #[inline]
+    pub(super) fn array_slot(&self, array: usize) -> usize {
+        self.first_array + array
+    }
+
+    /// Returns the channel of event `slot`.
+    #[inline]
+    pub(super) fn channel_of_slot(&self, slot: usize) -> usize {
+        slot - self.first_slot
+    }
+
+    /// Returns the array of event `slot`.
+    #[inline]
+    pub(super) fn array_of_slot(&self, slot: usize) -> usize {
+        slot - self.first_array
+    }
+
+    /// Returns `true` if event `slot` is one of a channel, not of an array.
+    #[inline]
+    pub(super) fn is_channel_slot(&self, slot: usize) -> bool {
+        slot < self.first_array
     }
 
     /// Returns the planes of the die of `plane`.

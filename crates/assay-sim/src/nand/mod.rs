@@ -16,6 +16,7 @@ mod array;
 mod bus;
 mod cells;
 mod checker;
+mod chip;
 mod commands;
 mod counts;
 mod ecc;
@@ -33,17 +34,16 @@ pub use checker::Checker;
 pub(crate) use ecc::Ecc;
 
 use crate::events::{Events, Queue};
-use crate::waits::Waits;
 use assay_spec::Nanos;
-use assay_spec::device::{NandSpec, PlaneMode};
-use counts::Counts;
+use assay_spec::device::NandSpec;
+use chip::Chip;
+use counts::{CollectionWait, Counts};
 use geometry::Geometry;
 use multi_page::MultiPage;
 pub use observe::{Cause, FlashCommand, Observer, Operation, Step};
 use ops::{NO_OP, Pool};
-use pending_erases::EraseDependencies;
+use pending_erases::PendingErases;
 use plane_fast_path::PlaneFastPath;
-use std::collections::VecDeque;
 use suspend::Suspension;
 pub(crate) use token::{Token, Waiter};
 
@@ -117,10 +117,6 @@ pub(crate) struct Nand {
     pub geometry: Geometry,
     /// The events of the whole drive.
     pub events: Events,
-    /// The first event slot of the channels. On the fast path: of the planes as they send a page.
-    first_slot: usize,
-    /// The first event slot of the arrays, behind those of the channels.
-    first_array: usize,
     planes: Vec<Plane>,
     arrays: Vec<Array>,
     channels: Vec<Channel>,
@@ -128,49 +124,15 @@ pub(crate) struct Nand {
     batches: Vec<Batch>,
     /// Programs of several pages, if the chips have them.
     multi_page: Option<MultiPage>,
-    /// By plane: erases to begin when the plane has nothing else to do.
-    erases: Vec<VecDeque<u32>>,
-    /// The number of erases in `erases`, and of those that wait for replacers outside the queues.
-    erases_left: usize,
-    /// Erases that wait for programs of other planes.
-    replacing: EraseDependencies,
+    erases: PendingErases,
     /// The model of bit errors and read retries, if the drive has one.
     ecc: Option<Box<Ecc>>,
     /// The fast path for planes that do one operation at a time; only without an observer.
     fast_path: Option<Box<PlaneFastPath>>,
-    /// Whether the chips allow the fast path.
-    fits_fast_path: bool,
     /// Priority reads and suspended operations, if the chips can suspend.
     suspension: Option<Box<Suspension>>,
-    /// Whether a block is erased only after the programs that replaced its pages are in the cells.
-    keeps_replaced: bool,
-    /// The time to sense a page.
-    read: Nanos,
-    /// The times to program a fast page and a slow page.
-    program: [Nanos; 2],
-    /// The time to erase a block.
-    erase: Nanos,
-    /// The times to sense and to program a page with one bit a cell.
-    slc: [Nanos; 2],
-    /// The time to transfer a page over the bus.
-    page_transfer: Nanos,
-    /// Whether planes have a cache register.
-    cache_register: bool,
-    /// Whether the planes of a die program together.
-    multi_plane: bool,
-    /// The number of operations queued or under way.
-    pending: u64,
+    chip: Chip,
     pub counts: Counts,
-    /// Array time since the last mark. A step counts as a whole when it begins, on the fast path
-    /// when it ends.
-    array_total: Nanos,
-    /// Bus time since the last mark, counted in the same way as `array_total`.
-    channel_total: Nanos,
-    /// Waits of the host's reads and programs behind collection: until the page is in the
-    /// controller, or in its register, less the time that takes alone.
-    collection_waits: [Waits; 2],
-    /// The numbers of the host's reads and programs that wait behind collection now.
-    open_collection_waits: [usize; 2],
     /// The observer of all commands and steps, if there is one.
     observer: Option<Box<dyn Observer>>,
 }
@@ -178,7 +140,7 @@ pub(crate) struct Nand {
 impl Nand {
     /// Builds the chips of `spec`; the drive around them has the first `first_slot` event slots.
     pub(crate) fn new(spec: &NandSpec, first_slot: usize) -> Nand {
-        let geometry = Geometry::new(spec);
+        let geometry = Geometry::new(spec, first_slot);
         let plane = |index: u32| Plane {
             head: NO_OP,
             tail: NO_OP,
@@ -191,35 +153,18 @@ impl Nand {
         let channel = || Channel { now: NO_OP, first: NO_OP, last: NO_OP };
         Nand {
             events: Events::new(first_slot + (spec.channels + spec.planes()) as usize),
-            first_slot,
-            first_array: first_slot + spec.channels as usize,
             planes: (0..spec.planes()).map(plane).collect(),
             arrays: vec![array; geometry.arrays()],
             channels: (0..spec.channels).map(|_| channel()).collect(),
             pool: Pool::new(),
             batches: Vec::new(),
             multi_page: MultiPage::new(spec),
-            erases: vec![VecDeque::new(); spec.planes() as usize],
-            erases_left: 0,
-            replacing: EraseDependencies::new(spec),
+            erases: PendingErases::new(spec),
             ecc: None,
             fast_path: None,
-            fits_fast_path: PlaneFastPath::fit(spec),
             suspension: spec.suspend.map(|how| Box::new(Suspension::new(how, spec, &geometry))),
-            keeps_replaced: false,
-            read: spec.read,
-            program: [spec.program, spec.program_slow],
-            erase: spec.erase,
-            slc: spec.slc.map_or([spec.read, spec.program], |slc| [slc.read, slc.program]),
-            page_transfer: spec.page.time_at(spec.bus),
-            cache_register: spec.cache_register,
-            multi_plane: spec.plane_mode == PlaneMode::MultiPlane,
-            pending: 0,
+            chip: Chip::new(spec),
             counts: Counts::default(),
-            array_total: Nanos::ZERO,
-            channel_total: Nanos::ZERO,
-            collection_waits: Default::default(),
-            open_collection_waits: [0; 2],
             observer: None,
             geometry,
         }
@@ -240,7 +185,7 @@ impl Nand {
 
     /// Returns `true` if no operation is under way or waiting.
     pub(crate) fn is_idle(&self) -> bool {
-        self.pending == 0
+        self.pool.pending == 0
     }
 
     /// Returns `true` if no array and no channel is busy. Operations may wait even then, for
@@ -262,22 +207,6 @@ impl Nand {
         }
     }
 
-    /// Returns the event queue and the time of a program of `page`.
-    #[inline]
-    fn program_time(&self, page: u32) -> (Queue, Nanos) {
-        let [fast, slow] = self.program;
-        match fast == slow || self.geometry.page_in_block(page) & 1 == 0 {
-            true => (Queue::Program, fast),
-            false => (Queue::ProgramSlow, slow),
-        }
-    }
-
-    /// Returns the event slot of `array`.
-    #[inline]
-    fn array_slot(&self, array: usize) -> usize {
-        self.first_array + array
-    }
-
     /// Handles the event of `slot`, which was in `queue`.
     #[inline(always)]
     pub(crate) fn on_event(
@@ -292,13 +221,17 @@ impl Nand {
         match queue {
             // Transfers of several pages and operations on pages with one bit a cell are in
             // `Queue::Other`.
-            Queue::Transfer => self.on_transfer_done(slot - self.first_slot, flash_events),
-            Queue::Other if slot < self.first_array => {
-                self.on_transfer_done(slot - self.first_slot, flash_events);
+            Queue::Transfer => {
+                self.on_transfer_done(self.geometry.channel_of_slot(slot), flash_events);
             }
-            Queue::Sense => self.on_sensed(slot - self.first_array),
-            Queue::Other => self.on_other_array_event(slot - self.first_array, flash_events),
-            _ => self.on_array_done(slot - self.first_array, flash_events),
+            Queue::Other if self.geometry.is_channel_slot(slot) => {
+                self.on_transfer_done(self.geometry.channel_of_slot(slot), flash_events);
+            }
+            Queue::Sense => self.on_sensed(self.geometry.array_of_slot(slot)),
+            Queue::Other => {
+                self.on_other_array_event(self.geometry.array_of_slot(slot), flash_events);
+            }
+            _ => self.on_array_done(self.geometry.array_of_slot(slot), flash_events),
         }
     }
 
@@ -315,7 +248,7 @@ impl Nand {
 
     /// Returns the busy time of all arrays and of all channels from the last mark until now.
     pub(crate) fn busy(&self) -> [Nanos; 2] {
-        let counted = [self.array_total, self.channel_total];
+        let counted = [self.counts.array_busy, self.counts.channel_busy];
         match &self.fast_path {
             Some(fast_path) => fast_path.busy(counted, self.events.now()),
             None => {
@@ -325,13 +258,15 @@ impl Nand {
         }
     }
 
-    /// Returns the part of `array_total` and `channel_total` that lies in the future: each step is
+    /// Returns the part of the counted array and bus time that lies in the future: each step is
     /// counted as a whole when it begins.
     fn ahead(&self) -> [Nanos; 2] {
         let left = self.suspension.as_ref().map_or(Nanos::ZERO, |suspension| suspension.left());
         let mut ahead = [left, Nanos::ZERO];
-        for (slot, at) in self.events.pending().filter(|(slot, _)| *slot >= self.first_slot) {
-            ahead[usize::from(slot < self.first_array)] += at - self.events.now();
+        for (slot, at) in
+            self.events.pending().filter(|(slot, _)| *slot >= self.geometry.channel_slot(0))
+        {
+            ahead[usize::from(self.geometry.is_channel_slot(slot))] += at - self.events.now();
         }
         ahead
     }
@@ -339,33 +274,20 @@ impl Nand {
     /// Returns number and time of the host's waits behind collection until `now`: of reads, of
     /// programs.
     pub(crate) fn waited_behind(&self, now: Nanos) -> [(u64, Nanos); 2] {
-        [0, 1].map(|i| {
-            let waits = &self.collection_waits[i];
-            (waits.count(), waits.total(now, self.open_collection_waits[i]))
-        })
-    }
-
-    /// Ends a wait behind collection: of a read if `kind` is 0, of a program if it is 1.
-    #[cold]
-    fn end_collection_wait(&mut self, kind: usize) {
-        self.open_collection_waits[kind] -= 1;
-        self.collection_waits[kind].end(self.events.now());
+        [CollectionWait::Read, CollectionWait::Program].map(|wait| self.counts.waited(wait, now))
     }
 
     /// Sets a mark: counts and busy times begin at zero from now on.
     pub(crate) fn mark(&mut self) {
         let now = self.events.now();
-        for (waits, open) in self.collection_waits.iter_mut().zip(self.open_collection_waits) {
-            waits.mark(now, open);
-        }
-        self.counts.mark();
-        [self.array_total, self.channel_total] = match &mut self.fast_path {
+        let ahead = match &mut self.fast_path {
             Some(fast_path) => {
                 fast_path.mark(now);
                 [Nanos::ZERO; 2]
             }
             None => self.ahead(),
         };
+        self.counts.mark(now, ahead);
         self.ecc.iter_mut().for_each(|ecc| ecc.mark());
         self.suspension.iter_mut().for_each(|suspension| suspension.count = 0);
     }

@@ -5,6 +5,7 @@
 //! requested one after the other; with the last of them, all are loaded and programmed as one.
 //! Until then they are on no chip, and reads of them are served from the controller.
 
+use super::counts::CollectionWait;
 use super::ops::{Kind, NO_OP};
 use super::{Cause, FlashEvent, Nand, Ppa, Token};
 use crate::events::Queue;
@@ -123,7 +124,7 @@ impl Nand {
         let Some(multi_page) = &self.multi_page else { return false };
         let mut open_programs = multi_page.open[next.plane as usize].iter();
         let program = open_programs.find(|program| program.first + program.count == next.page);
-        let is_of = |number: &&u32| self.replacing.block(**number) == block;
+        let is_of = |number: &&u32| self.erases.block(**number) == block;
         let there = program.map_or(0, |program| program.replaces.iter().filter(is_of).count());
         there == usize::from(multi_page.replaced[block as usize])
     }
@@ -167,7 +168,7 @@ impl Nand {
             program.tokens.push(token);
         }
         if old != NO_OP {
-            program.replaces.push(self.replacing.add(old));
+            program.replaces.push(self.erases.add(old));
             multi_page.replaced[old as usize] += 1;
         }
         let op = program.op;
@@ -215,7 +216,7 @@ impl Nand {
         let program = multi_page.open[plane as usize].swap_remove(index);
         multi_page.asks += 1;
         for number in &program.replaces {
-            multi_page.replaced[self.replacing.block(*number) as usize] -= 1;
+            multi_page.replaced[self.erases.block(*number) as usize] -= 1;
         }
         let op = program.op;
         let number = multi_page.free.pop().unwrap_or(multi_page.queued.len() as u32);
@@ -232,8 +233,8 @@ impl Nand {
     /// Returns the event queue and the bus time of operation `index`.
     pub(super) fn transfer_time(&self, index: u32) -> (Queue, Nanos) {
         match self.pages_of(index) {
-            1 => (Queue::Transfer, self.page_transfer),
-            count => (Queue::Other, self.page_transfer * u64::from(count)),
+            1 => (Queue::Transfer, self.chip.page_transfer),
+            count => (Queue::Other, self.chip.page_transfer * u64::from(count)),
         }
     }
 
@@ -252,7 +253,9 @@ impl Nand {
             self.multi_page.as_ref().and_then(|g| g.queued.get(number as usize)?.as_ref());
         let behind =
             program.map_or(0, |g| g.tokens.iter().filter(|t| t.is_behind_collection()).count());
-        (0..behind).for_each(|_| self.end_collection_wait(1));
+        let now = self.events.now();
+        let end = |_| self.counts.end_collection_wait(CollectionWait::Program, now);
+        (0..behind).for_each(end);
     }
 
     /// Reports the pages of program `index`, which is in the cells of `plane`, and counts it as
@@ -280,7 +283,7 @@ impl Nand {
     pub(super) fn sense(&mut self, index: u32) -> (Queue, Nanos) {
         let op = self.pool.get(index);
         let (plane, page, is_slc) = (op.ppa.plane, op.ppa.page, op.is_slc);
-        let Some(multi_page) = &mut self.multi_page else { return (Queue::Sense, self.read) };
+        let Some(multi_page) = &mut self.multi_page else { return (Queue::Sense, self.chip.read) };
         let physical = page / multi_page.part;
         let array = self.geometry.array(plane);
         let is_there = match self.suspension.as_mut().filter(|s| s.is_in(array)) {
@@ -293,8 +296,8 @@ impl Nand {
         };
         match (is_there, is_slc) {
             (true, _) => (Queue::Other, Nanos::ZERO),
-            (false, true) => (Queue::Other, self.slc[0]),
-            (false, false) => (Queue::Sense, self.read),
+            (false, true) => (Queue::Other, self.chip.slc[0]),
+            (false, false) => (Queue::Sense, self.chip.read),
         }
     }
 

@@ -61,12 +61,14 @@ pub(super) struct Pool {
     ops: Vec<Op>,
     /// The first free entry, or `NO_OP`.
     free: u32,
+    /// The number of operations queued or under way.
+    pub(super) pending: u64,
 }
 
 impl Pool {
     /// Creates an empty pool.
     pub(super) fn new() -> Pool {
-        Pool { ops: Vec::new(), free: NO_OP }
+        Pool { ops: Vec::new(), free: NO_OP, pending: 0 }
     }
 
     /// Adds an operation that waits for no other and that no other waits for. Returns its number.

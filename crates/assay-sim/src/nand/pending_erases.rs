@@ -7,6 +7,7 @@ use super::ops::{Kind, NO_OP};
 use super::{Cause, Nand, Ppa, Token};
 use crate::events::Queue;
 use assay_spec::device::NandSpec;
+use std::collections::VecDeque;
 
 /// The programs that replace pages of a block, have not ended, and are not before its erase on its
 /// plane anyway; and the erase, once it is requested. Later writes to the block begin a new group.
@@ -19,24 +20,49 @@ struct EraseGroup {
     erase: u32,
 }
 
-/// The groups of programs that must end before blocks may be erased.
-pub(super) struct EraseDependencies {
+/// The erases that wait, and the groups of programs that must end before blocks may be erased.
+pub(super) struct PendingErases {
+    /// Whether a block is erased only after the programs that replaced its pages are in the cells.
+    follow_replacers: bool,
+    /// By plane: erases to begin when the plane has nothing else to do.
+    queues: Vec<VecDeque<u32>>,
+    /// The number of erases in `queues`, and of those of the groups in `outside`.
+    left: usize,
     /// By block: the number of its group, or `NO_OP` if there is none or the erase has been
     /// requested.
     by_block: Vec<u32>,
     /// The groups, by number.
-    replacers: Vec<EraseGroup>,
-    /// The free numbers in `replacers`.
+    groups: Vec<EraseGroup>,
+    /// The free numbers in `groups`.
     free: Vec<u32>,
     /// The groups whose erase has been requested and is not in its plane's queue.
     outside: Vec<u32>,
 }
 
-impl EraseDependencies {
-    /// Creates the state for the chips of `spec`, without groups.
-    pub(super) fn new(spec: &NandSpec) -> EraseDependencies {
-        let by_block = vec![NO_OP; (spec.planes() * spec.blocks_per_plane) as usize];
-        EraseDependencies { by_block, replacers: Vec::new(), free: Vec::new(), outside: Vec::new() }
+impl PendingErases {
+    /// Creates the state for the chips of `spec`, without erases and groups.
+    pub(super) fn new(spec: &NandSpec) -> PendingErases {
+        PendingErases {
+            follow_replacers: false,
+            queues: vec![VecDeque::new(); spec.planes() as usize],
+            left: 0,
+            by_block: vec![NO_OP; (spec.planes() * spec.blocks_per_plane) as usize],
+            groups: Vec::new(),
+            free: Vec::new(),
+            outside: Vec::new(),
+        }
+    }
+
+    /// Returns `true` if a block is erased only after the programs that replaced its pages.
+    #[inline]
+    pub(super) fn follow_replacers(&self) -> bool {
+        self.follow_replacers
+    }
+
+    /// Returns `true` if an erase may enter a plane's queue before an operation that comes later.
+    #[inline]
+    pub(super) fn may_come(&self) -> bool {
+        self.follow_replacers || self.left > 0
     }
 
     /// Adds a program that replaces a page of `block`; returns the number of its group.
@@ -44,28 +70,28 @@ impl EraseDependencies {
     pub(super) fn add(&mut self, block: u32) -> u32 {
         let mut number = self.by_block[block as usize];
         if number == NO_OP {
-            number = self.free.pop().unwrap_or(self.replacers.len() as u32);
+            number = self.free.pop().unwrap_or(self.groups.len() as u32);
             let new = EraseGroup { block, programs: 0, erase: NO_OP };
-            match self.replacers.get_mut(number as usize) {
-                Some(replacers) => *replacers = new,
-                None => self.replacers.push(new),
+            match self.groups.get_mut(number as usize) {
+                Some(group) => *group = new,
+                None => self.groups.push(new),
             }
             self.by_block[block as usize] = number;
         }
-        self.replacers[number as usize].programs += 1;
+        self.groups[number as usize].programs += 1;
         number
     }
 
     /// Returns the block of group `number`.
     pub(super) fn block(&self, number: u32) -> u32 {
-        self.replacers[number as usize].block
+        self.groups[number as usize].block
     }
 }
 
 impl Nand {
     /// Delays erases from now on until the programs that replaced pages of the block have ended.
     pub(crate) fn keep_replaced(&mut self) {
-        self.keeps_replaced = true;
+        self.erases.follow_replacers = true;
     }
 
     /// Queues the erase of the block that begins with page `ppa` for when its plane is idle:
@@ -86,23 +112,23 @@ impl Nand {
     /// Leaves erase `index` for when `plane` is idle.
     fn queue_idle_erase(&mut self, index: u32, plane: u32) {
         assert!(self.fast_path.is_none(), "what a server does it does in turn");
-        self.pending += 1;
-        self.erases[plane as usize].push_back(index);
-        self.erases_left += 1;
+        self.pool.pending += 1;
+        self.erases.queues[plane as usize].push_back(index);
+        self.erases.left += 1;
     }
 
     /// Puts erase `index` of the block of `ppa` behind the programs that replace its pages. Returns
     /// `false` if there are none.
     #[inline]
     pub(super) fn delay_behind_replacers(&mut self, index: u32, ppa: Ppa) -> bool {
-        let number = &mut self.replacing.by_block[self.geometry.block(ppa.page) as usize];
+        let number = &mut self.erases.by_block[self.geometry.block(ppa.page) as usize];
         let number = std::mem::replace(number, NO_OP);
         if number == NO_OP {
             return false;
         }
-        self.replacing.replacers[number as usize].erase = index;
-        self.replacing.outside.push(number);
-        self.erases_left += 1;
+        self.erases.groups[number as usize].erase = index;
+        self.erases.outside.push(number);
+        self.erases.left += 1;
         true
     }
 
@@ -110,16 +136,16 @@ impl Nand {
     #[inline]
     pub(super) fn add_to_erase_group(&mut self, index: u32, old: u32) {
         if old != NO_OP {
-            self.pool.get_mut(index).replaces = self.replacing.add(old);
+            self.pool.get_mut(index).replaces = self.erases.add(old);
         }
     }
 
     /// Notes that a program of group `number` has ended.
     #[inline]
     pub(super) fn on_group_program_done(&mut self, number: u32) {
-        let replacers = &mut self.replacing.replacers[number as usize];
-        replacers.programs -= 1;
-        if replacers.programs == 0 {
+        let group = &mut self.erases.groups[number as usize];
+        group.programs -= 1;
+        if group.programs == 0 {
             self.all_replaced(number);
         }
     }
@@ -127,20 +153,20 @@ impl Nand {
     /// Frees group `number`, whose programs have ended. Its erase, if requested, then waits for its
     /// plane only.
     fn all_replaced(&mut self, number: u32) {
-        self.replacing.free.push(number);
-        let EraseGroup { block, erase, .. } = self.replacing.replacers[number as usize];
+        self.erases.free.push(number);
+        let EraseGroup { block, erase, .. } = self.erases.groups[number as usize];
         if erase == NO_OP {
-            self.replacing.by_block[block as usize] = NO_OP;
+            self.erases.by_block[block as usize] = NO_OP;
             return;
         }
         let op = self.pool.get_mut(erase);
         let (plane, when_idle) = (op.ppa.plane, std::mem::take(&mut op.held));
-        let Some(at) = self.replacing.outside.iter().position(|n| *n == number) else {
+        let Some(at) = self.erases.outside.iter().position(|n| *n == number) else {
             op.waits -= 1;
             return self.serve_plane(plane);
         };
-        self.replacing.outside.remove(at);
-        self.erases_left -= 1;
+        self.erases.outside.remove(at);
+        self.erases.left -= 1;
         match when_idle {
             true => {
                 self.queue_idle_erase(erase, plane);
@@ -156,7 +182,7 @@ impl Nand {
     /// Begins erases on the planes that are idle.
     #[inline]
     pub(crate) fn erase_on_idle_planes(&mut self) {
-        if self.erases_left > 0 {
+        if self.erases.left > 0 {
             (0..self.planes.len() as u32).for_each(|plane| self.erase_one_if_idle(plane));
         }
     }
@@ -164,7 +190,7 @@ impl Nand {
     /// Begins an erase that waits on `plane` if all planes of its array are idle.
     #[inline]
     pub(super) fn erase_if_idle(&mut self, plane: u32) {
-        if self.erases_left > 0 {
+        if self.erases.left > 0 {
             self.erase_one_if_idle(plane);
         }
     }
@@ -173,17 +199,17 @@ impl Nand {
     #[cold]
     fn erase_one_if_idle(&mut self, plane: u32) {
         let array = self.planes[plane as usize].array as usize;
-        if self.erases[plane as usize].is_empty() {
+        if self.erases.queues[plane as usize].is_empty() {
             return;
         }
         let mut planes = self.geometry.planes_of_array(array).iter();
         if !planes.all(|plane| self.is_plane_idle(plane)) {
             return;
         }
-        if let Some(index) = self.erases[plane as usize].pop_front() {
-            self.erases_left -= 1;
+        if let Some(index) = self.erases.queues[plane as usize].pop_front() {
+            self.erases.left -= 1;
             self.count_collecting(plane, self.pool.get(index).cause);
-            self.start(plane, index, Queue::Other, self.erase);
+            self.start(plane, index, Queue::Other, self.chip.erase);
         }
     }
 
@@ -191,7 +217,7 @@ impl Nand {
     /// yet.
     #[inline]
     pub(super) fn erase_due(&mut self, ppa: Ppa) -> Option<u32> {
-        let is_first = self.erases_left > 0 && self.geometry.page_in_block(ppa.page) == 0;
+        let is_first = self.erases.left > 0 && self.geometry.page_in_block(ppa.page) == 0;
         if is_first { self.take_erase(ppa) } else { None }
     }
 
@@ -199,21 +225,21 @@ impl Nand {
     #[cold]
     fn take_erase(&mut self, ppa: Ppa) -> Option<u32> {
         let is_it = |index: &u32| self.pool.get(*index).ppa.page == ppa.page;
-        let index = match self.erases[ppa.plane as usize].iter().position(is_it) {
-            Some(at) => self.erases[ppa.plane as usize].remove(at)?,
+        let index = match self.erases.queues[ppa.plane as usize].iter().position(is_it) {
+            Some(at) => self.erases.queues[ppa.plane as usize].remove(at)?,
             None => {
                 // It enters the queue before this write, and waits there for its replacers.
-                let outside = &self.replacing.outside;
-                let erase = |n: &u32| self.replacing.replacers[*n as usize].erase;
+                let outside = &self.erases.outside;
+                let erase = |n: &u32| self.erases.groups[*n as usize].erase;
                 let at = outside.iter().position(|number| is_it(&erase(number)))?;
                 let index = erase(&outside[at]);
-                self.replacing.outside.remove(at);
+                self.erases.outside.remove(at);
                 self.pool.get_mut(index).waits = 1;
-                self.pending += 1;
+                self.pool.pending += 1;
                 index
             }
         };
-        self.erases_left -= 1;
+        self.erases.left -= 1;
         self.count_collecting(ppa.plane, self.pool.get(index).cause);
         debug_assert_eq!(self.pool.get(index).next, NO_OP, "it is in no queue");
         Some(index)

@@ -11,6 +11,7 @@
 //! need every step, so an observed drive does not use the fast path. Tests compare both ways on
 //! random drives (`tests/random_drives.rs`).
 
+use super::counts::CollectionWait;
 use super::ops::Kind;
 use super::{Cause, FlashEvent, Nand, Token};
 use crate::events::{Events, Moment, Queue};
@@ -106,13 +107,13 @@ impl PlaneFastPath {
         PlaneFastPath {
             planes: (0..planes).map(fast_plane).collect(),
             buses: nand.channels.iter().map(bus).collect(),
-            first_sending: nand.first_slot,
-            first: nand.first_slot + planes as usize,
+            first_sending: nand.geometry.channel_slot(0),
+            first: nand.geometry.channel_slot(0) + planes as usize,
             slot_of_plane,
             plane_of_slot,
             marked: [Nanos::ZERO; 2],
-            page_transfer: nand.page_transfer,
-            program: nand.program[0],
+            page_transfer: nand.chip.page_transfer,
+            program: nand.chip.program[0],
         }
     }
 
@@ -296,8 +297,8 @@ impl Nand {
     /// Switches to the fast path if the chips allow it and there is neither an observer nor a model
     /// of bit errors. Call before the first request, and only for a drive whose operations wait for
     /// nothing but their turn on the plane, and that itself waits for the cells, not for registers.
-    pub(crate) fn use_plane_fast_path(&mut self) {
-        if self.fits_fast_path && self.observer.is_none() && self.ecc.is_none() {
+    pub(crate) fn use_plane_fast_path(&mut self, spec: &NandSpec) {
+        if PlaneFastPath::fit(spec) && self.observer.is_none() && self.ecc.is_none() {
             let fast_path = PlaneFastPath::new(self);
             self.events = Events::new(fast_path.first + self.planes.len());
             self.fast_path = Some(Box::new(fast_path));
@@ -315,14 +316,15 @@ impl Nand {
         time: Nanos,
     ) {
         let Some(fast_path) = &mut self.fast_path else { return };
-        self.pending += 1;
+        self.pool.pending += 1;
         fast_path.planes[plane as usize].collecting += u32::from(cause.collects());
         let mut token = token;
         if cause == Cause::Host && fast_path.is_collection_ahead(plane, &self.events) {
             token = token.behind_collection();
             if kind == Kind::Read {
-                self.open_collection_waits[0] += 1;
-                self.collection_waits[0].begin(self.events.now() + self.read + self.page_transfer);
+                let alone = self.chip.read + self.chip.page_transfer;
+                let begin = self.events.now() + alone;
+                self.counts.begin_collection_wait(CollectionWait::Read, begin);
             }
         }
         let fast_plane = &mut fast_path.planes[plane as usize];
@@ -356,23 +358,23 @@ impl Nand {
             return;
         };
         let fast_plane = &mut fast_path.planes[plane as usize];
-        self.pending -= 1;
+        self.pool.pending -= 1;
         fast_plane.collecting -= u32::from(cause.collects());
-        self.array_total += time;
+        self.counts.array_busy += time;
         if let Some(copies) = fast_plane.copies.take() {
-            self.pending -= 1;
+            self.pool.pending -= 1;
             fast_plane.collecting -= 1;
-            self.array_total += copies;
+            self.counts.array_busy += copies;
         }
         match kind {
             Kind::Read => {
-                self.channel_total += self.page_transfer;
+                self.counts.channel_busy += self.chip.page_transfer;
                 if token != Token::NONE {
                     flash_events.push(FlashEvent::Read(token));
                 }
             }
             Kind::Program => {
-                self.channel_total += self.page_transfer;
+                self.counts.channel_busy += self.chip.page_transfer;
                 if token != Token::NONE {
                     flash_events.push(FlashEvent::Programmed(token, plane));
                 }
@@ -381,7 +383,7 @@ impl Nand {
         }
         fast_path.begin(plane, &mut self.events);
         if kind == Kind::Read && token != Token::NONE && token.is_behind_collection() {
-            self.end_collection_wait(0);
+            self.counts.end_collection_wait(CollectionWait::Read, self.events.now());
         }
     }
 }

@@ -180,7 +180,7 @@ impl Nand {
 
     /// Queues priority read `index` of `plane`.
     pub(super) fn enqueue_priority_read(&mut self, index: u32, plane: u32) {
-        self.pending += 1;
+        self.pool.pending += 1;
         let array = self.planes[plane as usize].array as usize;
         let Some(suspension) = &mut self.suspension else { return };
         suspension.arrays[array].waiting.push_back(index);
@@ -225,10 +225,10 @@ impl Nand {
         reads.admissions += 1;
         reads.is_suspending = true;
         suspension.count += 1;
-        let slot = self.array_slot(array);
+        let slot = self.geometry.array_slot(array);
         self.events.call_off(slot);
         let end = self.events.after(Queue::Other, slot, spec.suspend);
-        self.array_total += spec.suspend;
+        self.counts.array_busy += spec.suspend;
         self.notify_suspension(array, index, end, false);
     }
 
@@ -244,14 +244,14 @@ impl Nand {
 
     /// Resumes the suspended operation of `array`.
     fn resume(&mut self, array: usize) {
-        let slot = self.array_slot(array);
+        let slot = self.geometry.array_slot(array);
         let Some(suspension) = &mut self.suspension else { return };
         let resume = suspension.spec.resume;
         let Some((index, left)) = suspension.arrays[array].suspended.take() else { return };
         self.arrays[array].op = index;
         let end = self.events.after(Queue::Other, slot, resume + left);
         suspension.note_end(array, end);
-        self.array_total += resume;
+        self.counts.array_busy += resume;
         self.notify_suspension(array, index, end, true);
     }
 
@@ -274,7 +274,7 @@ impl Nand {
         }
         let can_begin = |index: &u32| {
             let plane = self.pool.get(*index).ppa.plane;
-            self.cache_register || suspension.latches[plane as usize].op == NO_OP
+            self.chip.cache_register || suspension.latches[plane as usize].op == NO_OP
         };
         // If all admitted reads wait for their latches, the array waits, too.
         let Some(place) = reads.waiting.range(..reads.admitted).position(can_begin) else {

@@ -5,6 +5,7 @@ mod suspend;
 
 use super::*;
 use assay_spec::Bytes;
+use assay_spec::device::PlaneMode;
 
 fn spec() -> NandSpec {
     NandSpec {

@@ -67,7 +67,7 @@ fn flash(spec: &SsdSpec, erases: &[u32]) -> Nand {
     }
     let waits_for_cells = matches!(spec.buffer, BufferSpec::Dram { write_back: true, .. });
     if waits_for_cells && matches!(spec.ftl, FtlSpec::Page(map) if map.stays_in_plane()) {
-        nand.use_plane_fast_path();
+        nand.use_plane_fast_path(&spec.nand);
     }
     nand
 }
