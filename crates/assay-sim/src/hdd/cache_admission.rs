@@ -6,7 +6,7 @@
 //! for the arm is answered from the cache if its data has been read for another command meanwhile.
 
 use super::Hdd;
-use super::serve::{Command, Kind};
+use super::command_queue::{Command, Kind};
 use assay_spec::Nanos;
 
 impl Hdd {
@@ -15,19 +15,19 @@ impl Hdd {
         self.first_for_room().is_some()
     }
 
-    /// Returns the index in `waiting` of the first write that waits for room.
+    /// Returns the index in the queue of the first write that waits for room.
     fn first_for_room(&self) -> Option<usize> {
-        if !self.policy.spec.write_cache {
+        if !self.controller.cache.write_cache {
             return None;
         }
-        self.waiting.iter().position(|w| matches!(w.kind, Kind::Room))
+        self.queue.first_for_room()
     }
 
     /// Makes a write wait for room, which it may have from `ready` on.
     pub(super) fn wait_for_room(&mut self, command: Command, ready: Nanos) {
         let command = Command { kind: Kind::Room, ..command };
         match self.is_room_awaited() {
-            true => self.room.push_back((command, ready)),
+            true => self.queue.push_for_room(command, ready),
             false => self.wish_for_arm(command, ready, command.first),
         }
     }
@@ -40,16 +40,15 @@ impl Hdd {
     /// Takes waiting writes into the cache while there is room. Returns `false` if it took none.
     fn take_in(&mut self, at: Nanos) -> bool {
         let mut any = false;
-        while let Some(index) = self.first_for_room().filter(|i| self.wishes[*i].ready <= at) {
+        while let Some(index) = self.first_for_room().filter(|i| self.queue.ready(*i) <= at) {
             self.follow(at);
-            let command = self.waiting[index];
+            let command = self.queue.get(index);
             if !self.admit(at, at, &command) {
                 break;
             }
             any = true;
-            self.waiting.swap_remove(index);
-            self.wishes.swap_remove(index);
-            if let Some((next, ready)) = self.room.pop_front() {
+            self.queue.remove(index);
+            if let Some((next, ready)) = self.queue.pop_for_room() {
                 self.wish_for_arm(next, ready.max(at), next.first);
             }
         }
@@ -62,19 +61,18 @@ impl Hdd {
     fn answer_from_cache(&mut self, at: Nanos) -> bool {
         let (slot, read) = self.filled;
         let mut any = false;
-        if self.depth == 1 || self.cache.is_dirty(slot) {
+        if self.controller.depth == 1 || self.cache.is_dirty(slot) {
             return any;
         }
         self.follow(at);
         let (from, to) = self.cache.range(slot);
         let mut index = 0;
-        while index < self.waiting.len() {
-            let command = self.waiting[index];
+        while index < self.queue.len() {
+            let command = self.queue.get(index);
             let is_there = from <= command.first && command.first + command.sectors <= to;
             let reads = matches!(command.kind, Kind::Read | Kind::Rest { .. });
-            if is_there && reads && command.came < read && self.wishes[index].ready <= at {
-                self.waiting.swap_remove(index);
-                self.wishes.swap_remove(index);
+            if is_there && reads && command.came < read && self.queue.ready(index) <= at {
+                self.queue.remove(index);
                 self.counts.read_hits += 1;
                 self.give_out(slot, at, at, &command);
                 any = true;
@@ -91,14 +89,14 @@ impl Hdd {
         if let Some(dirty) = self.in_the_way(at, index) {
             let slot = self.cache.dirty[dirty].slot;
             let goal = self.goal(self.cache.range(slot).0);
-            self.wishes[index].place = self.arm.geometry.place(goal);
+            self.queue.set_place(index, self.arm.geometry.place(goal));
         }
     }
 
-    /// Returns the index in `dirty` of the segment to destage so that write `index` of `waiting`
+    /// Returns the index in `dirty` of the segment to destage so that write `index` of the queue
     /// gets room: one that it overlaps, or else the one that [`Hdd::nearest`] returns.
     fn in_the_way(&self, at: Nanos, index: usize) -> Option<usize> {
-        let Command { first, sectors, .. } = self.waiting[index];
+        let Command { first, sectors, .. } = self.queue.get(index);
         self.cache.dirty_in(first, first + sectors).or_else(|| self.nearest(at, u64::MAX))
     }
 

@@ -19,7 +19,7 @@ impl Hdd {
         }
         let phase = self.arm.phase(at);
         let (mut best, mut bound) = (None, u32::MAX);
-        let window = self.policy.spec.destage_window as usize;
+        let window = self.controller.cache.destage_window as usize;
         let due = self.cache.dirty.iter().enumerate().filter(|(_, dirty)| dirty.came <= until);
         for (index, dirty) in due.take(window) {
             if let Some(time) = self.arm.positioning(phase, &dirty.place, true, bound) {
@@ -57,7 +57,7 @@ impl Hdd {
         let place = self.arm.geometry.place(number);
         let turn = u64::from(self.arm.geometry.turn());
         let media = Nanos((sectors - 1) * turn / u64::from(place.per_track));
-        arrived - media.min(self.per_sector * (sectors - 1))
+        arrived - media.min(self.link.time(sectors - 1))
     }
 
     /// Returns the earliest time at which the first `sectors` of segment `index` of `dirty` may be
@@ -75,7 +75,7 @@ impl Hdd {
             first,
             sectors,
             write: true,
-            on_arrival: self.policy.spec.write_on_arrival,
+            on_arrival: self.controller.cache.write_on_arrival,
             not_before: from,
             per_sector: Nanos::ZERO,
             link: Nanos::ZERO,

@@ -36,12 +36,12 @@ impl Hdd {
     /// Returns the sector up to which to read ahead after a read up to `end` into `slot`.
     pub(super) fn limit(&self, slot: usize, end: u64) -> u64 {
         let geometry = &self.arm.geometry;
-        let last = self.policy.last;
+        let last = self.controller.last;
         if end >= last {
             return end;
         }
-        let most = end + self.policy.limit;
-        let limit = match self.policy.spec.read_ahead {
+        let most = end + self.controller.limit;
+        let limit = match self.controller.cache.read_ahead {
             ReadAhead::None => end,
             ReadAhead::Track => geometry.track(end - 1).1.min(most),
             ReadAhead::Cylinder => geometry.cylinder_end(end - 1).min(most),

@@ -6,70 +6,57 @@
 //! where a read ends, and stops behind the sector under the head when the arm is needed.
 
 use super::arm::{Access, Stream};
+use super::command_queue::{Command, Kind};
 use super::geometry::Place;
+use super::link::Transfer;
 use super::read_ahead::Ahead;
 use super::schedule::PendingSeek;
 use super::{Flush, Hdd};
 use crate::work::Activity;
-use assay_spec::device::CacheSpec;
-use assay_spec::{Bytes, Nanos};
+use assay_spec::device::{CacheSpec, HddSpec, LinkSpec, OverheadSpec};
+use assay_spec::{Bytes, Nanos, Op};
 
-/// A command of the host.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Command {
-    pub tag: u32,
-    /// The order of arrival.
-    pub number: u64,
-    /// When it arrived.
-    pub came: Nanos,
-    /// The first sector.
-    pub first: u64,
-    pub sectors: u64,
-    /// Whether it is a write that ends only when it is on the platter.
-    pub fua: bool,
-    pub kind: Kind,
-}
-
-/// What a waiting command waits for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// The arm, to read all sectors.
-    Read,
-    /// The arm, to read the sectors behind the first `have`. Segment `slot` has those, and the link
-    /// may take them from `from` on.
-    Rest { have: u64, slot: usize, from: Nanos },
-    /// The arm, to write.
-    Write,
-    /// Room in the cache. Only the first command that waits for room is in `waiting`.
-    Room,
-}
-
-/// Data that comes off the platter. The link may begin at `at`; if it is free then, it ends at
-/// `delivered`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Transfer {
-    pub at: Nanos,
-    delivered: Nanos,
-    sectors: u64,
-    number: u64,
-    tag: u32,
-}
-
-/// The cache policy of the firmware.
-pub(super) struct Policy {
-    pub spec: CacheSpec,
+/// The constants of the controller: its policies, and the times that it takes.
+pub(super) struct DiskController {
+    pub(super) cache: CacheSpec,
     /// The most sectors to read ahead of a request.
-    pub limit: u64,
+    pub(super) limit: u64,
     /// The number of sectors of the drive.
-    pub last: u64,
+    pub(super) last: u64,
     /// The time without requests after which the drive destages.
-    pub destage_after: Nanos,
+    pub(super) destage_after: Nanos,
+    /// The size of the drive.
+    pub(super) capacity: Bytes,
+    /// The most commands in flight.
+    pub(super) depth: usize,
+    /// The time for any command.
+    pub(super) command: Nanos,
+    pub(super) overhead: OverheadSpec,
 }
 
-impl Policy {
-    pub(super) fn new(spec: &CacheSpec, capacity: Bytes) -> Policy {
-        let (limit, last) = (spec.read_ahead_limit.0 / 512, capacity.0 / 512);
-        Policy { spec: *spec, limit, last, destage_after: spec.destage_after }
+impl DiskController {
+    /// Returns the constants of the disk of `spec`.
+    pub(super) fn new(spec: &HddSpec, link: LinkSpec, capacity: Bytes) -> DiskController {
+        DiskController {
+            cache: spec.cache,
+            limit: spec.cache.read_ahead_limit.0 / 512,
+            last: capacity.0 / 512,
+            destage_after: spec.cache.destage_after,
+            capacity,
+            depth: link.queue_depth as usize,
+            command: link.command,
+            overhead: spec.overhead,
+        }
+    }
+
+    /// Returns the times that a hit and a miss take beside the command, which are equal for a
+    /// write. `last` is 1 if the command before was a write, else 0.
+    pub(super) fn overheads(&self, op: Op, last: usize) -> (Nanos, Nanos) {
+        let OverheadSpec { read_hit, read_miss, write, .. } = &self.overhead;
+        match op {
+            Op::Read => (read_hit[last], read_miss[last]),
+            _ => (write[last], write[last]),
+        }
     }
 }
 
@@ -77,11 +64,12 @@ impl Hdd {
     /// Handles the arrival of a read: serves it from the cache, or queues it for the arm. `over`
     /// has the controller's times for a hit and for a miss.
     pub(super) fn read_arrives(&mut self, now: Nanos, command: Command, over: (Nanos, Nanos)) {
-        let (hit, miss) = (now + self.command + over.0, now + self.command + over.1);
+        let (hit, miss) =
+            (now + self.controller.command + over.0, now + self.controller.command + over.1);
         self.follow(now);
         let (first, end) = (command.first, command.first + command.sectors);
         let running = self.ahead.filter(|a| a.head.next < a.limit);
-        let joins = |a: &Ahead| a.head.next == first && self.policy.spec.join_read_ahead;
+        let joins = |a: &Ahead| a.head.next == first && self.controller.cache.join_read_ahead;
         let found = self.cache.find(first, end, running.map(|a| a.slot));
         let found = found.or(running.filter(joins).map(|a| a.slot));
         let Some(slot) = found else { return self.wait_for_arm(command, miss, first) };
@@ -103,7 +91,7 @@ impl Hdd {
         let have = held - first;
         let there = if self.filled.0 == slot { hit.max(self.filled.1) } else { hit };
         match follows {
-            Some(ahead) if self.wishes.is_empty() && self.flushes.is_empty() => {
+            Some(ahead) if self.queue.is_empty() && self.flushes.is_empty() => {
                 self.counts.read_hits += 1;
                 self.tell(Activity::Command, command.tag, Some(first), (now, there));
                 self.read_from(ahead.head.at, ahead.slot, have, there, &command);
@@ -123,12 +111,10 @@ impl Hdd {
 
     /// Queues a command for the arm, from `ready` on, at the place of `sector`.
     pub(super) fn wish_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
-        let Command { number, came, kind, .. } = command;
-        let write = matches!(kind, Kind::Write | Kind::Room);
+        let write = matches!(command.kind, Kind::Write | Kind::Room);
         let goal = if write { self.goal(sector) } else { self.locate(sector) };
         let place = self.arm.geometry.place(goal);
-        self.wishes.push(PendingSeek { number, came, ready, place, write });
-        self.waiting.push(command);
+        self.queue.push(command, ready, place);
     }
 
     /// Handles the arrival of a write, which the controller has processed at `ready`: takes it into
@@ -139,7 +125,7 @@ impl Hdd {
         // over it later: then it goes into the cache, and ends like a flush.
         let end = command.first + command.sectors;
         let goes_through = command.fua && self.cache.dirty_in(command.first, end).is_none();
-        if !self.policy.spec.write_cache || goes_through {
+        if !self.controller.cache.write_cache || goes_through {
             self.wait_for_arm(Command { kind: Kind::Write, ..command }, ready, command.first);
         } else {
             self.tell(Activity::Command, command.tag, Some(command.first), (now, ready));
@@ -158,9 +144,7 @@ impl Hdd {
         if joinable.is_none() && (clash || !self.cache.has_room(now, first, end)) {
             return false;
         }
-        let start = ready.max(self.link_free);
-        let arrived = start + self.per_sector * command.sectors;
-        self.link_free = arrived;
+        let (start, arrived) = self.link.transfer(ready, command.sectors);
         self.tell(Activity::FromHost, command.tag, Some(first), (start, arrived));
         self.keep_out(now, first, end);
         match joinable {
@@ -177,7 +161,7 @@ impl Hdd {
             // The write has taken the segment that was being read into.
             self.give_up(now);
         }
-        let answer = arrived + self.overhead.write_end;
+        let answer = arrived + self.controller.overhead.write_end;
         let Command { tag, number, fua, .. } = *command;
         match fua {
             true => {
@@ -189,15 +173,14 @@ impl Hdd {
         true
     }
 
-    /// Serves command `index` of `waiting` with the arm, from `at` on.
+    /// Serves command `index` of the queue with the arm, from `at` on.
     pub(super) fn serve(&mut self, at: Nanos, index: usize) {
-        let command = self.waiting[index];
+        let command = self.queue.get(index);
         self.follow(at);
         if matches!(command.kind, Kind::Room) {
             return self.make_room(at);
         }
-        self.waiting.swap_remove(index);
-        let seek_request = self.wishes.swap_remove(index);
+        let (_, seek_request) = self.queue.remove(index);
         match command.kind {
             Kind::Room => unreachable!("room was made for it"),
             Kind::Write => self.write_through(at, &seek_request, &command),
@@ -270,10 +253,10 @@ impl Hdd {
             first,
             sectors: end - first,
             write: false,
-            on_arrival: self.policy.spec.read_on_arrival,
+            on_arrival: self.controller.cache.read_on_arrival,
             not_before: Nanos::ZERO,
-            per_sector: self.per_sector,
-            link: if have > 0 { link + self.per_sector * have } else { link },
+            per_sector: self.link.time(1),
+            link: if have > 0 { link + self.link.time(have) } else { link },
         };
         let passed = match self.shingled {
             Some(_) => self.read_pieces(at, &access),
@@ -282,7 +265,7 @@ impl Hdd {
         self.tell_arm(Activity::Read, Some(command.tag), first);
         if let Some(slot) = slot {
             let mut start = self.cache.range(slot).0;
-            if have == 0 && self.policy.spec.read_whole_track && start == first {
+            if have == 0 && self.controller.cache.read_whole_track && start == first {
                 let waited = passed.first - passed.over;
                 let sectors =
                     waited.0 * u64::from(place.per_track) / u64::from(self.arm.geometry.turn());
@@ -302,23 +285,18 @@ impl Hdd {
         let at = if have > 0 { link } else { passed.first };
         let Command { sectors, number, tag, .. } = *command;
         let transfer = Transfer { at, delivered: passed.delivered, sectors, number, tag };
-        match self.depth {
+        match self.controller.depth {
             1 => self.deliver(transfer),
-            _ => self.transfers.push(transfer),
+            _ => self.link.add(transfer),
         }
     }
 
     /// Moves data that has come off the platter over the link, and completes its command.
     pub(super) fn deliver(&mut self, transfer: Transfer) {
-        let Transfer { delivered, sectors, number, tag, .. } = transfer;
-        let held_up = self.link_free.saturating_sub(transfer.at);
-        let start = self.link_free.max(transfer.at);
-        self.link_free = match held_up {
-            Nanos::ZERO => delivered,
-            _ => delivered.max(self.link_free + self.per_sector * sectors),
-        };
-        self.tell(Activity::ToHost, tag, None, (start, self.link_free));
-        self.complete(self.link_free + self.overhead.read_end, number, tag);
+        let Transfer { number, tag, .. } = transfer;
+        let (start, end) = self.link.deliver(&transfer);
+        self.tell(Activity::ToHost, tag, None, (start, end));
+        self.complete(end + self.controller.overhead.read_end, number, tag);
     }
 
     /// Serves a read from segment `slot`: from `at` on, or when its data is there. Reports the
@@ -340,24 +318,20 @@ impl Hdd {
     /// there.
     pub(super) fn give_out(&mut self, slot: usize, now: Nanos, at: Nanos, command: &Command) {
         let Command { sectors, number, tag, .. } = *command;
-        let amount = self.per_sector * sectors;
         if self.is_on_its_way(slot, now, at) {
             let at = self.filled.1;
-            self.transfers.push(Transfer { at, delivered: at + amount, sectors, number, tag });
-            return;
+            let delivered = at + self.link.time(sectors);
+            return self.link.add(Transfer { at, delivered, sectors, number, tag });
         }
-        let start = at.max(self.link_free);
-        self.link_free = start + amount;
-        self.tell(Activity::CacheHit, tag, Some(command.first), (start, self.link_free));
-        self.complete(self.link_free + self.overhead.read_end, number, tag);
+        let (start, end) = self.link.transfer(at, sectors);
+        self.tell(Activity::CacheHit, tag, Some(command.first), (start, end));
+        self.complete(end + self.controller.overhead.read_end, number, tag);
     }
 
     /// Writes a command to the platter, past the cache.
     fn write_through(&mut self, at: Nanos, seek_request: &PendingSeek, command: &Command) {
         let at = self.stop_reading(at);
-        let start = seek_request.ready.max(self.link_free);
-        let arrived = start + self.per_sector * command.sectors;
-        self.link_free = arrived;
+        let (start, arrived) = self.link.transfer(seek_request.ready, command.sectors);
         self.tell(Activity::FromHost, command.tag, Some(command.first), (start, arrived));
         self.cache.forget(command.first, command.first + command.sectors);
         let end = match self.shingled {
@@ -368,6 +342,6 @@ impl Hdd {
             }
         };
         self.tell_arm(Activity::Write, Some(command.tag), command.first);
-        self.complete(end + self.overhead.write_end, command.number, command.tag);
+        self.complete(end + self.controller.overhead.write_end, command.number, command.tag);
     }
 }

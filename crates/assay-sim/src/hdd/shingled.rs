@@ -261,7 +261,7 @@ impl Hdd {
         let shingled = self.shingled.as_ref().expect("it is shingled");
         let mut room = shingled.log.band;
         let mut batch = Vec::new();
-        let most = self.policy.spec.destage_window as usize;
+        let most = self.controller.cache.destage_window as usize;
         let others = (0..self.cache.dirty.len()).filter(|other| *other != index);
         for (which, index) in std::iter::once(index).chain(others).enumerate() {
             let dirty = self.cache.dirty[index];
@@ -299,7 +299,7 @@ impl Hdd {
             }
             shingled.counts.host += until - first;
             let (number, sectors) = shingled.log.append(&[(first, until)]);
-            let from = self.keeps_up(number, sectors, arrived - self.per_sector * (end - until));
+            let from = self.keeps_up(number, sectors, arrived - self.link.time(end - until));
             at = self.write_run(at, number, sectors, from);
             first = until;
         }

@@ -109,7 +109,7 @@ fn a_stream_may_begin_anywhere_and_ends_when_it_is_not_continued() {
         at = serve(&mut disk, at, Op::Write, 3 * BAND + 37 + n * 7, 7);
     }
     let (first, last) = (BAND - 37, 37 + 210 - 3 * BAND);
-    let arrived = disk.link_free.0;
+    let arrived = disk.link.transfer(Nanos::ZERO, 0).1.0;
     wait(&mut disk, arrived + 100 * MS - 1);
     assert_eq!(count(&disk, "bands_streamed"), 2.0);
     assert_eq!(count(&disk, "persistent_bytes"), (first * 512) as f64, "the rest is expected");
@@ -201,7 +201,7 @@ fn what_is_written_again_while_it_waits_has_come_when_it_is_written() {
     submit(&mut disk, free - 1150 * US, 20, 40, 1);
     submit(&mut disk, free - 150 * US, 10_100, 60, 2);
     submit(&mut disk, free - 149 * US, 20, 4, 3);
-    assert!(disk.link_free.0 > free + 400 * US);
+    assert!(disk.link.transfer(Nanos::ZERO, 0).1.0 > free + 400 * US);
     disk.advance(Nanos(free + MS), &mut Vec::new());
     assert_eq!(disk.arm.free.0, free + 400 * US + 10 * MS + 8 * MS, "a turn later");
 }
@@ -290,7 +290,7 @@ proptest! {
                     Accept::QueueFull => now = disk.next_event().expect("one is in flight"),
                 }
             }
-            if disk.depth > 1 {
+            if disk.controller.depth > 1 {
                 audit.check(&disk);
             }
             audit = Audit::look(&disk);
