@@ -20,9 +20,7 @@ use std::collections::VecDeque;
 /// A drive behind a host. Its queue is never full: requests that the drive cannot take wait.
 pub struct Host<D> {
     drive: D,
-    gap: Nanos,
-    copy: Option<Bytes>,
-    prepare: Option<Bytes>,
+    spec: HostSpec,
     depth: usize,
     elevator: Box<dyn Elevator + Send>,
     queue: Queue,
@@ -50,9 +48,7 @@ impl<D: Drive> Host<D> {
     pub fn new(drive: D, spec: HostSpec, elevator: ElevatorKind) -> Self {
         Host {
             drive,
-            gap: spec.gap,
-            copy: spec.copy,
-            prepare: spec.prepare,
+            spec,
             depth: spec.queue_depth.map_or(usize::MAX, |d| d as usize),
             elevator: elevator::build(elevator),
             queue: Queue::default(),
@@ -88,7 +84,7 @@ impl<D: Drive> Host<D> {
                 return;
             }
             self.in_flight += 1;
-            if let Some(rate) = self.prepare.filter(|_| op == Op::Write) {
+            if let Some(rate) = self.spec.prepare.filter(|_| op == Op::Write) {
                 // The processor prepares the next write while this one is with the drive.
                 self.ready = now + length.time_at(rate);
             }
@@ -155,8 +151,8 @@ impl<D: Drive> Host<D> {
         self.clock = self.clock.max(reached);
         if has_ended {
             let read = self.complete(completions);
-            let copying = self.copy.map_or(Nanos::ZERO, |rate| read.time_at(rate));
-            self.ready = self.ready.max(self.clock + self.gap + copying);
+            let copying = self.spec.copy.map_or(Nanos::ZERO, |rate| read.time_at(rate));
+            self.ready = self.ready.max(self.clock + self.spec.gap + copying);
         }
         if has_ended || dispatch.is_some() {
             self.dispatch(self.clock);

@@ -55,8 +55,6 @@ pub(crate) struct Cache {
     came: Vec<u64>,
     /// The sectors of all dirty segments.
     dirty_sectors: u64,
-    /// The most segments that may be dirty, without packed writes.
-    most_dirty: usize,
     /// The number of segments that reads can fill; those behind hold packed writes.
     segments: usize,
     /// For packed writes: unused segments, and the sectors of the whole cache. `None` if writes
@@ -66,8 +64,7 @@ pub(crate) struct Cache {
     writing: Option<(usize, Nanos)>,
     /// The sectors being destaged.
     writing_sectors: u64,
-    read_written: bool,
-    combine: bool,
+    spec: CacheSpec,
     /// The sectors of a band on a shingled disk: writes to two bands do not share a segment.
     band: u64,
 }
@@ -94,11 +91,9 @@ impl Cache {
             dirty_from: BTreeMap::new(),
             came: vec![0; n],
             dirty_sectors: 0,
-            most_dirty: spec.write_segments as usize,
             writing: None,
             writing_sectors: 0,
-            read_written: spec.read_written,
-            combine: spec.combine_writes,
+            spec: *spec,
             band: u64::MAX,
         }
     }
@@ -143,7 +138,7 @@ impl Cache {
                 // Data beyond the end of the read does not count; the rank breaks ties.
                 let rank = u64::from(dirty) * 2 + u64::from(Some(slot) == reading);
                 let value = if *held >= end { end + rank } else { *held };
-                if value > best_end && (self.read_written || !dirty) {
+                if value > best_end && (self.spec.read_written || !dirty) {
                     (best, best_end) = (Some(slot), value);
                 }
             }
@@ -239,9 +234,10 @@ impl Cache {
             // A write that is larger than the cache passes through it when the cache is empty.
             return !free.is_empty() && (held == 0 || held + (end - first) <= *size);
         }
-        let goes_on = writing.is_some_and(|(slot, _)| self.combine && self.end[slot] == first);
+        let goes_on =
+            writing.is_some_and(|(slot, _)| self.spec.combine_writes && self.end[slot] == first);
         let waiting = self.dirty.len() + usize::from(writing.is_some() && !goes_on);
-        waiting < self.most_dirty && self.used.iter().any(|used| *used != HELD)
+        waiting < self.spec.write_segments as usize && self.used.iter().any(|used| *used != HELD)
     }
 
     /// Returns the index in `dirty` of the segment that a write of `first..end` can join: it holds
@@ -251,7 +247,7 @@ impl Cache {
         let goes_on = |slot: usize| {
             let grows =
                 || end - self.first[slot] <= self.most() && !first.is_multiple_of(self.band);
-            self.combine && self.end[slot] == first && grows()
+            self.spec.combine_writes && self.end[slot] == first && grows()
         };
         // Dirty segments do not overlap, so that only the last two that begin by `first` matter.
         let near = self.dirty_until(first + 1).take(2).filter(|s| holds(*s) || goes_on(*s));
@@ -326,7 +322,7 @@ impl Cache {
         if let Some((free, _)) = &mut self.packed {
             free.push(slot);
         }
-        if !self.read_written || self.packed.is_some() {
+        if !self.spec.read_written || self.packed.is_some() {
             (self.first[slot], self.end[slot], self.used[slot]) = (0, 0, 0);
         }
     }
