@@ -1,7 +1,8 @@
-//! Comparison: targets against a reference, workload by workload, as effect sizes.
+//! Comparison of targets with a reference, workload by workload, as effect sizes.
 //!
-//! Ratios above 1 mean that the target has more of it than the reference: more bandwidth is better,
-//! more latency is worse. In words, a ratio counts only where its interval does: see [`Standing`].
+//! A ratio above 1 means that the target has more of the metric than the reference: more bandwidth
+//! is better, more latency is worse. [`Standing`] puts the ratios into words; it uses their
+//! intervals, not their values.
 
 use crate::cost::Costs;
 use crate::load::Run;
@@ -14,54 +15,57 @@ use assay_spec::record::{CellRecord, RepeatRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Targets held against references.
+/// Targets compared with references.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Comparison {
     /// One row for each workload and pair of targets.
     pub rows: Vec<Row>,
-    /// What could not be compared, and why.
+    /// What could not be compared, and why, in one line each.
     pub notes: Vec<String>,
 }
 
 /// One target against a reference under one workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Experiment.
+    /// The name of the experiment.
     pub experiment: String,
-    /// Workload.
+    /// The name of the workload.
     pub workload: String,
-    /// What it is compared with.
+    /// The name of the target that is compared with.
     pub reference: String,
-    /// The target compared.
+    /// The name of the target that is compared.
     pub target: String,
-    /// The names of the runs that target and reference are of, if they are of two.
+    /// The names of the runs of target and reference, if these are two runs.
     pub runs: Option<(String, String)>,
-    /// Bandwidth of the target over that of the reference.
+    /// The bandwidth of the target over that of the reference.
     pub bandwidth: Estimate,
-    /// Median latency over the reference's.
+    /// The median latency of the target over that of the reference.
     pub p50: Estimate,
-    /// 99th percentile over the reference's.
+    /// The 99th percentile of the latency of the target over that of the reference.
     pub p99: Estimate,
-    /// Probability that a request of the target is faster than one of the reference, ties half.
+    /// The probability that a request of the target is faster than one of the reference; ties count
+    /// half.
     pub superiority: Option<Estimate>,
-    /// Largest distance between the two distributions of latency, 0 to 1.
+    /// The largest distance between the two distributions of latency, 0 to 1.
     pub distance: Option<Estimate>,
-    /// The three ratios in a word.
+    /// The three ratios in one word.
     pub standing: Standing,
-    /// What both cost, if both prices are known, of the same dates and in one currency.
+    /// The prices of both targets, if both are known, have the same dates and are in one currency.
     pub cost: Option<CostRatio>,
 }
 
-/// What a target costs beside a reference.
+/// The price of a target beside that of a reference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CostRatio {
-    /// Date and currency: `prices of 2008-11 in USD`.
+    /// Dates and currency of the prices, e.g. `prices of 2008-11 in USD`, and the cards not
+    /// included.
     pub prices: String,
-    /// Price of the target.
+    /// The price of the target.
     pub price: f64,
-    /// Price of the reference.
+    /// The price of the reference.
     pub reference: f64,
-    /// Price per bandwidth of the target over that of the reference: below 1, it is the better buy.
+    /// The price per bandwidth of the target over that of the reference; below 1, the target is the
+    /// better buy.
     pub per_mb_s: Estimate,
 }
 
@@ -69,23 +73,25 @@ pub struct CostRatio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// Some ratio is surely better by more than [`EVEN`], none surely worse.
+    /// At least one ratio is surely better and none surely worse. A ratio is surely better if its
+    /// whole interval is on the better side of 1 and not within [`EVEN`] of 1.
     Better,
-    /// Some ratio is surely worse, none surely better.
+    /// At least one ratio is surely worse and none surely better.
     Worse,
-    /// Some are surely better and some surely worse.
+    /// At least one ratio is surely better and another surely worse.
     Mixed,
     /// All intervals lie within [`EVEN`] of 1.
     Even,
-    /// The intervals are missing or too wide to tell.
+    /// The intervals are missing or too wide to decide.
     Undecided,
 }
 
-/// Ratios whose whole interval is within this of 1 count as even.
+/// The distance from 1 within which the whole interval of a ratio must lie for the ratio to be
+/// even.
 pub const EVEN: f64 = 0.05;
 
 impl Standing {
-    /// Stable lower-case name.
+    /// Returns the stable lower-case name.
     pub const fn name(self) -> &'static str {
         match self {
             Standing::Better => "better",
@@ -96,7 +102,7 @@ impl Standing {
         }
     }
 
-    /// From ratios of which more is better.
+    /// Combines the intervals of ratios of which more is better.
     fn of(ratios: [Option<(f64, f64)>; 3]) -> Standing {
         let even = |(low, high): (f64, f64)| low >= 1.0 / (1.0 + EVEN) && high <= 1.0 + EVEN;
         let surely = |side: fn((f64, f64)) -> bool| {
@@ -134,7 +140,8 @@ fn key(cell: &CellRecord) -> (String, String) {
     (cell.experiment.clone(), cell.workload.clone())
 }
 
-/// Returns the workloads of a run as they were declared, as far as this version can read them.
+/// Returns the workloads of a run as they were declared, without those that this version cannot
+/// read.
 fn workloads(run: &Run) -> BTreeMap<(String, String), WorkloadSpec> {
     let texts = run.record.experiments.iter().map(|e| Source { file: &e.file, text: &e.text });
     let experiments = texts.filter_map(|source| Experiment::parse(source).ok());
@@ -145,8 +152,9 @@ fn workloads(run: &Run) -> BTreeMap<(String, String), WorkloadSpec> {
     experiments.flat_map(named).collect()
 }
 
-/// Compares two runs, each with a name: every cell of `run` with the one of the same experiment,
-/// workload and target in `base`; or, if the two have one target each, those.
+/// Compares two runs, each with a name. Pairs every cell of `run` with the cell of the same
+/// experiment, workload and target in `base`. If each run has a single target, these two are
+/// compared, whatever their names.
 pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
     let mut c = Comparison::default();
     let costs = Costs::of(run.1).zip(Costs::of(base.1));
@@ -228,9 +236,9 @@ pub fn cells(cell: &CellRecord, base: &CellRecord) -> Result<Row, metric::Metric
     })
 }
 
-/// A measure of the shift between all latencies of two cells; its interval from the repeats, the
-/// first of one cell with the first of the other and so on. Latencies of one repeat depend on each
-/// other, so that they alone give none.
+/// Returns a measure of the shift between the latencies of two cells. The value comes from all
+/// latencies, the interval from the repeats, paired in order. Latencies of one repeat depend on
+/// each other, so that they alone give no interval.
 fn shifted(cell: &CellRecord, base: &CellRecord, of: fn(&shift::Shift) -> f64) -> Option<Estimate> {
     let (a, b) = (metric::histogram(cell, None), metric::histogram(base, None));
     let value = of(&shift::between(&a, &b)?);
@@ -246,7 +254,7 @@ fn shifted(cell: &CellRecord, base: &CellRecord, of: fn(&shift::Shift) -> f64) -
     Some(Estimate { value, interval, basis: estimate.basis })
 }
 
-/// One metric of `cell` over the same of `base`, with its interval.
+/// Returns one metric of `cell` over the same metric of `base`, with its interval.
 ///
 /// # Errors
 /// If one of them was not measured.
@@ -257,12 +265,13 @@ pub fn ratio_of(
 ) -> Result<Estimate, metric::MetricError> {
     let (a, b) = (metric::estimate(cell, name)?, metric::estimate(base, name)?);
     if (a.value, b.value) == (0.0, 0.0) {
-        // What took no time in a guest, twice.
+        // In a guest, both cells took no time.
         return Ok(Estimate { value: 1.0, interval: None, basis: a.basis });
     }
     let ordered = |e: &Estimate| matches!(e.basis, Basis::OrderStatistics(_));
     if let (true, Some(x), Some(y)) = (ordered(&a) || ordered(&b), a.interval, b.interval) {
-        // Quantile intervals have no standard error: the worst corners bound the ratio instead.
+        // Quantile intervals have no standard error: the quotients of opposite ends bound the
+        // ratio.
         if x.0 > 0.0 && y.0 > 0.0 {
             let basis = if ordered(&a) { a.basis } else { b.basis };
             let interval = Some((x.0 / y.1, x.1 / y.0));
@@ -293,7 +302,8 @@ mod tests {
         assert_eq!(table(&run, "nobody").notes.len(), 1);
     }
 
-    /// The median is the same and the tail thirty times as long: A alone would call it negligible.
+    /// The medians are equal and the tail is thirty times as long: the superiority alone would call
+    /// the difference negligible.
     #[test]
     fn a_long_tail_is_worse_though_most_requests_are_alike() {
         let usual: Vec<u64> = (0..2000).map(|i| 100_000 + i % 7).collect();
@@ -307,7 +317,7 @@ mod tests {
         assert_eq!(row.standing, Standing::Worse);
     }
 
-    /// Records that a guest has in memory take no time: two such runs are alike, not undefined.
+    /// Records that a guest has in memory take no time: two such runs are equal, not undefined.
     #[test]
     fn what_took_no_time_twice_is_the_same() {
         let (one, mut other) = (sample::cell(&[&[0, 0, 0]]), sample::cell(&[&[0, 0, 0]]));

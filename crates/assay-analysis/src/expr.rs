@@ -1,11 +1,11 @@
-//! The language of measures and predicates: `{rnd-rd@ssd-m:p50} < 250us and spread({..}, {..}) <
-//! 1.1`.
+//! The language of measures and predicates:
+//! `{rnd-rd@ssd-m:p50} < 250us and spread({..}, {..}) < 1.1`.
 //!
-//! Numbers may carry a glued unit (`ns us ms s`, `B KiB MiB GiB kB MB GB`, those per second,
-//! `IOPS`, `x`, `%`) and are converted to base units: ns, bytes, bytes/s, 1/s, shares. Values
-//! themselves carry no unit: dividing by `1MB/s` turns a bandwidth into a plain number. What users
-//! expect is checked for units that do not fit. Nesting and size are limited, so no text makes the
-//! parser or the evaluator overflow the stack.
+//! Numbers may carry a unit without a space (`ns us ms s`, `B KiB MiB GiB kB MB GB`, those per
+//! second, `IOPS`, `x`, `%`) and are converted to base units: ns, bytes, bytes/s, 1/s, shares.
+//! Values themselves carry no unit: dividing by `1MB/s` turns a bandwidth into a plain number.
+//! Expectations of users and measures are checked for units that do not fit. Nesting and size are
+//! limited, so that no text makes the parser or the evaluator overflow the stack.
 
 mod decide;
 mod evaluate;
@@ -20,14 +20,14 @@ pub use lexer::unit;
 use crate::stats::Estimate;
 use std::fmt;
 
-/// A metric of a cell, as an expression names it.
+/// A metric of a cell as an expression names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
-    /// Workload; empty in an expectation, where the cell is given.
+    /// The workload; empty in an expectation, which is about one cell.
     pub workload: String,
-    /// Target; empty in an expectation.
+    /// The target; empty in an expectation.
     pub target: String,
-    /// Metric, see [`crate::metric::NAMES`].
+    /// The metric, see [`crate::metric::NAMES`].
     pub metric: String,
 }
 
@@ -40,15 +40,15 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Why a text is not an expression.
+/// The reason why a text is not an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at byte {position}){}", advice(.hint))]
 pub struct ExprError {
-    /// Byte offset into the text.
+    /// The byte offset of what is wrong in the text.
     pub position: usize,
-    /// Byte after what is wrong; `position` if nothing is there.
+    /// The offset of the byte after what is wrong; `position` if nothing is there.
     pub end: usize,
-    /// What is wrong there.
+    /// What is wrong at `position`.
     pub message: String,
     /// What to write instead; may be empty.
     pub hint: String,
@@ -65,7 +65,7 @@ pub struct Expr {
     root: Node,
 }
 
-/// A node with the bytes of the text it came from.
+/// A node with the range of bytes in the text that it came from.
 #[derive(Clone, Debug)]
 struct Node {
     start: usize,
@@ -117,7 +117,7 @@ enum Function {
     Cap,
 }
 
-/// Functions: name, fewest and most arguments.
+/// The functions: name, function, and the minimum and maximum number of arguments.
 const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("abs", Function::Abs, 1, 1),
     ("min", Function::Min, 1, 64),
@@ -131,16 +131,16 @@ const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
 ];
 
 impl Function {
-    /// True if the arguments are pairs: a number of parts and the rate with so many.
+    /// Returns `true` if the arguments are pairs: a number of parts and the rate with that number.
     const fn takes_pairs(self) -> bool {
         matches!(self, Function::Knee | Function::Cap)
     }
 }
 
-/// One operand of the outermost `and`, judged by itself.
+/// One operand of the outermost `and`, which is judged by itself.
 #[derive(Clone, Debug)]
 pub struct Conjunct<'a> {
-    /// Its text.
+    /// The text of the operand.
     pub text: &'a str,
     node: &'a Node,
 }
@@ -149,38 +149,39 @@ impl Expr {
     /// Parses an expression whose references are written `{WORKLOAD@TARGET:METRIC}`.
     ///
     /// # Errors
-    /// Where and why the text is not an expression.
+    /// The position and the reason if the text is not an expression.
     pub fn parse(text: &str) -> Result<Expr, ExprError> {
         Ok(Expr { text: text.to_owned(), root: parser::parse(text, false)? })
     }
 
-    /// Parses an expectation about one cell: metrics stand bare, `p99 < 10ms`.
+    /// Parses an expectation about one cell: metrics have no workload and target, as in
+    /// `p99 < 10ms`.
     ///
     /// # Errors
-    /// Where and why the text is not an expression, no comparison, or one of a time with a number
-    /// without a unit and the like.
+    /// The position and the reason if the text is not an expression, is not a comparison, or mixes
+    /// units, such as a time and a number without a unit.
     pub fn parse_expectation(text: &str) -> Result<Expr, ExprError> {
         let expression = Expr { text: text.to_owned(), root: parser::parse(text, true)? };
         units::check(&expression)?;
         Ok(expression)
     }
 
-    /// Parses a measure that comes to a number in `unit`, e.g. `ms`, `MB/s` or `count`.
+    /// Parses a measure whose value is a number in `unit`, e.g. `ms`, `MB/s` or `count`.
     ///
     /// # Errors
-    /// Where and why the text is not an expression, or comes to something else.
+    /// The position and the reason if the text is not an expression, or its value is not in `unit`.
     pub fn parse_measure(text: &str, unit: &str) -> Result<Expr, ExprError> {
         let expression = Expr::parse(text)?;
         units::check_measure(&expression, unit)?;
         Ok(expression)
     }
 
-    /// The text it was parsed from.
+    /// Returns the text that the expression was parsed from.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Every reference, each once, in order of appearance.
+    /// Returns every reference once, in order of appearance.
     pub fn references(&self) -> Vec<&Reference> {
         let (mut found, mut stack) = (Vec::new(), vec![&self.root]);
         while let Some(node) = stack.pop() {
@@ -201,16 +202,17 @@ impl Expr {
         found
     }
 
-    /// The value of the expression, with `look_up` giving the value of each reference.
+    /// Returns the value of the expression. `look_up` gives the value of each reference.
     ///
     /// # Errors
-    /// [`EvalError::Missing`] if a reference has no value, [`EvalError::Type`] if a truth value
-    /// stands where a number must or the other way round.
+    /// [`EvalError::Missing`] if a reference has no value, [`EvalError::NoNumber`] if a side of a
+    /// comparison has none, [`EvalError::Type`] if a truth value stands where a number must or the
+    /// other way round.
     pub fn evaluate(&self, look_up: LookUp<'_>) -> Result<Value, EvalError> {
         evaluate::node(&self.root, look_up)
     }
 
-    /// The mean of a measure over repeats, with its 95 % interval.
+    /// Returns the mean of a measure over repeats, with its 95 % interval.
     ///
     /// # Errors
     /// As [`Expr::evaluate`].
@@ -218,7 +220,7 @@ impl Expr {
         decide::estimate(&self.root, over)
     }
 
-    /// Whether a predicate holds over repeats, at both ends of the interval.
+    /// Decides whether a predicate holds over repeats, at both ends of the interval.
     ///
     /// # Errors
     /// As [`Expr::evaluate`].
@@ -226,7 +228,7 @@ impl Expr {
         decide::decide(&self.root, over)
     }
 
-    /// The operands of the outermost `and`; the whole expression if there is none.
+    /// Returns the operands of the outermost `and`, or the whole expression if there is none.
     pub fn conjuncts(&self) -> Vec<Conjunct<'_>> {
         let of = |node| Conjunct { text: self.slice(node), node };
         match &self.root.kind {
@@ -241,7 +243,7 @@ impl Expr {
 }
 
 impl Conjunct<'_> {
-    /// The value of this operand.
+    /// Returns the value of this operand.
     ///
     /// # Errors
     /// As [`Expr::evaluate`].
@@ -249,7 +251,7 @@ impl Conjunct<'_> {
         evaluate::node(self.node, look_up)
     }
 
-    /// Whether this operand holds over repeats.
+    /// Decides whether this operand holds over repeats.
     ///
     /// # Errors
     /// As [`Expr::evaluate`].
@@ -257,13 +259,15 @@ impl Conjunct<'_> {
         decide::decide(self.node, over)
     }
 
-    /// For a comparison, the two sides with their intervals over repeats.
+    /// Returns the two sides of a comparison with their intervals over repeats; `None` if the
+    /// operand is not a comparison or a side has no value.
     pub fn estimates(&self, over: Repeats<'_>) -> Option<(Estimate, Estimate)> {
         let NodeKind::Compare(_, a, b) = &self.node.kind else { return None };
         Some((decide::estimate(a, over).ok()?, decide::estimate(b, over).ok()?))
     }
 
-    /// For a comparison, the two numbers compared.
+    /// Returns the two numbers of a comparison; `None` if the operand is not a comparison or a side
+    /// has no value.
     pub fn sides(&self, look_up: LookUp<'_>) -> Option<(f64, f64)> {
         let NodeKind::Compare(_, a, b) = &self.node.kind else { return None };
         match (evaluate::node(a, look_up), evaluate::node(b, look_up)) {
@@ -273,7 +277,7 @@ impl Conjunct<'_> {
     }
 }
 
-/// Gives the value of a reference, or says why it has none.
+/// A function that returns the value of a reference, or the reason why it has none.
 pub type LookUp<'a> = &'a dyn Fn(&Reference) -> Result<f64, crate::metric::MetricError>;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Experiments that vary factors: their cells by levels, what could not be, and the rest of the
-//! run.
+//! Experiments that vary factors: their cells by levels, the combinations that are impossible or
+//! have no result, and the run without them.
 //!
-//! The cells of a factorial are too many for a row or a bar each. Tables, charts and findings of
-//! single cells are of [`without`] them; what they say together is in `finding/factors.rs` and
-//! shown by `text/factors.rs` and `report/factors.rs`.
+//! The cells of a factorial are too many for a row or a bar each. Tables, charts and findings about
+//! single cells use the run that [`without`] returns. `finding/factors.rs` says what the cells of a
+//! factorial show together; `text/factors.rs` and `report/factors.rs` show it.
 
 use crate::load::Run;
 use crate::metric;
@@ -15,68 +15,71 @@ use assay_spec::record::CellRecord;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A workload of an experiment over the combinations of its factors.
+/// The cells of one workload over the combinations of the factors of its experiment.
 pub(crate) struct Crossed<'r> {
-    /// Its name.
+    /// The name of the experiment.
     pub experiment: String,
-    /// The workload.
+    /// The name of the workload.
     pub workload: &'r str,
-    /// The machine before the targets' names, with its `/`; mostly none.
+    /// The machine that precedes the names of the targets, with its `/`; usually empty.
     pub host: String,
-    /// What is varied.
+    /// The factors that are varied.
     pub factors: Factors,
-    /// Whether all combinations were asked for, or one factor at a time.
+    /// Whether more combinations were planned than those that vary one factor at a time.
     pub is_full: bool,
-    /// What was measured, best first.
+    /// The measured combinations, the fastest first.
     pub measured: Vec<Measured<'r>>,
-    /// Combinations that can be, of all.
+    /// The number of possible combinations, and of all combinations.
     pub possible: (usize, usize),
-    /// Combinations planned.
+    /// The number of planned combinations.
     pub planned: usize,
-    /// Why some cannot be, and how many, the most first.
+    /// The reasons why combinations are impossible, with the number of combinations of each, the
+    /// most frequent first.
     pub impossible: Vec<(String, usize)>,
-    /// Why some were not measured, and how many, the most first.
+    /// The reasons why planned combinations have no result, with the number of combinations of
+    /// each, the most frequent first.
     pub unmeasured: Vec<(String, usize)>,
 }
 
-/// A combination and its cell.
+/// A measured combination and its cell.
 pub(crate) struct Measured<'r> {
     pub levels: Vec<usize>,
     pub cell: &'r CellRecord,
-    /// Bytes a second.
+    /// The bandwidth in bytes a second.
     pub rate: Estimate,
 }
 
 impl Crossed<'_> {
-    /// Levels of each factor.
+    /// Returns the number of levels of each factor.
     pub fn counts(&self) -> Vec<usize> {
         self.factors.factors.iter().map(|f| f.levels.len()).collect()
     }
 
-    /// Rates in MB/s.
+    /// Returns the levels and the bandwidth in MB/s of each measured combination.
     pub fn points(&self) -> Vec<Point> {
         self.measured.iter().map(|m| (m.levels.clone(), m.rate.value * 1e-6)).collect()
     }
 
-    /// What the factors do.
+    /// Analyses the effects of the factors.
     pub fn effects(&self) -> Option<Effects> {
         effects::analyse(&self.counts(), &self.points())
     }
 
-    /// Of the strongest pair, the rates in MB/s at all its levels.
+    /// Returns the bandwidth in MB/s at all levels of a pair of factors.
     pub fn table(&self, of: (usize, usize)) -> Vec<Vec<Option<f64>>> {
         effects::table(&self.counts(), &self.points(), of)
     }
 
-    /// `EXPERIMENT/WORKLOAD`, with the machine behind `@`.
+    /// Returns `EXPERIMENT/WORKLOAD`, with the machine behind `@` if there is one.
     pub fn id(&self) -> String {
         let at = self.host.trim_end_matches('/');
         let at = if at.is_empty() { String::new() } else { format!("@{at}") };
         format!("{}/{}{at}", self.experiment, self.workload)
     }
 
-    /// Of each factor and level the cells and the mean in MB/s: over all levels of the others, or
-    /// with one factor at a time what was measured with all others as in the base.
+    /// Returns, for each factor and level, the number of cells and the mean in MB/s. With all
+    /// combinations the mean is over all levels of the other factors; with one factor at a time it
+    /// is that of the one cell whose other factors are as in the base.
     pub fn levels(&self, effects: &Effects) -> Vec<Vec<(usize, Option<Estimate>)>> {
         if self.is_full {
             return effects.mains.iter().map(|m| m.levels.clone()).collect();
@@ -91,16 +94,16 @@ impl Crossed<'_> {
         self.counts().into_iter().enumerate().map(of).collect()
     }
 
-    /// The base point, if it was measured.
+    /// Returns the combination of the base levels, if it was measured.
     pub fn base(&self) -> Option<&Measured<'_>> {
         self.measured.iter().find(|m| m.levels == self.factors.base)
     }
 }
 
-/// The experiments of a run that have factors.
+/// Returns the experiments of a run that have factors.
 fn declared(run: &Run) -> Vec<(Experiment, Factors)> {
     let read = |e: &assay_spec::record::ExperimentRecord| {
-        // Most have none, and decoding is not free.
+        // Most experiments have no factors, and decoding is not free.
         let experiment = e
             .text
             .contains("[factors")
@@ -112,12 +115,12 @@ fn declared(run: &Run) -> Vec<(Experiment, Factors)> {
     run.record.experiments.iter().filter_map(read).collect()
 }
 
-/// Of each target its name, by what was written.
+/// Returns the name of each target, by the target as written.
 fn names(run: &Run) -> BTreeMap<&str, &str> {
     run.record.targets.iter().map(|t| (t.written.as_str(), t.name.as_str())).collect()
 }
 
-/// Every workload over factors.
+/// Returns every workload of every experiment with factors.
 pub(crate) fn all(run: &Run) -> Vec<Crossed<'_>> {
     let mut found = Vec::new();
     for (experiment, factors) in declared(run) {
@@ -199,7 +202,7 @@ fn most_first(counts: BTreeMap<String, usize>) -> Vec<(String, usize)> {
     all
 }
 
-/// The run without the cells and targets of factors; itself if it has none.
+/// Returns the run without the cells and targets of factors, or the run itself if it has none.
 pub(crate) fn without(run: &Run) -> Cow<'_, Run> {
     let mut varied: BTreeSet<String> = BTreeSet::new();
     let mut experiments: BTreeSet<String> = BTreeSet::new();

@@ -1,9 +1,9 @@
-//! Findings: what the measurements alone say, each with evidence, threshold and how to reproduce
-//! it.
+//! Findings: what the measurements alone say, each with evidence, threshold and the command that
+//! reproduces it.
 //!
 //! A difference is stated only if the 95 % intervals of the two sides do not overlap, which is
-//! stricter than a test at 5 %. The answers to the seven questions have a rule of their own,
-//! `questions/rule.rs`. Not for published claims: those are the ledger's.
+//! stricter than a test at 5 %. The answers to the seven questions have a rule of their own, see
+//! `questions/rule.rs`. Findings do not judge published claims: the ledger does that.
 
 pub(crate) mod factors;
 mod questions;
@@ -21,29 +21,29 @@ use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
 use serde::Serialize;
 
-/// Something the run shows.
+/// A fact that the run shows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// Stable within a run, e.g. `ranking/general/rnd-rd`.
+    /// The identifier, stable within a run, e.g. `ranking/general/rnd-rd`.
     pub id: String,
-    /// What it is, in a sentence.
+    /// The finding in a sentence.
     pub statement: String,
-    /// Cells and numbers.
+    /// The cells and numbers behind it.
     pub evidence: Vec<String>,
     /// The rule that made it a finding.
     pub threshold: String,
-    /// Requests behind it.
+    /// The number of requests behind it.
     pub samples: u64,
-    /// Confidence of the statement, if it has one.
+    /// The confidence of the statement, if it has one.
     pub confidence: Option<f64>,
-    /// How to get it again.
+    /// The command that reproduces it.
     pub reproduce: String,
 }
 
-/// Everything the run shows, in the order of its workloads and then its targets.
+/// Returns everything the run shows, in the order of its workloads and then its targets.
 pub fn findings(whole: &Run) -> Vec<Finding> {
     let mut all = factors::findings(whole);
-    // Of factors, single cells say little: they are looked at together.
+    // A single cell of a factorial says little: such cells are analysed together.
     let run = &*crate::factors::without(whole);
     for (experiment, workload) in run.workloads() {
         all.extend(ranking(run, experiment, workload));
@@ -60,10 +60,10 @@ pub fn findings(whole: &Run) -> Vec<Finding> {
     all
 }
 
-/// How the ids of what is wrong with a cell begin.
+/// The beginning of the ids of findings about what is wrong with a cell.
 pub(crate) const DOUBTS: &str = "sound/";
 
-/// What is wrong with the cells: reasons not to trust their numbers.
+/// Returns what is wrong with the cells: reasons not to trust their numbers.
 fn doubts(whole: &Run, run: &Run) -> Vec<Finding> {
     let samples = |id: &str| {
         let cells: Vec<&CellRecord> = run.cells.iter().filter(|c| c.id == id).collect();
@@ -84,7 +84,7 @@ fn doubts(whole: &Run, run: &Run) -> Vec<Finding> {
     single.into_iter().map(one).chain(factors::doubts(whole, together)).collect()
 }
 
-/// Targets that have a cell or were to have one, each once.
+/// Returns the targets that have a cell or were to have one, each once.
 fn asked(run: &Run) -> Vec<&str> {
     let mut all = run.targets();
     for target in &run.record.targets {
@@ -124,7 +124,7 @@ fn with_interval(ratio: &Estimate) -> String {
     }
 }
 
-/// What the workload does in a word or two, from its summary: `random read, 4KiB, 32 jobs`.
+/// Returns the summary of the workload with a capital letter: `Random read, 4KiB, 32 jobs`.
 fn short(cell: &CellRecord) -> String {
     let summary = if cell.summary.is_empty() { &cell.workload } else { &cell.summary };
     let mut letters = summary.chars();
@@ -173,7 +173,7 @@ fn ranking(run: &Run, experiment: &str, workload: &str) -> Option<Finding> {
     })
 }
 
-/// What kind of stream a summary describes: (random, writes, size).
+/// Returns the kind of stream that a summary describes: (random, writes, size).
 fn kind(cell: &CellRecord) -> Option<(bool, bool, &str)> {
     let mut parts = cell.summary.split(',').map(str::trim);
     let first = parts.next()?;
@@ -190,15 +190,16 @@ fn kind(cell: &CellRecord) -> Option<(bool, bool, &str)> {
     Some((random, writes, parts.next().unwrap_or("")))
 }
 
-/// Sequential against random, and reads against writes, on one target and otherwise alike.
+/// Compares sequential with random streams, and reads with writes, on one target and otherwise
+/// alike.
 fn contrasts(run: &Run, target: &str) -> Vec<Finding> {
     let of_target = || run.cells.iter().filter(|c| c.target == target);
     let mut all = Vec::new();
     for a in of_target() {
         for b in of_target().filter(|b| b.experiment == a.experiment) {
             let (Some(x), Some(y)) = (kind(a), kind(b)) else { continue };
-            // Like is compared with like; where the run has no sequential stream of the same size,
-            // the sizes differ and the sentence names both.
+            // Streams of the same size are compared. If the run has no sequential stream of the
+            // same size, the sizes differ and the sentence names both.
             let alike = of_target().filter_map(kind).any(|k| k == (false, y.1, y.2));
             if (x.0, y.0) == (false, true) && x.1 == y.1 && (x.2 == y.2 || !alike) {
                 all.extend(contrast(run, "pattern", a, b));
@@ -211,7 +212,7 @@ fn contrasts(run: &Run, target: &str) -> Vec<Finding> {
     all
 }
 
-/// How much less the second of two cells must deliver to be worth a sentence.
+/// The smallest ratio of two bandwidths that is worth a sentence.
 const CONTRAST: f64 = 1.25;
 
 fn contrast(run: &Run, id: &str, fast: &CellRecord, slow: &CellRecord) -> Option<Finding> {
@@ -240,7 +241,7 @@ fn contrast(run: &Run, id: &str, fast: &CellRecord, slow: &CellRecord) -> Option
     })
 }
 
-/// From this p99.9 / p50 on, a tail is worth a sentence.
+/// The smallest p99.9 / p50 that is worth a sentence.
 const TAIL: f64 = 10.0;
 
 fn variability(run: &Run, target: &str) -> Vec<Finding> {
@@ -252,7 +253,7 @@ fn tail(run: &Run, cell: &CellRecord) -> Option<Finding> {
     let middle = metric::estimate(cell, "p50").ok()?;
     let far = metric::estimate(cell, "p99.9").ok()?;
     let ratio = far.value / middle.value;
-    // Without an interval the percentile is one of the few largest values: no finding.
+    // Without an interval the percentile is one of the few largest values and gives no finding.
     let (low, _) = far.interval?;
     if ratio < TAIL || low < TAIL * middle.value {
         return None;

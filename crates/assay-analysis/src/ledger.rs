@@ -1,9 +1,9 @@
-//! Judging a ledger: every published claim against the cells of a run.
+//! Judges a ledger: every published claim against the cells of a run.
 //!
 //! A claim is `reproduced` only if everything it names was measured and holds at both ends of the
-//! 95 % interval over the repeats. What was not measured makes it `not run` (a study has the
-//! experiment, this run has not) or `not built` (none has it), never a pass. The names of the
-//! verdicts are stable.
+//! 95 % interval over the repeats. A claim that names what was not measured is `not run` (a study
+//! has the experiment, but this run does not) or `not built` (no study has it), and never passes.
+//! The names of the verdicts are stable.
 
 mod contradiction;
 mod inset;
@@ -23,21 +23,22 @@ use measured::Cells;
 use missing::wanted;
 use verdict::chosen_with;
 
-/// What a ledger is judged by beside the run.
+/// What a ledger is judged by, besides the run.
 #[derive(Clone, Copy)]
 pub struct Knowledge<'a> {
-    /// Whether some study has this workload on this target.
+    /// The function that returns whether some study has a workload on a target.
     pub offered: &'a dyn Fn(&str, &str) -> bool,
-    /// What of the set-up was chosen with a claim in sight.
+    /// The parts of the set-up that were chosen with a claim in sight.
     pub calibrations: &'a [Calibration],
 }
 
 impl Knowledge<'_> {
-    /// No study offers anything, and nothing was chosen with a claim in sight.
+    /// The knowledge that no study offers a workload and that nothing was chosen with a claim in
+    /// sight.
     pub const NOTHING: Knowledge<'static> = Knowledge { offered: &|_, _| false, calibrations: &[] };
 }
 
-/// Judges every claim of a ledger; without a run, nothing is measured.
+/// Judges every claim of a ledger. Without a run, nothing counts as measured.
 pub fn judge(ledger: &Ledger, run: Option<&Run>, known: Knowledge<'_>) -> LedgerVerdicts {
     LedgerVerdicts {
         study: ledger.study.clone(),
@@ -94,10 +95,11 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, known: Knowledge<'_>) -> ClaimV
     }
 }
 
-/// Gives the value of a reference, or says why it has none.
+/// A function that returns the value of a reference, or the reason why it has none.
 type Find<'a> = &'a dyn Fn(&Reference) -> Result<f64, MetricError>;
 
-/// Size of a ledger's unit in base units; what is no unit of time, size, rate or share counts as 1.
+/// Returns the size of a ledger's unit in base units. Anything that is not a unit of time, size,
+/// rate or share counts as 1.
 fn unit_size(unit: &str) -> f64 {
     match unit {
         "min" => 60e9,
@@ -106,7 +108,7 @@ fn unit_size(unit: &str) -> f64 {
     }
 }
 
-/// Four significant digits, no exponent for everyday sizes.
+/// Formats a number with four significant digits, without an exponent for everyday sizes.
 pub(crate) fn plain(v: f64) -> String {
     let digits = if v == 0.0 || !v.is_finite() { 0.0 } else { libm::floor(libm::log10(v.abs())) };
     if !(-5.0..12.0).contains(&digits) {
@@ -116,8 +118,8 @@ pub(crate) fn plain(v: f64) -> String {
     format!("{v:.decimals$}")
 }
 
-/// The operands of the outermost `and` that are meant, with the sides of a comparison as `sides`
-/// has them.
+/// Returns the text of the operands of the outermost `and` for which `is_meant` is true, with the
+/// two sides of a comparison as `sides` formats them.
 fn conjuncts(
     expr: &Expr,
     is_meant: impl Fn(&Conjunct<'_>) -> bool,
@@ -130,7 +132,7 @@ fn conjuncts(
     expr.conjuncts().into_iter().filter(|c| is_meant(c)).map(line).collect::<Vec<_>>().join("; ")
 }
 
-/// The verdict of a measured claim, by those of its numbers and its predicate.
+/// Returns the verdict of a measured claim from those of its numbers and its predicate.
 fn overall(
     claim: &Claim,
     values: &[ValueVerdict],
@@ -168,7 +170,7 @@ fn overall(
     (Verdict::Reproduced, String::new())
 }
 
-/// Why nothing can be decided of a claim, if it is for want of repeats.
+/// Returns why nothing can be decided about a claim, if it has too few repeats.
 fn too_few_repeats(claim: &Claim, cells: Cells<'_>) -> Option<String> {
     let repeats = cells.repeats(&wanted(claim));
     (repeats < FEWEST).then(|| measured::too_few(repeats))

@@ -1,5 +1,5 @@
-//! A run directory's two files, read and checked. Text in, values out: opening files is the
-//! caller's.
+//! Reads and checks the two files of a run directory. It takes texts and returns values: the caller
+//! opens the files.
 
 mod check;
 mod error;
@@ -12,31 +12,33 @@ use std::collections::BTreeMap;
 /// A whole run: what was asked and what was measured.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// `run.json`.
+    /// The content of `run.json`.
     pub record: RunRecord,
     /// The cells of `cells.json`, in the order of the plan.
     pub cells: Vec<CellRecord>,
-    /// Request logs of drives, by the identifier of their cell: those that the page wants
-    /// ([`crate::report::logs_wanted`]), put here by whoever can read them.
+    /// The request logs of drives, by the id of their cell: those that the page needs
+    /// ([`crate::report::logs_wanted`]). The caller that can read logs puts them here.
     pub logs: BTreeMap<String, Vec<TraceRow>>,
 }
 
-/// Only the version: read first, so that an unknown schema is not reported as an unknown field.
+/// The version alone, which is read first, so that an unknown schema is not reported as an unknown
+/// field.
 #[derive(serde::Deserialize)]
 struct Version {
     schema: u64,
 }
 
 impl Run {
-    /// A run without logs.
+    /// Returns a run without logs.
     pub fn new(record: RunRecord, cells: Vec<CellRecord>) -> Run {
         Run { record, cells, logs: BTreeMap::new() }
     }
 
-    /// Reads the texts of `run.json` and `cells.json`.
+    /// Reads a run from the texts of `run.json` and `cells.json`.
     ///
     /// # Errors
-    /// If either is not JSON or has another schema, or what they say does not hold together.
+    /// If either text is not JSON or has another schema, or if the texts contradict themselves or
+    /// each other.
     pub fn from_json(run_json: &str, cells_json: &str) -> Result<Run, LoadError> {
         let record: RunRecord = read("run.json", run_json)?;
         let mut cells: CellsRecord = read("cells.json", cells_json)?;
@@ -47,7 +49,7 @@ impl Run {
         Ok(Run::new(record, cells.cells))
     }
 
-    /// The first cell of `workload` on `target`, in `experiment` if one is named.
+    /// Returns the first cell of `workload` on `target`, in `experiment` if one is named.
     pub fn cell(
         &self,
         experiment: Option<&str>,
@@ -61,8 +63,8 @@ impl Run {
         })
     }
 
-    /// The cell that a claim of `experiment` means: its own is tried first, but it may compare with
-    /// one of another of its study.
+    /// Returns the cell that a claim of `experiment` means: that of its own experiment, or else of
+    /// another one of its study, as a claim may compare with those.
     pub fn cell_meant(
         &self,
         experiment: Option<&str>,
@@ -73,8 +75,8 @@ impl Run {
         own.or_else(|| self.cell(None, workload, target))
     }
 
-    /// The command that makes another run like this one: without its `--out`, which exists now,
-    /// and quoted for a shell.
+    /// Returns the command that makes another run like this one, quoted for a shell, without its
+    /// `--out`, which exists now.
     pub fn again(&self) -> String {
         let mut words: Vec<String> = Vec::new();
         let mut arguments = self.record.command.iter();
@@ -88,7 +90,7 @@ impl Run {
         words.join(" ")
     }
 
-    /// (experiment, workload) of every cell, each once, in order of first appearance.
+    /// Returns (experiment, workload) of every cell, each once, in order of first appearance.
     pub fn workloads(&self) -> Vec<(&str, &str)> {
         let mut seen: Vec<(&str, &str)> = Vec::new();
         for c in &self.cells {
@@ -100,7 +102,7 @@ impl Run {
         seen
     }
 
-    /// Every target that has a cell, each once, in order of first appearance.
+    /// Returns every target that has a cell, each once, in order of first appearance.
     pub fn targets(&self) -> Vec<&str> {
         let mut seen: Vec<&str> = Vec::new();
         for c in &self.cells {
@@ -111,13 +113,14 @@ impl Run {
         seen
     }
 
-    /// What a cell's target was: by its name, with or without that of its machine in front.
+    /// Returns the record of a cell's target by its name, with or without the machine's name in
+    /// front.
     pub fn target(&self, name: &str) -> Option<&TargetRecord> {
         let of = |name: &str| self.record.targets.iter().find(|t| t.name == name);
         of(name).or_else(|| of(name.split_once('/')?.1))
     }
 
-    /// The cells of one workload, in order; of any experiment, if none is named.
+    /// Returns the cells of one workload, in order; of all experiments if `experiment` is empty.
     pub fn cells_of<'a>(
         &'a self,
         experiment: &'a str,
@@ -128,7 +131,7 @@ impl Run {
     }
 }
 
-/// A word for a shell: in quotes if it has anything that a shell might take for itself.
+/// Quotes a word for a shell if it has a character that a shell might interpret.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -154,8 +157,8 @@ pub(crate) mod sample {
     use assay_spec::record::{RunRecord, SCHEMA, SeriesRecord};
     use assay_spec::{Bytes, Histogram, Nanos, Op};
 
-    /// 4 KiB reads with these latencies in ns, one second long each repeat, write amplification
-    /// 1.5.
+    /// Returns a cell of 4 KiB reads with these latencies in ns. Each repeat is one second long and
+    /// has a write amplification of 1.5.
     pub fn cell(repeats: &[&[u64]]) -> CellRecord {
         let repeat = |latencies: &&[u64]| {
             let mut latency = Histogram::new();
@@ -191,7 +194,7 @@ pub(crate) mod sample {
         }
     }
 
-    /// A run of these cells.
+    /// Returns a run of these cells.
     pub fn run(cells: Vec<CellRecord>) -> super::Run {
         let record = RunRecord {
             schema: SCHEMA,

@@ -1,11 +1,12 @@
 //! Metrics of a cell by name, each with its uncertainty.
 //!
 //! Base units: ns, bytes/s, 1/s, shares of 1. With two repeats or more, a metric is computed for
-//! each repeat and the t interval over the repeats is given around their mean. A percentile is
-//! always that of all requests of all repeats together; its interval is by order statistics,
-//! widened by how far the repeats lie apart (a t interval of their logarithms), and never narrower
-//! than the bucket of the histogram. With one repeat: batch means of the series for bandwidth, iops
-//! and mean; order statistics for quantiles; Wilson for shares.
+//! each repeat, and its interval is the t interval over the repeats around their mean. A percentile
+//! is always that of all requests of all repeats together; its interval comes from order
+//! statistics, is widened by how far the repeats lie apart (a t interval of their logarithms), and
+//! is never narrower than the bucket of the histogram. With one repeat, the interval comes from
+//! batch means of the series for bandwidth, iops and mean, from order statistics for quantiles, and
+//! from Wilson's method for shares.
 
 mod device_counters;
 mod error;
@@ -45,7 +46,7 @@ pub const NAMES: &[(&str, &str, &str)] = &[
     ("any other name", "as told", "a number the target or the workload tells of itself, e.g. wa"),
 ];
 
-/// A metric name, understood.
+/// The meaning of a metric name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Measure {
     Bandwidth,
@@ -114,24 +115,26 @@ fn direction(name: &str) -> (Option<Op>, &str) {
     (None, name)
 }
 
-/// True if `name` is a metric of some cell: a measured one, or one that modelled drives tell.
+/// Returns `true` if `name` is a metric of some cell: a measured one, or one that modelled drives
+/// report.
 pub fn is_known(name: &str) -> bool {
     is_measured(name) || device_counters::is_told(name)
 }
 
-/// True if `name` is measured, as opposed to told by the target, whose units nobody else knows.
+/// Returns `true` if `name` is measured. A target reports the other metrics, and only the target
+/// knows their units.
 pub(crate) fn is_measured(name: &str) -> bool {
     measure(direction(name).1).is_some()
 }
 
-/// The latencies of one repeat, one kind of request or all.
+/// Returns the latencies of one repeat, for one kind of request or all.
 pub fn histogram_of_repeat(repeat: &RepeatRecord, op: Option<Op>) -> Histogram {
     let mut all = Histogram::new();
     merge_into(&mut all, repeat, op);
     all
 }
 
-/// The latencies of a cell: all repeats, one kind of request or all.
+/// Returns the latencies of a cell over all repeats, for one kind of request or all.
 pub fn histogram(cell: &CellRecord, op: Option<Op>) -> Histogram {
     merged(&cell.repeats, op)
 }
@@ -148,25 +151,26 @@ fn merge_into(all: &mut Histogram, repeat: &RepeatRecord, op: Option<Op>) {
     }
 }
 
-/// A metric of a cell, in base units, with its uncertainty.
+/// Returns a metric of a cell in base units, with its uncertainty.
 ///
 /// # Errors
-/// If the cell was not measured, no request of the kind completed, or nobody knows the name.
+/// If the cell was not measured, no request of the kind completed, too few of the first requests
+/// were kept, they have no period, or the name is unknown.
 pub fn estimate(cell: &CellRecord, name: &str) -> Result<Estimate, MetricError> {
     of_repeats(measured(cell)?, name)
 }
 
-/// The same metric of one repeat alone, counted from 0.
+/// Returns the metric of one repeat alone. Repeats are counted from 0.
 ///
 /// # Errors
-/// As [`estimate`]; also if there are not so many repeats.
+/// As [`estimate`]; also if the cell has no such repeat.
 pub fn in_repeat(cell: &CellRecord, repeat: usize, name: &str) -> Result<f64, MetricError> {
     let one = measured(cell)?.get(repeat..=repeat);
     let one = one.ok_or_else(|| MetricError::Skipped(format!("no repeat {}", repeat + 1)))?;
     of_repeats(one, name).map(|estimate| estimate.value)
 }
 
-/// The repeats of a cell, of which there is at least one.
+/// Returns the repeats of a cell, of which there is at least one.
 fn measured(cell: &CellRecord) -> Result<&[RepeatRecord], MetricError> {
     if let Some(reason) = &cell.skipped {
         return Err(MetricError::Skipped(reason.clone()));
@@ -186,8 +190,8 @@ fn of_repeats(repeats: &[RepeatRecord], name: &str) -> Result<Estimate, MetricEr
     }
 }
 
-/// The sample standard deviation of a metric over the repeats of a cell, and how many they are;
-/// `None` with one repeat, and of what is not their mean.
+/// Returns the sample standard deviation of a metric over the repeats of a cell, and the number of
+/// repeats. `None` with one repeat, and for metrics that are not the mean over the repeats.
 pub fn deviation(cell: &CellRecord, name: &str) -> Option<(f64, u64)> {
     let pooled = matches!(
         measure(direction(name).1),
@@ -197,7 +201,7 @@ pub fn deviation(cell: &CellRecord, name: &str) -> Option<(f64, u64)> {
     several.then(|| estimate(cell, name).ok()?.deviation()).flatten()
 }
 
-/// A number the target tells of itself.
+/// Returns a number that the target reports.
 fn told(repeats: &[RepeatRecord], name: &str) -> Result<Estimate, MetricError> {
     let of = |r: &RepeatRecord| r.device.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
     let values: Option<Vec<f64>> = repeats.iter().map(of).collect();
@@ -240,7 +244,8 @@ fn known(
     Ok(at_least(0.0, estimate))
 }
 
-/// The quantile of all requests together; `repeats` are those of the repeats, if they are fair.
+/// Returns the quantile of all requests together. `repeats` has the quantile of each repeat, if
+/// these are reliable.
 fn pooled_quantile(merged: &Histogram, q: f64, repeats: &[f64]) -> Estimate {
     let none = || Estimate::bare(f64::NAN, "no requests");
     let mut estimate = order::quantile(merged, q).unwrap_or_else(none);
@@ -260,17 +265,19 @@ fn pooled_quantile(merged: &Histogram, q: f64, repeats: &[f64]) -> Estimate {
     estimate
 }
 
-/// Requests a repeat must have beyond a quantile for its value to be more than the luck of a few.
+/// The number of requests that a repeat must have beyond a quantile for its value to be more than
+/// the chance of a few.
 const BEYOND: f64 = 10.0;
 
-/// True if a repeat has enough requests beyond the quantile to say how far the repeats lie apart.
+/// Returns `true` if a repeat has enough requests beyond the quantile to show how far the repeats
+/// lie apart.
 fn quantile_is_fair(repeat: &RepeatRecord, op: Option<Op>, q: f64) -> bool {
     let ops = repeat.ops.iter().filter(|o| op.is_none_or(|op| o.op == op));
     let n: u64 = ops.map(|o| o.latency.count()).sum();
     n as f64 * q.min(1.0 - q) >= BEYOND
 }
 
-/// The longest that a request took which was in flight at the end of a phase.
+/// Returns the longest time of a request that was in flight at the end of a phase.
 fn late(repeats: &[RepeatRecord], op: Option<Op>) -> Option<Nanos> {
     let ops = repeats.iter().flat_map(|r| &r.ops);
     ops.filter(|o| op.is_none_or(|op| o.op == op)).filter_map(|o| o.late).max()
@@ -281,7 +288,8 @@ fn extreme(value: Option<Nanos>, merged: &Histogram, word: &str) -> Estimate {
     Estimate::bare(value.map_or(f64::NAN, |v| v.0 as f64), reason)
 }
 
-/// Times and rates are never below `floor`, though a symmetric interval may say so.
+/// Cuts the interval at `floor`: times and rates are never below it, though a symmetric interval
+/// may be.
 fn at_least(floor: f64, mut estimate: Estimate) -> Estimate {
     if let Some((low, _)) = &mut estimate.interval {
         *low = low.max(floor);
@@ -289,7 +297,7 @@ fn at_least(floor: f64, mut estimate: Estimate) -> Estimate {
     estimate
 }
 
-/// The metric of one repeat.
+/// Returns the metric of one repeat.
 fn one(repeat: &RepeatRecord, op: Option<Op>, measure: Measure) -> Option<f64> {
     let seconds = repeat.elapsed.as_secs_f64();
     let ops = || repeat.ops.iter().filter(|o| op.is_none_or(|op| o.op == op));
@@ -308,12 +316,12 @@ fn one(repeat: &RepeatRecord, op: Option<Op>, measure: Measure) -> Option<f64> {
         Measure::Share(low, high) => merged.share(low, high),
         Measure::Elapsed => Some(repeat.elapsed.0 as f64),
         Measure::Min | Measure::Max | Measure::Requests | Measure::Errors => None,
-        // Not of the histogram, but of what was kept beside it.
+        // These metrics come from the requests that are kept beside the histogram.
         Measure::First(_) => None,
     }
 }
 
-/// The metric where repeats give no interval.
+/// Returns the metric if the repeats give no interval.
 fn single(
     repeats: &[RepeatRecord],
     op: Option<Op>,
@@ -339,26 +347,27 @@ fn single(
     }
 }
 
-/// Elements of the series that the measured phase covers wholly: the last is usually cut short.
+/// Returns the number of intervals of the series that the measured phase covers wholly: the last is
+/// usually cut short.
 fn whole(repeat: &RepeatRecord) -> usize {
     let interval = repeat.series.interval.0;
     let covered = repeat.elapsed.0.checked_div(interval).unwrap_or(0);
     repeat.series.requests.len().min(usize::try_from(covered).unwrap_or(usize::MAX))
 }
 
-/// Bytes per second of each whole interval of the series.
+/// Returns the bytes per second of each whole interval of the series.
 pub fn bandwidth_series(repeat: &RepeatRecord) -> Vec<f64> {
     let seconds = repeat.series.interval.as_secs_f64();
     repeat.series.bytes.iter().take(whole(repeat)).map(|b| *b as f64 / seconds).collect()
 }
 
-/// Requests per second of each whole interval of the series.
+/// Returns the requests per second of each whole interval of the series.
 pub fn iops_series(repeat: &RepeatRecord) -> Vec<f64> {
     let seconds = repeat.series.interval.as_secs_f64();
     repeat.series.requests.iter().take(whole(repeat)).map(|n| *n as f64 / seconds).collect()
 }
 
-/// Mean latency in ns of each whole interval in which something completed.
+/// Returns the mean latency in ns of each whole interval in which a request completed.
 pub fn latency_series(repeat: &RepeatRecord) -> Vec<f64> {
     let pairs = repeat.series.requests.iter().zip(&repeat.series.latency_sum_ns);
     let means = pairs.take(whole(repeat)).filter(|(n, _)| **n > 0);

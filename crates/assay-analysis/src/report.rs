@@ -25,12 +25,13 @@ use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
 use assay_spec::record::CellRecord;
 
-/// The page.
+/// Returns the page of a run.
 pub fn html(run: &Run, ledgers: &[LedgerVerdicts]) -> String {
     page::page(run, ledgers)
 }
 
-/// The cells whose drives' request logs the page draws, where it has them ([`Run::logs`]).
+/// Returns the cells for which the page draws the request logs of the drives, if the run has these
+/// ([`Run::logs`]).
 pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
     figures::logs_wanted(run)
 }

@@ -1,11 +1,11 @@
-//! Is this benchmark right? What makes a number of a run one that cannot come from the device, or
-//! that would come out differently a minute later.
+//! Is this benchmark right? Checks for numbers of a run that cannot come from the device, or that
+//! would be different a minute later.
 //!
-//! One check a file, each a function of a `Case`: a cell with what the run directory tells of its
-//! target and of what was asked. A check speaks only of what it can show; a cell whose target tells
-//! too little passes. The checks exclude each other where one fault would look like another: what
-//! still falls is not steady, what fell and then stayed was not preconditioned, unless it was the
-//! heat of the drive.
+//! Each file has one check, a function of a `Case`: a cell with what the run directory says of its
+//! target and its workload. A check reports only what it can show; a cell whose target reports too
+//! little passes. The checks exclude each other where one fault would look like another: a rate
+//! that still falls is not steady; a rate that fell and then stayed comes from a drive that was not
+//! preconditioned, unless the drive was throttled by heat.
 
 mod cache;
 mod case;
@@ -21,12 +21,12 @@ use assay_spec::decode::Source;
 use assay_spec::experiment::Experiment;
 use case::{Case, Fault};
 
-/// What is wrong with a cell.
+/// A fault of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Name of the check, one of `CHECKS`.
+    /// The name of the check, one of `CHECKS`.
     pub check: &'static str,
-    /// `EXPERIMENT/WORKLOAD@TARGET`.
+    /// The id of the cell: `EXPERIMENT/WORKLOAD@TARGET`.
     pub cell: String,
     /// What is wrong, in a sentence.
     pub statement: String,
@@ -34,13 +34,13 @@ pub struct Verdict {
     pub evidence: Vec<String>,
     /// The rule that was broken.
     pub threshold: String,
-    /// What to do.
+    /// What to do about it.
     pub hint: String,
 }
 
 type Check = fn(&Case<'_>) -> Option<Fault>;
 
-/// The checks: name, and what it looks for.
+/// The checks: name and function.
 const CHECKS: &[(&str, Check)] = &[
     ("cached", cache::check),
     ("fresh", fresh::check),
@@ -51,7 +51,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("throttled", throttled::check),
 ];
 
-/// Everything that is wrong with the cells of a run, in their order.
+/// Returns everything that is wrong with the cells of a run, in the order of the cells.
 pub fn verdicts(run: &Run) -> Vec<Verdict> {
     let parse = |e: &assay_spec::record::ExperimentRecord| {
         Experiment::parse(Source { file: &e.file, text: &e.text }).ok()

@@ -23,11 +23,11 @@ pub struct Estimate {
     pub value: f64,
     /// The 95 % interval.
     pub interval: Option<(f64, f64)>,
-    /// How the interval was had.
+    /// The source of the interval.
     pub basis: Basis,
 }
 
-/// Where an interval comes from.
+/// The source of an interval.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(tag = "kind", content = "of", rename_all = "kebab-case")]
 pub enum Basis {
@@ -48,23 +48,24 @@ pub enum Basis {
 }
 
 impl Estimate {
-    /// A number without interval.
+    /// Returns a number without an interval, for this reason.
     pub fn bare(value: f64, reason: impl Into<String>) -> Estimate {
         Estimate { value, interval: None, basis: Basis::None(reason.into()) }
     }
 
-    /// A number that `n` repeats or batches gave alike. Chance had no part in it, which is not the
-    /// same as an uncertainty that was measured and found to be nothing.
+    /// Returns a number that was the same in `n` repeats or batches. Chance had no part in it,
+    /// which differs from an uncertainty that was measured and found to be zero.
     pub fn identical(value: f64, n: u64) -> Estimate {
         Estimate { value, interval: Some((value, value)), basis: Basis::Identical(n) }
     }
 
-    /// Half the width of the interval.
+    /// Returns half the width of the interval.
     pub fn half_width(&self) -> Option<f64> {
         self.interval.map(|(low, high)| (high - low) / 2.0)
     }
 
-    /// The same number in another unit: value and interval times `factor` (positive).
+    /// Returns the same number in another unit: value and interval times `factor`, which must be
+    /// positive.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Estimate {
         Estimate {
@@ -89,24 +90,24 @@ impl std::fmt::Display for Basis {
     }
 }
 
-/// The arithmetic mean; `None` of nothing.
+/// Returns the arithmetic mean; `None` for no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// True of two or more equal values.
+/// Returns `true` for two or more equal values.
 pub(crate) fn all_equal(values: &[f64]) -> bool {
     values.len() > 1 && values.iter().all(|v| *v == values[0])
 }
 
-/// The sample variance (divisor n − 1); `None` below two values.
+/// Returns the sample variance (divisor n − 1); `None` below two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let m = mean(values)?;
     let squares: f64 = values.iter().map(|v| (v - m) * (v - m)).sum();
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
 }
 
-/// The median; `None` of nothing. Values that are no numbers sort last.
+/// Returns the median; `None` for no values. Values that are not numbers sort last.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

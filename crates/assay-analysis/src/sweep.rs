@@ -1,61 +1,62 @@
-//! Sweeps: workloads that are alike but for one size, found in the experiments of a run.
+//! Sweeps: workloads of a run's experiments that differ in one size only.
 //!
-//! Nobody lists them a second time: what a figure draws and a question asks about is what the
-//! experiment's own text says. Only of one stream, all reads or all writes, of one request size.
+//! Sweeps are not declared a second time: figures and questions use what the experiment's own text
+//! says. A workload belongs to a sweep only if it has one stream, all reads or all writes, of one
+//! request size.
 
 use crate::load::Run;
 use assay_spec::decode::Source;
 use assay_spec::experiment::{Address, Experiment, StreamSpec, WorkloadSpec};
 use assay_spec::{Bytes, Op};
 
-/// What varies.
+/// The parameter that varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
-    /// End of the range of random requests, which begins at the start of the device.
+    /// The end of the range of random requests, which begins at the start of the device.
     Range,
-    /// Distance between the starts of strided requests.
+    /// The distance between the starts of strided requests.
     Step,
 }
 
 /// Workloads that differ in one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// Name of the experiment.
+    /// The name of the experiment.
     pub experiment: String,
-    /// What varies.
+    /// The parameter that varies.
     pub of: Parameter,
-    /// Reads or writes.
+    /// The kind of requests: reads or writes.
     pub op: Op,
-    /// Size of a request.
+    /// The size of a request.
     pub size: Bytes,
-    /// At least two, ascending.
+    /// The points, at least two, in ascending order.
     pub points: Vec<Point>,
 }
 
-/// One value of what varies.
+/// One value of the parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The value.
     pub value: Bytes,
-    /// Name of the workload.
+    /// The name of the workload.
     pub workload: String,
 }
 
 impl Point {
-    /// The value in words: `16 MiB`.
+    /// Returns the value in words: `16 MiB`.
     pub fn words(&self) -> String {
         words(self.value)
     }
 }
 
-/// A size in words: `16 MiB`.
+/// Returns a size in words: `16 MiB`.
 pub fn words(size: Bytes) -> String {
     let text = size.to_string();
     let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     format!("{} {}", &text[..unit], &text[unit..])
 }
 
-/// Every sweep of the run's experiments, in the order of their texts.
+/// Returns every sweep of the run's experiments, in the order of their texts.
 pub fn all(run: &Run) -> Vec<Sweep> {
     let records = run.record.experiments.iter();
     let parsed =
@@ -84,7 +85,7 @@ fn of_experiment(experiment: &Experiment) -> Vec<Sweep> {
     sweeps
 }
 
-/// What of a workload may vary, its value, and which way it goes.
+/// Returns the parameter of a workload that may vary, its value, and the kind of requests.
 fn swept(workload: &WorkloadSpec) -> Option<(Parameter, Bytes, Op)> {
     let [stream] = workload.streams.as_slice() else { return None };
     let StreamSpec { read_share, sizes, address, span, flush_every: 0, fua: false } = stream else {
@@ -103,7 +104,7 @@ fn swept(workload: &WorkloadSpec) -> Option<(Parameter, Bytes, Op)> {
     (sizes.len() == 1).then_some((of, value, op))
 }
 
-/// The workload without its name and without what varies.
+/// Returns the workload without its name, its expectations and the value of the parameter.
 fn without(workload: &WorkloadSpec, of: Parameter) -> WorkloadSpec {
     let mut rest = workload.clone();
     rest.name.clear();
@@ -117,7 +118,8 @@ fn without(workload: &WorkloadSpec, of: Parameter) -> WorkloadSpec {
     rest
 }
 
-/// The first sweep of an experiment over this, of such requests.
+/// Returns the first sweep of an experiment over this parameter, with requests of this kind and
+/// size.
 pub fn find<'a>(
     sweeps: &'a [Sweep],
     experiment: &str,

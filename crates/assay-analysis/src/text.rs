@@ -1,5 +1,5 @@
 //! Plain text for terminals and tools: tables, the ledger, a comparison, CSV. No colours, no
-//! escapes. What comes out of files stands in it as it is: whoever shows it looks for
+//! escapes. Text from files is kept as it is: whoever shows it looks for
 //! [`is_unseen`](crate::unseen::is_unseen).
 
 mod costs;

@@ -1,5 +1,5 @@
-//! What a block trace, or the log of a run, shows: requests, blocks and bytes by direction, how
-//! many are sequential, and how long they took where.
+//! The numbers of a block trace, or of the log of a run: requests, blocks and bytes by direction,
+//! how many requests are sequential, and how long they took in queue and device.
 
 mod numbers;
 mod series;
@@ -12,24 +12,25 @@ use assay_spec::{Nanos, Op};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A stretch of a request's way.
+/// A part of a request's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// From its queueing to its dispatch.
+    /// From queueing to dispatch.
     Queue,
-    /// From its dispatch to its end.
+    /// From dispatch to completion.
     Device,
-    /// From its insertion into the elevator to its end; of one that was in none, from its queueing.
+    /// From insertion into the elevator to completion; from queueing if the request was in no
+    /// elevator.
     Inserted,
-    /// From the first moment that is known to its end.
+    /// From the first known moment to completion.
     All,
 }
 
 impl Span {
-    /// All, in the order of tables.
+    /// All spans, in the order of tables.
     pub const ALL: [Span; 4] = [Span::Queue, Span::Device, Span::Inserted, Span::All];
 
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Span::Queue => "time in queue",
@@ -39,7 +40,7 @@ impl Span {
         }
     }
 
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Span::Queue => "in_queue",
@@ -49,7 +50,7 @@ impl Span {
         }
     }
 
-    /// How long it was, if both ends are known.
+    /// Returns the length of the span in a request, if both ends are known.
     pub fn of(self, row: &TraceRow) -> Option<Nanos> {
         let inserted = if row.insert == Nanos::NEVER { row.queue } else { row.insert };
         let (from, to) = match self {
@@ -62,38 +63,38 @@ impl Span {
     }
 }
 
-/// Requests of one direction, or of two.
+/// The requests of one direction, or of reads and writes together.
 #[derive(Clone, Debug, Serialize)]
 pub struct Direction {
-    /// `read`, `write`, `trim`, `flush`, or `both`, which is reads and writes.
+    /// The name: `read`, `write`, `trim`, `flush`, or `both`, which is reads and writes.
     pub direction: &'static str,
-    /// Those that ended without error.
+    /// The number of requests that ended without an error.
     pub requests: u64,
-    /// Those that ended with one; in no other number.
+    /// The number of requests that ended with an error, which only this number counts.
     pub errors: u64,
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Bytes in blocks of 512.
+    /// The number of blocks of 512 bytes.
     pub blocks: u64,
-    /// The share of requests that begin where the one before them, of their direction, ended; none
-    /// of requests without a place.
+    /// The share of requests that begin where the previous one of their direction ended; `None` if
+    /// no request has an address.
     pub sequential: Option<f64>,
-    /// How many there are of each size, to the next power of two: (bytes, requests).
+    /// The numbers of requests by size, rounded up to the next power of two: (bytes, requests).
     pub sizes: Vec<(u64, u64)>,
-    /// Size in bytes.
+    /// The size of requests in bytes.
     pub size: Option<Spread>,
-    /// From queueing to dispatch, in ns.
+    /// The time from queueing to dispatch, in ns.
     pub in_queue: Option<Spread>,
-    /// From dispatch to completion.
+    /// The time from dispatch to completion, in ns.
     pub in_device: Option<Spread>,
-    /// From insertion to completion.
+    /// The time from insertion to completion, in ns.
     pub insert_to_complete: Option<Spread>,
-    /// From the first moment that is known to completion.
+    /// The time from the first known moment to completion, in ns.
     pub latency: Option<Spread>,
 }
 
 impl Direction {
-    /// The numbers of a span.
+    /// Returns the numbers of a span.
     pub fn span(&self, span: Span) -> Option<&Spread> {
         match span {
             Span::Queue => self.in_queue.as_ref(),
@@ -104,19 +105,20 @@ impl Direction {
     }
 }
 
-/// What a trace shows in numbers.
+/// The numbers of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// From the first beginning to the last end, in ns.
+    /// The first beginning of a request, in ns.
     pub from_ns: u64,
-    /// See `from_ns`.
+    /// The last end of a request, in ns.
     pub to_ns: u64,
-    /// By direction, as far as there are requests, and last reads and writes together, if there are
-    /// both. Trims and flushes move nothing.
+    /// The directions that have requests; last, reads and writes together if there are both. Trims
+    /// and flushes do not count there, as they move nothing.
     pub directions: Vec<Direction>,
 }
 
-/// The numbers of some requests; of `one_device`, or each job's for itself.
+/// Returns the numbers of some requests. Whether they are sequential is decided over all of them if
+/// they are of `one_device`, otherwise for each job separately.
 pub fn summary(rows: &[TraceRow], one_device: bool) -> Summary {
     let sequential = sequential(rows, one_device);
     let of = |name, ops: &[Op]| direction(name, rows, &sequential, ops);
@@ -167,7 +169,7 @@ fn has_place(row: &TraceRow) -> bool {
     row.op != Op::Flush && row.error == 0
 }
 
-/// Which requests begin where the one before them ended, in the order of their dispatches.
+/// Returns which requests begin where the previous one ended, in the order of their dispatches.
 fn sequential(rows: &[TraceRow], one_device: bool) -> Vec<bool> {
     let moment = |row: &TraceRow| match row.dispatch {
         Nanos::NEVER => row.submit,

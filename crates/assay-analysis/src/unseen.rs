@@ -1,8 +1,8 @@
 //! Characters that are not shown but act on a terminal or hide in a page.
 
-/// Returns `true` if a character is not shown but does something: a control character, but for line
-/// feeds and tabs, one that turns the direction of the text around it, or one that breaks, marks
-/// or hides text. Joiners, which many scripts need, are none of these.
+/// Returns `true` if a character is not shown but has an effect: a control character other than
+/// line feed and tab, a character that turns the direction of the text around it, or one that
+/// breaks, marks or hides text. Joiners, which many scripts need, are none of these.
 pub fn is_unseen(c: char) -> bool {
     let turns = ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&c)
         || ('\u{202a}'..='\u{202e}').contains(&c)

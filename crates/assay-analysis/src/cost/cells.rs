@@ -1,4 +1,5 @@
-//! What the cells of a run cost: a price for each target, and per what each cell delivers.
+//! The cost of the cells of a run: the price of each target, and the price per unit of what each
+//! cell delivers.
 
 use super::per;
 use super::quote::{Prices, Quote};
@@ -9,38 +10,38 @@ use assay_spec::record::CellRecord;
 use serde::Serialize;
 use std::borrow::Borrow;
 
-/// The prices of a run with what its targets cost.
+/// The prices of a run and of its targets.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// The prices.
+    /// The prices of the run.
     pub prices: Prices,
-    /// Targets, by their names in cells, that have a price.
+    /// The targets that have a price, by their names in cells.
     targets: Vec<(String, Quote)>,
 }
 
-/// What a cell's target costs, as a whole and per what the cell delivers.
+/// The price of a cell's target, as a whole and per unit of what the cell delivers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellCost {
-    /// In what, e.g. `USD`.
+    /// The currency, e.g. `USD`.
     pub currency: String,
-    /// When the prices were asked.
+    /// The dates of the prices.
     pub dates: Vec<String>,
-    /// Who says so.
+    /// The sources of the prices.
     pub source: String,
-    /// Cards whose prices are not known and which are not included.
+    /// The cards that are not included because their prices are not known.
     pub not_included: Vec<String>,
     /// The price of the target.
     pub price: f64,
-    /// Per 10^9 bytes.
+    /// The price per 10^9 bytes.
     pub per_gb: Option<f64>,
-    /// Per 10^6 bytes a second.
+    /// The price per 10^6 bytes a second.
     pub per_mb_s: Option<Estimate>,
-    /// Per request a second.
+    /// The price per request a second.
     pub per_iops: Option<Estimate>,
 }
 
 impl Costs {
-    /// `None` if no target of the run has a price.
+    /// Returns the costs of a run, or `None` if no target of the run has a price.
     pub fn of(run: &Run) -> Option<Costs> {
         let prices = Prices::of(run.record.prices.as_ref()?).ok()?;
         let of = |target: &&str| {
@@ -51,12 +52,12 @@ impl Costs {
         (!targets.is_empty()).then_some(Costs { prices, targets })
     }
 
-    /// What a target costs.
+    /// Returns the price of a target, or `None` if it has none.
     pub fn target(&self, name: &str) -> Option<&Quote> {
         self.targets.iter().find(|(target, _)| target == name).map(|(_, quote)| quote)
     }
 
-    /// What a cell costs.
+    /// Returns the cost of a cell, or `None` if its target has no price.
     pub fn cell(&self, cell: &CellRecord) -> Option<CellCost> {
         let quote = self.target(&cell.target)?;
         let rate = |name: &str, unit: f64| {
@@ -74,12 +75,12 @@ impl Costs {
         })
     }
 
-    /// Whether any of these cells has a price.
+    /// Returns `true` if at least one of `cells` has a price.
     pub fn any<'a>(&self, mut cells: impl Iterator<Item = &'a CellRecord>) -> bool {
         cells.any(|c| self.target(&c.target).is_some())
     }
 
-    /// What stands below every table: date, currency, and what is not in it.
+    /// Returns the note below every table: dates, currency, and the cards that are not included.
     pub fn below(&self) -> String {
         let mut out: Vec<String> = vec![self.prices.dated()];
         let mut cards: Vec<&str> =
@@ -93,7 +94,7 @@ impl Costs {
     }
 }
 
-/// What an amount leaves out.
+/// Returns the note that names the cards an amount does not include.
 pub(crate) fn not_included(cards: &[impl Borrow<str>]) -> String {
     format!("not included, as no price is known: {}", cards.join(", "))
 }

@@ -1,5 +1,5 @@
-//! What the targets of a run cost over years, at what price each would be even with another, and
-//! which pages belong into memory before it.
+//! The cost of ownership of the targets of a run, the price at which each breaks even with a
+//! reference, and the pages that belong in memory in front of it.
 
 use super::{Costs, FiveMinutes, Ownership, life_years};
 use crate::load::Run;
@@ -8,93 +8,95 @@ use assay_spec::Op;
 use assay_spec::record::CellRecord;
 use serde::Serialize;
 
-/// What is supposed of the years.
+/// The assumptions for the cost of ownership.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Supposed {
-    /// Years of use.
+    /// The years of use.
     pub years: f64,
-    /// Share of the time that a drive is busy, 0 to 1.
+    /// The share of the time that a drive is busy, 0 to 1.
     pub busy: f64,
-    /// Price of a kWh; `None`: energy is left out.
+    /// The price of a kWh; `None` leaves energy out.
     pub kwh_price: Option<f64>,
-    /// Energy of the building per energy of the machines.
+    /// The energy of the building per energy of the machines.
     pub pue: f64,
-    /// Share of slot, rack and machine, for each drive and year.
+    /// The share of slot, rack and machine, for each drive and year.
     pub slot_price: f64,
-    /// Bytes written a day to a target; `None`: wear is left out.
+    /// The bytes written to a target in a day; `None` leaves wear out.
     pub writes_per_day: Option<f64>,
-    /// Write amplification of the work over that of the makers' ratings.
+    /// The write amplification of the workload over that of the makers' ratings.
     pub wear: f64,
-    /// Price of 10^9 bytes of memory; `None`: no five-minute rule.
+    /// The price of 10^9 bytes of memory; `None` leaves the five-minute rule out.
     pub memory_per_gb: Option<f64>,
 }
 
-/// A target over the years. What is `None` is not known.
+/// The cost of ownership of a target. A field that is `None` is not known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OwnedTarget {
-    /// Its name.
+    /// The name of the target.
     pub target: String,
-    /// Its price.
+    /// The price of the target.
     pub price: f64,
-    /// Drives in it.
+    /// The number of drives in the target.
     pub drives: usize,
-    /// Years until its drives are worn out; `None` also if wear is left out.
+    /// The years until the drives are worn out; `None` also if wear is left out.
     pub life_years: Option<f64>,
-    /// Times that its drives are replaced.
+    /// How often the drives are replaced; `None` also if wear is left out.
     pub replacements: Option<f64>,
-    /// Energy and room over the years.
+    /// The cost of energy and slots over the years.
     pub running: Option<f64>,
-    /// All of it over the years.
+    /// The total cost over the years.
     pub total: Option<f64>,
-    /// What must be known for what is not.
+    /// The names of the properties in the price list that are missing.
     pub unknown: Vec<&'static str>,
-    /// Cards whose prices are not known and which are not included.
+    /// The cards that are not included because their prices are not known.
     pub not_included: Vec<String>,
 }
 
-/// A cell over the years.
+/// The cost of ownership as it concerns a cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OwnedCell {
-    /// Its experiment.
+    /// The name of the experiment.
     pub experiment: String,
-    /// Its workload.
+    /// The name of the workload.
     pub workload: String,
-    /// Its target.
+    /// The name of the target.
     pub target: String,
-    /// All of it over the years, for a request a second.
+    /// The total cost over the years per request a second.
     pub total_per_iops: Option<f64>,
-    /// The price of the target at which a MB/s of it costs over the years as much as of the
+    /// The price of the target at which a MB/s of it costs over the years as much as a MB/s of the
     /// reference.
     pub break_even_price: Option<f64>,
-    /// Of random reads: pages asked for more often than once in so many seconds belong into memory.
+    /// For random reads, the break-even interval in seconds: pages that are accessed more often
+    /// than once in this time belong in memory.
     pub five_minutes_s: Option<f64>,
-    /// Size of those pages in bytes.
+    /// The page of `five_minutes_s`: the mean size of a read in bytes.
     pub page: Option<f64>,
 }
 
 /// The answer of `assay cost`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Owned {
-    /// In what.
+    /// The currency, e.g. `USD`.
     pub currency: String,
-    /// When the prices were asked.
+    /// The dates of the prices.
     pub dates: Vec<String>,
-    /// Who says so.
+    /// The sources of the prices.
     pub source: String,
-    /// What was supposed.
+    /// The assumptions.
     pub supposed: Supposed,
-    /// The target that break-even prices are against.
+    /// The name of the target that break-even prices refer to.
     pub reference: String,
-    /// Targets with a price.
+    /// The targets with a price.
     pub targets: Vec<OwnedTarget>,
-    /// Their cells.
+    /// The cells of the targets with a price.
     pub cells: Vec<OwnedCell>,
 }
 
-/// Days of a year.
+/// The days of a year.
 const DAYS: f64 = 365.0;
 
-/// All targets with a price, those of `reference` first to be compared with.
+/// Returns the cost of ownership of all targets with a price and of their cells. Break-even prices
+/// refer to the target `reference`.
 pub fn owned(run: &Run, costs: &Costs, supposed: &Supposed, reference: &str) -> Owned {
     let priced: Vec<&str> =
         run.targets().into_iter().filter(|t| costs.target(t).is_some()).collect();
@@ -139,7 +141,8 @@ fn target(costs: &Costs, supposed: &Supposed, name: &str) -> Option<OwnedTarget>
     })
 }
 
-/// The whole target as so many drives at the mean price of one; `None` if something is not known.
+/// Returns the target as equal drives at the mean price of one, or `None` if a value that is needed
+/// is not known.
 fn ownership(costs: &Costs, supposed: &Supposed, name: &str) -> Option<Ownership> {
     let quote = costs.target(name)?;
     let drives = quote.drives as f64;
@@ -185,7 +188,7 @@ fn cell(
         let base = run.cell_meant(Some(&cell.experiment), &cell.workload, reference)?;
         let share = bandwidth / rate(base, "bandwidth")?;
         let theirs = ownership(costs, supposed, reference)?.total();
-        // Of one drive, to that of the target.
+        // From the price of one drive to that of the target.
         own?.break_even_price(theirs * share).map(|price| price * own.map_or(1.0, |o| o.drives))
     };
     let page = bandwidth / iops;
@@ -210,7 +213,8 @@ fn cell(
     })
 }
 
-/// Only reads, at random: what memory before the drive would save.
+/// Returns `true` if a cell has only random reads: those that memory in front of the drive would
+/// save.
 fn is_random_read(cell: &CellRecord) -> bool {
     let mut ops = cell.repeats.iter().flat_map(|r| &r.ops);
     ops.all(|o| o.op == Op::Read) && cell.summary.starts_with("random read")

@@ -1,5 +1,5 @@
-//! What a target costs: the sum of the drives in it and of the cards they hang on, as far as their
-//! prices are known.
+//! The price of a target: the sum of the prices of its drives and of the cards they are attached
+//! to, as far as these are known.
 //!
 //! *Invariant.* All amounts of one [`Prices`] are in one currency.
 
@@ -12,66 +12,68 @@ use assay_spec::prices::{Price, PriceList, is_price};
 use assay_spec::record::{GivenPrice, PricesRecord, TargetRecord};
 use std::collections::BTreeSet;
 
-/// A list and what was given by hand, in one currency.
+/// A price list and prices given by hand, in one currency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
-    /// The list.
+    /// The price list.
     pub list: Option<PriceList>,
-    /// What goes before it.
+    /// The prices given by hand, which take precedence over the list.
     pub given: Vec<GivenPrice>,
-    /// In what, e.g. `USD`.
+    /// The currency, e.g. `USD`.
     pub currency: String,
 }
 
-/// Why prices cannot be used.
+/// The reason why prices cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PricesError {
-    /// The list is wrong.
+    /// The list does not decode.
     #[error("{0}")]
     List(Box<Diagnostic>),
-    /// Two currencies.
+    /// The prices are in two currencies.
     #[error("prices in {0} and in {1} cannot be put beside each other")]
     Currencies(String, String),
-    /// Neither a list nor a price.
+    /// There is neither a list nor a given price.
     #[error("there is no price")]
     Nothing,
-    /// A price by hand that is none: what it says.
+    /// A given price has no valid amount, currency or date: its text.
     #[error("`{0}` is no price with a currency and a date")]
     NoPrice(String),
 }
 
-/// What a target costs.
+/// The price of a target, with the properties that costs are computed from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quote {
-    /// Its price.
+    /// The price of the target.
     pub amount: f64,
-    /// 10^9 bytes that it holds by the capacities that were sold, less what redundancy takes.
+    /// The usable capacity in 10^9 bytes: the capacities that were sold, less what redundancy
+    /// takes.
     pub gigabytes: Option<f64>,
-    /// Drives in it.
+    /// The number of drives in the target.
     pub drives: usize,
-    /// Cards whose prices are not known and which are not included.
+    /// The cards that are not included because their prices are not known.
     pub left_out: Vec<String>,
-    /// Power of all of it at work.
+    /// The power of the whole target when busy, in watts.
     pub watts: Option<f64>,
-    /// Power of all of it while it waits.
+    /// The power of the whole target when idle, in watts.
     pub idle_watts: Option<f64>,
-    /// Bytes that may be written to it before a drive in it is worn out. Redundancy writes more to
-    /// the drives: as much as full stripes take.
+    /// The bytes that may be written to the target before one of its drives is worn out. Redundancy
+    /// writes more than these to the drives: as much as full stripes take.
     pub endurance: Option<f64>,
 }
 
 impl Quote {
-    /// Price of 10^9 bytes.
+    /// Returns the price of 10^9 bytes.
     pub fn per_gb(&self) -> Option<f64> {
         self.gigabytes.filter(|gb| *gb > 0.0).map(|gb| self.amount / gb)
     }
 }
 
 impl Prices {
-    /// Reads what a run keeps.
+    /// Reads the prices that a run keeps.
     ///
     /// # Errors
-    /// If the list does not decode, there are two currencies, or there is nothing.
+    /// If the list does not decode, a given price is not valid, there are two currencies, or there
+    /// is no price.
     pub fn of(record: &PricesRecord) -> Result<Prices, PricesError> {
         let parsed = (record.list.as_ref())
             .map(|l| PriceList::parse(Source { file: &l.file, text: &l.text }));
@@ -91,7 +93,7 @@ impl Prices {
         Ok(Prices { list, given: record.given.clone(), currency })
     }
 
-    /// Dates of the prices, each once: `2008-11`.
+    /// Returns the dates of the prices, each once, e.g. `2008-11`.
     pub fn dates(&self) -> Vec<&str> {
         let given = self.given.iter().map(|g| g.date.as_str());
         let mut dates: Vec<&str> = self.list.iter().map(|l| l.date.as_str()).chain(given).collect();
@@ -100,12 +102,12 @@ impl Prices {
         dates
     }
 
-    /// Date and currency, for below a table: `prices of 2008-11 in USD`.
+    /// Returns dates and currency for the note below a table: `prices of 2008-11 in USD`.
     pub fn dated(&self) -> String {
         format!("prices of {} in {}", self.dates().join(" and "), self.currency)
     }
 
-    /// Where the prices come from.
+    /// Returns the sources of the prices.
     pub fn sources(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         parts.extend(
@@ -118,17 +120,19 @@ impl Prices {
         parts.join("; ")
     }
 
-    /// Whether amounts of both may stand beside each other.
+    /// Returns `true` if amounts of both may be compared: they have the same currency and dates.
     pub fn comparable(&self, other: &Prices) -> bool {
         self.currency == other.currency && self.dates() == other.dates()
     }
 
-    /// What a target costs; `None` if the price of one of its drives is not known.
+    /// Returns the price of a target, or `None` if neither the target nor each of its drives has a
+    /// price.
     pub fn quote(&self, target: &TargetRecord) -> Option<Quote> {
         let whole = self.given(&[&target.name, &target.written]);
         let drives = Drives::of(target);
         let Some(drives) = drives else {
-            // A file or a device of this machine: by its name, or by what it says it is.
+            // A file or a device of this machine: the price is found by its name or by the model it
+            // reports.
             let model = target.identity.iter().find(|(key, _)| key == "model");
             let names: Vec<String> = model.iter().map(|(_, model)| slug(model)).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -190,7 +194,7 @@ impl Prices {
         })
     }
 
-    /// What was given for one of these names.
+    /// Returns the price given for one of these names.
     fn given(&self, names: &[&str]) -> Option<&GivenPrice> {
         self.given.iter().find(|g| names.contains(&g.device.as_str()))
     }
@@ -203,7 +207,7 @@ impl Prices {
         self.given(names).map(|g| g.amount).or(listed.map(|p| p.amount))
     }
 
-    /// The names under which prices were given that are those of no target here.
+    /// Returns the names under which prices were given that belong to no target in `targets`.
     pub fn unused<'a>(&'a self, targets: &[TargetRecord]) -> Vec<&'a str> {
         let mut known: BTreeSet<String> = BTreeSet::new();
         for target in targets {
@@ -219,7 +223,7 @@ impl Prices {
     }
 }
 
-/// A model as a name of a price list: `Samsung SSD 870 EVO` is `samsung-ssd-870-evo`.
+/// Returns the name of a model in a price list: `Samsung SSD 870 EVO` is `samsung-ssd-870-evo`.
 fn slug(model: &str) -> String {
     let small = model.to_lowercase();
     let words = small.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
@@ -228,24 +232,24 @@ fn slug(model: &str) -> String {
 
 /// The modelled drives of a target.
 struct Drives {
-    /// What each answers to.
+    /// The names of each drive: as written, of its device file, and its aliases.
     names: Vec<Vec<String>>,
-    /// What each has, if its device file is at hand.
+    /// The capacity of each drive in bytes, if its device file is at hand.
     capacities: Vec<Option<f64>>,
-    /// The cards, each once.
+    /// The names of the cards, each once.
     cards: BTreeSet<String>,
-    /// How they are put together.
+    /// The arrangement of the drives.
     shape: Shape,
 }
 
-/// How drives are put together; leaves in the order of the drives.
+/// An arrangement of drives in arrays. Its leaves are in the order of the drives.
 enum Shape {
     Drive,
     Array(Level, Vec<Shape>),
 }
 
 impl Drives {
-    /// `None` if the target is not of modelled drives.
+    /// Returns the drives of a target, or `None` if it does not consist of modelled drives.
     fn of(target: &TargetRecord) -> Option<Drives> {
         let text = target.spec.as_deref()?;
         let none = || Drives {
@@ -319,8 +323,8 @@ impl Drives {
 }
 
 impl Shape {
-    /// Bytes that can be used, of drives with these capacities; or that can be written, of drives
-    /// with such endurances: the least of them bounds both.
+    /// Returns the usable bytes of drives with these capacities, or the bytes that can be written
+    /// to drives with these endurances. The smallest member bounds both.
     fn usable(&self, sold: &mut dyn Iterator<Item = f64>) -> f64 {
         let Shape::Array(level, members) = self else { return sold.next().unwrap_or(0.0) };
         let members: Vec<f64> = members.iter().map(|m| m.usable(sold)).collect();
@@ -328,7 +332,7 @@ impl Shape {
     }
 }
 
-/// What an array of members of these capacities holds.
+/// Returns the capacity of an array whose members have these capacities.
 fn usable(level: Level, members: &[f64]) -> f64 {
     let smallest = members.iter().copied().fold(f64::INFINITY, f64::min);
     let count = members.len() as f64;

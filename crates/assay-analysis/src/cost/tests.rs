@@ -1,4 +1,4 @@
-//! The formulas give the numbers of those who wrote them down.
+//! Tests that the formulas give the numbers of their authors.
 
 use super::*;
 use crate::stats::Basis;
@@ -54,7 +54,8 @@ fn ownership_adds_drives_energy_and_room() {
     near(five_years.total(), 600.0 + 397.1);
     near(five_years.break_even_price(five_years.total()).expect("a price"), 300.0);
     assert_eq!(five_years.break_even_price(397.0), None);
-    // Worn out after two and a half years: one more each, and none at the end of the fifth.
+    // Worn out after two and a half years: replaced once, and not again at the end of the fifth
+    // year.
     let wearing = |life_years| Ownership { life_years, ..five_years }.replacements();
     assert_eq!([5.0, 4.9, 2.5, 2.4].map(wearing), [0.0, 1.0, 1.0, 2.0]);
 }
@@ -65,7 +66,8 @@ fn wear_follows_write_amplification() {
     near(life_years(600.0, 3.0, 60.0, 1.5), 20.0);
 }
 
-/// Redundancy writes more than is written to the array, and the least drive is worn out first.
+/// Redundancy writes more to the drives than is written to the array, and the drive with the least
+/// endurance is worn out first.
 #[test]
 fn an_array_lasts_as_long_as_the_drive_that_is_worn_out_first() {
     let list = "format = 1\nname = \"n\"\ntitle = \"t\"\nsource = \"s\"\ndate = \"2026-11\"\n\

@@ -1,19 +1,19 @@
-//! A measure or predicate over several repeats: its mean with an interval, and what can be said of
-//! a comparison whose sides were measured and are not exact.
+//! Measures and predicates over several repeats: the mean of a measure with its interval, and the
+//! decision on a comparison whose sides were measured and are not exact.
 
 use super::evaluate::{self, EvalError};
 use super::{Comparison, Node, NodeKind, Reference};
 use crate::metric::MetricError;
 use crate::stats::{Estimate, student};
 
-/// What repeats say of a predicate.
+/// The decision of repeats on a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
-    /// It does not hold, at both ends of the interval.
+    /// The predicate holds at neither end of the interval.
     Fails,
-    /// It holds at one end of the interval and not at the other.
+    /// The predicate holds at one end of the interval and not at the other.
     Undecided,
-    /// It holds at both ends.
+    /// The predicate holds at both ends of the interval.
     Holds,
 }
 
@@ -31,31 +31,33 @@ impl Decision {
     }
 }
 
-/// The repeats that an expression is judged over.
+/// The repeats over which an expression is judged.
 #[derive(Clone, Copy)]
 pub struct Repeats<'a> {
-    /// How many.
+    /// The number of repeats.
     pub count: usize,
-    /// The value of a reference in one of them.
+    /// The function that returns the value of a reference in one of the repeats.
     pub look_up: &'a dyn Fn(usize, &Reference) -> Result<f64, MetricError>,
 }
 
-/// Two sides that are closer than this part of the larger one are not told apart. A latency is
-/// known to 0.4 %, the width of a bucket of the histogram.
+/// The smallest relative difference that counts: two sides that are closer than this part of the
+/// larger one are not told apart. A latency is known to 0.4 %, the width of a bucket of the
+/// histogram.
 pub const CLOSEST: f64 = 0.005;
 
-/// The number in each repeat.
+/// Returns the value of a number in each repeat.
 fn numbers(n: &Node, over: Repeats<'_>) -> Result<Vec<f64>, EvalError> {
     (0..over.count).map(|i| evaluate::base(n, &|r| (over.look_up)(i, r))).collect()
 }
 
-/// The mean of a number over the repeats, with its 95 % interval.
+/// Returns the mean of a number over the repeats, with its 95 % interval.
 pub(super) fn estimate(n: &Node, over: Repeats<'_>) -> Result<Estimate, EvalError> {
     let none = || Estimate::bare(f64::NAN, "no repeats");
     Ok(student::of_repeats(&numbers(n, over)?).unwrap_or_else(none))
 }
 
-/// Whether a predicate holds. What was not measured in a repeat wins over everything.
+/// Decides whether a predicate holds. A reference that was not measured in a repeat makes the whole
+/// predicate an error, whatever its other operands are.
 pub(super) fn decide(n: &Node, over: Repeats<'_>) -> Result<Decision, EvalError> {
     let each = |nodes: &[Node]| -> Result<Vec<Decision>, EvalError> {
         nodes.iter().map(|n| decide(n, over)).collect()
@@ -72,9 +74,9 @@ pub(super) fn decide(n: &Node, over: Repeats<'_>) -> Result<Decision, EvalError>
     })
 }
 
-/// Compares what the repeats gave for the one side and for the other.
+/// Compares the values of the two sides in all repeats.
 fn compare(op: Comparison, a: &[f64], b: &[f64]) -> Decision {
-    // What has no number passes neither as it is nor under `not`.
+    // A side that is not a number passes neither a comparison nor its negation.
     if a.iter().chain(b).any(|v| v.is_nan()) {
         return Decision::Undecided;
     }
@@ -82,7 +84,7 @@ fn compare(op: Comparison, a: &[f64], b: &[f64]) -> Decision {
         return compare(Comparison::Equal, a, b).not();
     }
     let in_each = || a.iter().zip(b).map(|(a, b)| evaluate::compare(op, *a, *b));
-    // Counts can be equal; then there is no margin to ask for.
+    // Counts can be equal; a margin is not needed then.
     if a == b || a.iter().chain(b).any(|v| !v.is_finite()) {
         return match (in_each().all(|t| t), in_each().any(|t| t)) {
             (true, _) => Decision::Holds,
@@ -109,7 +111,7 @@ mod tests {
     use super::super::Expr;
     use super::*;
 
-    /// `{a@t:m}` and `{b@t:m}` as measured in three repeats.
+    /// Decides a predicate about `{a@t:m}` and `{b@t:m}`, which were measured in three repeats.
     fn decided(text: &str, a: [f64; 3], b: [f64; 3]) -> Result<Decision, EvalError> {
         let look_up = |i: usize, r: &Reference| match r.workload.as_str() {
             "a" => Ok(a[i]),
@@ -125,9 +127,9 @@ mod tests {
         let less = |a, b| decided("{a@t:m} < {b@t:m}", a, b).unwrap();
         assert_eq!(less([1.0, 1.1, 0.9], [2.0, 2.1, 1.9]), Holds);
         assert_eq!(less([2.0, 2.1, 1.9], [1.0, 1.1, 0.9]), Fails);
-        // Less in each repeat, and yet the difference could be nothing: 0.1, 0.9, 0.1.
+        // Less in each repeat, but the interval of the differences 0.1, 0.9 and 0.1 includes 0.
         assert_eq!(less([1.0, 1.0, 1.0], [1.1, 1.9, 1.1]), Undecided);
-        // Pairs of one history: what both have in common takes nothing away.
+        // The sides are paired by repeat: what both have in common does not widen the interval.
         assert_eq!(less([1.0, 5.0, 9.0], [2.0, 6.0, 10.0]), Holds);
     }
 

@@ -1,10 +1,11 @@
-//! A tree to a value. Missing references win over everything: what was not measured is not judged.
+//! Evaluation of a tree to a value. A missing reference makes the whole expression an error,
+//! whatever the other operands are: what was not measured is not judged.
 
 use super::units::{Dimension, of_metric};
 use super::{Arithmetic, Comparison, Function, LookUp, Node, NodeKind, Reference};
 use crate::metric::MetricError;
 
-/// What an expression comes to.
+/// The value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// A number in base units.
@@ -13,32 +14,32 @@ pub enum Value {
     Truth(bool),
 }
 
-/// Why an expression has no value.
+/// The reason why an expression has no value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EvalError {
-    /// A reference without a value.
+    /// A reference has no value.
     #[error("{0}: {1}")]
     Missing(Reference, MetricError),
-    /// A side of a comparison that is no number, as 0 / 0.
+    /// A side of a comparison is not a number, such as 0 / 0.
     #[error("a side of a comparison has no value, as 0 / 0 has none")]
     NoNumber,
-    /// A truth value where a number must stand, or the other way round.
+    /// A truth value stands where a number must stand, or the other way round.
     #[error("expected a {expected}, `{found}` is none")]
     Type {
-        /// `number` or `truth value`.
+        /// The type that must stand there: `number` or `truth value`.
         expected: &'static str,
-        /// What stands there.
+        /// The value that stands there.
         found: String,
     },
 }
 
-/// The value of a node.
+/// Returns the value of a node.
 pub(super) fn node(n: &Node, look_up: LookUp<'_>) -> Result<Value, EvalError> {
     Ok(match &n.kind {
         NodeKind::Not(a) => Value::Truth(!truth(a, look_up)?),
         NodeKind::Compare(op, a, b) => {
             let (a, b) = (number(a, look_up)?.base, number(b, look_up)?.base);
-            // Neither true nor false: `not` would make the one of the other.
+            // A comparison with NaN is neither true nor false: `not` would make it true.
             if a.is_nan() || b.is_nan() {
                 return Err(EvalError::NoNumber);
             }
@@ -50,12 +51,12 @@ pub(super) fn node(n: &Node, look_up: LookUp<'_>) -> Result<Value, EvalError> {
     })
 }
 
-/// The value of a node that is a number, in base units.
+/// Returns the value of a node that is a number, in base units.
 pub(super) fn base(n: &Node, look_up: LookUp<'_>) -> Result<f64, EvalError> {
     Ok(number(n, look_up)?.base)
 }
 
-/// A number in base units, and what its unit is, if that is known.
+/// A number in base units, and its dimension if that is known.
 #[derive(Clone, Copy)]
 struct Quantity {
     base: f64,
@@ -78,7 +79,8 @@ fn number(n: &Node, look_up: LookUp<'_>) -> Result<Quantity, EvalError> {
             let all: Result<Vec<Quantity>, _> = nodes.iter().map(|a| number(a, look_up)).collect();
             let all = all?;
             let values: Vec<f64> = all.iter().map(|q| q.base).collect();
-            // The numbers of pairs are plain, the rates are not.
+            // In pairs, the counts are plain numbers and the rates have a unit, which `common`
+            // finds.
             Quantity { base: call(*function, &values), dimension: function.gives(common(&all)) }
         }
         NodeKind::Not(_) | NodeKind::Compare(..) | NodeKind::And(_) | NodeKind::Or(_) => {
@@ -107,7 +109,8 @@ fn arithmetic(op: Arithmetic, a: Quantity, b: Quantity) -> Quantity {
     Quantity { base, dimension: Some(dimension) }
 }
 
-/// The unit of numbers that stand side by side: 0 has that of the others.
+/// Returns the dimension of numbers that stand side by side. A plain number such as 0 takes the
+/// dimension of the others.
 fn common(all: &[Quantity]) -> Option<Dimension> {
     let known = || all.iter().filter_map(|q| q.dimension);
     known().find(|d| *d != Dimension::PLAIN).or_else(|| known().next())
@@ -139,7 +142,7 @@ fn call(f: Function, values: &[f64]) -> f64 {
     }
 }
 
-/// Knee and cap of a fit of min(n·b, cap) to pairs of n and a rate.
+/// Returns knee and cap of a fit of min(n·b, cap) to pairs of n and a rate; NaN if there is none.
 fn bend(values: &[f64]) -> (f64, f64) {
     let points: Vec<(f64, f64)> = values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     crate::stats::knee::fit(&points).map_or((f64::NAN, f64::NAN), |knee| knee.bend())

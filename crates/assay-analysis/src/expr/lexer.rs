@@ -1,12 +1,12 @@
-//! Text to tokens. Every byte is looked at once; positions are byte offsets.
+//! Lexer: text to tokens. It reads every byte once; positions are byte offsets.
 
 use super::units::Dimension;
 use super::{ExprError, Reference};
 
-/// A piece of an expression.
+/// A token of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
-    /// A number in base units, and what its unit was.
+    /// A number in base units, and the dimension of its unit.
     Number(f64, Dimension),
     /// A reference in braces, or a bare metric.
     Reference(Reference),
@@ -16,21 +16,22 @@ pub enum Token {
     Sign(&'static str),
 }
 
-/// A token and the bytes it stands at.
+/// A token with its position in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
-    /// First byte.
+    /// The offset of the first byte.
     pub start: usize,
-    /// Byte after the last.
+    /// The offset of the byte after the last.
     pub end: usize,
-    /// What it is.
+    /// The token.
     pub token: Token,
 }
 
-/// Longest first where one begins with another.
+/// The signs. A sign that begins with another one stands before it.
 const SIGNS: &[&str] = &["<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")", ","];
 
-/// Units and their size in base units; the longest that fits is taken.
+/// The units with their size in base units and their dimension. The longest name that fits is
+/// taken.
 const UNITS: &[(&str, f64, Dimension)] = &[
     ("ns", 1.0, Dimension::TIME),
     ("us", 1e3, Dimension::TIME),
@@ -57,24 +58,24 @@ const UNITS: &[(&str, f64, Dimension)] = &[
     ("%", 0.01, Dimension::PLAIN),
 ];
 
-/// Words that are never metrics.
+/// The words that are never metrics.
 const WORDS: &[&str] = &["and", "or", "not"];
 
 fn error(position: usize, message: impl Into<String>) -> ExprError {
     ExprError { position, end: position + 1, message: message.into(), hint: String::new() }
 }
 
-/// The size of a unit written in a ledger or an expression, in base units.
+/// Returns the size in base units of a unit in a ledger or an expression.
 pub fn unit(name: &str) -> Option<f64> {
     UNITS.iter().find(|(n, ..)| *n == name).map(|(_, factor, _)| *factor)
 }
 
-/// What a unit measures; what is no unit counts things.
+/// Returns the dimension of a unit. A word that is not a unit counts things and is plain.
 pub fn dimension(name: &str) -> Dimension {
     UNITS.iter().find(|(n, ..)| *n == name).map_or(Dimension::PLAIN, |(.., dimension)| *dimension)
 }
 
-/// Cuts a text into tokens; with `bare`, words that are no operators or functions are metrics.
+/// Splits a text into tokens. With `bare`, words that are not operators or functions are metrics.
 pub fn tokens(text: &str, bare: bool) -> Result<Vec<Placed>, ExprError> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -133,7 +134,7 @@ fn number(rest: &str, at: usize) -> Result<(usize, Token), ExprError> {
         return Err(error(at, "the number is too large"));
     }
     let tail = &rest[digits..];
-    // `2MB/sqrt(4)`: a unit ends where a word ends.
+    // A unit ends where a word ends: `2MB/sqrt(4)` has the unit `MB`, not `MB/s`.
     let ends = |name: &str| !tail[name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
     let unit = UNITS
         .iter()
@@ -158,7 +159,7 @@ fn no_unit(at: usize, unit: &str) -> ExprError {
     ExprError { end: at + unit.len(), hint: hint.to_owned(), ..e }
 }
 
-/// Length of `e+12` and the like at the beginning of `tail`.
+/// Returns the length of an exponent such as `e+12` at the beginning of `tail`, or 0.
 fn exponent(tail: &str) -> usize {
     let Some(after) = tail.strip_prefix(['e', 'E']) else { return 0 };
     let signed = after.strip_prefix(['+', '-']).unwrap_or(after);
@@ -172,7 +173,7 @@ fn word(rest: &str, bare: bool) -> (usize, Token) {
         return (length, Token::Word(rest[..length].to_owned()));
     }
     let mut length = length_while(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
-    // `client-min` is a name, `p99 - p50` and `p99-1ms` are differences.
+    // `client-min` is a name, while `p99 - p50` and `p99-1ms` are differences.
     while let Some(more) = rest[length..].strip_prefix('-') {
         if !more.starts_with(|c: char| c.is_ascii_alphabetic()) {
             break;

@@ -1,14 +1,14 @@
-//! Tokens to a tree, by recursive descent. Binding, from loose to tight: `or`, `and`, `not`,
-//! comparison (does not chain), `+ -`, `* /`, unary `-`.
+//! Parser: tokens to a tree, by recursive descent. Precedence, from low to high: `or`, `and`,
+//! `not`, comparison (does not chain), `+ -`, `* /`, unary `-`.
 
 use super::lexer::{Placed, Token, tokens, unit};
 use super::{Arithmetic, Comparison, ExprError, FUNCTIONS, Node, NodeKind};
 
-/// Deepest nesting of parentheses, calls and signs, and longest chain of one operator.
+/// The deepest nesting of parentheses and calls, and the longest chain of `-` signs or of `not`.
 const DEEPEST: usize = 64;
-/// Longest chain `a + b + c ...`: each link makes the tree one deeper.
+/// The longest chain `a + b + c ...`: each link makes the tree one level deeper.
 const LONGEST_CHAIN: usize = 256;
-/// Longest text in bytes.
+/// The longest text in bytes.
 const LONGEST: usize = 64 * 1024;
 
 struct Parser {
@@ -47,7 +47,7 @@ impl Parser {
         ExprError { position, end, message: message.to_owned(), hint: String::new() }
     }
 
-    /// The complaint about more where the text should end.
+    /// Returns the error for a token that stands where the text should end.
     fn more(&self) -> ExprError {
         let e = self.error("expected an operator or the end");
         let before = self.next.checked_sub(1).and_then(|i| self.tokens.get(i)).map(|p| &p.token);
@@ -74,7 +74,7 @@ impl Parser {
         found
     }
 
-    /// Runs `inner` one level deeper, or refuses.
+    /// Runs `inner` one level deeper, or returns an error if that is too deep.
     fn deeper(&mut self, inner: impl FnOnce(&mut Parser) -> Parsed) -> Parsed {
         if self.depth >= DEEPEST {
             return Err(self.error("nested too deeply"));
@@ -209,7 +209,7 @@ impl Parser {
         }
     }
 
-    /// Takes `)` and returns the byte after it.
+    /// Takes `)` and returns the offset of the byte after it.
     fn close(&mut self) -> Result<usize, ExprError> {
         let end = self.tokens.get(self.next).map_or(self.end, |p| p.end);
         if self.take_sign(")") { Ok(end) } else { Err(self.error("expected `)`")) }

@@ -30,7 +30,7 @@ fn numbers_units_and_binding() {
         ("90%", 0.9),
         ("31x", 31.0),
         ("5IOPS * 1e3", 5000.0),
-        // What is per time is per second, and times are in ns.
+        // Rates are per second, while times are in ns.
         ("5IOPS * 2s", 10.0),
         ("{w@t:bandwidth} * 3s / 1MB", 6.0),
         ("{w@t:bandwidth} * {w@t:p50}", 400.0),
@@ -164,7 +164,7 @@ fn a_target_may_have_the_name_of_its_machine_before_it() {
     );
 }
 
-/// `not` makes no truth of what has no number.
+/// `not` does not make a comparison true that has a side without a number.
 #[test]
 fn a_side_without_a_number_is_neither_true_nor_false() {
     let texts = [

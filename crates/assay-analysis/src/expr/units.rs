@@ -1,14 +1,15 @@
-//! What the parts of an expression are: truths, plain numbers, times, sizes, rates.
+//! The kinds and units of the parts of an expression: truth values, plain numbers, times, sizes,
+//! rates.
 //!
-//! Checked before anything is measured: `p99 < 1` compares a latency with a number that could be
-//! anything, and would be found out only after hours. What a target tells of itself (`wa`) has a
-//! unit that nobody knows beforehand; whatever it stands in is let pass.
+//! Units are checked before anything is measured: `p99 < 1` compares a latency with a number that
+//! could be anything, and evaluation would show that only after hours. The unit of a counter that a
+//! target reports itself (`wa`) is not known beforehand; an operation with such a counter passes.
 
 use super::lexer::dimension;
 use super::{Arithmetic, Expr, ExprError, Function, Node, NodeKind};
 use crate::metric;
 
-/// Powers of the units a number is made of.
+/// The powers of time and bytes in the unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
     time: i32,
@@ -16,25 +17,24 @@ pub struct Dimension {
 }
 
 impl Dimension {
-    /// Counts, shares, ratios, and numbers written without a unit.
+    /// The dimension of counts, shares, ratios, and numbers written without a unit.
     pub const PLAIN: Dimension = Dimension { time: 0, bytes: 0 };
-    /// ns, us, ms, s.
+    /// The dimension of ns, us, ms, s.
     pub const TIME: Dimension = Dimension { time: 1, bytes: 0 };
-    /// B, KiB, MB …
+    /// The dimension of B, KiB, MB …
     pub const SIZE: Dimension = Dimension { time: 0, bytes: 1 };
-    /// MB/s …
+    /// The dimension of MB/s …
     pub const RATE: Dimension = Dimension { time: -1, bytes: 1 };
-    /// IOPS.
+    /// The dimension of IOPS.
     pub const IOPS: Dimension = Dimension { time: -1, bytes: 0 };
 
-    /// That of a product, or of a quotient if `sign` is -1.
+    /// Returns the dimension of a product, or of a quotient if `sign` is -1.
     pub(super) fn times(self, other: Dimension, sign: i32) -> Dimension {
         let sum = |a: i32, b: i32| a.saturating_add(b.saturating_mul(sign));
         Dimension { time: sum(self.time, other.time), bytes: sum(self.bytes, other.bytes) }
     }
 
-    /// How many times ns is in the base unit: times count in ns, but what is per time counts per
-    /// second.
+    /// Returns the power of ns in the base unit: times count in ns, but rates count per second.
     pub(super) fn in_ns(self) -> i32 {
         self.time.max(0)
     }
@@ -50,7 +50,7 @@ impl Dimension {
         }
     }
 
-    /// The unit that such a number mostly has.
+    /// Returns the unit that a number of this dimension usually has.
     fn usual_unit(self) -> Option<&'static str> {
         match self {
             Dimension::TIME => Some("ms"),
@@ -62,15 +62,15 @@ impl Dimension {
     }
 }
 
-/// What a part of an expression is.
+/// The kind of a part of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Truth,
-    /// A number; `None` if its unit is known only to the target.
+    /// A number; the dimension is `None` if only the target knows it.
     Number(Option<Dimension>),
 }
 
-/// Refuses an expectation that is no truth, or that mixes units.
+/// Refuses an expectation that is not a truth value, or that mixes units.
 pub(super) fn check(e: &Expr) -> Result<(), ExprError> {
     match kind(e, &e.root)? {
         Kind::Truth => Ok(()),
@@ -83,7 +83,7 @@ pub(super) fn check(e: &Expr) -> Result<(), ExprError> {
     }
 }
 
-/// Refuses a measure that does not come to a number in `unit`.
+/// Refuses a measure whose value is not a number in `unit`.
 pub(super) fn check_measure(e: &Expr, unit: &str) -> Result<(), ExprError> {
     let wanted = dimension(unit);
     match number(e, &e.root)? {
@@ -146,7 +146,8 @@ fn of_call(
 }
 
 impl Function {
-    /// What it makes of numbers, or of the rates of pairs, that are such.
+    /// Returns the dimension of the result. `common` is the dimension of the arguments, or of the
+    /// rates if the arguments are pairs.
     pub(super) fn gives(self, common: Option<Dimension>) -> Option<Dimension> {
         match self {
             Function::Abs | Function::Min | Function::Max | Function::Median | Function::Cap => {
@@ -160,7 +161,8 @@ impl Function {
     }
 }
 
-/// Plain numbers and, each behind one, rates of one unit.
+/// Returns the dimension of a call whose arguments are pairs of a plain number and a rate. All
+/// rates must have one unit.
 fn of_pairs(
     e: &Expr,
     whole: &Node,
@@ -205,12 +207,12 @@ fn truth(e: &Expr, n: &Node) -> Result<Kind, ExprError> {
     }
 }
 
-/// The unit of two numbers that stand side by side in `whole`; refuses two units.
+/// Returns the dimension of two numbers that stand side by side in `whole`; refuses two units.
 fn alike(e: &Expr, whole: &Node, pair: [&Node; 2]) -> Result<Option<Dimension>, ExprError> {
     let [a, b] = pair;
     let (da, db) = (number(e, a)?, number(e, b)?);
     let (Some(da), Some(db)) = (da, db) else { return Ok(da.or(db)) };
-    // Nothing is nothing in every unit, and the name of `iops` is its unit.
+    // 0 fits every unit, and a plain number fits `iops`, whose name is its unit.
     let is_iops = |x, y| (x, y) == (Dimension::IOPS, Dimension::PLAIN);
     if da == db || is_zero(a) || is_iops(db, da) {
         return Ok(Some(db));
@@ -233,7 +235,7 @@ fn alike(e: &Expr, whole: &Node, pair: [&Node; 2]) -> Result<Option<Dimension>, 
     Err(error(wrong, message, advice(e, whole, wrong, dimension)))
 }
 
-/// What to write: the same with a unit, if that is all there is to it.
+/// Returns what to write: the same expression with a unit, if only the unit is missing.
 fn advice(e: &Expr, whole: &Node, wrong: &Node, wanted: Dimension) -> String {
     let Some(unit) = wanted.usual_unit() else {
         return "both sides must be of one kind: times, sizes, rates or plain numbers".into();
@@ -246,7 +248,7 @@ fn advice(e: &Expr, whole: &Node, wrong: &Node, wanted: Dimension) -> String {
     format!("write the unit, e.g. `{before}{unit}{after}`")
 }
 
-/// A number as written, without a unit.
+/// Returns `true` if the node is a number as written, without a unit.
 fn is_bare(n: &Node) -> bool {
     match &n.kind {
         NodeKind::Number(_, dimension) => *dimension == Dimension::PLAIN,
@@ -259,7 +261,7 @@ fn is_zero(n: &Node) -> bool {
     matches!(n.kind, NodeKind::Number(v, _) if v == 0.0)
 }
 
-/// The unit of a metric, as [`metric::NAMES`] has it; `None` if only the target knows.
+/// Returns the dimension of a metric as in [`metric::NAMES`]; `None` if only the target knows it.
 pub(super) fn of_metric(name: &str) -> Option<Dimension> {
     if !metric::is_measured(name) {
         let times = name.ends_with("_time").then_some(Dimension::TIME);

@@ -1,5 +1,5 @@
-//! What combinations of factors show: the best of them, what each factor does, and which pairs do
-//! something together.
+//! Findings about combinations of factors: the fastest of them, the effect of each factor, and the
+//! pairs that interact.
 
 use super::{DOUBTS, Finding, command, requests};
 use crate::factors::{Crossed, all};
@@ -10,16 +10,16 @@ use crate::text::number::rate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::three_digits;
 
-/// How the ids of these findings begin.
+/// The beginning of the ids of findings about combinations of factors.
 pub(crate) const FACTORS: &str = "factors/";
 
-/// Combinations that are listed as evidence.
+/// The number of combinations that are listed as evidence.
 const BEST: usize = 10;
 
-/// A pair whose share is below this is not worth a word.
+/// The smallest share of the variance at which a pair is worth mentioning.
 const PAIR: f64 = 0.01;
 
-/// Two for each workload over factors.
+/// Returns two findings for each workload over factors: the ranking and the effects.
 pub(super) fn findings(run: &Run) -> Vec<Finding> {
     let of = |crossed: Crossed<'_>| [ranking(run, &crossed), effects(run, &crossed)];
     all(run).into_iter().flat_map(of).flatten().collect()
@@ -69,7 +69,7 @@ fn ranking(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
     Some(Finding { evidence, threshold, ..finding(run, crossed, "ranking", statement) })
 }
 
-/// How many were measured of how many.
+/// Returns in words how many of the planned combinations were measured.
 pub(crate) fn counted(crossed: &Crossed<'_>) -> String {
     let measured = crossed.measured.len();
     let all = if crossed.is_full { "" } else { ", one factor at a time around the base" };
@@ -80,7 +80,7 @@ pub(crate) fn counted(crossed: &Crossed<'_>) -> String {
     format!("{of}{all}")
 }
 
-/// What is not among them, and why.
+/// Returns which combinations are not among the measured ones, and why, in one line each.
 pub(crate) fn left_out(crossed: &Crossed<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let (possible, product) = crossed.possible;
@@ -127,7 +127,7 @@ fn effects(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
     })
 }
 
-/// The factors by their share, the largest first.
+/// Returns the factors with their shares of the variance, the largest first.
 pub(crate) fn by_share(effects: &Effects) -> Vec<(usize, f64)> {
     let shares = effects.mains.iter().enumerate();
     let mut all: Vec<(usize, f64)> = shares.filter_map(|(i, m)| Some((i, m.share?))).collect();
@@ -135,12 +135,12 @@ pub(crate) fn by_share(effects: &Effects) -> Vec<(usize, f64)> {
     all
 }
 
-/// Whether a pair is worth a word.
+/// Returns `true` if a pair is worth mentioning.
 pub(crate) fn matters(pair: &Pair) -> bool {
     pair.share >= PAIR && pair.probability.is_none_or(|p| p < 0.05)
 }
 
-/// A share for people.
+/// Formats a share as a percentage.
 pub(crate) fn percent(share: f64) -> String {
     match 100.0 * share {
         p if p < 0.05 => "0 %".into(),
@@ -182,7 +182,7 @@ fn capital(text: &str) -> String {
     first + letters.as_str()
 }
 
-/// One factor at a time: the range of each, the largest first.
+/// Returns the range of each factor, with one factor varied at a time, the largest first.
 fn around(crossed: &Crossed<'_>) -> Option<String> {
     let base = crossed.base()?;
     let mut ranges: Vec<(f64, String)> = Vec::new();
@@ -237,7 +237,7 @@ fn evidence(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
     lines
 }
 
-/// What is wrong with cells of factors: one for each check, not one for each cell.
+/// Returns what is wrong with cells of factors: one finding for each check, not for each cell.
 pub(super) fn doubts(run: &Run, verdicts: Vec<Verdict>) -> Vec<Finding> {
     let mut found = Vec::new();
     for crossed in all(run) {

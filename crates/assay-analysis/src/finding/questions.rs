@@ -1,5 +1,5 @@
-//! The seven questions of Chen, Koufaty and Zhang about any drive, answered from the cells of
-//! their experiments. The answers know no target: only what the workloads do.
+//! The seven questions of Chen, Koufaty and Zhang about any drive, answered from the cells of their
+//! experiments. The answers do not depend on the target's name, only on what the workloads do.
 
 mod access;
 mod fragmentation;
@@ -14,24 +14,26 @@ use crate::load::Run;
 use crate::metric;
 use assay_spec::record::CellRecord;
 
-/// The study that asks all of them: in a run of it, what is missing is said.
+/// The study that asks all seven questions. For each question that a run of it cannot answer, a
+/// finding says what is missing.
 const STUDY: &str = "sigmetrics09";
 
-/// What is asked, and how it is answered.
+/// A question, and how it is answered.
 struct Question {
-    /// Second part of the finding's id.
+    /// The second part of the finding's id.
     id: &'static str,
-    /// In words.
+    /// The question in words.
     words: &'static str,
-    /// The experiment that is about it.
+    /// The experiment that is about the question.
     experiment: &'static str,
-    /// The first workload of that experiment, by which it is told from others of its name.
+    /// The first workload of that experiment, which tells it from other experiments of the same
+    /// name.
     workload: &'static str,
-    /// Yes or no with the reason, or why it is open.
+    /// The function that returns yes or no with the reason, or why the question is open.
     answer: fn(&mut Ask<'_>) -> Result<Answer, String>,
 }
 
-/// Yes or no, and the sentence.
+/// Yes or no, and the reason in a sentence.
 #[derive(Debug)]
 struct Answer {
     yes: bool,
@@ -98,7 +100,7 @@ const QUESTIONS: &[Question] = &[
     },
 ];
 
-/// The answers for every target that the run's study or experiments ask about.
+/// Returns the answers for a target to all questions that the run's study or experiments ask.
 pub(super) fn answers(run: &Run, target: &str) -> Vec<Finding> {
     let asked = |q: &&Question| {
         let has = run.cell(Some(q.experiment), q.workload, target).is_some();
@@ -132,7 +134,7 @@ fn finding(run: &Run, target: &str, question: &Question) -> Finding {
     }
 }
 
-/// Why the run has nothing of a question: no experiment about it names the target.
+/// Returns why the run cannot answer a question if no experiment about it names the target.
 fn unasked(run: &Run, target: &str, question: &Question) -> Option<String> {
     let about = |experiment: &str, of: &str| experiment == question.experiment && of == target;
     let planned = run.record.plan.iter().any(|p| about(&p.experiment, &p.target));
@@ -145,7 +147,7 @@ fn unasked(run: &Run, target: &str, question: &Question) -> Option<String> {
     Some(format!("this study does not measure `{experiment}` on it; `--on {on}` does"))
 }
 
-/// One question put to one target: finds cells, and keeps what it used.
+/// One question put to one target. It finds cells and keeps those that it used.
 struct Ask<'a> {
     run: &'a Run,
     target: &'a str,
@@ -156,8 +158,8 @@ struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// A cell that was measured: of the experiment, or of the question's own, so that one file
-    /// may hold all that a question needs.
+    /// Returns a measured cell of `experiment`, or else of the question's own experiment, so that
+    /// one file may hold all that a question needs.
     fn cell(&mut self, experiment: &str, workload: &str) -> Result<&'a CellRecord, String> {
         let missing = || format!("the run has no cell {experiment}/{workload} of it");
         let within = |e: &&str| self.run.cell(Some(*e), workload, self.target);
@@ -171,7 +173,7 @@ impl<'a> Ask<'a> {
         Ok(cell)
     }
 
-    /// Holds one part against another, as evidence.
+    /// Compares one part with another and adds the result to the evidence.
     fn compare(
         &mut self,
         part: rule::Part<'a>,

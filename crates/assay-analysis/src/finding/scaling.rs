@@ -1,9 +1,10 @@
-//! How a rate grows with the number of drives: what each adds, where that ends, and what ends it.
+//! Scaling of a rate with the number of drives: what each drive adds, where the growth ends, and
+//! what ends it.
 //!
-//! Cells belong together whose targets differ in nothing but the number of alike drives. What is
-//! declared of cards, links and machine is held against what passed through them; a resource that
-//! is told to be busy nearly all the time is the bottleneck, one that is not is none, whatever its
-//! rate.
+//! Cells belong together if their targets differ in nothing but the number of equal drives. The
+//! declared rates of cards and machine are compared with what passed through them. A resource that
+//! reports being busy nearly all the time is the bottleneck; one that does not is no bottleneck,
+//! whatever its rate.
 
 mod alike;
 mod bound;
@@ -18,10 +19,10 @@ use assay_spec::record::{CellRecord, RepeatRecord};
 use assay_spec::units::three_digits;
 use bound::Resource;
 
-/// How the ids of these findings begin.
+/// The beginning of the ids of findings about scaling.
 pub(crate) const SCALING: &str = "scaling/";
 
-/// One for each group of cells with three numbers of drives or more.
+/// Returns one finding for each group of cells with three or more numbers of drives.
 pub(super) fn all(run: &Run) -> Vec<Finding> {
     alike::groups(run).iter().filter_map(|group| one(run, group)).collect()
 }
@@ -58,8 +59,8 @@ fn one(run: &Run, group: &Group<'_>) -> Option<Finding> {
     })
 }
 
-/// The fit of other values of the same cells, e.g. published ones, where there are three or more:
-/// of each finding its id and the numbers.
+/// Fits other values of the same cells, e.g. published ones, where there are three or more. Returns
+/// the id of each finding and the numbers of the fit.
 pub(crate) fn of_others(
     run: &Run,
     rate: &dyn Fn(&CellRecord) -> Option<f64>,
@@ -84,14 +85,14 @@ fn in_numbers(knee: &Knee) -> String {
     )
 }
 
-/// Bytes a second of a repeat.
+/// Returns the bandwidth of a repeat in bytes a second.
 fn bandwidth(repeat: &RepeatRecord) -> Option<f64> {
     let bytes: u64 = repeat.ops.iter().map(|o| o.bytes.0).sum();
     let seconds = repeat.elapsed.0 as f64 * 1e-9;
     (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
 }
 
-/// A number of the fit with its interval.
+/// Formats a number of the fit with its interval.
 fn range((low, value, high): (f64, f64, f64), factor: f64, unit: &str) -> String {
     let ends = match high.is_finite() {
         true => format!("{} to {}", three_digits(low * factor), three_digits(high * factor)),

@@ -1,13 +1,13 @@
-//! What published numbers alone say, without a run: documents that disprove themselves, and what
-//! arithmetic decides.
+//! Verdicts from published numbers alone, without a run: documents that contradict themselves, and
+//! what arithmetic decides.
 
 use super::{Find, PredicateVerdict, Verdict, conjuncts, plain, unit_size};
 use crate::expr::{Conjunct, Expr, Reference, Value};
 use crate::metric::MetricError;
 use assay_spec::claims::{Claim, Number, Reckoning};
 
-/// What follows, or would if the places did not contradict each other; none if there is nothing to
-/// reckon.
+/// Checks what follows from the published numbers, or would follow if the places did not contradict
+/// each other; `None` if there is nothing to compute.
 pub(super) fn check(reckoning: &Reckoning) -> Option<PredicateVerdict> {
     let text = reckoning.check.clone()?;
     let find = |r: &Reference| {
@@ -26,13 +26,13 @@ pub(super) fn check(reckoning: &Reckoning) -> Option<PredicateVerdict> {
     Some(PredicateVerdict { text, verdict, why })
 }
 
-/// The operands of the outermost `and` that fail, with the numbers they compare.
+/// Returns the operands of the outermost `and` that fail, with the numbers they compare.
 fn failures(expr: &Expr, find: Find<'_>) -> String {
     let fails = |c: &Conjunct<'_>| c.evaluate(find) == Ok(Value::Truth(false));
     conjuncts(expr, fails, |c| c.sides(find).map(|(a, b)| (plain(a), plain(b))))
 }
 
-/// What fails, with the numbers it is reckoned from.
+/// Returns what fails, with the numbers it is computed from.
 fn numbers(reckoning: &Reckoning, failed: &str) -> String {
     let number = |n: &Number| match n.unit.as_str() {
         "count" => format!("{} = {}", n.name, plain(n.published)),
@@ -42,7 +42,7 @@ fn numbers(reckoning: &Reckoning, failed: &str) -> String {
     format!("{failed}; {}", all.join(", "))
 }
 
-/// Contradicted, unless the check holds or says nothing.
+/// Returns `Contradicted`, unless the check holds or cannot be evaluated.
 pub(super) fn verdict(claim: &Claim, check: Option<&PredicateVerdict>) -> (Verdict, String) {
     match check.map(|c| (c.verdict, &c.why)) {
         None | Some((Verdict::Deviates, _)) => (Verdict::Contradicted, claim.reason.clone()),
@@ -53,7 +53,7 @@ pub(super) fn verdict(claim: &Claim, check: Option<&PredicateVerdict>) -> (Verdi
     }
 }
 
-/// Arithmetic, unless what is said to follow does not.
+/// Returns `Arithmetic`, unless the check fails or cannot be evaluated.
 pub(super) fn arithmetic(claim: &Claim, check: Option<&PredicateVerdict>) -> (Verdict, String) {
     match check.map(|c| (c.verdict, &c.why)) {
         Some((Verdict::Reproduced, _)) => (Verdict::Arithmetic, claim.reason.clone()),

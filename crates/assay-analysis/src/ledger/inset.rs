@@ -1,10 +1,10 @@
-//! Numbers in a text, reckoned from the cells it is about: `[EXPRESSION; UNIT]`, so that prose does
-//! not go on saying what was measured once.
+//! Numbers in a text that are computed from the cells it is about: `[EXPRESSION; UNIT]`. They keep
+//! prose from repeating what was measured once.
 
 use super::{Find, plain, unit_size};
 use crate::expr::{Expr, Value};
 
-/// The text with its numbers; one that cannot be measured is a dash.
+/// Returns the text with its numbers computed. A number that cannot be measured becomes a dash.
 pub(super) fn fill(text: &str, find: Find<'_>) -> String {
     let mut out = String::new();
     for piece in pieces(text) {
@@ -23,7 +23,7 @@ pub(super) fn fill(text: &str, find: Find<'_>) -> String {
     out
 }
 
-/// The number that an expression comes to.
+/// Returns the number that an expression comes to.
 pub(super) fn reckoned(text: &str, find: Find<'_>) -> Result<f64, String> {
     let expr = Expr::parse(text).map_err(|e| format!("it does not parse: {e}"))?;
     match expr.evaluate(find) {
@@ -33,13 +33,13 @@ pub(super) fn reckoned(text: &str, find: Find<'_>) -> Result<f64, String> {
     }
 }
 
-/// A piece of a text.
+/// A piece of a text: words or a number.
 pub(super) enum Piece<'a> {
     Words(&'a str),
     Number { expression: &'a str, unit: &'a str },
 }
 
-/// Cuts a text at its numbers. A bracket without a semicolon is a bracket.
+/// Splits a text at its numbers. A bracket without a semicolon belongs to the words.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut all = Vec::new();
     let mut rest = text;
@@ -57,14 +57,15 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     all
 }
 
-/// Where the first pair of brackets begins, what is in it, and where it ends.
+/// Returns where the first pair of brackets begins, what is in it, and where it ends.
 fn bracket(text: &str) -> Option<(usize, &str, usize)> {
     let start = text.find('[')?;
     let length = text[start..].find(']')?;
     Some((start, &text[start + 1..start + length], start + length + 1))
 }
 
-/// Three significant digits, or all before the point, without zeros at the end.
+/// Formats a number with three significant digits, or all digits before the point, without zeros at
+/// the end.
 fn short(v: f64) -> String {
     let size = libm::floor(libm::log10(v.abs()));
     if !(-4.0..6.0).contains(&size) {

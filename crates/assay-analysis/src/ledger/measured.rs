@@ -10,11 +10,12 @@ use assay_spec::calibration::Calibration;
 use assay_spec::claims::ClaimValue;
 use assay_spec::record::CellRecord;
 
-/// The fewest repeats that a verdict takes: with two, the 95 % interval of a mean is 13 times its
-/// standard error.
+/// The fewest repeats for a verdict: with two, the 95 % interval of a mean is 13 times its standard
+/// error.
 pub const FEWEST: usize = 3;
 
-/// What a claim's texts can name: the cells of a run, those of its own experiment first.
+/// The cells that a claim's texts can name: those of a run, and of these the claim's own experiment
+/// first.
 #[derive(Clone, Copy)]
 pub(super) struct Cells<'a> {
     pub(super) run: Option<&'a Run>,
@@ -27,7 +28,7 @@ impl Cells<'_> {
         cell.ok_or_else(|| MetricError::Skipped("the cell is not in the run".into()))
     }
 
-    /// The value over all repeats together.
+    /// Returns the value of a reference over all repeats together.
     pub(super) fn find(&self, r: &Reference) -> Result<f64, MetricError> {
         finite(metric::estimate(self.cell(r)?, &r.metric)?.value)
     }
@@ -36,13 +37,13 @@ impl Cells<'_> {
         finite(metric::in_repeat(self.cell(r)?, repeat, &r.metric)?)
     }
 
-    /// How often everything that is named was repeated.
+    /// Returns the number of repeats that all named cells have.
     pub(super) fn repeats(&self, named: &[Reference]) -> usize {
         let repeats = |r: &Reference| self.cell(r).map_or(1, |cell| cell.repeats.len());
         named.iter().map(repeats).min().unwrap_or(FEWEST)
     }
 
-    /// What `judge` makes of an expression over the repeats, and how many those are.
+    /// Returns what `judge` says of an expression over the repeats, and the number of repeats.
     fn over<T>(
         &self,
         expr: &Expr,
@@ -61,13 +62,13 @@ fn finite(value: f64) -> Result<f64, MetricError> {
     value.is_finite().then_some(value).ok_or_else(none)
 }
 
-/// Why there is no verdict with so few repeats.
+/// Returns why there is no verdict with so few repeats.
 pub(super) fn too_few(repeats: usize) -> String {
     let plural = if repeats == 1 { "" } else { "s" };
     format!("{repeats} repeat{plural}, and a verdict takes {FEWEST}: `--repeats {FEWEST}`")
 }
 
-/// Judges a number; `gave` is what of the set-up was chosen with it in sight.
+/// Judges a number. `gave` is the part of the set-up that was chosen with this number in sight.
 pub(super) fn value(v: &ClaimValue, cells: Cells<'_>, gave: Option<&Calibration>) -> ValueVerdict {
     let mut verdict = ValueVerdict {
         label: v.label.clone(),
@@ -88,7 +89,7 @@ pub(super) fn value(v: &ClaimValue, cells: Cells<'_>, gave: Option<&Calibration>
             return verdict;
         }
     };
-    // Measured, and e.g. none of what it counts was seen.
+    // The cells were measured, but e.g. nothing of what the measure counts occurred.
     if !measured.value.is_finite() {
         verdict.verdict = Verdict::Deviates;
         verdict.why = "the measure has no finite value".into();
@@ -117,9 +118,9 @@ pub(super) fn value(v: &ClaimValue, cells: Cells<'_>, gave: Option<&Calibration>
     verdict
 }
 
-/// Whether an interval lies within the tolerance of a published number, or outside.
+/// Judges whether an interval lies within the tolerance of a published number, or outside it.
 fn within((low, high): (f64, f64), published: f64, tolerance: f64) -> Verdict {
-    // A tolerance of 0 % still has to survive the rounding of a division.
+    // A tolerance of 0 % must still survive the rounding of a division.
     let most = (tolerance + 1e-9) * published.abs();
     if low >= published - most && high <= published + most {
         return Verdict::Reproduced;
@@ -158,7 +159,7 @@ pub(super) fn predicate(text: &str, cells: Cells<'_>) -> PredicateVerdict {
     of(verdict, why.map_or_else(|why| why, |(why, _)| why))
 }
 
-/// The operands of the outermost `and` that come out so, with the numbers they compare.
+/// Returns the operands of the outermost `and` with this decision, with the numbers they compare.
 fn which(expr: &Expr, decision: Decision, over: Repeats<'_>) -> String {
     let side = |e: Estimate| match e.half_width().filter(|half| *half > 0.0) {
         Some(half) => format!("{} ± {}", plain(e.value), plain(half)),

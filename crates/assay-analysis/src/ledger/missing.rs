@@ -1,4 +1,4 @@
-//! What a claim names that the run does not have.
+//! What a claim names and the run does not have.
 
 use super::measured::Cells;
 use super::{Find, Knowledge, PredicateVerdict, ValueVerdict, Verdict};
@@ -6,7 +6,8 @@ use crate::expr::{EvalError, Expr, Reference};
 use crate::metric::MetricError;
 use assay_spec::claims::Claim;
 
-/// The verdict of a claim that names what the run does not have; none if everything is there.
+/// Returns the verdict of a claim that names what the run does not have; `None` if everything is
+/// there.
 pub(super) fn verdict(
     claim: &Claim,
     values: &[ValueVerdict],
@@ -32,7 +33,7 @@ pub(super) fn verdict(
     Some((verdict, what_is_missing(&wanted, values, predicate, &|r| cells.find(r))))
 }
 
-/// Every number that a claim's texts name, each once.
+/// Returns every number that a claim's texts name, each once.
 pub(super) fn wanted(claim: &Claim) -> Vec<Reference> {
     let texts = claim.values.iter().filter_map(|v| v.measure.as_deref());
     let mut wanted: Vec<Reference> = Vec::new();
@@ -70,7 +71,7 @@ fn what_is_missing(
             let why = why.map(|e| EvalError::Missing((*first).clone(), e).to_string());
             format!("{} of {all} cells measured; {}", all - gone, why.unwrap_or_default())
         }
-        // Everything is there, so a text is wrong: it says how.
+        // Everything is there, so a text is wrong: its verdict says how.
         None => {
             let whys =
                 values.iter().map(|v| v.why.as_str()).chain(predicate.map(|p| p.why.as_str()));

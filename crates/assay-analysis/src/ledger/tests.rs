@@ -1,4 +1,4 @@
-//! Tests of the judge: verdicts, flips, and that every bundled ledger is understood.
+//! Tests of the judge: verdicts, their changes, and that every bundled ledger is understood.
 
 use super::*;
 use crate::expr::{Expr, Value};
@@ -37,7 +37,7 @@ fn verdict(l: &Ledger, latency: u64) -> ClaimVerdict {
     repeated(l, &[latency; 3])
 }
 
-/// The verdict on a cell whose repeats have one latency each.
+/// Returns the verdict on a cell whose repeats have one latency each.
 fn repeated(l: &Ledger, latencies: &[u64]) -> ClaimVerdict {
     let repeats: Vec<[u64; 1]> = latencies.iter().map(|l| [*l]).collect();
     let repeats: Vec<&[u64]> = repeats.iter().map(|r| r.as_slice()).collect();
@@ -80,7 +80,7 @@ fn a_ledger_says_how_far_off_its_numbers_may_be() {
     assert_eq!(at("raw device", "", 115_001), Verdict::Deviates);
     assert_eq!(at("through Linux", "", 75_000), Verdict::Reproduced);
     assert_eq!(at("through Linux", "", 74_999), Verdict::Deviates);
-    // A value may be held to less, and to more only if the text says so.
+    // A value may have a narrower tolerance, and a wider one only if the text implies it.
     assert_eq!(at("through Linux", "tolerance = \"10%\"", 111_000), Verdict::Deviates);
     let implied = "tolerance = \"50%\"\nimplied = \"50 to 150 us\"";
     assert_eq!(at("raw device", implied, 149_000), Verdict::Reproduced);
@@ -101,7 +101,7 @@ fn a_verdict_holds_at_both_ends_of_the_interval() {
     let (low, high) = wide.values[0].interval.unwrap();
     assert!((high - 112.452).abs() < 0.01 && (low - 97.548).abs() < 0.01, "{low} to {high}");
     assert_eq!(at([118_000, 120_000, 122_000]).verdict, Verdict::Deviates);
-    // A failure that is certain outweighs a doubt.
+    // A certain failure outweighs a doubt.
     let with = ledger(r#"predicate = "{w@t:max} < 50us""#, "published = 100.0");
     assert_eq!(repeated(&with, &[102_000, 105_000, 108_000]).verdict, Verdict::Deviates);
 }
@@ -168,7 +168,7 @@ fn what_the_set_up_was_made_from_proves_nothing() {
     let judged = |l: &Ledger, calibrations: &[Calibration]| {
         judge(l, Some(&run), Knowledge { calibrations, ..Knowledge::NOTHING })
     };
-    // The number that was put in is shown and does not count, neither for the claim nor against it.
+    // The number that was put in is shown, but counts neither for the claim nor against it.
     let one = [calibration(Some("mean"))];
     let l = ledger("", "published = 100.0");
     let row = judged(&l, &one).rows.remove(0);
@@ -179,7 +179,7 @@ fn what_the_set_up_was_made_from_proves_nothing() {
     assert_eq!(judged(&holds, &one).rows[0].verdict, Verdict::Reproduced);
     let fails = ledger(r#"predicate = "{w@t:max} > 1s""#, "published = 100.0");
     assert_eq!(judged(&fails, &one).rows[0].verdict, Verdict::Deviates);
-    // A claim that was in sight is judged, and counted apart.
+    // A claim that was in sight is judged, and counted separately.
     let all = [calibration(None), calibration(Some("mean"))];
     let l = ledger(r#"predicate = "{w@t:max} < 1s""#, "published = 99.0");
     let independent = judged(&l, &[]);
@@ -213,7 +213,7 @@ fn a_predicate_that_does_not_parse_is_said_and_never_passes() {
     assert!(row.reason.contains("does not parse"), "{}", row.reason);
 }
 
-/// None of what is counted was seen: that is a result, not something missing.
+/// Nothing of what is counted occurred: that is a result, not a missing measurement.
 #[test]
 fn a_measure_without_a_finite_value_deviates() {
     let mut l = ledger(r#"predicate = "{w@t:max} > 1us""#, "published = 3.0");
@@ -223,7 +223,7 @@ fn a_measure_without_a_finite_value_deviates() {
     assert_eq!(row.values[0].why, "the measure has no finite value");
 }
 
-/// Every measure is a number and every predicate a truth value over well-formed references.
+/// Every measure is a number and every predicate a truth value, over well-formed references.
 #[test]
 fn every_bundled_ledger_is_understood() {
     let mut wrong = Vec::new();
@@ -252,7 +252,7 @@ fn every_bundled_ledger_is_understood() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a ledger calls a contradiction is one: without a run, by its own published numbers.
+/// Every contradiction in a ledger is one by its own published numbers, without a run.
 #[test]
 fn every_bundled_contradiction_is_shown() {
     let mut shown = Vec::new();
@@ -275,7 +275,7 @@ fn every_bundled_contradiction_is_shown() {
     assert!(shown.len() >= 16, "{shown:?}");
 }
 
-/// Numbers in prose are reckoned: each comes to what its unit says, as do the measures of values.
+/// Numbers in prose are computed. Each has the dimension of its unit, as do the measures of values.
 #[test]
 fn every_number_of_a_bundled_text_has_its_unit() {
     let (mut numbers, mut wrong) = (0, Vec::new());
@@ -290,7 +290,7 @@ fn every_number_of_a_bundled_text_has_its_unit() {
         let measured = claim.values.iter().filter_map(|v| Some((v.measure.as_deref()?, &*v.unit)));
         for (expression, unit) in in_prose.chain(measured) {
             numbers += 1;
-            // Minutes and hours are units of ledgers alone.
+            // Only ledgers have minutes and hours as units.
             let unit = if ["min", "h"].contains(&unit) { "s" } else { unit };
             let complaint = Expr::parse_measure(expression, unit).err();
             wrong.extend(complaint.map(|e| format!("{}: {e}", claim.id)));

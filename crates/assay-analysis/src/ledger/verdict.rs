@@ -1,39 +1,40 @@
-//! How claims come out, and how a ledger of them is summed up.
+//! The verdicts on claims, and the summary of a ledger.
 
 use assay_spec::calibration::Calibration;
 use serde::Serialize;
 
-/// How a claim, or one of its numbers, came out.
+/// The verdict on a claim, or on one of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Verdict {
-    /// Everything measured holds.
+    /// Everything that was measured holds.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// Measured, and outside the tolerance or against the predicate.
+    /// Measured, but outside the tolerance or against the predicate.
     #[serde(rename = "deviates")]
     Deviates,
-    /// Measured, and the 95 % interval does not say which of the two; counts as not reproduced.
+    /// Measured, but the 95 % interval does not decide between reproduced and deviates; counts as
+    /// not reproduced.
     #[serde(rename = "undecided")]
     Undecided,
-    /// The document disproves itself.
+    /// The document contradicts itself.
     #[serde(rename = "contradicted")]
     Contradicted,
     /// Follows from published numbers by arithmetic, which no measurement decides.
     #[serde(rename = "arithmetic")]
     Arithmetic,
-    /// Measured, with no published value at hand.
+    /// Measured, but no published value is at hand.
     #[serde(rename = "predicted")]
     Predicted,
-    /// A specification that went in.
+    /// A specification that was put into the set-up.
     #[serde(rename = "input")]
     Input,
-    /// Cannot be tested, for a reason.
+    /// Not testable, for the reason given.
     #[serde(rename = "not testable")]
     NotTestable,
-    /// A study has what it needs, the run has not.
+    /// A study has the cells that it needs, but this run does not.
     #[serde(rename = "not run")]
     NotRun,
-    /// No study has what it needs yet.
+    /// No study has the cells that it needs yet.
     #[serde(rename = "not built")]
     NotBuilt,
 }
@@ -53,7 +54,7 @@ impl Verdict {
         Verdict::NotBuilt,
     ];
 
-    /// Stable lower-case name.
+    /// Returns the stable lower-case name.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
@@ -69,7 +70,7 @@ impl Verdict {
         }
     }
 
-    /// True if a measurement was held against something that was published.
+    /// Returns `true` if a measurement was compared with something that was published.
     pub const fn is_judged(self) -> bool {
         matches!(self, Verdict::Reproduced | Verdict::Deviates | Verdict::Undecided)
     }
@@ -78,45 +79,46 @@ impl Verdict {
 /// A judged ledger.
 #[derive(Clone, Debug, Serialize)]
 pub struct LedgerVerdicts {
-    /// Name of the study.
+    /// The name of the study.
     pub study: String,
-    /// Title of the document.
+    /// The title of the document.
     pub title: String,
-    /// Full citation.
+    /// The full citation.
     pub citation: String,
-    /// A verdict for each claim, in the ledger's order.
+    /// The verdict on each claim, in the ledger's order.
     pub rows: Vec<ClaimVerdict>,
 }
 
 /// A judged claim.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClaimVerdict {
-    /// E.g. `S-03`.
+    /// The identifier, e.g. `S-03`.
     pub id: String,
     /// What the document says, in our words.
     pub statement: String,
-    /// Place in the document.
+    /// The place in the document.
     pub source: String,
-    /// How it came out.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why, in a sentence; empty where the verdict says it all.
+    /// The reason in a sentence; empty if the verdict needs none.
     pub reason: String,
-    /// What of the set-up was chosen with this claim in sight; nothing if it is independent.
+    /// The parts of the set-up that were chosen with this claim in sight; empty if it is
+    /// independent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calibrates: Vec<String>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: String,
-    /// Of what deviates: why the modelled drives do, as far as that was found.
+    /// For a claim that deviates or is undecided: why the modelled drives do so, as far as known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub found: String,
-    /// Its numbers.
+    /// The verdicts on its numbers.
     pub values: Vec<ValueVerdict>,
-    /// Its predicate.
+    /// The verdict on its predicate.
     pub predicate: Option<PredicateVerdict>,
-    /// Of a contradiction: the places that cannot both be right.
+    /// For a contradiction: the places that cannot both be right.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<String>,
-    /// Of a contradiction: what would have to hold of the published numbers.
+    /// For a contradiction or arithmetic: the condition on the published numbers, and its verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<PredicateVerdict>,
 }
@@ -124,51 +126,54 @@ pub struct ClaimVerdict {
 /// A judged number.
 #[derive(Clone, Debug, Serialize)]
 pub struct ValueVerdict {
-    /// Which number of the claim.
+    /// The name of the number within the claim.
     pub label: String,
-    /// As published, in `unit`.
+    /// The published value, in `unit`.
     pub published: Option<f64>,
-    /// As measured, in `unit`: the mean of the repeats.
+    /// The measured value, in `unit`: the mean of the repeats.
     pub reproduced: Option<f64>,
     /// The 95 % interval of that mean, in `unit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
-    /// The unit of both.
+    /// The unit of the published and the measured value.
     pub unit: String,
-    /// Relative tolerance.
+    /// The relative tolerance.
     pub tolerance: Option<f64>,
-    /// (reproduced − published) / published.
+    /// The relative deviation: (reproduced − published) / |published|.
     pub deviation: Option<f64>,
-    /// How it came out.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why it could not be measured or decided, or what of the set-up it gave; empty otherwise.
+    /// Why the number could not be measured or decided, or which part of the set-up it gave; empty
+    /// otherwise.
     pub why: String,
 }
 
 /// A judged predicate.
 #[derive(Clone, Debug, Serialize)]
 pub struct PredicateVerdict {
-    /// The predicate.
+    /// The text of the predicate.
     pub text: String,
-    /// Reproduced if it holds, deviates if it does not, undecided, or not built: it was not judged.
+    /// Reproduced if it holds, deviates if it does not, undecided, or not built if it was not
+    /// judged.
     pub verdict: Verdict,
-    /// What fails, is too close to tell or is missing; empty if it holds.
+    /// What fails, is too close to decide or is missing; empty if the predicate holds.
     pub why: String,
 }
 
 impl ClaimVerdict {
-    /// True if nothing of the set-up was chosen with this claim in sight.
+    /// Returns `true` if nothing of the set-up was chosen with this claim in sight.
     pub fn is_independent(&self) -> bool {
         self.calibrates.is_empty()
     }
 
-    /// Of each number that was put in, what it gave.
+    /// Returns, for each number that was put into the set-up, what it gave.
     pub fn put_in(&self) -> impl Iterator<Item = String> {
         let known = self.values.iter().filter(|v| v.verdict == Verdict::Input && !v.why.is_empty());
         known.map(|v| format!("`{}` was known before: {}.", v.label, v.why))
     }
 
-    /// What of the set-up was chosen with this claim in sight, as a sentence; none if nothing.
+    /// Returns as a sentence what of the set-up was chosen with this claim in sight; `None` if
+    /// nothing.
     pub fn calibration(&self) -> Option<String> {
         let places = self.calibrates.join(", ");
         (!self.is_independent())
@@ -177,14 +182,14 @@ impl ClaimVerdict {
 }
 
 impl ValueVerdict {
-    /// Half the width of its interval, if the repeats were not all alike.
+    /// Returns half the width of the interval, if the repeats were not all equal.
     pub fn half_width(&self) -> Option<f64> {
         self.interval.map(|(low, high)| (high - low) / 2.0).filter(|half| *half > 0.0)
     }
 }
 
 impl PredicateVerdict {
-    /// In a line, why it does not hold; none if it does, or was not judged.
+    /// Returns in one line why the predicate does not hold; `None` if it does, or was not judged.
     pub fn complaint(&self) -> Option<String> {
         let how = match self.verdict {
             Verdict::Deviates => "fails",
@@ -195,7 +200,8 @@ impl PredicateVerdict {
     }
 }
 
-/// What of the set-up was chosen with a claim in sight, or with one number of it.
+/// Returns the parts of the set-up that were chosen with a claim in sight, or with one number of
+/// it.
 pub(super) fn chosen_with<'a>(
     all: &'a [Calibration],
     id: &str,
@@ -206,7 +212,7 @@ pub(super) fn chosen_with<'a>(
 }
 
 impl LedgerVerdicts {
-    /// How many claims have each verdict, in the order of [`Verdict::ALL`].
+    /// Returns the number of claims with each verdict, in the order of [`Verdict::ALL`].
     pub fn counts(&self) -> Vec<(Verdict, usize)> {
         Verdict::ALL.into_iter().map(|v| (v, self.count(v, |_| true))).collect()
     }
@@ -215,7 +221,8 @@ impl LedgerVerdicts {
         self.rows.iter().filter(|r| r.verdict == verdict && is_meant(r)).count()
     }
 
-    /// Every |deviation| of the independent claims, and their median; `None` without any.
+    /// Returns the median |deviation| of the numbers of the independent claims, and how many
+    /// numbers there are; `None` if there are none.
     pub fn median_deviation(&self) -> Option<(f64, usize)> {
         let of = |r: &&ClaimVerdict| r.is_independent() && r.verdict.is_judged();
         let values = self.rows.iter().filter(of).flat_map(|r| &r.values);
@@ -223,8 +230,8 @@ impl LedgerVerdicts {
         crate::stats::median(&all).map(|m| (m, all.len()))
     }
 
-    /// The summary in a line: first what is independent of the set-up, then what was in sight when
-    /// it was chosen, then what is not judged by measuring.
+    /// Returns the summary in one line: first the claims that are independent of the set-up, then
+    /// those that were in sight when it was chosen, then those that are not judged by measuring.
     pub fn summary(&self) -> String {
         let some = |verdicts: &[Verdict], is_meant: &dyn Fn(&ClaimVerdict) -> bool| {
             let counts = verdicts.iter().map(|v| (self.count(*v, is_meant), v.name()));

@@ -1,4 +1,4 @@
-//! Checks that the files of a run directory agree with each other before anything is made of them.
+//! Checks that the files of a run directory agree with each other before anything uses them.
 //!
 //! *Invariant.* In a run that passed, names of experiments, targets and cells are unique; every
 //! cell of the plan is a workload of one of its experiments on one of its targets; every measured
@@ -38,7 +38,7 @@ fn wrong_run(what: String) -> LoadError {
     wrong("run.json", what)
 }
 
-/// Checks `run.json`; returns its experiments.
+/// Checks `run.json` and returns its experiments.
 pub(super) fn record(record: &RunRecord) -> Result<Experiments<'_>, LoadError> {
     if record.assay.contains(|c: char| c.is_whitespace() || is_unseen(c)) {
         return Err(wrong_run(format!("no assay has the version {:?}", record.assay)));
@@ -74,7 +74,7 @@ pub(super) fn record(record: &RunRecord) -> Result<Experiments<'_>, LoadError> {
     Ok(experiments)
 }
 
-/// Decodes an experiment; `None` if another version wrote it and this one cannot read it.
+/// Decodes an experiment. `None` if another version wrote it and this one cannot read it.
 fn experiment(one: &ExperimentRecord, is_ours: bool) -> Result<Option<Experiment>, LoadError> {
     if !is_name(&one.name) {
         return Err(wrong_run(format!("`{}` cannot be the name of an experiment", one.name)));

@@ -5,33 +5,33 @@ use assay_spec::record::SCHEMA;
 /// The reason why a run directory cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Not JSON, or not of the schema.
+    /// A file is not JSON, or does not follow the schema.
     #[error("{file}, line {line}: {message}")]
     Json {
-        /// `run.json` or `cells.json`.
+        /// The file: `run.json` or `cells.json`.
         file: &'static str,
-        /// Line, from 1.
+        /// The number of the line, from 1.
         line: usize,
         /// What is wrong.
         message: String,
     },
-    /// Written by another version.
+    /// A file has the schema of another version.
     #[error("{file} has schema {found}, this program reads {SCHEMA}; use the assay that wrote it")]
     Schema {
-        /// `run.json` or `cells.json`.
+        /// The file: `run.json` or `cells.json`.
         file: &'static str,
-        /// The schema found.
+        /// The schema of the file.
         found: u64,
     },
-    /// Prices that are none.
+    /// The prices cannot be used.
     #[error("run.json has prices that cannot be used: {0}")]
     Prices(String),
-    /// It contradicts itself or the other file: they were mixed, edited or damaged.
+    /// A file contradicts itself or the other file: the files were mixed, edited or damaged.
     #[error("{file}: {what}")]
     Inconsistent {
-        /// `run.json` or `cells.json`.
+        /// The file: `run.json` or `cells.json`.
         file: &'static str,
-        /// What does not hold together, and where.
+        /// What is inconsistent, and where.
         what: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Names of the numbers that modelled drives tell of themselves.
+//! The names of the counters that modelled drives report.
 //!
-//! An expectation may name them before any drive is built. A test of the program holds this list
-//! against the drives (`crates/assay/tests/device_counters.rs`).
+//! An expectation may name them before any drive is built. A test of the program compares this list
+//! with the drives (`crates/assay/tests/device_counters.rs`).
 
-/// Of a drive or an array, whatever it is made of.
+/// The counters of a drive or an array, whatever it is made of.
 pub const NAMES: &[&str] = &[
     "pages_read",
     "pages_programmed",
@@ -81,7 +81,7 @@ pub const NAMES: &[&str] = &[
     "rebuilt_share",
 ];
 
-/// Of work in a guest, its drives; and of work on files, its clients.
+/// The counters of the drives of a guest, and of the clients of work on files.
 pub const OF_FILES: &[&str] = &[
     "drive_reads",
     "drive_writes",
@@ -104,17 +104,17 @@ pub const OF_FILES: &[&str] = &[
     "fairness",
 ];
 
-/// True if a target or a workload may tell `name`.
+/// Returns `true` if a target or a workload may report `name`.
 pub(super) fn is_told(name: &str) -> bool {
     if NAMES.contains(&name) || OF_FILES.contains(&name) {
         return true;
     }
-    // How many blocks lie in each part of the wear histogram.
+    // The number of blocks in each bin of the wear histogram.
     let bin = name.strip_prefix("erases_bin_").and_then(|number| number.parse::<u8>().ok());
     if bin.is_some_and(|bin| (1..=8).contains(&bin)) {
         return true;
     }
-    // Of an array: `member_2_wa`, `member_1_member_2_wa`, `controller_1_link_busy_s`.
+    // The counters of an array: `member_2_wa`, `member_1_member_2_wa`, `controller_1_link_busy_s`.
     let of = |kind: &str| {
         let (number, rest) = name.strip_prefix(kind)?.split_once('_')?;
         let counts = number.parse::<u16>().is_ok_and(|n| n > 0);

@@ -5,25 +5,26 @@ use crate::stats::{Estimate, batch, mean, period, student};
 use assay_spec::Op;
 use assay_spec::record::RepeatRecord;
 
-/// What can be asked of the first requests.
+/// A metric of the first requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum First {
-    /// Mean of so many.
+    /// The mean of this many requests.
     Mean(usize),
-    /// Mean of those after so many.
+    /// The mean of the requests after this many.
     Rest(usize),
-    /// Distance at which high latencies come back.
+    /// The distance in requests at which high latencies come back.
     Period,
 }
 
-/// Requests that `rest` leaves out: what read-ahead takes to begin, on the drives that have it.
+/// The number of requests that `rest` leaves out: those before read-ahead begins, on drives that
+/// have it.
 const USUAL: usize = 4;
-/// The most that a workload keeps.
+/// The largest number of requests that a workload keeps.
 const MOST: usize = 100_000;
-/// Latencies from which batch means are taken.
+/// The smallest number of latencies from which batch means are taken.
 const BATCHED: usize = 10;
 
-/// `first4`, `rest`, `rest100`, `period`.
+/// Parses the name of a metric of the first requests: `first4`, `rest`, `rest100`, `period`.
 pub(super) fn named(name: &str) -> Option<First> {
     let count = |digits: &str| {
         let plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
@@ -40,7 +41,7 @@ pub(super) fn named(name: &str) -> Option<First> {
     }
 }
 
-/// The metric over all repeats, which each give it by themselves.
+/// Returns the metric over all repeats, from its value in each repeat.
 pub(super) fn estimate(
     repeats: &[RepeatRecord],
     op: Option<Op>,
@@ -77,7 +78,7 @@ fn of_repeat(kept: &[f64], what: First) -> Result<f64, MetricError> {
     }
 }
 
-/// The metric of the only repeat, with what can be said of its uncertainty.
+/// Returns the metric of the only repeat, with what is known of its uncertainty.
 fn single(value: f64, kept: &[f64], what: First) -> Estimate {
     match what {
         First::Rest(n) if kept.len() >= n + BATCHED => batch::around(value, &kept[n..]),
@@ -95,7 +96,7 @@ mod tests {
     use assay_spec::Nanos;
     use assay_spec::record::{CellRecord, FirstRecord};
 
-    /// A cell whose repeats kept these requests.
+    /// Returns a cell whose repeats kept these requests.
     fn cell(repeats: &[Vec<(Op, u64)>]) -> CellRecord {
         let empty: Vec<&[u64]> = repeats.iter().map(|_| [100].as_slice()).collect();
         let mut cell = crate::load::sample::cell(&empty);

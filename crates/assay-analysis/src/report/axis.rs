@@ -1,4 +1,4 @@
-//! Axes: from values to positions, and ticks a person would have chosen.
+//! Axes: scales from values to positions, and round ticks.
 
 /// A scale from values to 0..1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,14 +12,15 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// A linear scale from 0 that covers `high` with a round end.
+    /// Returns a linear scale from 0 that covers `high` with a round end.
     pub fn from_zero(high: f64) -> Scale {
         let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
         let step = round_step(high / 5.0);
         Scale::Linear(0.0, (high / step).ceil() * step)
     }
 
-    /// A logarithmic scale that covers the positive values with ends at 1, 2 or 5 times a decade.
+    /// Returns a logarithmic scale that covers the positive values, with ends at 1, 2 or 5 times a
+    /// decade.
     pub fn log_over(values: impl Iterator<Item = f64>) -> Scale {
         let positive = values.filter(|v| v.is_finite() && *v > 0.0);
         let (low, high) =
@@ -31,7 +32,7 @@ impl Scale {
         Scale::Log(low, if high > low { high } else { low * 10.0 })
     }
 
-    /// Where a value lies, kept inside 0..1.
+    /// Returns the position of a value, limited to 0..1.
     pub fn place(&self, v: f64) -> f64 {
         let share = match *self {
             Scale::Linear(low, high) => (v - low) / (high - low),
@@ -39,11 +40,11 @@ impl Scale {
                 libm::log(v / low) / libm::log(high / low)
             }
         };
-        // A value at or below zero has no place on a log axis: it goes to the edge.
+        // A value at or below zero has no position on a log axis: it goes to the edge.
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
     }
 
-    /// Positions of ticks, few enough for labels.
+    /// Returns the values of the ticks, few enough for labels.
     pub fn ticks(&self) -> Vec<f64> {
         match *self {
             Scale::Linear(low, high) => {
@@ -59,14 +60,14 @@ impl Scale {
     }
 }
 
-/// At most seven, evenly apart.
+/// Returns at most seven ticks at doublings of `low`, evenly spaced.
 fn doublings(low: f64, high: f64) -> Vec<f64> {
     let all = (libm::log2(high / low) + 0.001).floor().max(0.0) as i32;
     let stride = (all / 6 + i32::from(all % 6 > 0)).max(1);
     (0..=all / stride).map(|i| low * libm::pow(2.0, f64::from(i * stride))).collect()
 }
 
-/// Decades, and what lies between them where the decades alone would be fewer than three.
+/// Returns ticks at the decades, and between them if there are fewer than three decades.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = libm::log10(high / low);
     if decades <= 1.6 {
@@ -112,7 +113,8 @@ fn round_down(v: f64) -> f64 {
     decade * [5.0, 2.0].into_iter().find(|r| m >= r * 0.999_999).unwrap_or(1.0)
 }
 
-/// A linear scale with round ends around two values; from zero, unless they lie far from it.
+/// Returns a linear scale with round ends around two values. It begins at zero, unless `low` is
+/// more than half of `high`.
 pub fn between(low: f64, high: f64) -> Scale {
     if !(low.is_finite() && low > 0.5 * high && high > low) {
         return Scale::from_zero(high);
@@ -121,7 +123,7 @@ pub fn between(low: f64, high: f64) -> Scale {
     Scale::Linear((low / step).floor() * step, (high / step).ceil() * step)
 }
 
-/// A number of a tick in few letters: `1.5 M`.
+/// Formats the number of a tick in few letters: `1.5 M`.
 pub fn short_number(v: f64) -> String {
     match v.abs() {
         x if x < 10_000.0 => number(v),
@@ -131,14 +133,14 @@ pub fn short_number(v: f64) -> String {
     }
 }
 
-/// A number of a tick without trailing zeros.
+/// Formats the number of a tick without trailing zeros.
 pub fn number(v: f64) -> String {
     let text = format!("{v:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text.is_empty() { "0".into() } else { text.to_owned() }
 }
 
-/// A tick of a time in ns: `10 µs`, `1 ms`.
+/// Formats a tick of a time in ns: `10 µs`, `1 ms`.
 pub fn time(ns: f64) -> String {
     match ns {
         v if v <= 0.0 => "0".into(),
@@ -149,7 +151,7 @@ pub fn time(ns: f64) -> String {
     }
 }
 
-/// A tick of a size in decimal units, as ranges are given: `16 GB`.
+/// Formats a tick of a size in decimal units, which ranges have: `16 GB`.
 pub fn decimal_size(bytes: f64) -> String {
     match bytes {
         v if v < 999.5e6 => format!("{} MB", number(v / 1e6)),
@@ -157,7 +159,7 @@ pub fn decimal_size(bytes: f64) -> String {
     }
 }
 
-/// A tick of a size in binary units, as steps are given: `64 KiB`.
+/// Formats a tick of a size in binary units, which steps have: `64 KiB`.
 pub fn binary_size(bytes: f64) -> String {
     const KIB: f64 = 1024.0;
     match bytes / KIB {
@@ -167,12 +169,12 @@ pub fn binary_size(bytes: f64) -> String {
     }
 }
 
-/// A tick of a share: `40 %`.
+/// Formats a tick of a share: `40 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", number(100.0 * share))
 }
 
-/// A tick of a share of requests below: 0.001 beyond is `99.9 %`.
+/// Formats a tick of the share of requests below; `beyond` is the rest: 0.001 is `99.9 %`.
 pub fn percent_below(beyond: f64) -> String {
     let digits = (-libm::log10(beyond)).round().max(0.0) as usize;
     let decimals = digits.saturating_sub(2);

@@ -10,12 +10,12 @@ use assay_spec::Histogram;
 use assay_spec::histogram::midpoint;
 use assay_spec::record::CellRecord;
 
-/// A chart with its caption and key.
+/// Returns a chart with its caption and legend.
 pub(super) fn figure(caption: &str, svg: &str, legend: &str) -> String {
     format!("<figure><figcaption>{}</figcaption>{svg}{legend}</figure>", escape(caption))
 }
 
-/// Colour and dash of a target, the same in every chart.
+/// Returns the index of a target's colour and dash, the same in every chart.
 pub(super) fn style(run: &Run, target: &str) -> usize {
     run.targets().iter().position(|t| *t == target).unwrap_or(0)
 }
@@ -25,10 +25,10 @@ fn caption(cells: &[&CellRecord], workload: &str) -> String {
     summary.map_or_else(|| workload.to_owned(), |s| format!("{workload}: {s}"))
 }
 
-/// Bandwidth of every target under every workload.
+/// Returns a bar chart for each workload, with the bandwidth of every target.
 pub fn bandwidth(run: &Run) -> String {
     let values = run.cells.iter().filter_map(|c| metric::estimate(c, "bandwidth").ok());
-    // One axis for all workloads: bars of different charts can be compared.
+    // All workloads have one axis, so that bars of different charts can be compared.
     let scale = Scale::log_over(values.map(|e| e.value / 1e6));
     let mut out = String::from("<div class=\"figures\">");
     for (experiment, workload) in run.workloads() {
@@ -61,7 +61,7 @@ pub fn bandwidth(run: &Run) -> String {
     out + "</div>"
 }
 
-/// Points of the distribution function.
+/// Returns the points of the distribution function.
 fn below(h: &Histogram) -> Vec<(f64, f64)> {
     let (total, mut seen) = (h.count() as f64, 0);
     let mut points = Vec::new();
@@ -76,7 +76,7 @@ fn below(h: &Histogram) -> Vec<(f64, f64)> {
     points
 }
 
-/// Points of the share beyond, as far as there are requests.
+/// Returns the points of the share of requests beyond a latency, as far as there are requests.
 fn beyond(h: &Histogram) -> Vec<(f64, f64)> {
     let (total, mut seen) = (h.count(), 0);
     let mut points = Vec::new();
@@ -95,7 +95,7 @@ fn beyond(h: &Histogram) -> Vec<(f64, f64)> {
     points
 }
 
-/// Latency distributions: a pair of panels for each workload.
+/// Returns the latency distributions, a pair of panels for each workload.
 pub fn latency(run: &Run) -> String {
     let mut out = String::new();
     for (experiment, workload) in run.workloads() {
@@ -145,7 +145,7 @@ pub fn latency(run: &Run) -> String {
             name: "the same, towards 99.999 %",
         };
         let first = svg::lines(&words("cdf", "Latency distribution"), x, y, &cdf);
-        // The far end belongs below: the tail falls to the right.
+        // The far end is at the bottom of the axis: the tail falls to the right.
         let second = svg::lines(&words("tail", "Latency tail"), x, z, &tail);
         out += &format!(
             "<h3>{}</h3><div class=\"figures\">{}{}</div>",
@@ -157,7 +157,7 @@ pub fn latency(run: &Run) -> String {
     out
 }
 
-/// The measured phase over time, first repeat: bandwidth and mean latency.
+/// Returns bandwidth and mean latency over time in the measured phase of the first repeat.
 pub fn over_time(run: &Run) -> String {
     let mut out = String::new();
     for (experiment, workload) in run.workloads() {

@@ -1,10 +1,11 @@
-//! The ledgers in a report: published beside reproduced. What was not measured is folded away.
+//! The ledgers in a report: published beside reproduced values. Claims that were not measured are
+//! folded away.
 
 use super::html::escape;
 use super::tables::table;
 use crate::ledger::{ClaimVerdict, LedgerVerdicts, PredicateVerdict, ValueVerdict, Verdict, plain};
 
-/// All ledgers.
+/// Returns all ledgers as HTML.
 pub fn ledgers(ledgers: &[LedgerVerdicts]) -> String {
     if ledgers.is_empty() {
         return "<p>No published claims belong to this run.</p>".into();
@@ -34,7 +35,7 @@ fn ledger(l: &LedgerVerdicts) -> String {
     out
 }
 
-/// The verdict as a badge; its word says it, the colour only repeats it.
+/// Returns the verdict as a badge. The word tells the verdict; the colour only repeats it.
 fn badge(v: Verdict) -> String {
     format!("<span class=\"verdict {}\">{}</span>", v.name().replace(' ', "-"), v.name())
 }
@@ -88,7 +89,7 @@ fn value(v: &ValueVerdict) -> Vec<String> {
     ]
 }
 
-/// The mean of the repeats with half the width of its interval.
+/// Formats the mean of the repeats with half the width of its interval.
 fn measured(v: &ValueVerdict) -> String {
     let Some(value) = v.reproduced else { return "–".into() };
     let half = v.half_width().map_or_else(String::new, |half| format!(" ± {}", plain(half)));

@@ -1,4 +1,4 @@
-//! Factors on the page: what is found, a bar for each level, the pairs, the best combinations.
+//! Factors on the page: the findings, a bar for each level, the pairs, the best combinations.
 
 use super::axis::{self, Scale};
 use super::charts::figure;
@@ -14,11 +14,11 @@ use crate::stats::effects::Effects;
 use crate::text::plus_minus;
 use assay_spec::units::three_digits;
 
-/// Rows of the ranking from its top, and from its end.
+/// The numbers of rows of the ranking, from its top and from its end.
 const BEST: usize = 20;
 const LAST: usize = 5;
 
-/// Every workload over factors; none if there is none.
+/// Returns every workload over factors, or `None` if there is none.
 pub(super) fn section(run: &Run, findings: &[Finding]) -> Option<String> {
     let parts: Vec<String> = all(run).iter().map(|c| one(c, findings)).collect();
     (!parts.is_empty()).then(|| parts.concat())
@@ -40,7 +40,7 @@ fn one(crossed: &Crossed<'_>, findings: &[Finding]) -> String {
     out + &ranking(crossed)
 }
 
-/// Factors, the one with the largest share first if that is known.
+/// Returns the factors, those with the largest share first if the shares are known.
 fn order(crossed: &Crossed<'_>, effects: &Effects) -> Vec<usize> {
     match crossed.is_full {
         true => by_share(effects).into_iter().map(|(factor, _)| factor).collect(),
@@ -156,7 +156,7 @@ mod tests {
         [[workload]]\nname = \"w\"\nread_share = 1.0\nsize = \"4KiB\"\npattern = \"random\"\n\
         measure = { requests = 10 }\n";
 
-    /// A run of all combinations of which those with so many requests were measured.
+    /// Returns a run of all combinations. Those with a number of requests were measured.
     fn run(requests: &[Option<u64>; 8]) -> Run {
         let mut run = crate::load::sample::run(Vec::new());
         let record = |text: &str| ExperimentRecord {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn pairs_are_told_apart_if_there_are_cells_enough() {
-        // More of the first drive alone does more: drive with drives.
+        // More drives add bandwidth only with the first kind of drive: drive interacts with drives.
         let all = [400, 400, 800, 801, 100, 101, 120, 120].map(Some);
         let page = shown(&all);
         assert!(page.contains("The strongest pair, drive with drives: mean MB/s"), "{page}");

@@ -1,5 +1,6 @@
-//! The figures of a study's document, redrawn from a run: question and answer above, mechanism
-//! below. What a figure is stands in `describe` and in a file for each document, as data.
+//! The figures of a study's document, redrawn from a run: question and answer above a figure,
+//! mechanism below it. The figures are data: `describe` has the types, and a file for each document
+//! has its figures.
 
 mod cmu08;
 mod describe;
@@ -31,16 +32,16 @@ use draw::{Context, Panel};
 use published::Published;
 use std::collections::BTreeSet;
 
-/// Every document whose figures can be redrawn.
+/// The documents whose figures can be redrawn.
 const DOCUMENTS: &[Document] =
     &[sigmetrics09::DOCUMENT, cmu08::DOCUMENT, sara10::DOCUMENT, oslo09::DOCUMENT];
 
-/// True of findings that answer a figure's question and stand with it.
+/// Returns `true` for a finding that answers a figure's question and is shown with that figure.
 pub fn is_answer(finding: &Finding) -> bool {
     ["question/", SCALING].iter().any(|prefix| finding.id.starts_with(prefix))
 }
 
-/// The cells whose drives' request logs are drawn.
+/// Returns the cells for which the request logs of the drives are drawn.
 pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
     let document = DOCUMENTS.iter().find(|d| d.study == run.record.study);
     let parts = document.iter().flat_map(|d| d.figures).flat_map(|f| f.parts);
@@ -50,7 +51,7 @@ pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
     run.cells.iter().filter(is_wanted).collect()
 }
 
-/// All figures of the run's study; none if its document has no figures here.
+/// Returns all figures of the run's study, or `None` if its document has no figures here.
 pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> Option<String> {
     let document = DOCUMENTS.iter().find(|d| d.study == run.record.study)?;
     let published = published::of(run, ledgers);
@@ -70,7 +71,7 @@ pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> O
         }
         out += &one(&context(figure), findings, figure);
     }
-    // An answer to a question without a figure is still an answer.
+    // The answers to questions without a figure are shown as well.
     let placed = |f: &&Finding| shown.iter().any(|prefix| f.id.starts_with(prefix));
     let rest: Vec<&Finding> = findings.iter().filter(|f| is_answer(f) && !placed(f)).collect();
     if !rest.is_empty() {
@@ -104,7 +105,7 @@ fn one(context: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
     out + &absent(context, figure) + &mechanism::lines(run, figure.told)
 }
 
-/// The question of the experiment and what answers it.
+/// Returns the question of the experiment and its answers.
 fn answer(c: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
     let run = c.run;
     let mut out = String::new();
@@ -123,7 +124,8 @@ fn answer(c: &Context<'_>, findings: &[Finding], figure: &Figure) -> String {
     if out.is_empty() { out } else { format!("<div class=\"question\">{out}</div>") }
 }
 
-/// Beside fits of a knee, the same fits of what was published of the same cells.
+/// Returns, for answers that are fits of a knee, the same fits of the values published for these
+/// cells.
 fn published_fits(c: &Context<'_>, answers: &[&Finding]) -> String {
     let rate = |cell: &CellRecord| {
         let mut of = published::of_cell(c.published, cell);
@@ -139,7 +141,7 @@ fn published_fits(c: &Context<'_>, answers: &[&Finding]) -> String {
     shown.map(line).collect()
 }
 
-/// Panels in rows that belong together: of one target, where a target has several.
+/// Returns the panels in rows: a row for each target if a target has several panels.
 fn rows<'a>(panels: &'a [Panel], figure: &Figure) -> Vec<Vec<&'a Panel>> {
     let own = figure.parts.iter().filter(|p| p.form.per_target()).count();
     let mut rows: Vec<Vec<&Panel>> = Vec::new();
@@ -162,18 +164,18 @@ fn html(run: &Run, panel: &Panel) -> String {
     format!("<figure><figcaption>{caption}</figcaption>{}</figure>", panel.body)
 }
 
-/// A square in a target's colour.
+/// Returns a square in a target's colour.
 fn swatch(run: &Run, target: &str) -> String {
     format!("<span class=\"swatch s{}\" aria-hidden=\"true\"></span>", style(run, target) % 8)
 }
 
-/// Every panel of a figure that can be drawn.
+/// Returns every panel of a figure that can be drawn.
 fn panels(c: &Context<'_>, figure: &Figure) -> Vec<Panel> {
     let shared = Shared::of(c, figure);
     figure.parts.iter().flat_map(|part| part_panels(c, part, &shared)).collect()
 }
 
-/// Scales that the panels of a figure share, so that they can be compared.
+/// The scales that the panels of a figure share, so that they can be compared.
 struct Shared {
     bars: Scale,
     latency: Scale,
@@ -208,7 +210,7 @@ impl Shared {
             }
         }
         let highest = bars.iter().copied().fold(0.0, f64::max);
-        // The shortest bar of a logarithmic axis still has a length.
+        // The shortest bar on a logarithmic axis must still have a length.
         let room = bars.iter().copied().fold(f64::INFINITY, f64::min) / 4.0;
         Shared {
             bars: match log {
@@ -221,7 +223,7 @@ impl Shared {
     }
 }
 
-/// The lines of a distribution by workload, for each target that has all of them.
+/// Returns the lines of a distribution by workload, for each target that has all of them.
 fn distributions_of<'a>(c: &Context<'a>, part: &Part) -> Vec<(&'a str, Vec<Line>)> {
     let Form::ByWorkload { op, series } = part.form else { return Vec::new() };
     let lines = |target: &str| {
@@ -303,7 +305,7 @@ fn one_by_one(c: &Context<'_>, part: &Part, series: &describe::Series, log: bool
     c.targets(&[*series]).into_iter().filter_map(panel).collect()
 }
 
-/// Why no panel of a figure can be drawn.
+/// Returns why no panel of a figure can be drawn.
 fn why(run: &Run, sweeps: &[Sweep], figure: &Figure) -> String {
     let cells = figure.parts.iter().flat_map(|p| p.form.cells(sweeps));
     let mut names: Vec<String> = Vec::new();
@@ -326,10 +328,10 @@ fn why(run: &Run, sweeps: &[Sweep], figure: &Figure) -> String {
     }
 }
 
-/// Targets that have some cells of a figure's parts and not all.
+/// Returns the targets that have some but not all cells of a figure's parts.
 fn absent(c: &Context<'_>, figure: &Figure) -> String {
     let mut lines = Vec::new();
-    // A table has a dash there.
+    // A table shows a dash for a missing cell.
     let whole = |p: &&Part| !matches!(p.form, Form::Table { .. } | Form::Traced { .. });
     let charts = figure.parts.iter().filter(whole);
     for (part, target) in

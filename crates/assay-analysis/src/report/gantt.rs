@@ -1,63 +1,63 @@
 //! A Gantt picture as an SVG file: above, lanes of requests in flight; below, a row for each
-//! resource; bars coloured by what is done, over time.
+//! resource. Bars over time are coloured by the kind of work.
 //!
-//! A request has the first lane that is free when it arrives, so that there are as many lanes as
+//! A request takes the first lane that is free when it arrives, so that there are as many lanes as
 //! requests in flight. Bars too narrow to be told apart are drawn as one, so that a picture of a
-//! million operations is as small as what can be seen of it.
+//! million operations is only as large as what can be seen of it.
 
 use super::axis;
 use super::html::escape;
 use super::picture::{self, Frame, MARGIN, WIDTH};
 
-/// Where the time axis begins: left of it are the names.
+/// The position at which the time axis begins; the names are left of it.
 const LEFT: f64 = 112.0;
-/// Room between two rows or lanes.
+/// The space between two rows or lanes.
 const GAP: f64 = 4.0;
 const GROUP_GAP: f64 = 6.0;
 
-/// A row: a resource, and which others it belongs to.
+/// A row: a resource, and the group it belongs to.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its name.
+    /// The name of the resource.
     pub name: String,
-    /// Rows of one group stand together.
+    /// The group; rows of one group stand together.
     pub group: u32,
 }
 
 /// A bar in a row or a lane.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Index of its row or request.
+    /// The index of its row or request.
     pub row: usize,
-    /// Index of its kind.
+    /// The index of its kind.
     pub kind: usize,
-    /// Nanoseconds.
+    /// The start in nanoseconds.
     pub start: f64,
-    /// Nanoseconds.
+    /// The end in nanoseconds.
     pub end: f64,
-    /// A few letters in it, if there is room: a request's number.
+    /// A few letters in the bar, if there is room: a request's number.
     pub label: String,
-    /// What is said of it when it is pointed at.
+    /// The text that is shown when the bar is pointed at.
     pub text: String,
 }
 
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Nanoseconds.
+    /// The start in nanoseconds.
     pub start: f64,
-    /// Nanoseconds.
+    /// The end in nanoseconds.
     pub end: f64,
-    /// Its number.
+    /// The number of the request.
     pub label: String,
-    /// What is said of it.
+    /// The text that is shown when the request is pointed at.
     pub text: String,
 }
 
-/// What is done: a class of the style sheet (`k0` to `k10`) and a word.
+/// A kind of work: a class of the style sheet (`k0` to `k10`) and a word.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Number of its colour.
+    /// The number of its colour.
     pub colour: usize,
     /// The word in the legend.
     pub name: String,
@@ -66,38 +66,38 @@ pub struct Kind {
 /// A whole picture.
 #[derive(Clone, Debug)]
 pub struct Gantt {
-    /// Headline.
+    /// The headline.
     pub title: String,
-    /// Lines below it.
+    /// The lines below the headline.
     pub notes: Vec<String>,
-    /// The legend; bars name these by index.
+    /// The kinds in the legend; bars refer to these by index.
     pub kinds: Vec<Kind>,
-    /// Requests in the order of arrival.
+    /// The requests in the order of arrival.
     pub requests: Vec<Request>,
-    /// Their steps.
+    /// The steps of the requests.
     pub steps: Vec<Bar>,
-    /// Resources.
+    /// The rows of resources.
     pub rows: Vec<Row>,
-    /// What they did.
+    /// The work of the resources.
     pub bars: Vec<Bar>,
-    /// The end of the time axis, in nanoseconds; what lies beyond is cut.
+    /// The end of the time axis in nanoseconds; what lies beyond is cut off.
     pub end: f64,
 }
 
-/// Positions of one picture.
+/// The positions in one picture.
 struct Layout {
     ns: f64,
-    /// Height of a lane, and the lane of each request.
+    /// The height of a lane; `lanes` has the lane of each request.
     lane: f64,
     lanes: Vec<usize>,
     lanes_top: f64,
-    /// Height of a row, and the top of each.
+    /// The height of a row; `rows` has the top of each.
     row: f64,
     rows: Vec<f64>,
     bottom: f64,
 }
 
-/// The picture as the text of an SVG file.
+/// Returns the picture as the text of an SVG file.
 pub fn svg(gantt: &Gantt) -> String {
     let mut body = String::new();
     let header = header(&mut body, gantt);
@@ -133,7 +133,7 @@ impl Layout {
     }
 }
 
-/// The first lane that is free when each request arrives.
+/// Returns the first lane that is free when each request arrives.
 fn lanes_of(requests: &[Request]) -> Vec<usize> {
     let mut ends: Vec<f64> = Vec::new();
     let mut lane = |request: &Request| {
@@ -148,7 +148,7 @@ fn lanes_of(requests: &[Request]) -> Vec<usize> {
     requests.iter().map(&mut lane).collect()
 }
 
-/// Title, notes and legend; returns where they end.
+/// Draws title, notes and legend, and returns the position where they end.
 fn header(out: &mut String, gantt: &Gantt) -> f64 {
     let mut y = 30.0;
     out.push_str(&format!(
@@ -165,7 +165,7 @@ fn header(out: &mut String, gantt: &Gantt) -> f64 {
     y += 28.0;
     let mut x = MARGIN;
     for kind in &gantt.kinds {
-        // Text is as wide as its letters, about.
+        // The width of a text is estimated from its number of letters.
         let width = 40.0 + 7.2 * kind.name.chars().count() as f64;
         if x + width > WIDTH - MARGIN {
             (x, y) = (MARGIN, y + 20.0);
@@ -183,7 +183,7 @@ fn header(out: &mut String, gantt: &Gantt) -> f64 {
     y
 }
 
-/// Ticks above the lanes and below the rows, and the grid between.
+/// Draws ticks above the lanes and below the rows, and the grid between them.
 fn axis(out: &mut String, layout: &Layout, end: f64) {
     for tick in picture::ticks(end, 10) {
         let x = layout.x(tick);
@@ -256,7 +256,8 @@ fn class(gantt: &Gantt, bar: &Bar) -> String {
     format!("k{}", gantt.kinds[bar.kind].colour)
 }
 
-/// The bars that begin within the picture; neighbours of a kind that look like one are one.
+/// Returns the bars that begin within the picture. Neighbours of one kind that cannot be told apart
+/// are joined.
 fn joined(bars: &[Bar], layout: &Layout) -> Vec<Bar> {
     let mut order: Vec<&Bar> = bars.iter().filter(|bar| bar.start < layout.ns).collect();
     order.sort_by(|a, b| {

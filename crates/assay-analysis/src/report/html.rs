@@ -2,8 +2,8 @@
 
 use crate::unseen::is_unseen;
 
-/// Returns the text made safe inside elements and quoted attributes. Characters that are not shown
-/// but do something are left out.
+/// Returns the text made safe inside elements and quoted attributes. Leaves out characters that are
+/// not shown but have an effect.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,25 +1,25 @@
-//! What every page is made of: head, navigation, sections, foot.
+//! The parts of every page: head, navigation, sections, foot.
 
 use super::html::escape;
 
-/// A page, without its sections. What is escaped already is said.
+/// A page without its sections. It takes fields that are marked as escaped, and HTML, as they are.
 pub(super) struct HtmlTemplate<'a> {
-    /// Its title, escaped.
+    /// The title, escaped.
     pub title: &'a str,
-    /// The version of assay that it is of.
+    /// The version of assay that made the page.
     pub version: &'a str,
-    /// All of its style.
+    /// The whole style sheet.
     pub css: &'a str,
-    /// What the link for those who read without a mouse leads to, e.g. `findings`.
+    /// The word for what the skip link of the keyboard leads to, e.g. `findings`.
     pub skip: &'a str,
-    /// What stands below the title, as HTML.
+    /// The HTML below the title.
     pub below: &'a str,
     /// The last line, escaped.
     pub foot: &'a str,
 }
 
 impl HtmlTemplate<'_> {
-    /// The page with these sections: of each the id, the name and the HTML.
+    /// Returns the page with these sections, each of which has an id, a name and HTML.
     pub(super) fn page(&self, sections: &[(&str, &str, String)]) -> String {
         let HtmlTemplate { title, version, css, skip, below, foot } = self;
         let mut out = format!(

@@ -1,4 +1,4 @@
-//! The page: order of the sections, navigation, findings.
+//! The page of a run: order of the sections, navigation, findings.
 
 use super::finding_list::items;
 use super::html::escape;
@@ -8,7 +8,7 @@ use crate::finding::{DOUBTS, FACTORS, Finding, SCALING, findings};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
 
-/// The whole page.
+/// Returns the whole page.
 pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
     let all = findings(whole);
     // A bar and a row for each combination of factors would be thousands.
@@ -17,7 +17,7 @@ pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
         all.into_iter().partition(|f| f.id.starts_with(FACTORS));
     let factors = factors::section(whole, &crossed);
     let figures = figures::section(run, ledgers, &all);
-    // Findings that answer a question stand with its figure.
+    // Findings that answer a question are shown with its figure.
     let elsewhere = |f: &Finding| figures.is_some() && figures::is_answer(f);
     let others: Vec<Finding> = all.into_iter().filter(|f| !elsewhere(f)).collect();
     let mut sections: Vec<(&str, &str, String)> = vec![
@@ -91,13 +91,13 @@ fn finding_list(all: &[Finding]) -> String {
         true => String::new(),
         false => items(findings.into_iter()),
     };
-    // First what may make the others worthless.
+    // The doubts come first, as they may make the other findings worthless.
     part("Is this benchmark right?", doubt_list(doubts))
         + &part("Between targets", listed(between))
         + &part("Within a target", listed(within))
 }
 
-/// Of each check the first few cells; the others can be unfolded.
+/// Returns the first few cells of each check; the others can be unfolded.
 fn doubt_list(mut doubts: Vec<&Finding>) -> String {
     const SHOWN: usize = 2;
     let check = |f: &Finding| {

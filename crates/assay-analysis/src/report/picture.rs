@@ -1,17 +1,18 @@
-//! Pictures that stand alone as SVG files: one style sheet for light and dark, no script.
+//! Stand-alone pictures as SVG files: one style sheet for light and dark, no script.
 
 use super::axis::{self, Scale};
 use super::html::escape;
 use super::svg::{self, Axis, Ink, Line, Words};
 
-/// Width of a picture in user units: a page of 1280 pixels with a little room beside it.
+/// The width of a picture in user units: a page of 1280 pixels less a margin.
 pub(super) const WIDTH: f64 = 1240.0;
 pub(super) const MARGIN: f64 = 20.0;
-/// Width of a picture with one chart; its texts are scaled with it, and so made smaller before.
+/// The width of a picture with one chart. Its texts are scaled with it, so they have smaller sizes.
 const CHART: f64 = 860.0;
 
-/// Colours by meaning. Transfers are blue, reads green, writes amber, moves violet, erases red, so
-/// that a picture can be read without its legend; light and dark are told apart by brightness too.
+/// The colours by meaning. Transfers are blue, reads green, writes amber, moves violet, erases red,
+/// so that a picture can be read without its legend; brightness also tells light and dark colours
+/// apart.
 const CSS: &str = "\
 :root{--bg:#fff;--fg:#1c2024;--dim:#5b646d;--edge:#e3e7eb;--base:#eef1f4;--wait:#dfe4e9;\
 --c0:#0072b2;--c1:#c44e00}\
@@ -39,7 +40,7 @@ text.on{fill:#fff}text.k2,text.k3,text.k5,text.k7,text.k8{fill:#14171a}\
 .chart .grid,.chart .frame{stroke-width:.6}\
 .line.s0{stroke:var(--c0)}.line.s1{stroke:var(--c1);stroke-dasharray:8 3}";
 
-/// A rectangle.
+/// A rectangle in user units.
 pub(super) struct Frame {
     left: f64,
     top: f64,
@@ -52,8 +53,8 @@ impl Frame {
         Frame { left, top, width: right - left, height }
     }
 
-    /// Without a hair's breadth at either side, so that neighbours can be told apart, but never
-    /// too thin to be seen.
+    /// Returns the frame that is drawn: slightly narrower on both sides, so that neighbours can be
+    /// told apart, but never too thin to be seen.
     fn drawn(&self) -> Frame {
         let hair = if self.width > 2.4 { 0.35 } else { 0.0 };
         let width = (self.width - 2.0 * hair).max(0.8);
@@ -61,7 +62,7 @@ impl Frame {
     }
 }
 
-/// A few letters in the middle of a rectangle, if there is room.
+/// Draws a few letters in the middle of a rectangle, if there is room.
 pub(super) fn label(out: &mut String, class: &str, frame: &Frame, text: &str) {
     if text.is_empty() || frame.width < 6.5 * text.len() as f64 + 5.0 {
         return;
@@ -74,7 +75,7 @@ pub(super) fn label(out: &mut String, class: &str, frame: &Frame, text: &str) {
     ));
 }
 
-/// A filled rectangle that says something when it is pointed at.
+/// Draws a filled rectangle that shows `text` when it is pointed at.
 pub(super) fn rect(out: &mut String, class: &str, frame: &Frame, text: &str) {
     let frame = frame.drawn();
     out.push_str(&format!(
@@ -88,7 +89,7 @@ pub(super) fn rect(out: &mut String, class: &str, frame: &Frame, text: &str) {
     ));
 }
 
-/// Round positions from 0 up to `end`, about `count` of them.
+/// Returns round positions from 0 up to `end`, about `count` of them.
 pub(super) fn ticks(end: f64, count: u32) -> Vec<f64> {
     if !(end.is_finite() && end > 0.0) {
         return vec![0.0];
@@ -100,7 +101,7 @@ pub(super) fn ticks(end: f64, count: u32) -> Vec<f64> {
     (0..=2 * count).map(|i| f64::from(i) * step).take_while(|t| *t <= end * 1.000_001).collect()
 }
 
-/// The text of a file: a ground in the colour of the page, and `body` on it.
+/// Returns the text of a file: a background in the colour of the page, and `body` on it.
 pub(super) fn file(
     title: &str,
     description: &str,
@@ -118,16 +119,17 @@ pub(super) fn file(
     )
 }
 
-/// Values of one kind, to be drawn as a distribution.
+/// Values of one kind that are drawn as a distribution.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Their name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Nanoseconds, in any order.
+    /// The values in nanoseconds, in any order.
     pub values: Vec<f64>,
 }
 
-/// Two distributions over each other, on a logarithmic axis of time, as the text of an SVG file.
+/// Returns two distributions in one chart, on a logarithmic axis of time, as the text of an SVG
+/// file.
 pub fn distributions(title: &str, notes: &[String], samples: &[Sample; 2]) -> String {
     let sorted = samples.clone().map(|mut s| {
         s.values.sort_by(f64::total_cmp);
@@ -176,8 +178,8 @@ pub fn distributions(title: &str, notes: &[String], samples: &[Sample; 2]) -> St
     file(title, &notes.join(" "), (CHART, top + height + 24.0), &body)
 }
 
-/// The range of values that a chart shows: all but a hundredth below and a thousandth above, which
-/// lie at its edges.
+/// Returns the range of values that a chart shows: all but a hundredth at the low end and a
+/// thousandth at the high end, which are drawn at its edges.
 fn middle(samples: &[Sample; 2]) -> Scale {
     let ends = |values: &[f64]| {
         let last = values.len().checked_sub(1)?;
@@ -191,7 +193,7 @@ fn middle(samples: &[Sample; 2]) -> Scale {
     }
 }
 
-/// Points of the distribution function.
+/// Returns the points of the distribution function.
 fn steps(sorted: &[f64]) -> Vec<(f64, f64)> {
     let count = sorted.len() as f64;
     sorted.iter().enumerate().map(|(i, v)| (*v, (i + 1) as f64 / count)).collect()

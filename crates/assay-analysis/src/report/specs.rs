@@ -1,11 +1,12 @@
-//! What was run, on what, and how it was measured: the part of a report that lets others repeat it.
+//! What was run, on what, and how it was measured: the part of a report that others need to repeat
+//! it.
 
 use super::html::escape;
 use super::tables::table;
 use crate::load::Run;
 use assay_spec::units::human_size;
 
-/// The method, in prose.
+/// Returns the method in prose.
 pub fn method() -> &'static str {
     "<p>Latency is the time from submission to completion of a request. Latencies are kept in a \
      histogram with buckets of at most 1/128 of their value, so a percentile is off by at most \
@@ -30,14 +31,14 @@ pub fn method() -> &'static str {
      easily: look at the size of the slope, not only at p.</p>"
 }
 
-/// Warnings and notes of every cell.
+/// Returns the warnings and notes of every cell.
 pub fn warnings(run: &Run) -> String {
     let lines = crate::text::note_lines(run);
     let items: String = lines.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
     format!("<ul>{items}</ul>")
 }
 
-/// Machine, command, seeds, targets.
+/// Returns machine, command, seeds and targets.
 pub fn setting(run: &Run) -> String {
     let r = &run.record;
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -61,12 +62,12 @@ pub fn setting(run: &Run) -> String {
     table("run", &["what", "value"], &rows)
 }
 
-/// Free text reads from the left, and may break.
+/// Formats free text, which is aligned to the left and may break.
 fn left(text: &str) -> String {
     format!("<div class=\"l\"><code>{}</code></div>", escape(text))
 }
 
-/// Seeds of every repeat and the whole specs, folded.
+/// Returns the seeds of every repeat and the whole specs, folded.
 pub fn specs(run: &Run) -> String {
     let seed_row = |c: &assay_spec::record::CellRecord| {
         let seeds: Vec<String> = c.repeats.iter().map(|r| r.seed.to_string()).collect();

@@ -3,7 +3,7 @@
 //! The palette is Okabe and Ito's (2008), legible with every common colour blindness; each line
 //! also has a dash pattern of its own.
 
-/// The whole style sheet.
+/// The style sheet of every page.
 pub const CSS: &str = r#"
 :root{--bg:#fff;--fg:#1c2024;--dim:#5b646d;--edge:#d9dee3;--soft:#f5f7f9;--link:#0b5cad;
 --c0:#0072b2;--c1:#c44e00;--c2:#00835f;--c3:#b0528a;--c4:#a87000;--c5:#2b8cc4;--c6:#6a51a3;
@@ -89,13 +89,14 @@ body{font-size:10.5pt}nav,.skip{display:none}.scroll{overflow:visible;border:0}
 h2,h3{break-after:avoid}.card,tr{break-inside:avoid}a{color:inherit}}
 "#;
 
-/// What drawings of request logs need beside it.
+/// The additional style for drawings of request logs.
 pub const TRACES: &str = "\
 .dots.fine{stroke-width:1.6}.median{stroke:var(--fg);stroke-width:2.4;fill:none}\
 .mean{fill:var(--bg);stroke:var(--fg);stroke-width:1.6}\
 .dots.s1.fine{stroke-opacity:.8}";
 
-/// What only a page with a document's figures needs: colours of workloads, widths, markers.
+/// The additional style for a page with a document's figures: colours of workloads, widths,
+/// markers.
 pub const FIGURES: &str = r#"
 :root{--w1:#a87000;--w2:#6a51a3;--w3:#0d7d8c;--w4:#b3203c;--w5:#6d757d}
 @media(prefers-color-scheme:dark){:root{--w1:#e6b34d;--w2:#b3a0e6;--w3:#4fc3d1;--w4:#ff7d8e;

@@ -6,47 +6,47 @@ pub mod boxes;
 use super::axis::Scale;
 use super::html::escape;
 
-/// Width of every chart in user units; narrow, so that its text stays legible on a phone.
+/// The width of every chart in user units; narrow, so that its text stays legible on a phone.
 pub const WIDTH: f64 = 480.0;
 
-/// What a chart says of itself to those who do not see it.
+/// The description of a chart for those who do not see it.
 #[derive(Clone, Debug)]
 pub struct Words {
-    /// Unique on the page.
+    /// The id, unique on the page.
     pub id: String,
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// One sentence of what it shows.
+    /// One sentence that says what the chart shows.
     pub description: String,
 }
 
-/// An axis: its scale, the text of a tick, its name with unit.
+/// An axis: its scale, the text of its ticks, and its name with unit.
 #[derive(Clone, Copy)]
 pub struct Axis<'a> {
-    /// Values to positions.
+    /// The scale from values to positions.
     pub scale: Scale,
-    /// Text of a tick.
+    /// The function that returns the text of a tick.
     pub label: fn(f64) -> String,
-    /// Name with unit.
+    /// The name with unit.
     pub name: &'a str,
 }
 
-/// Colour, dash and width of a line or a marker.
+/// The colour, dash and width of a line or a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// Of a target: its place in the run.
+    /// The ink of a target: its index in the run.
     Target(usize),
-    /// Of a workload, where a panel has one target: no target has these colours.
+    /// The ink of a workload in a panel with one target: no target has these colours.
     Series {
-        /// Index of the colour; lower ones are broader, so that none hides another.
+        /// The index of the colour; lower ones are broader, so that no line hides another.
         tint: usize,
-        /// Index of the dash.
+        /// The index of the dash.
         dash: usize,
     },
 }
 
 impl Ink {
-    /// Its classes in the style sheet.
+    /// Returns the classes in the style sheet.
     fn class(self) -> String {
         match self {
             Ink::Target(index) => format!("s{}", index % 8),
@@ -55,27 +55,27 @@ impl Ink {
     }
 }
 
-/// A published value: a hollow marker.
+/// A published value, drawn as a hollow marker.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Whose it is.
+    /// The ink of the line that the value belongs to.
     pub ink: Ink,
-    /// Where, in values.
+    /// The position, in values.
     pub at: (f64, f64),
-    /// What it says when pointed at.
+    /// The text that is shown when the marker is pointed at.
     pub title: String,
 }
 
 /// A line of a chart.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Colour and dash.
+    /// The colour and dash.
     pub ink: Ink,
-    /// Name.
+    /// The name.
     pub name: String,
-    /// Points in values, ascending in x.
+    /// The points in values, ascending in x.
     pub points: Vec<(f64, f64)>,
-    /// Whether each point is a measurement of its own and shown as one.
+    /// Whether each point is a single measurement and is drawn as one.
     pub knots: bool,
 }
 
@@ -87,7 +87,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// From values to user units.
+    /// Converts a point from values to user units.
     fn place(&self, x: Axis<'_>, y: Axis<'_>, at: (f64, f64)) -> (f64, f64) {
         (
             self.left + self.width * x.scale.place(at.0),
@@ -96,7 +96,7 @@ impl Frame {
     }
 }
 
-/// Opens an SVG with title and description.
+/// Returns the start of an SVG element with title and description.
 fn open(words: &Words, height: f64) -> String {
     let (id, title) = (escape(&words.id), escape(&words.title));
     format!(
@@ -107,16 +107,16 @@ fn open(words: &Words, height: f64) -> String {
     )
 }
 
-/// The frame of charts with two axes, and their height.
+/// The frame of charts with two axes, and the height of such charts.
 const PLOT: (Frame, f64) =
     (Frame { left: 76.0, top: 24.0, width: WIDTH - 102.0, height: 202.0 }, 270.0);
 
-/// A chart of lines.
+/// Draws a chart of lines.
 pub fn lines(words: &Words, x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> String {
     marked_lines(words, x, y, lines, &[])
 }
 
-/// A chart of lines with published values.
+/// Draws a chart of lines with published values.
 pub fn marked_lines(
     words: &Words,
     x: Axis<'_>,
@@ -145,7 +145,7 @@ pub fn marked_lines(
     out + "</svg>"
 }
 
-/// A chart of points, each in its own place: requests one by one.
+/// Draws a chart of single points: requests one by one.
 pub fn dots(
     words: &Words,
     x: Axis<'_>,
@@ -161,7 +161,7 @@ pub fn dots(
         let path: Vec<String> = path.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         out += &format!("<polyline class=\"thin {}\" points=\"{}\"/>", ink.class(), path.join(" "));
     }
-    // Points in the same half unit look like one.
+    // Points in the same half unit cannot be told apart and are drawn once.
     let place = |at: &(f64, f64)| {
         let (x, y) = frame.place(x, y, *at);
         ((2.0 * x).round() as i64, (2.0 * y).round() as i64)
@@ -174,15 +174,15 @@ pub fn dots(
     out + "</svg>"
 }
 
-/// Up to so many points, a thin line leads from one to the next; more would only be a blot.
+/// The largest number of points that a thin line connects; with more, it would only be a blot.
 const JOINED: usize = 1000;
 
-/// A path of nothing but points.
+/// Returns a path that consists of points only.
 fn spots(points: &[(f64, f64)]) -> String {
     points.iter().map(|(x, y)| format!("M{x:.1} {y:.1}h0")).collect()
 }
 
-/// A hollow diamond.
+/// Draws a hollow diamond.
 fn marker(mark: &Mark, (x, y): (f64, f64)) -> String {
     format!(
         "<path class=\"mark {}\" d=\"M{x:.1} {:.1}l6 6-6 6-6-6z\"><title>{}</title></path>",
@@ -239,7 +239,7 @@ fn vertical_grid(out: &mut String, f: &Frame, x: Axis<'_>) {
     ));
 }
 
-/// Positions at least half a unit apart: more cannot be seen.
+/// Returns positions that are at least half a unit apart: more cannot be seen.
 fn decimate(points: &[(f64, f64)], place: impl Fn((f64, f64)) -> (f64, f64)) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for (i, point) in points.iter().enumerate() {
@@ -255,23 +255,23 @@ fn decimate(points: &[(f64, f64)], place: impl Fn((f64, f64)) -> (f64, f64)) -> 
 /// A bar with its whisker.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Index of its colour.
+    /// The index of its colour.
     pub style: usize,
-    /// What it stands for.
+    /// The name of what it stands for.
     pub name: String,
-    /// Its length.
+    /// The value that its length shows.
     pub value: f64,
-    /// Ends of the whisker.
+    /// The ends of the whisker.
     pub interval: Option<(f64, f64)>,
-    /// The number in words, at its end.
+    /// The value in words, at the end of the bar.
     pub text: String,
-    /// Paler than others of its colour: the second of a pair.
+    /// Whether it is paler than others of its colour, as a later one of a group.
     pub pale: bool,
-    /// The published value, a hollow marker.
+    /// The published value, drawn as a hollow marker.
     pub published: Option<f64>,
 }
 
-/// Horizontal bars, names above their bars so that long ones fit.
+/// Draws horizontal bars, with the names above them so that long ones fit.
 pub fn bars(words: &Words, x: Axis<'_>, bars: &[Bar]) -> String {
     const ROW: f64 = 40.0;
     let height = bars.len() as f64 * ROW + 52.0;
@@ -299,7 +299,8 @@ pub fn bars(words: &Words, x: Axis<'_>, bars: &[Bar]) -> String {
             (at(bar.value) - f.left).max(1.0)
         );
         let ends = bar.interval.map(|(low, high)| (at(low), at(high)));
-        // A whisker narrower than its own ends would be a blot; the number beside says it.
+        // A whisker narrower than its own ends would be a blot; the text beside the bar has the
+        // numbers.
         if let Some((low, high)) = ends.filter(|(low, high)| high - low >= 4.0) {
             let middle = top + 27.0;
             out += &format!(
@@ -317,7 +318,7 @@ pub fn bars(words: &Words, x: Axis<'_>, bars: &[Bar]) -> String {
     out + "</svg>"
 }
 
-/// The key to the lines: a sample of each with its name.
+/// Returns the legend of the lines: a sample of each with its name.
 pub fn legend(lines: &[Line]) -> String {
     let mut out = String::from("<ul class=\"legend\">");
     for line in lines {
@@ -331,7 +332,7 @@ pub fn legend(lines: &[Line]) -> String {
     out + "</ul>"
 }
 
-/// The key to the hollow markers.
+/// Returns the legend of the hollow markers.
 pub fn mark_legend(text: &str) -> String {
     format!(
         "<ul class=\"legend\"><li><svg viewBox=\"0 0 34 14\" aria-hidden=\"true\">\

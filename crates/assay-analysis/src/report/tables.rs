@@ -12,7 +12,7 @@ use assay_spec::steady::Window;
 use assay_spec::units::human_size;
 use assay_spec::units::three_digits;
 
-/// A table in a container of its own; cells are HTML already.
+/// Returns a table in its own container. The cells are HTML already.
 pub fn table(label: &str, heading: &[&str], rows: &[Vec<String>]) -> String {
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>\
@@ -37,7 +37,7 @@ pub fn table(label: &str, heading: &[&str], rows: &[Vec<String>]) -> String {
     out + "</tbody></table></div>"
 }
 
-/// A value with its interval or the reason beneath.
+/// Returns a value with its interval, or the reason why it has none, below it.
 fn with_uncertainty(value: &str, e: &Estimate, factor: f64) -> String {
     let (class, below) = match e.interval {
         Some((low, high)) if low == high => (" class=\"why\"", e.basis.to_string()),
@@ -64,7 +64,7 @@ fn latency(cell: &CellRecord, name: &str) -> String {
 
 const PERCENTILES: [&str; 8] = ["mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max"];
 
-/// Every metric of every cell, a table for each workload.
+/// Returns every metric of every cell, in a table for each workload.
 pub fn metrics(run: &Run) -> String {
     let mut out = String::new();
     let costs = Costs::of(run);
@@ -87,7 +87,7 @@ pub fn metrics(run: &Run) -> String {
     out
 }
 
-/// What the columns of cost have behind the currency.
+/// The part of the headings of the cost columns that follows the currency.
 const COST_COLUMNS: [&str; 4] = ["", "/GB", "/(MB/s)", "/IOPS"];
 
 fn cost_columns(costs: &Costs, cell: &CellRecord) -> [String; 4] {
@@ -100,7 +100,7 @@ fn cost_columns(costs: &Costs, cell: &CellRecord) -> [String; 4] {
     [money(cost.price), per_gb, rate(&cost.per_mb_s), rate(&cost.per_iops)]
 }
 
-/// Date, currency and source of the prices, for below a table.
+/// Returns the note below a table: date, currency and source of the prices.
 pub(super) fn below(costs: &Costs) -> String {
     let (below, sources) = (costs.below(), costs.prices.sources());
     format!("<p class=\"dim\">{} ({}).</p>", escape(&capital(&below)), escape(&sources))
@@ -137,7 +137,7 @@ fn metric_row(cell: &CellRecord) -> Vec<String> {
     row
 }
 
-/// Effect sizes of every target against the first listed.
+/// Returns the effect sizes of every target against the first listed one.
 pub fn comparison(run: &Run) -> String {
     let targets = run.targets();
     let Some(reference) = targets.first().filter(|_| targets.len() > 1) else {
@@ -192,7 +192,7 @@ fn comparison_row(row: &compare::Row) -> Vec<String> {
     ]
 }
 
-/// Steady state and drift of the first repeat of each cell.
+/// Returns steady state and drift of the first repeat of each cell.
 pub fn stability(run: &Run) -> String {
     let mut rows = Vec::new();
     for cell in &run.cells {
@@ -242,7 +242,7 @@ fn drift_words(series: &[f64]) -> String {
     )
 }
 
-/// A card for each target: its bandwidth under the first four workloads.
+/// Returns a card for each target with its bandwidth under the first four workloads.
 pub fn cards(run: &Run) -> String {
     let mut out = String::from("<div class=\"cards\">");
     for target in run.targets() {

@@ -13,21 +13,21 @@ use assay_spec::Op;
 use assay_spec::trace::TraceRow;
 use assay_spec::units::human_time;
 
-/// Name of the axis of time.
+/// The name of the axis of time.
 pub(super) const SECONDS: &str = "seconds since the trace began";
-/// Name of the axis of what was moved.
+/// The name of the axis of moved data.
 pub(super) const BLOCKS: &str = "blocks of 512 bytes";
 
-/// What is said of a trace beside what it shows.
+/// The title and the notes of a trace's page.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// Where it came from, a line each.
+    /// Where the trace came from, in one line each.
     pub notes: Vec<String>,
 }
 
-/// The page; `rows` are those that `summary` is of.
+/// Returns the page. `summary` is that of `rows`.
 pub fn page(about: &About, summary: &Summary, rows: &[TraceRow]) -> String {
     let sections = [
         ("address", "Over time and address", address(rows)),
@@ -58,7 +58,7 @@ fn seconds(summary: &Summary) -> Axis<'static> {
     Axis { scale, label: axis::number, name: SECONDS }
 }
 
-/// Those of some directions that there are.
+/// Returns those directions of `ops` that have requests.
 fn there(summary: &Summary, ops: &[Op]) -> Vec<Op> {
     let is_there = |op: &&Op| summary.directions.iter().any(|d| d.direction == op.name());
     ops.iter().filter(is_there).copied().collect()
@@ -68,7 +68,7 @@ fn ink(op: Op) -> Ink {
     Ink::Target(op as usize)
 }
 
-/// A key to directions.
+/// Returns the legend of directions.
 fn legend(ops: &[Op]) -> String {
     let line = |op: &Op| Line {
         ink: ink(*op),
@@ -87,8 +87,8 @@ fn address(rows: &[TraceRow]) -> String {
     }
 }
 
-/// Requests as points over time and address, with a key and what is to be said of them; none if no
-/// request has a place. `words` takes a description.
+/// Draws requests as points over time and address, with a legend and a note; `None` if no request
+/// has an address. `words` makes the words of the chart from a description.
 pub(super) fn over_address(
     words: impl FnOnce(String) -> Words,
     rows: &[TraceRow],
@@ -123,7 +123,7 @@ pub(super) fn over_address(
 }
 
 fn over_time(summary: &Summary, rows: &[TraceRow]) -> String {
-    // What is trimmed is not moved.
+    // Trims do not move data.
     let (ops, end) = (there(summary, &[Op::Read, Op::Write]), summary.to_ns);
     let named =
         |op: Op, points| Line { ink: ink(op), name: op.name().to_owned(), points, knots: false };
@@ -158,7 +158,8 @@ fn over_time(summary: &Summary, rows: &[TraceRow]) -> String {
     out + "</div>"
 }
 
-/// Rows of box plots of what `pick` takes, with the colour of each direction.
+/// Returns the rows of box plots of the spreads that `pick` returns, in the colour of each
+/// direction.
 fn rows_of<'a>(
     summary: &'a Summary,
     pick: impl Fn(&'a Direction) -> Option<&'a Spread>,
@@ -194,7 +195,7 @@ fn ends(rows: &[BoxRow<'_>]) -> impl Iterator<Item = f64> {
     rows.iter().flat_map(|r| [r.spread.min, r.spread.max, r.spread.mean])
 }
 
-/// From a power of two to another, as sizes are.
+/// Returns a scale between two powers of two, which fits sizes.
 fn doublings(rows: &[BoxRow<'_>]) -> Scale {
     let (low, high) = ends(rows).fold((f64::INFINITY, 1.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     let power = |v: f64, round: fn(f64) -> f64| libm::pow(2.0, round(libm::log2(v)));
@@ -204,7 +205,7 @@ fn doublings(rows: &[BoxRow<'_>]) -> Scale {
 
 fn boxes(summary: &Summary) -> String {
     let mut out = String::from("<div class=\"figures\">");
-    // What is all that is known needs no second name; else it is told in parts.
+    // The whole latency is shown only if its parts are not known.
     let in_parts = summary.directions.iter().any(|d| d.in_device.is_some() || d.in_queue.is_some());
     for span in Span::ALL.into_iter().filter(|span| (*span == Span::All) != in_parts) {
         let rows = rows_of(summary, |d| d.span(span), human_time);

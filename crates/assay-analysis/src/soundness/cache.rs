@@ -1,8 +1,8 @@
 //! The page cache answered: memory was measured, not the drive.
 //!
-//! Where the target tells what its drives gave (a guest), that is compared with what was read or
-//! written. Elsewhere a file that fits into memory is enough if it was not forgotten before it was
-//! read.
+//! If the target reports what its drives transferred (a guest), that is compared with what was read
+//! or written. Otherwise a file that fits into memory is enough, unless it was dropped from memory
+//! before it was read.
 
 use super::case::{Case, Fault};
 use assay_spec::array::parse_linux;
@@ -10,7 +10,7 @@ use assay_spec::experiment::{Between, FileWork, Records, Sync};
 use assay_spec::units::human_size;
 use assay_spec::{Bytes, Op};
 
-/// From this share on, what memory answered is worth a word.
+/// The share of the data from memory above which it is a fault.
 const SHARE: f64 = 0.05;
 
 const HINT: &str = "`direct = true` goes past the page cache; or take a file of at least twice the \
@@ -22,7 +22,7 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
         FileWork::Records(work) => Some(work),
         _ => None,
     };
-    // What was never made safe is in memory, where the drives wrote less of it.
+    // Writes that were never synced are in memory, as far as the drives wrote less.
     let writes = work.is_some_and(|w| w.operation.writes());
     if writes && work.is_some_and(|w| w.sync != Sync::Never) {
         return None;
@@ -60,13 +60,13 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     })
 }
 
-/// Bytes of one kind of request, all repeats together.
+/// Returns the bytes of one kind of request, over all repeats.
 fn bytes(case: &Case<'_>, op: Op) -> f64 {
     let of_kind = case.cell.repeats.iter().flat_map(|r| &r.ops).filter(|o| o.op == op);
     of_kind.map(|o| o.bytes.0 as f64).sum()
 }
 
-/// What the target tells under a name, all repeats together.
+/// Returns the sum over all repeats of a number that the target reports.
 fn told_by_drives(case: &Case<'_>, name: &str) -> Option<f64> {
     let one = |r: &assay_spec::record::RepeatRecord| {
         r.device.iter().find(|(told, _)| told == name).map(|(_, value)| *value)
@@ -74,7 +74,7 @@ fn told_by_drives(case: &Case<'_>, name: &str) -> Option<f64> {
     case.cell.repeats.iter().map(one).sum()
 }
 
-/// The memory around the target.
+/// Returns the memory of the machine or guest that the target is in.
 fn memory(case: &Case<'_>) -> Option<Bytes> {
     if case.is_of_kind("directory") {
         return Some(case.run.record.host.memory).filter(|m| *m > Bytes::ZERO);
@@ -83,7 +83,8 @@ fn memory(case: &Case<'_>) -> Option<Bytes> {
     parse_linux(written).ok().map(|linux| linux.settings.memory)
 }
 
-/// The share that memory answers where nobody counted, if the file fits into it, and why.
+/// Returns the share that memory answers and the reason, if the file fits into memory. Used where
+/// the drives do not count their transfers.
 fn expected(case: &Case<'_>, work: &Records) -> Option<(f64, String)> {
     let is_kept = work.operation.writes() || work.between == Between::Nothing;
     (work.length < memory(case)? && is_kept)

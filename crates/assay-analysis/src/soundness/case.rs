@@ -1,4 +1,4 @@
-//! A cell with what is known of it, for the checks.
+//! A cell with what is known about it, for the checks.
 
 use crate::load::Run;
 use assay_spec::Op;
@@ -7,7 +7,7 @@ use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::experiment::{Experiment, WorkloadSpec};
 use assay_spec::record::{CellRecord, RepeatRecord, TargetRecord};
 
-/// What a check finds; the runner adds the cell and the name.
+/// A fault that a check found. The caller adds the cell and the name of the check.
 pub(super) struct Fault {
     pub(super) statement: String,
     pub(super) evidence: Vec<String>,
@@ -15,7 +15,7 @@ pub(super) struct Fault {
     pub(super) hint: &'static str,
 }
 
-/// A cell with what is known of it.
+/// A cell with what is known about it.
 pub(super) struct Case<'r> {
     pub(super) run: &'r Run,
     pub(super) cell: &'r CellRecord,
@@ -43,24 +43,24 @@ impl<'r> Case<'r> {
         self.target.is_some_and(|t| t.kind == kind)
     }
 
-    /// True if the target is made of modelled flash and nothing else.
+    /// Returns `true` if the target consists of modelled flash and nothing else.
     pub(super) fn is_modelled_flash(&self) -> bool {
         let is_flash = |d: &DeviceSpec| matches!(d.kind, DeviceKind::Ssd(_));
         !self.drives.is_empty() && self.drives.iter().all(is_flash)
     }
 
-    /// True if anything was written while it was measured.
+    /// Returns `true` if anything was written in the measured phase.
     pub(super) fn writes(&self) -> bool {
         self.cell.repeats.iter().flat_map(|r| &r.ops).any(|o| o.op == Op::Write && o.bytes.0 > 0)
     }
 
-    /// What the drive told of this in each repeat.
+    /// Returns the values that the target reported under a name, one for each repeat.
     pub(super) fn told<'a>(&'a self, name: &'a str) -> impl Iterator<Item = f64> + 'a {
         let all = self.cell.repeats.iter().flat_map(|r| &r.device);
         all.filter(move |(told, _)| told == name).map(|(_, value)| *value)
     }
 
-    /// IOPS of each whole element of the series, the mean of all repeats.
+    /// Returns the IOPS of each whole element of the series, as the mean over all repeats.
     pub(super) fn rates(&self) -> Vec<f64> {
         let series = self.cell.repeats.iter().map(rates);
         let all: Vec<Vec<f64>> = series.collect();
@@ -70,7 +70,7 @@ impl<'r> Case<'r> {
     }
 }
 
-/// IOPS of each element of the series that lies wholly in the measured phase.
+/// Returns the IOPS of each element of the series that lies wholly in the measured phase.
 pub(super) fn rates(repeat: &RepeatRecord) -> Vec<f64> {
     let interval = repeat.series.interval.0;
     if interval == 0 {
@@ -81,15 +81,16 @@ pub(super) fn rates(repeat: &RepeatRecord) -> Vec<f64> {
     repeat.series.requests.iter().take(whole).map(|n| *n as f64 / seconds).collect()
 }
 
-/// The part of a series that tells how things stand at its end: the second half, but not fewer
-/// elements than a test of drift needs.
+/// Returns the part of a series that shows the state at its end: the second half, but at least as
+/// many elements as a test of drift needs.
 pub(super) fn late(series: &[f64]) -> &[f64] {
     const FEWEST: usize = 8;
     let length = (series.len() / 2).max(FEWEST).min(series.len());
     &series[series.len() - length..]
 }
 
-/// The specs saved with a target: one drive's as it is, of more each below a line with its name.
+/// Returns the specs saved with a target. The spec of a single drive is the whole text; several
+/// specs each follow a line with their name.
 fn drives(target: &TargetRecord) -> Vec<DeviceSpec> {
     const MARK: &str = "#==== ";
     let text = target.spec.as_deref().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! The clock is coarser than what it measures: latencies come in steps, and percentiles are steps
 //! of the clock.
 //!
-//! On a real device latencies spread, however narrow their distribution is, over neighbouring
-//! buckets of the histogram, which are 0.8 % wide. A clock with a step leaves the neighbours of
-//! every occupied bucket empty, or stands still and gives zeros.
+//! On a real device latencies spread over neighbouring buckets of the histogram, which are 0.8 %
+//! wide, however narrow their distribution is. A clock with a step leaves the neighbours of every
+//! occupied bucket empty; a clock that stands still gives zeros.
 
 use super::case::{Case, Fault};
 use crate::metric;
@@ -11,17 +11,17 @@ use assay_spec::Histogram;
 use assay_spec::histogram::lower_bound;
 use assay_spec::units::human_time;
 
-/// Fewer latencies leave buckets empty by chance.
+/// The smallest number of latencies that is checked: fewer leave buckets empty by chance.
 const FEWEST: u64 = 1000;
-/// From this share of zeros on, the clock stood still.
+/// The share of zeros from which the clock stood still.
 const ZEROS: f64 = 0.01;
-/// From this share of latencies in buckets without a neighbour on, the clock has steps.
+/// The share of latencies in buckets without neighbours from which the clock has steps.
 const ALONE: f64 = 0.95;
-/// A step below this share of the median hides nothing.
+/// The smallest step that hides something, as a share of the median.
 const STEP: f64 = 0.05;
 
 pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
-    // Virtual time has no steps but the model's own, and a null target has no latency.
+    // Virtual time has only the steps of the model, and a null target has no latency.
     if case.target?.virtual_time || case.is_of_kind("null") {
         return None;
     }
@@ -63,7 +63,7 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     })
 }
 
-/// Shares of zeros, and of what lies in buckets whose neighbours are empty.
+/// Returns the share of zeros, and the share of latencies in buckets whose neighbours are empty.
 fn shares(latency: &Histogram) -> (f64, f64) {
     let buckets: Vec<(usize, u64)> = latency.buckets().collect();
     let far = |a: usize, b: usize| buckets.get(b).is_none_or(|(i, _)| i.abs_diff(a) > 1);

@@ -1,8 +1,8 @@
 //! The drive was not preconditioned: a fresh drive has free blocks to write to and nothing to
-//! collect, and answers reads of what was never written without touching its flash.
+//! collect, and answers reads of what was never written without access to its flash.
 //!
-//! Of a modelled drive the experiment tells in which state it starts. Of others the series does:
-//! what begins much faster than it goes on was measured in two states.
+//! For a modelled drive the experiment declares the state in which it starts. For other drives the
+//! series shows it: a rate that is much higher at the start than later was measured in two states.
 
 use super::case::{Case, Fault, late};
 use crate::stats::median;
@@ -10,9 +10,9 @@ use assay_spec::Op;
 use assay_spec::experiment::{Amount, FileWork, StartState, Step, StreamSpec, WorkloadSpec};
 use assay_spec::units::three_digits;
 
-/// How much faster than the rest the first tenth must be.
+/// The smallest ratio of the rate in the first tenth to that in the second half.
 const FASTER: f64 = 1.5;
-/// Fewer seconds have no first tenth and no rest to speak of.
+/// The smallest number of seconds that is checked: fewer have no first tenth to compare.
 const SECONDS: usize = 10;
 
 const HINT: &str = "write the whole range before measuring: `start = \"filled\"` (the default) or \
@@ -26,7 +26,7 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
 fn by_declaration(case: &Case<'_>) -> Option<Fault> {
     let workload = case.workload?;
     let is_fresh = workload.phases.start == StartState::Fresh && case.is_modelled_flash();
-    // What a file system reads it has written before.
+    // What a file system reads, it has written before.
     let writes_records =
         |work: &FileWork| matches!(work, FileWork::Records(r) if r.operation.writes());
     let is_harmless = workload.files.as_ref().is_some_and(|work| !writes_records(work));
@@ -48,7 +48,8 @@ fn by_declaration(case: &Case<'_>) -> Option<Fault> {
     })
 }
 
-/// True if something fills the drive, or settles the workload on it, before it is measured.
+/// Returns `true` if something fills the drive, or settles the workload on it, before the measured
+/// phase.
 fn is_prepared(case: &Case<'_>, workload: &WorkloadSpec) -> bool {
     let phases = &workload.phases;
     let writes = |step: &Step| step.stream().is_some_and(StreamSpec::writes);
@@ -61,7 +62,7 @@ fn is_prepared(case: &Case<'_>, workload: &WorkloadSpec) -> bool {
 }
 
 fn by_series(case: &Case<'_>) -> Option<Fault> {
-    // What a page cache takes at first is no state of the drive.
+    // What a page cache takes at the start says nothing about the state of the drive.
     let has_files = case.workload.is_some_and(|w| w.files.is_some());
     let only_writes = case.cell.repeats.iter().flat_map(|r| &r.ops).all(|o| o.op != Op::Read);
     let series = case.rates();

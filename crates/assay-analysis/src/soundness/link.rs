@@ -1,8 +1,8 @@
 //! More bandwidth than the link can carry: what was measured did not pass through it.
 //!
-//! The link's rate is known of modelled drives. Each direction is held against it by itself, so a
-//! link that carries both at a time is not wronged. Work on files is left out where memory may
-//! have answered: that is another check's.
+//! The rate of the link is known for modelled drives. Each direction is compared with it
+//! separately, so that a link that carries both at a time causes no fault. Work on files is left
+//! out if memory may have answered: `cache` checks that.
 
 use super::case::{Case, Fault};
 use assay_spec::Op;
@@ -10,7 +10,7 @@ use assay_spec::array::{MemberTarget, parse_linux};
 use assay_spec::experiment::FileWork;
 use assay_spec::units::three_digits;
 
-/// Room for rates that are rounded in data sheets.
+/// The allowed ratio to the link's rate, since data sheets round rates.
 const ROOM: f64 = 1.01;
 
 pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
@@ -49,7 +49,8 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     })
 }
 
-/// True if exactly one drive hangs on the link: an array of one kind of drive has one spec, too.
+/// Returns `true` if exactly one drive is on the link. The number of specs does not show that: an
+/// array of equal drives also has only one.
 fn is_one_drive(case: &Case<'_>) -> bool {
     let Some(target) = case.target else { return false };
     let alone = |linux: assay_spec::linux::LinuxSpec| {

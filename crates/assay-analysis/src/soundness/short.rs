@@ -1,26 +1,26 @@
-//! Too short: nobody can tell from the run whether the number would have stayed.
+//! The run is too short to show whether the number would have stayed the same.
 //!
-//! A phase that ends by time must have as many seconds as a test of drift needs. One that ends by
-//! an amount is as long as its work; it is too short if it has neither repeats nor seconds enough
-//! for an interval, and too few requests for percentiles, too.
+//! A phase that ends by time must have as many seconds as a test of drift needs. A phase that ends
+//! by an amount is as long as its work; it is too short if it has neither enough repeats or seconds
+//! for an interval, nor enough requests for percentiles.
 
 use super::case::{Case, Fault};
 use crate::metric;
 use assay_spec::experiment::Amount;
 use assay_spec::units::human_time;
 
-/// Seconds that a test of drift needs.
+/// The number of seconds that a test of drift needs.
 const SECONDS: u64 = 8;
-/// Requests that a p99 needs.
+/// The number of requests that a p99 needs.
 const REQUESTS: u64 = 100;
 
 pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     let workload = case.workload?;
-    // A clock that runs fast or slow by a little ends a phase a little early.
+    // A clock that runs slightly fast or slow ends a phase slightly early.
     let is_long = |ns: u64| ns >= SECONDS * 1_000_000_000 - 1_000_000;
     let longest = case.cell.repeats.iter().map(|r| r.elapsed.0).max().filter(|ns| !is_long(*ns))?;
     let by_time = match &workload.files {
-        // Work on files that was done to its end says how long the whole takes.
+        // Work on files that ran to its end reports the time of the whole.
         Some(_) => metric::estimate(case.cell, "full_time").is_err(),
         None => matches!(workload.phases.measure, Amount::Time(_)),
     };

@@ -1,15 +1,15 @@
-//! Not in steady state: the number depends on when one stopped.
+//! The run is not in steady state: the number depends on when the measurement stopped.
 //!
-//! SNIA's rule allows the fitted line to change by a tenth of the mean over the window. The same
-//! tenth is asked here of the second half of the series, second by second, with the slope of Theil
-//! and Sen, and the interval of the slope must exclude zero. A rule that was declared and did not
-//! hold is enough by itself.
+//! SNIA's rule allows the fitted line to change by a tenth of the mean over the window. This check
+//! applies the same tenth to the second half of the series, second by second, with the slope of
+//! Theil and Sen; the interval of the slope must also exclude zero. A declared rule that did not
+//! hold is a fault by itself.
 
 use super::case::{Case, Fault, late};
 use crate::stats::drift::{self, Drift};
 use assay_spec::units::three_digits;
 
-/// Change of the line over the second half, relative to its mean, that SNIA's rule allows.
+/// The change of the line over the second half, relative to its mean, that SNIA's rule allows.
 const CHANGE: f64 = 0.10;
 
 const HINT: &str = "measure for longer, settle first (`[workload.settle]`), or let the phase end \
@@ -17,7 +17,7 @@ const HINT: &str = "measure for longer, settle first (`[workload.settle]`), or l
 
 pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     let rule = case.cell.repeats.iter().filter_map(|r| r.steady.as_ref()).find(|s| !s.reached);
-    // What files are asked changes by itself: a cache fills, a history has larger steps.
+    // The rate of work on files changes by itself: a cache fills, a history has larger steps.
     let of_files = case.workload.is_some_and(|w| w.files.is_some());
     let is_explained = of_files || super::throttled::explains(case);
     let series = if is_explained { Vec::new() } else { case.rates() };
@@ -56,7 +56,7 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     Some(Fault { statement, evidence, threshold, hint: HINT })
 }
 
-/// How a series changes in its second half, if by more than it may.
+/// Returns the drift of a series in its second half, if it is more than allowed.
 pub(super) fn trend(series: &[f64]) -> Option<Drift> {
     let found = drift::test(late(series))?;
     (found.drifts() && found.relative.1.abs() > CHANGE).then_some(found)

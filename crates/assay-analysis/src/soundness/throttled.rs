@@ -1,12 +1,13 @@
-//! The drive was throttled because it was warm: how fast it was depends on how warm it was before,
-//! and for how long one measured.
+//! The drive was throttled because it was warm: its speed depends on how warm it was before, and on
+//! the length of the measurement.
 //!
-//! Only modelled drives tell it. The limits of a cloud volume are what it is sold with: no fault.
+//! Only modelled drives report throttling. The limits of a cloud volume are part of the product and
+//! not a fault.
 
 use super::case::{Case, Fault};
 use assay_spec::units::three_digits;
 
-/// Of the time, so much may be spent held back.
+/// The share of the time with commands held back from which it is a fault.
 const SHARE: f64 = 0.01;
 
 const HINT: &str = "measure for less long, or let the drive cool down before (a step of \
@@ -29,12 +30,13 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     })
 }
 
-/// Whether what happens in the course of time is explained by this.
+/// Returns `true` if throttling explains changes over time.
 pub(super) fn explains(case: &Case<'_>) -> bool {
     share(case) >= SHARE
 }
 
-/// The share of the time that a drive that tells how warm it was held commands back.
+/// Returns the share of the time in which the drive held commands back; 0 if the drive does not
+/// report its temperature.
 fn share(case: &Case<'_>) -> f64 {
     if case.told("temperature_max_c").next().is_none() {
         return 0.0;

@@ -2,9 +2,9 @@
 //! and Analysis*, section 9.5.3).
 //!
 //! The series is cut into 20 batches (or as many as there are elements, from 10 on), whose means
-//! are nearly independent when a batch is long against the correlation of the process. Where
-//! neighbouring batches still correlate, no interval is given: it would be too narrow. Not for
-//! series that drift.
+//! are nearly independent if a batch is long compared with the correlation of the process. If
+//! neighbouring batches still correlate, no interval is given, since it would be too narrow. Not
+//! for series that drift.
 
 use super::student::t95;
 use super::{Basis, Estimate, all_equal, mean, variance};
@@ -12,7 +12,7 @@ use super::{Basis, Estimate, all_equal, mean, variance};
 const BATCHES: usize = 20;
 const FEWEST: usize = 10;
 
-/// `value`, the mean of the whole run, with the interval that the batches of `series` give.
+/// Returns `value`, the mean of the whole run, with the interval that the batches of `series` give.
 pub fn around(value: f64, series: &[f64]) -> Estimate {
     if series.len() < FEWEST {
         let n = series.len();
@@ -20,7 +20,8 @@ pub fn around(value: f64, series: &[f64]) -> Estimate {
         return Estimate::bare(value, reason);
     }
     let length = (series.len() / BATCHES).max(1);
-    // The oldest elements that do not fill a batch are left out of the interval, not of the value.
+    // The oldest elements that do not fill a batch are left out of the interval, but not of the
+    // value.
     let means: Vec<f64> = series
         .rchunks_exact(length)
         .take(BATCHES)
@@ -41,7 +42,7 @@ pub fn around(value: f64, series: &[f64]) -> Estimate {
     Estimate { value, interval, basis: Basis::Batches(means.len() as u64) }
 }
 
-/// Correlation of each value with the next; 0 for a constant series.
+/// Returns the correlation of each value with the next; 0 for a constant series.
 pub fn neighbour_correlation(values: &[f64]) -> f64 {
     let Some(m) = mean(values) else { return 0.0 };
     let products: f64 = values.windows(2).map(|w| (w[0] - m) * (w[1] - m)).sum();
@@ -58,7 +59,8 @@ mod tests {
         let noise: Vec<f64> = (0..100).map(|i| (assay_spec::seed::mix(i) % 1000) as f64).collect();
         let e = around(500.0, &noise);
         assert_eq!(e.basis, Basis::Batches(20));
-        // Standard error of 100 uniform values of 0..1000 is 28.9; t(19) makes it 60.
+        // The standard error of the mean of 100 uniform values of 0..1000 is 28.9; t(19) makes it
+        // 60.
         let half = e.half_width().unwrap();
         assert!((30.0..110.0).contains(&half), "{half}");
         let ramp: Vec<f64> = (0..100).map(f64::from).collect();
@@ -70,7 +72,7 @@ mod tests {
         assert_eq!(around(1.0, &[1.0; 10]), Estimate::identical(1.0, 10));
     }
 
-    /// Numbers by hand: the mean is 3, products 2 + 0 + 0 + 2 = 4 of squares 10.
+    /// Reference, by hand: the mean is 3, the products 2 + 0 + 0 + 2 = 4, the squares 10.
     #[test]
     fn correlation_of_a_short_ramp() {
         assert!((neighbour_correlation(&[1.0, 2.0, 3.0, 4.0, 5.0]) - 0.4).abs() < 1e-12);

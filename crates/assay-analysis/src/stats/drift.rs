@@ -1,39 +1,42 @@
 //! Drift over time: Mann-Kendall test (Mann 1945, Kendall 1975) with the slope of Theil and Sen
 //! (Sen, JASA 63, 1968) and its interval.
 //!
-//! Needs no distribution and is not moved by spikes. Assumes that neighbouring values are
-//! independent; periodic garbage collection violates that and makes the test see drift too easily,
-//! so a small slope matters more than a small p. Series beyond 400 values are averaged down first.
+//! The test assumes no distribution and is robust against spikes. It assumes that neighbouring
+//! values are independent; periodic garbage collection violates that and makes the test see drift
+//! too easily, so that a small slope matters more than a small p. Series of more than 400 values
+//! are averaged down first.
 
 use super::special::{Z95, normal_cdf};
 
 const LONGEST: usize = 400;
 
-/// Result of the drift test.
+/// The result of the drift test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
-    /// Values tested (after averaging down).
+    /// The number of values tested, after averaging down.
     pub values: usize,
     /// Kendall's S: rising pairs minus falling pairs.
     pub s: i64,
-    /// Two-sided probability of so large an S without drift.
+    /// The two-sided probability of at least such an S without drift.
     pub p: f64,
-    /// Median slope, per element of the original series.
+    /// The median slope, per element of the original series.
     pub slope: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval of the slope.
     pub interval: (f64, f64),
-    /// Change over the whole series relative to its mean, with interval: (low, value, high).
+    /// The change over the whole series relative to its mean, with its interval: (low, value,
+    /// high).
     pub relative: (f64, f64, f64),
 }
 
 impl Drift {
-    /// True if the interval of the slope excludes zero.
+    /// Returns `true` if the interval of the slope excludes zero.
     pub fn drifts(&self) -> bool {
         self.interval.0 > 0.0 || self.interval.1 < 0.0
     }
 }
 
-/// Tests a series; `None` below 8 values, where the test has no power.
+/// Tests a series; `None` below 8 values, where the test has no power, and if a value is not
+/// finite.
 pub fn test(series: &[f64]) -> Option<Drift> {
     if series.len() < 8 || series.iter().any(|v| !v.is_finite()) {
         return None;
@@ -71,7 +74,7 @@ pub fn test(series: &[f64]) -> Option<Drift> {
     })
 }
 
-/// Variance of S without drift, corrected for ties.
+/// Returns the variance of S without drift, corrected for ties.
 fn variance_of_s(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,15 +1,17 @@
 //! Main effects and two-factor interactions of factors at levels (Montgomery, Design and Analysis
 //! of Experiments, ch. 5), also where some combinations are missing.
 //!
-//! Least squares on the cells that exist, each factor coded so that its effects add up to 0. The
-//! mean of a level is that of the additive model with all levels of the others weighted alike: with
-//! no cell missing the plain mean, otherwise what levels differ by in cells that both have. The
-//! share of a factor is eta squared, of type II: the sum of squares that the additive model loses
-//! without it, over the total; that of a pair is what the model with all pairs loses without it.
-//! Where cells are missing, shares need not add up to 1.
+//! The fit is least squares on the cells that exist, with each factor coded so that its effects add
+//! up to 0. The mean of a level is that of the additive model with all levels of the other factors
+//! weighted alike: the plain mean if no cell is missing, otherwise it reflects the differences
+//! between levels in cells that both have. The share of a factor is eta squared of type II: the sum
+//! of squares that the additive model loses without the factor, over the total. The share of a pair
+//! is what the model with all pairs loses without the pair. If cells are missing, the shares need
+//! not add up to 1.
 //!
-//! The intervals take what the additive model leaves, interactions included, for chance. Cells of a
-//! model have no other, so the tests of pairs are against what three factors and more do together.
+//! The intervals treat what the additive model leaves, interactions included, as chance. Cells of a
+//! model have no other chance, so that the tests of pairs compare these with the joint effects of
+//! three and more factors.
 
 use super::least::{Fit, Sums};
 use super::special::beta_regularised;
@@ -19,47 +21,47 @@ use super::{Basis, Estimate};
 /// A cell: the level of each factor, and what was measured.
 pub type Point = (Vec<usize>, f64);
 
-/// What factors do.
+/// The effects of factors.
 #[derive(Clone, Debug)]
 pub struct Effects {
-    /// Cells.
+    /// The number of cells.
     pub cells: usize,
-    /// Sum of squares about the mean.
+    /// The sum of squares about the mean.
     pub total: f64,
-    /// One for each factor.
+    /// The main effect of each factor.
     pub mains: Vec<Main>,
-    /// Pairs that can be told from the main effects, the strongest first.
+    /// The pairs that can be told apart from the main effects, the strongest first.
     pub pairs: Vec<Pair>,
-    /// Share that the additive model leaves.
+    /// The share that the additive model leaves.
     pub beyond_additive: f64,
-    /// Share that all pairs leave: three factors and more, and chance.
+    /// The share that all pairs leave: three and more factors, and chance.
     pub beyond_pairs: f64,
 }
 
-/// What one factor does.
+/// The main effect of one factor.
 #[derive(Clone, Debug)]
 pub struct Main {
-    /// Eta squared; `None` if its levels cannot be told from those of others.
+    /// Eta squared; `None` if its levels cannot be told apart from those of other factors.
     pub share: Option<f64>,
-    /// Of each level the cells and the mean; no mean without cells.
+    /// The number of cells and the mean of each level; no mean without cells.
     pub levels: Vec<(usize, Option<Estimate>)>,
 }
 
-/// What two factors do together beyond what each does.
+/// The joint effect of two factors beyond what each does alone.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// The two factors.
     pub of: (usize, usize),
     /// Eta squared.
     pub share: f64,
-    /// Degrees of freedom.
+    /// The degrees of freedom.
     pub freedom: usize,
-    /// Probability of as much by chance; `None` if nothing is left to compare with.
+    /// The probability of such an effect by chance; `None` if nothing is left to compare with.
     pub probability: Option<f64>,
 }
 
-/// The effects in some cells of factors with so many levels; `None` below two cells, or if all
-/// cells are the same.
+/// Returns the effects in the cells of factors, where `levels` has the number of levels of each
+/// factor. `None` below two cells, or if all cells are equal.
 pub fn analyse(levels: &[usize], points: &[Point]) -> Option<Effects> {
     let coding = Coding::new(levels, points);
     let sums = coding.sums(points);
@@ -91,8 +93,8 @@ pub fn analyse(levels: &[usize], points: &[Point]) -> Option<Effects> {
     })
 }
 
-/// Means of all pairs of levels of two factors, the levels of all others weighted alike; `None`
-/// where there is no cell.
+/// Returns the means of all pairs of levels of two factors, with the levels of all others weighted
+/// alike; `None` where there is no cell.
 pub fn table(levels: &[usize], points: &[Point], of: (usize, usize)) -> Vec<Vec<Option<f64>>> {
     let coding = Coding::new(levels, points);
     let own = coding.pairs.iter().find(|(pair, _)| *pair == of).map(|(_, c)| c.clone());
@@ -137,18 +139,18 @@ fn main(
     Main { share, levels: (0..coding.levels[factor].len()).map(of).collect() }
 }
 
-/// P(F ≥ what was found).
+/// Returns P(F ≥ f) for the F ratio f of these squares.
 fn chance(squares: f64, freedom: usize, variance: f64, rest: usize) -> f64 {
     let (a, b) = (freedom as f64, rest as f64);
     let f = squares / a / variance;
     if !f.is_finite() { 0.0 } else { beta_regularised(b / 2.0, a / 2.0, b / (b + a * f)) }
 }
 
-/// Which column is what.
+/// The columns of the fit.
 struct Coding {
-    /// Of each factor and level, its place among those that have cells.
+    /// The position of each factor's level among those that have cells.
     levels: Vec<Vec<Option<usize>>>,
-    /// Levels of each factor that have cells.
+    /// The number of levels of each factor that have cells.
     used: Vec<usize>,
     mains: Vec<std::ops::Range<usize>>,
     pairs: Vec<((usize, usize), std::ops::Range<usize>)>,
@@ -196,7 +198,7 @@ impl Coding {
         sums
     }
 
-    /// The codes of a level: 1 in its own column; the last is −1 in all.
+    /// Returns the codes of a level: 1 in its own column; the last level is −1 in all columns.
     fn codes(&self, factor: usize, level: usize) -> Vec<f64> {
         let own = self.mains[factor].len();
         match self.levels[factor][level] {
@@ -205,7 +207,8 @@ impl Coding {
         }
     }
 
-    /// The columns at some levels; factors that are not named at the mean of all their levels.
+    /// Returns the columns at some levels. Factors that are not named are at the mean of all their
+    /// levels.
     fn row(&self, at: &[(usize, usize)]) -> Vec<f64> {
         let mut row = vec![0.0; self.columns];
         row[0] = 1.0;
@@ -232,7 +235,7 @@ mod tests {
         (got - expected).abs() <= 1e-6 * expected.abs().max(1.0)
     }
 
-    /// Montgomery's battery life: three materials at three temperatures, four of each.
+    /// Montgomery's battery life: three materials at three temperatures, four batteries each.
     #[test]
     fn a_textbooks_analysis_of_variance() {
         let data: [[[f64; 4]; 3]; 3] = [
@@ -254,10 +257,10 @@ mod tests {
         assert!((squares(e.pairs[0].share) - 9_613.78).abs() < 0.01);
         assert!((squares(e.beyond_pairs) - 18_230.75).abs() < 0.01);
         assert_eq!((e.pairs[0].of, e.pairs[0].freedom), ((0, 1), 4));
-        // F = 3.56 with 4 and 27 degrees of freedom: P = 0.0186 there.
+        // F = 3.56 with 4 and 27 degrees of freedom, for which Montgomery has P = 0.0186.
         let p = e.pairs[0].probability.unwrap();
         assert!((p - 0.0186).abs() < 1e-4, "{p}");
-        // All cells are there: plain means, of materials 83.17, 108.33 and 125.08.
+        // No cell is missing, so the means are plain: 83.17, 108.33 and 125.08 for the materials.
         let means: Vec<f64> =
             e.mains[0].levels.iter().map(|(_, m)| m.as_ref().unwrap().value).collect();
         assert!(near(means[0], 998.0 / 12.0) && near(means[1], 1300.0 / 12.0));
@@ -268,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_missing_cell_is_made_up_for() {
-        // 10 and 14; 20 and nothing: the second row is 10 more where both have a cell.
+        // 10 and 14; 20 and nothing: the second row is 10 more where both rows have a cell.
         let points = [(vec![0, 0], 10.0), (vec![0, 1], 14.0), (vec![1, 0], 20.0)];
         let e = analyse(&[2, 2], &points).unwrap();
         let mean = |f: usize, l: usize| e.mains[f].levels[l].1.as_ref().unwrap().value;
@@ -288,7 +291,7 @@ mod tests {
         for a in 0..3 {
             for b in 0..2 {
                 for c in 0..2 {
-                    // Of the third level of `a`, nothing with the second of `b`.
+                    // The third level of `a` has no cell with the second level of `b`.
                     if (a, b) != (2, 1) {
                         let value = 10 * a + 4 * b + c + 6 * a * b + 3 * a * a * c;
                         points.push((vec![a, b, c], value as f64));

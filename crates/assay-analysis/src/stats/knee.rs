@@ -1,55 +1,57 @@
-//! A fit of min(n·b, cap): what each of n alike parts adds, and where something shared ends it.
+//! A fit of min(n·b, cap): what each of n equal parts adds, and where something shared ends the
+//! growth.
 //!
-//! Least squares of the logarithms, since rates err in proportion. With the knee at k = cap / b,
-//! the model is ln b + ln min(n, k): for each k the best b is a mean, so the sum of squares is a
-//! profile over k alone. The intervals are those of the profile likelihood (Bates and Watts, 1988,
-//! 6.1): all b and k whose sum of squares stays below the least one by the factor 1 + t²/ν. Points
-//! are taken to be no better known than [`FLOOR`]: a model without noise is not one without error.
+//! The fit is least squares of the logarithms, since errors of rates are proportional to them. With
+//! the knee at k = cap / b, the model is ln b + ln min(n, k): for each k the best b is a mean, so
+//! that the sum of squares is a profile over k alone. The intervals are those of the profile
+//! likelihood (Bates and Watts, 1988, 6.1): all b and k whose sum of squares stays below the
+//! least one times 1 + t²/ν. Points are taken to be no better known than [`FLOOR`]: a model
+//! without noise is not one without error.
 //!
-//! Not for curves that bend gradually or fall again: `residual` says how far they lie off.
+//! Not for curves that bend gradually or fall again: `residual` shows how far the points lie off.
 
 use super::student::t95;
 
-/// No point is known better than this.
+/// The smallest relative error of a point.
 pub const FLOOR: f64 = 0.01;
 
-/// Places of the knee that are tried, evenly in its logarithm.
+/// The number of positions of the knee that are tried, evenly spaced in its logarithm.
 const PLACES: usize = 4000;
 
-/// What the points say.
+/// The shape of the curve as far as the points show it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// Proportional as far as it was measured; a cap, if there is one, is not below this.
+    /// Proportional as far as it was measured; a cap, if there is one, is not below `cap_above`.
     Linear {
-        /// The least cap that the points allow.
+        /// The smallest cap that the points allow.
         cap_above: f64,
     },
-    /// The same from the first point on.
+    /// Constant from the first point on.
     Flat,
-    /// It bends.
+    /// Bent at a knee.
     Knee,
-    /// The points allow more than one of these.
+    /// Not determined: the points allow more than one of these shapes.
     Undetermined,
 }
 
-/// A fit of min(n·b, cap); each number with its 95 % interval.
+/// A fit of min(n·b, cap). Each number has its 95 % interval: (low, value, high).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knee {
-    /// What can be said.
+    /// The shape that the points allow.
     pub shape: Shape,
-    /// What each part adds.
+    /// The rate that each part adds.
     pub each: (f64, f64, f64),
-    /// Where it ends; infinite if that is beyond the points.
+    /// The cap; its upper end is infinite if it may be beyond the points.
     pub cap: (f64, f64, f64),
-    /// Parts at which it ends.
+    /// The number of parts at which the growth ends.
     pub knee: (f64, f64, f64),
-    /// Root mean square distance of the points from the fit, as a share.
+    /// The root mean square distance of the points from the fit, as a share.
     pub residual: f64,
 }
 
 impl Knee {
-    /// The knee and the cap as far as the points tell: infinite where no bend is seen, no number
-    /// where the points allow both a line and a constant.
+    /// Returns the knee and the cap as far as the points determine them: infinite if no bend is
+    /// seen, NaN if the points allow both a line and a constant.
     pub fn bend(&self) -> (f64, f64) {
         match self.shape {
             Shape::Linear { .. } => (f64::INFINITY, f64::INFINITY),
@@ -59,7 +61,8 @@ impl Knee {
     }
 }
 
-/// Fits (parts, rate); `None` below three different numbers of parts, or if a rate is not positive.
+/// Fits points of (parts, rate); `None` below three different numbers of parts, or if a number of
+/// parts or a rate is not positive.
 pub fn fit(points: &[(f64, f64)]) -> Option<Knee> {
     let mut counts: Vec<f64> = points.iter().map(|p| p.0).collect();
     counts.sort_by(f64::total_cmp);
@@ -88,14 +91,14 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Knee> {
     Some(intervals(points.len() as f64, &profile, best, allowed))
 }
 
-/// The best ln b for the logarithm of a knee, and the sum of squares; all in logarithms.
+/// Returns the best ln b for the logarithm of a knee, and the sum of squares, all in logarithms.
 fn at(logs: &[(f64, f64)], knee: f64) -> (f64, f64) {
     let rest = || logs.iter().map(|(n, x)| x - n.min(knee));
     let each = rest().sum::<f64>() / logs.len() as f64;
     (each, rest().map(|r| (r - each) * (r - each)).sum())
 }
 
-/// The ends of everything within the allowed sum of squares.
+/// Returns the fit with the ends of everything within the allowed sum of squares.
 fn intervals(
     points: f64,
     profile: &[(f64, f64, f64)],
@@ -105,7 +108,7 @@ fn intervals(
     let within: Vec<&(f64, f64, f64)> = profile.iter().filter(|p| p.2 <= allowed).collect();
     let mut ends = [(f64::INFINITY, 0.0_f64); 3];
     for (knee, each, squares) in within.iter().copied() {
-        // b may be off the best for this knee until the sum of squares is used up.
+        // For this knee, b may be off its best value until the sum of squares is used up.
         let slack = libm::sqrt((allowed - squares) / points);
         let (low, high) = (libm::exp(each - slack), libm::exp(each + slack));
         let values = [(low, high), (low * knee, high * knee), (*knee, *knee)];
@@ -122,7 +125,8 @@ fn intervals(
         (true, true) => Shape::Undetermined,
     };
     let value = libm::exp(best.1);
-    // Beyond the last point nothing bounds cap and knee, before the first neither b nor the knee.
+    // Beyond the last point nothing bounds cap and knee from above; before the first point nothing
+    // bounds b from above and the knee from below.
     let open = |end: (f64, f64)| if linear { (end.0, f64::INFINITY) } else { end };
     if flat {
         ends[0].1 = f64::INFINITY;
@@ -159,7 +163,7 @@ mod tests {
         assert!(inside(knee.each, 100.0) && inside(knee.cap, 250.0) && inside(knee.knee, 2.5));
         assert!((knee.knee.1 - 2.5).abs() < 0.01 && knee.residual < 1e-3, "{knee:?}");
         assert!(knee.knee.2 - knee.knee.0 < 0.2, "five points of 1 % say that much: {knee:?}");
-        // The published curve of R-01: bends at three, though it falls at the end.
+        // The published curve of R-01 bends at three, though it falls at the end.
         let sara = of(&[267.0, 505.0, 634.0, 671.0, 657.0]);
         assert_eq!(sara.shape, Shape::Knee);
         assert!(inside(sara.knee, 2.5) && inside(sara.cap, 654.0), "{sara:?}");
@@ -190,7 +194,7 @@ mod tests {
         let flat = of(&[100.0, 100.0, 100.0, 100.0]);
         assert_eq!((flat.shape, flat.each.2, flat.knee.0), (Shape::Flat, f64::INFINITY, 0.0));
         assert!(inside(flat.cap, 100.0), "{flat:?}");
-        // Between flat and linear, far from both and from any bend.
+        // The points lie between flat and linear, far from both and from any bend.
         assert_eq!(of(&[100.0, 60.0, 190.0]).shape, Shape::Undetermined);
     }
 
@@ -209,7 +213,7 @@ mod tests {
             (state >> 11) as f64 / (1_u64 << 53) as f64
         };
         for _ in 0..300 {
-            // Two repeats of one to six parts, 3 % of noise, near enough normal.
+            // Two repeats of one to six parts with 3 % of noise, which is nearly normal.
             let truth = 2.0 + 3.0 * uniform();
             let point = |i: u32| {
                 let n = f64::from(1 + i % 6);

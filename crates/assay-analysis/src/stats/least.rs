@@ -1,17 +1,19 @@
 //! Linear least squares by sweeping the matrix of sums of products (Goodnight, The American
 //! Statistician 33, 1979).
 //!
-//! The sums are gathered row by row, so nothing grows with the number of points, and any choice of
-//! the columns can be fitted from the same sums. A column that the others already give is left out:
-//! it has no freedom and the coefficient 0. Not for columns of very different sizes: products lose
-//! half of the digits, which is no matter for the codes of factors.
+//! The sums are gathered row by row, so that nothing grows with the number of points, and any
+//! choice of the columns can be fitted from the same sums. A column that the others already
+//! determine is left out: it has no degree of freedom and the coefficient 0. Not for columns of
+//! very different sizes: products lose half of the digits, which does not matter for the codes of
+//! factors.
 
-/// Sums of products of some columns and one response.
+/// The sums of products of some columns and one response.
 #[derive(Clone, Debug)]
 pub struct Sums {
     columns: usize,
     points: usize,
-    /// Of the columns and then the response; whole, though symmetric.
+    /// The products of the columns and, last, the response: the whole matrix, though it is
+    /// symmetric.
     products: Vec<f64>,
 }
 
@@ -21,19 +23,19 @@ pub struct Fit {
     columns: usize,
     swept: Vec<bool>,
     matrix: Vec<f64>,
-    /// Sum of the squares that are left.
+    /// The sum of squares that is left.
     pub rest: f64,
-    /// Columns that say something of their own.
+    /// The number of columns that do not depend on others.
     pub rank: usize,
-    /// Points less columns.
+    /// The degrees of freedom: the number of points less that of columns.
     pub freedom: usize,
 }
 
-/// What must be left of a column's square for it to say something of its own.
+/// The part of a column's square that must be left for the column not to depend on others.
 const OWN: f64 = 1e-9;
 
 impl Sums {
-    /// Of nothing yet.
+    /// Returns the sums of no points.
     pub fn new(columns: usize) -> Sums {
         Sums { columns, points: 0, products: vec![0.0; (columns + 1) * (columns + 1)] }
     }
@@ -50,7 +52,7 @@ impl Sums {
         self.points += 1;
     }
 
-    /// The best fit by the columns that `wanted` is true of, in their order.
+    /// Returns the best fit by the columns for which `wanted` is true, in their order.
     pub fn fit(&self, wanted: impl Fn(usize) -> bool) -> Fit {
         let wide = self.columns + 1;
         let mut matrix = self.products.clone();
@@ -86,24 +88,24 @@ fn sweep(matrix: &mut [f64], wide: usize, k: usize) {
 }
 
 impl Fit {
-    /// Whether the column has a coefficient.
+    /// Returns `true` if the column has a coefficient.
     pub fn has(&self, column: usize) -> bool {
         self.swept[column]
     }
 
-    /// What is left over each degree of freedom; `None` without any.
+    /// Returns the sum of squares that is left over the degrees of freedom; `None` without any.
     pub fn variance(&self) -> Option<f64> {
         (self.freedom > 0).then(|| self.rest / self.freedom as f64)
     }
 
-    /// The response at `row`.
+    /// Returns the response at `row`.
     pub fn at(&self, row: &[f64]) -> f64 {
         let wide = self.columns + 1;
         let used = (0..self.columns).filter(|i| self.swept[*i]);
         used.map(|i| row[i] * self.matrix[i * wide + self.columns]).sum()
     }
 
-    /// The standard error of [`Fit::at`]; `None` without freedom.
+    /// Returns the standard error of [`Fit::at`]; `None` without degrees of freedom.
     pub fn error_at(&self, row: &[f64]) -> Option<f64> {
         let wide = self.columns + 1;
         let used = || (0..self.columns).filter(|i| self.swept[*i] && row[*i] != 0.0);

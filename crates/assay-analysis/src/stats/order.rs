@@ -1,20 +1,20 @@
 //! Distribution-free interval of a quantile from order statistics.
 //!
-//! The number of values below the true quantile q is binomial(n, q), so two ranks bracket it with a
-//! chosen probability (David and Nagaraja, *Order Statistics*, 3rd ed., section 7.1). The binomial
-//! is summed exactly while its variance is below 100 and approximated by the normal above. Assumes
-//! that the values are independent; queued requests are not quite, so the interval of one repeat is
-//! a lower bound of the uncertainty and repeats are to be preferred.
+//! The number of values below the true quantile q is binomial(n, q), so that two ranks bracket it
+//! with a chosen probability (David and Nagaraja, *Order Statistics*, 3rd ed., section 7.1). The
+//! binomial is summed exactly while its variance is below 100 and approximated by the normal above.
+//! The values are assumed to be independent; queued requests are not quite, so that the interval of
+//! one repeat is a lower bound of the uncertainty and repeats are to be preferred.
 
 use super::special::{Z95, log_gamma};
 use super::{Basis, Estimate};
 use assay_spec::Histogram;
 
-/// Error probability on either side.
+/// The error probability on either side.
 const SIDE: f64 = 0.025;
 
-/// Ranks (from 1) whose values bracket the quantile `q` of `n` values with at least 95 %; the lower
-/// is 0 and the upper `n + 1` where no value is extreme enough.
+/// Returns the ranks (from 1) whose values bracket the quantile `q` of `n` values with at least 95
+/// %. The lower rank is 0 and the upper one `n + 1` if no value is extreme enough.
 pub fn ranks(n: u64, q: f64) -> (u64, u64) {
     let variance = n as f64 * q * (1.0 - q);
     if variance >= 100.0 {
@@ -23,7 +23,7 @@ pub fn ranks(n: u64, q: f64) -> (u64, u64) {
         return (low, ((centre + half).ceil() as u64 + 1).min(n + 1));
     }
     if q > 0.5 {
-        // Count from the sparse side: the mirror image of the same question.
+        // Counting from the sparse side is the mirror image of the same problem.
         let (low, high) = exact(n, 1.0 - q);
         (n + 1 - high, n + 1 - low)
     } else {
@@ -31,7 +31,7 @@ pub fn ranks(n: u64, q: f64) -> (u64, u64) {
     }
 }
 
-/// Ranks by summing the binomial distribution from 0 upwards; `q` at most 0.5.
+/// Returns the ranks by summing the binomial distribution from 0 upwards. `q` is at most 0.5.
 fn exact(n: u64, q: f64) -> (u64, u64) {
     let total = n as f64;
     let log_pmf = |k: f64| {
@@ -52,13 +52,14 @@ fn exact(n: u64, q: f64) -> (u64, u64) {
     (low, n + 1)
 }
 
-/// The smallest number of values of which the quantile `q` has a two-sided interval.
+/// Returns the smallest number of values for which the quantile `q` has a two-sided interval.
 pub fn needed(q: f64) -> u64 {
     let sparse = q.min(1.0 - q).max(1e-12);
     (libm::log(SIDE) / libm::log1p(-sparse)).ceil() as u64
 }
 
-/// The quantile `q` of a histogram in nanoseconds with its interval; `None` of an empty histogram.
+/// Returns the quantile `q` of a histogram in nanoseconds with its interval; `None` for an empty
+/// histogram.
 pub fn quantile(histogram: &Histogram, q: f64) -> Option<Estimate> {
     let n = histogram.count();
     let value = histogram.quantile(q)?.0 as f64;
@@ -94,7 +95,7 @@ mod tests {
         ];
         for (n, q, expected) in cases {
             let got = ranks(n, q);
-            // Where k and its mirror image hit 2.5 % to the last bit, one rank may differ.
+            // If k and its mirror image hit 2.5 % to the last bit, one rank may differ.
             let near = |a: u64, b: u64| a.abs_diff(b) <= 1;
             assert!(near(got.0, expected.0) && near(got.1, expected.1), "{n} {q}: {got:?}");
         }

@@ -1,24 +1,25 @@
 //! The period of a series: the distance at which its high values come back.
 //!
-//! The lag with the largest autocorrelation (Box and Jenkins, *Time Series Analysis*, chapter 2),
-//! each lag's products averaged over the pairs that it has, so that a multiple of the period does
-//! not correlate less for having fewer. Of lags within 5 % of the best the smallest is taken. A lag
-//! counts only if the correlation has fallen before and comes back there: neighbours that are
-//! alike, as in a slow change, are no period. Not for series that drift more than they swing.
+//! The period is the lag with the largest autocorrelation (Box and Jenkins, *Time Series Analysis*,
+//! chapter 2). The products of each lag are averaged over the pairs that it has, so that a multiple
+//! of the period does not correlate less because it has fewer pairs. Of the lags within 5 % of the
+//! best, the smallest is taken. A lag counts only if the correlation has fallen before and rises
+//! again there: equal neighbours, as in a slow change, are no period. Not for series that drift
+//! more than they swing.
 
 use super::special::normal_cdf;
 use super::{mean, variance};
 
-/// Shortest period that is looked for.
+/// The shortest period that is looked for.
 const SHORTEST: usize = 2;
-/// So many periods must fit into the series.
+/// The number of periods that must fit into the series.
 const FEWEST: usize = 3;
-/// Lags whose correlation is at least this share of the best are as good.
+/// The share of the best correlation from which a lag is as good as the best.
 const AS_GOOD: f64 = 0.95;
-/// Probability that a series without a period is said to have one.
+/// The probability that a series without a period is reported to have one.
 const FALSE_ALARM: f64 = 0.05;
 
-/// The period of `values`, if they have one.
+/// Returns the period of `values`, if they have one.
 pub fn of(values: &[f64]) -> Option<usize> {
     let longest = values.len() / FEWEST;
     if longest < SHORTEST {
@@ -42,7 +43,7 @@ pub fn of(values: &[f64]) -> Option<usize> {
     peaks.into_iter().find(|lag| correlation[*lag] >= AS_GOOD * best)
 }
 
-/// The autocorrelation at lags 0 to `longest`; `None` of a series that never changes.
+/// Returns the autocorrelation at lags 0 to `longest`; `None` for a series that never changes.
 fn correlations(values: &[f64], longest: usize) -> Option<Vec<f64>> {
     let m = mean(values)?;
     let n = values.len() as f64;
@@ -58,12 +59,12 @@ fn correlations(values: &[f64], longest: usize) -> Option<Vec<f64>> {
     Some((0..=longest.min(values.len() - 1)).map(at).collect())
 }
 
-/// The z that a normal value exceeds once in `n` times.
+/// Returns the z that a normal value exceeds once in `n` times.
 fn chance_of_one_in(n: f64) -> f64 {
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
-        // The lower tail keeps its digits where one minus the upper one loses them.
+        // The lower tail keeps the digits that one minus the distribution function would lose.
         if normal_cdf(-middle) * n > 1.0 { low = middle } else { high = middle }
     }
     (low + high) / 2.0
@@ -77,7 +78,7 @@ mod tests {
         (0..n).map(value).collect()
     }
 
-    /// Numbers from 0 to 1 without a period that matters here.
+    /// Returns a number from 0 to 1, without a period that matters here.
     fn noise(i: usize) -> f64 {
         let mut x = (i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -119,7 +120,7 @@ mod tests {
         assert_eq!(of(&series(500, |i| if i < 250 { 2.0 } else { 1.0 })), None, "a step");
         assert_eq!(of(&series(5, |i| (i % 2) as f64)), None, "too short");
         assert_eq!(of(&[]), None);
-        // Two periods fit, and three are wanted.
+        // Two periods fit, but three are needed.
         assert_eq!(of(&series(200, |i| if i % 100 == 50 { 9.0 } else { 1.0 })), None);
     }
 
@@ -130,7 +131,7 @@ mod tests {
         assert!(found <= 20, "{found} of 200; 10 are to be expected");
     }
 
-    /// Reference: the products of 3, 1, 2, 5 about their mean 2.75, by hand.
+    /// Reference, by hand: the products of 3, 1, 2, 5 about their mean 2.75.
     #[test]
     fn correlations_are_those_of_their_definition() {
         let got = correlations(&[3.0, 1.0, 2.0, 5.0], 2).expect("it changes");

@@ -1,12 +1,12 @@
-//! Wilson's score interval of a share (E. B. Wilson, JASA 22, 1927).
+//! Wilson's score interval for a share (E. B. Wilson, JASA 22, 1927).
 //!
-//! For the share of requests within a latency range, of one repeat. Assumes independent requests;
-//! with repeats the t interval over their shares is used instead.
+//! For the share of requests within a latency range in one repeat. Requests are assumed to be
+//! independent; with repeats the t interval over their shares is used instead.
 
 use super::special::Z95;
 use super::{Basis, Estimate};
 
-/// A share of `n` requests with its 95 % interval.
+/// Returns a share of `n` requests with its 95 % interval.
 pub fn share(value: f64, n: u64) -> Estimate {
     if n == 0 {
         return Estimate::bare(value, "no requests");

@@ -1,5 +1,5 @@
-//! Ratio of two means with its interval: delta method on logarithms, degrees of freedom after Welch
-//! and Satterthwaite (Welch, Biometrika 34, 1947).
+//! The ratio of two means with its interval: delta method on logarithms, degrees of freedom after
+//! Welch and Satterthwaite (Welch, Biometrika 34, 1947).
 //!
 //! On the log scale a ratio and its inverse get the same interval, and it never goes below zero.
 //! For positive means of independent samples whose relative error is small (below about 30 %).
@@ -12,14 +12,14 @@ use super::{Basis, Estimate, mean, variance};
 pub struct Mean {
     /// The mean.
     pub value: f64,
-    /// Its standard error and degrees of freedom, if it has one.
+    /// The standard error and its degrees of freedom, if the mean has one.
     pub error: Option<(f64, f64)>,
-    /// Where the error comes from.
+    /// The source of the error.
     pub basis: Basis,
 }
 
 impl Mean {
-    /// From independent repeats; `None` of nothing.
+    /// Returns the mean of independent repeats; `None` for no values.
     pub fn of_repeats(values: &[f64]) -> Option<Mean> {
         let value = mean(values)?;
         let n = values.len();
@@ -31,7 +31,7 @@ impl Mean {
         Some(Mean { value, error, basis })
     }
 
-    /// From an estimate whose interval is symmetric: repeats or batches.
+    /// Returns the mean of an estimate whose interval is symmetric: that of repeats or batches.
     pub fn of_estimate(estimate: &Estimate) -> Mean {
         let freedom = match estimate.basis {
             Basis::Repeats(n) | Basis::Batches(n) | Basis::Identical(n) if n > 1 => {
@@ -40,7 +40,7 @@ impl Mean {
             _ => None,
         };
         let error = freedom.zip(estimate.interval).map(|(freedom, (low, high))| {
-            // The interval may have been cut at zero below, never above.
+            // The lower end of the interval may have been cut at zero, but not the upper one.
             let half = (high - estimate.value).max(estimate.value - low);
             (half / t95(freedom), freedom)
         });
@@ -48,7 +48,7 @@ impl Mean {
     }
 }
 
-/// `a` / `b` with its 95 % interval.
+/// Returns `a` / `b` with its 95 % interval.
 pub fn of(a: &Mean, b: &Mean) -> Estimate {
     let value = a.value / b.value;
     if !(a.value > 0.0 && b.value > 0.0) {

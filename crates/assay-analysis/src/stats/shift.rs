@@ -1,19 +1,20 @@
-//! Shift between two latency distributions, from histograms.
+//! The shift between two latency distributions, from histograms.
 //!
 //! A = P(X < Y) + P(X = Y) / 2, the probability of superiority (Vargha and Delaney, J. Educ. Behav.
-//! Stat. 25, 2000): 0.56, 0.64 and 0.71 are their small, medium and large. The distance of
-//! Kolmogorov and Smirnov is the largest gap between the two distribution functions. Values in one
-//! bucket (0.4 %) count as equal. Effect sizes, not tests: with millions of requests every
-//! difference is significant.
+//! Stat. 25, 2000), who call 0.56 small, 0.64 medium and 0.71 large. The distance of Kolmogorov and
+//! Smirnov is the largest gap between the two distribution functions. Values in one bucket (0.4 %)
+//! count as equal. These are effect sizes, not tests: with millions of requests every difference is
+//! significant.
 
 use assay_spec::Histogram;
 
-/// How far two distributions lie apart.
+/// The shift between two distributions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// Probability that a value of the first is smaller than one of the second, ties half.
+    /// The probability that a value of the first is smaller than one of the second; ties count
+    /// half.
     pub superiority: f64,
-    /// Largest distance between the distribution functions, 0 to 1.
+    /// The largest distance between the distribution functions, 0 to 1.
     pub distance: f64,
 }
 
@@ -42,8 +43,9 @@ pub fn between(x: &Histogram, y: &Histogram) -> Option<Shift> {
     Some(Shift { superiority, distance })
 }
 
-/// The distance that two samples of one distribution, of `n` and `m` values, exceed once in twenty
-/// times: 1.358 √((n + m) / nm) (Smirnov, Ann. Math. Stat. 19, 1948); 1 if either is empty.
+/// Returns the distance that two samples of one distribution, of `n` and `m` values, exceed once
+/// in twenty times: 1.358 √((n + m) / nm) (Smirnov, Ann. Math. Stat. 19, 1948); 1 if either is
+/// empty.
 pub fn chance(n: u64, m: u64) -> f64 {
     let (n, m) = (n as f64, m as f64);
     if n * m > 0.0 { (1.358 * ((n + m) / (n * m)).sqrt()).min(1.0) } else { 1.0 }
@@ -60,7 +62,8 @@ mod tests {
         h
     }
 
-    /// Reference: scipy 1.17.1, `mannwhitneyu(x, y)` counts x > y: U / 56 = 0.32142857; `ks_2samp`.
+    /// Reference: scipy 1.17.1, `ks_2samp`, and `mannwhitneyu(x, y)`, which counts x > y: U / 56 =
+    /// 0.32142857.
     #[test]
     fn agrees_with_scipy() {
         let x = histogram(&[10, 20, 20, 30, 40, 55, 60]);

@@ -1,22 +1,23 @@
 //! Special functions: normal distribution, log gamma, regularised incomplete beta.
 //!
-//! The incomplete beta is Lentz's continued fraction (Numerical Recipes, 3rd ed., section 6.4).
-//! Good to about 1e-12 for parameters up to 1e5; not meant for larger ones.
+//! The incomplete beta uses Lentz's continued fraction (Numerical Recipes, 3rd ed., section 6.4).
+//! It is good to about 1e-12 for parameters up to 1e5 and not meant for larger ones.
 
-/// Two-sided 95 % point of the standard normal distribution.
+/// The two-sided 95 % point of the standard normal distribution.
 pub const Z95: f64 = 1.959_963_984_540_054;
 
-/// Standard normal distribution function.
+/// Returns the standard normal distribution function at `z`.
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// Logarithm of the gamma function for positive `x`.
+/// Returns the logarithm of the gamma function for positive `x`.
 pub fn log_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// Regularised incomplete beta function I_x(a, b) for positive `a`, `b`; `x` is kept in 0..=1.
+/// Returns the regularised incomplete beta function I_x(a, b) for positive `a` and `b`; `x` is
+/// limited to 0..=1.
 pub fn beta_regularised(a: f64, b: f64, x: f64) -> f64 {
     let x = x.clamp(0.0, 1.0);
     if x == 0.0 || x == 1.0 {

@@ -1,18 +1,18 @@
 //! Student's t: quantile and the interval of a mean (Student, Biometrika 6, 1908).
 //!
 //! For means of independent repeats. Not for single latencies, which are neither independent nor
-//! normal: their means over batches are the business of [`super::batch`].
+//! normal: [`super::batch`] is for their means over batches.
 
 use super::special::beta_regularised;
 use super::{Basis, Estimate, all_equal, mean, variance};
 
-/// P(T ≤ t) for `freedom` degrees of freedom (positive, need not be whole).
+/// Returns P(T ≤ t) for `freedom` degrees of freedom (positive, need not be whole).
 pub fn cdf(t: f64, freedom: f64) -> f64 {
     let tail = 0.5 * beta_regularised(freedom / 2.0, 0.5, freedom / (freedom + t * t));
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The t with P(T ≤ t) = `p`; infinite where `p` is 0 or 1, and NaN without freedom.
+/// Returns the t with P(T ≤ t) = `p`; infinite if `p` is 0 or 1, and NaN without freedom.
 pub fn quantile(p: f64, freedom: f64) -> f64 {
     if !(freedom > 0.0 && (0.0..=1.0).contains(&p)) {
         return f64::NAN;
@@ -27,7 +27,7 @@ pub fn quantile(p: f64, freedom: f64) -> f64 {
     while cdf(low, freedom) > p && low > -1e300 {
         low *= 2.0;
     }
-    // Bisection: slower than Newton and never wrong.
+    // Bisection is slower than Newton's method and never wrong.
     for _ in 0..200 {
         let middle = low + (high - low) / 2.0;
         if cdf(middle, freedom) < p { low = middle } else { high = middle }
@@ -35,12 +35,12 @@ pub fn quantile(p: f64, freedom: f64) -> f64 {
     low + (high - low) / 2.0
 }
 
-/// Factor of the standard error for a two-sided 95 % interval.
+/// Returns the factor of the standard error for a two-sided 95 % interval.
 pub fn t95(freedom: f64) -> f64 {
     quantile(0.975, freedom)
 }
 
-/// Mean of independent repeats with its 95 % interval; `None` of nothing.
+/// Returns the mean of independent repeats with its 95 % interval; `None` for no values.
 pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
     let value = mean(values)?;
     let Some(variance) = variance(values) else {

@@ -1,4 +1,4 @@
-//! Costs for a terminal: a block below the table of each workload, with the prices' date.
+//! Costs for a terminal: a block below the table of each workload, with the dates of the prices.
 
 use super::table::Table;
 use super::tables::clip;
@@ -7,8 +7,8 @@ use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::three_digits;
 
-/// The costs of some cells of one workload, and the line that says when they were so; nothing where
-/// no price is known.
+/// Returns the costs of some cells of one workload, and a line with the dates of the prices;
+/// nothing if no price is known.
 pub(super) fn lines(costs: &Costs, cells: &[&CellRecord]) -> Vec<String> {
     let of = |cell: &&CellRecord| Some((cell.target.clone(), costs.cell(cell)?));
     let priced: Vec<(String, CellCost)> = cells.iter().filter_map(of).collect();
@@ -29,12 +29,12 @@ pub(super) fn lines(costs: &Costs, cells: &[&CellRecord]) -> Vec<String> {
     lines
 }
 
-/// A price as it was asked: without digits that nobody gave.
+/// Formats a price as it was asked, without digits that were not given.
 pub(crate) fn money(amount: f64) -> String {
     if amount == libm::round(amount) { format!("{amount}") } else { format!("{amount:.2}") }
 }
 
-/// A price per rate and its interval, each for a column of its own.
+/// Returns a price per rate and its interval, each for its own column.
 fn with_range(e: &Option<Estimate>) -> (String, String) {
     let Some(e) = e else { return ("-".into(), String::new()) };
     let range = match e.interval {

@@ -5,7 +5,7 @@ use crate::load::Run;
 use crate::metric;
 use crate::stats::Estimate;
 
-/// Metrics every cell is asked for; a direction is added where both occur.
+/// The metrics of every cell. A cell with several kinds of requests has them for each kind as well.
 const METRICS: &[(&str, &str)] = &[
     ("bandwidth", "bytes/s"),
     ("iops", "1/s"),
@@ -24,7 +24,7 @@ const METRICS: &[(&str, &str)] = &[
     ("errors", "count"),
 ];
 
-/// The whole run as CSV.
+/// Returns the whole run as CSV.
 pub fn csv(run: &Run) -> String {
     let mut out = String::from(
         "experiment,workload,target,metric,unit,value,low,high,basis,repeats,requests,sd\r\n",
@@ -96,7 +96,7 @@ fn names(cell: &assay_spec::record::CellRecord) -> Vec<(String, &'static str)> {
     names
 }
 
-/// Quoted where the format needs it.
+/// Quotes a field if the format requires it.
 fn quoted(field: &str) -> String {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

@@ -1,4 +1,4 @@
-//! Factors for a terminal: the best combinations, what each level and each pair does.
+//! Factors for a terminal: the best combinations, and the effects of levels and pairs.
 
 use super::table::{Table, wrap};
 use crate::factors::{Crossed, all};
@@ -7,10 +7,10 @@ use crate::load::Run;
 use crate::stats::effects::Effects;
 use assay_spec::units::three_digits;
 
-/// Rows of the ranking.
+/// The number of rows of the ranking.
 const BEST: usize = 10;
 
-/// A block for each workload over factors; nothing if there is none.
+/// Returns a block for each workload over factors; empty if there is none.
 pub(crate) fn lines(run: &Run) -> String {
     let mut out = String::new();
     for crossed in all(run) {
@@ -37,7 +37,7 @@ fn ranking(crossed: &Crossed<'_>) -> Vec<String> {
     let left: Vec<usize> = (1..heading.len() - 1).collect();
     let mut table = Table::new(&heading, &left);
     let count = crossed.measured.len();
-    // The last stands below the best.
+    // The last combination is shown below the best.
     let shown = (0..count.min(BEST)).chain((count > BEST).then(|| count - 1));
     for place in shown {
         let m = &crossed.measured[place];

@@ -3,7 +3,7 @@
 use crate::stats::Estimate;
 use assay_spec::units::{human_time, three_digits};
 
-/// A bandwidth with its uncertainty in decimal MB/s: `46.2 ± 0.3 MB/s`.
+/// Formats a bandwidth with its uncertainty in decimal MB/s: `46.23 ± 0.31 MB/s`.
 pub fn rate(e: &Estimate) -> String {
     match e.half_width() {
         Some(0.0) => format!("{} MB/s ({})", three_digits(e.value * 1e-6), e.basis),
@@ -11,8 +11,8 @@ pub fn rate(e: &Estimate) -> String {
     }
 }
 
-/// A number with its uncertainty, the uncertainty with two digits and the number to match; `=`
-/// behind a number that came out the same every time.
+/// Formats a number with its uncertainty. The uncertainty has two digits, and the number as many
+/// decimals. A `=` follows a number that was the same every time.
 pub fn plus_minus(e: &Estimate) -> String {
     match e.half_width() {
         None => three_digits(e.value),
@@ -24,14 +24,16 @@ pub fn plus_minus(e: &Estimate) -> String {
     }
 }
 
-/// Decimals that show two digits of `half`, at most six digits of `value`.
+/// Returns the number of decimals that show two digits of `half`; at most four, and none beyond the
+/// fifth digit of `value`.
 fn decimals_for(half: f64, value: f64) -> usize {
     let size = |v: f64| if v > 0.0 { libm::floor(libm::log10(v)) } else { f64::NEG_INFINITY };
     let wanted = (1.0 - size(half)).min(4.0 - size(value.abs()).max(0.0));
     if wanted.is_finite() { wanted.clamp(0.0, 4.0) as usize } else { 0 }
 }
 
-/// A latency with its uncertainty in a fitting unit: `217 ± 2 µs`, or `1.21 ms (1.10 to 1.40)`.
+/// Formats a latency with its uncertainty in a fitting unit: `217.0 ± 2.0 µs`, or
+/// `1.21 ms (1.10 to 1.40)`.
 pub fn time(e: &Estimate) -> String {
     let (factor, unit) = time_unit(e.value);
     match e.interval {
@@ -52,7 +54,7 @@ fn is_symmetric(e: &Estimate, low: f64, high: f64) -> bool {
     ((high - e.value) - (e.value - low)).abs() <= 0.02 * (high - low)
 }
 
-/// Factor from ns and name of the unit that fits a time.
+/// Returns the unit that fits a time in ns: the factor to convert to it, and its name.
 pub fn time_unit(ns: f64) -> (f64, &'static str) {
     match ns.abs() {
         x if x < 999.5 => (1.0, "ns"),
@@ -62,7 +64,7 @@ pub fn time_unit(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// A rate in requests a second for people: `11.3 k` from a thousand on.
+/// Formats a rate in requests a second for people: `11.3k` from ten thousand on.
 pub fn count(v: f64) -> String {
     match v.abs() {
         x if x < 9_999.5 => three_digits(v),

@@ -1,4 +1,4 @@
-//! Ownership, break-even prices and the five-minute rule for a terminal.
+//! Cost of ownership, break-even prices and the five-minute rule, for a terminal.
 
 use super::costs::money;
 use super::table::{Table, wrap};
@@ -6,7 +6,7 @@ use super::tables::clip;
 use crate::cost::{Owned, OwnedCell, OwnedTarget, not_included};
 use assay_spec::units::three_digits;
 
-/// The tables of `assay cost`.
+/// Returns the tables of `assay cost`.
 pub fn owned(o: &Owned) -> String {
     let mut out = targets(o);
     let block = |c: &OwnedCell| (c.experiment.clone(), c.workload.clone());
@@ -54,7 +54,7 @@ fn target(t: &OwnedTarget) -> Vec<String> {
     ]
 }
 
-/// What the amounts leave out or cannot say.
+/// Returns what the amounts leave out or what is missing for them.
 fn lacking(t: &OwnedTarget) -> String {
     let mut all: Vec<String> = Vec::new();
     if !t.unknown.is_empty() {
@@ -80,7 +80,7 @@ fn cell(o: &Owned, c: &OwnedCell, minutes: bool) -> Vec<String> {
     row
 }
 
-/// Seconds, minutes, hours or days, whichever fits.
+/// Formats a time in seconds, minutes, hours or days, whichever fits.
 fn span(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 120.0 => (s, "s"),

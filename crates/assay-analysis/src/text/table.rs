@@ -1,20 +1,21 @@
-//! Columns of text: widths from content, right- or left-aligned, never wider than told.
+//! Columns of text, as wide as their content and aligned to the right or left, and lines broken at
+//! spaces.
 
-/// A table to be laid out.
+/// A table that is laid out as text.
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
-    /// Columns aligned to the left; the others are numbers.
+    /// The columns aligned to the left; the others are numbers.
     left: Vec<usize>,
 }
 
-/// Width in characters, which is the width on a terminal for all text made here.
+/// Returns the width in characters, which is the width on a terminal for all text made here.
 pub fn width(text: &str) -> usize {
     text.chars().count()
 }
 
 impl Table {
-    /// A table with a heading, the columns of `left` aligned to the left.
+    /// Returns a table with a heading. The columns of `left` are aligned to the left.
     pub fn new(heading: &[&str], left: &[usize]) -> Table {
         let heading = heading.iter().map(ToString::to_string).collect();
         Table { rows: vec![heading], left: left.to_vec() }
@@ -25,7 +26,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The lines, columns two spaces apart.
+    /// Returns the lines, with columns two spaces apart.
     pub fn lines(&self) -> Vec<String> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|t| width(t)).max();

@@ -1,4 +1,4 @@
-//! The tables for a terminal.
+//! Tables for a terminal.
 
 use super::costs::money;
 use super::number::{count, plus_minus, time_unit};
@@ -13,11 +13,11 @@ use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
 
-/// Lines of one kind that are shown; of the others only the number.
+/// The number of lines of one kind that are shown; of the others only the number is given.
 const SHOWN: usize = 4;
 
-/// The run as a table: a block for each workload, a row for each target, at most 100 columns for
-/// target names of up to 16 characters.
+/// Returns the run as a table: a block for each workload, a row for each target. It has at most 100
+/// columns for target names of up to 16 characters.
 pub fn summary_table(whole: &Run) -> String {
     let run = &*crate::factors::without(whole);
     let mut out = String::new();
@@ -26,7 +26,7 @@ pub fn summary_table(whole: &Run) -> String {
     for (experiment, workload) in run.workloads() {
         let cells: Vec<&CellRecord> = run.cells_of(experiment, workload).collect();
         let summary = cells.iter().map(|c| c.summary.as_str()).find(|s| !s.is_empty());
-        // One experiment needs no name.
+        // A single experiment is not named.
         let of = if several { format!("{experiment}/") } else { String::new() };
         out += &format!("{of}{workload}  {}\n", summary.unwrap_or(""));
         let heading = ["target", "MB/s", "IOPS", "mean", "p50", "p99", "p99.9", "", "max"];
@@ -49,7 +49,7 @@ fn row(cell: &CellRecord) -> Vec<String> {
     let get = |name: &str| metric::estimate(cell, name);
     let bandwidth = match get("bandwidth") {
         Ok(e) => plus_minus(&e.scaled(1e-6)),
-        // Why is said below, at full length.
+        // The reason is given below the table, at full length.
         Err(_) => return vec![clip(&cell.target, 20), "(not measured)".to_owned()],
     };
     let short = |name: &str| get(name).map_or_else(|_| "-".into(), |e| marked(&e));
@@ -67,15 +67,15 @@ fn row(cell: &CellRecord) -> Vec<String> {
     ]
 }
 
-/// Half an interval wider than this share of its value is worth a mark.
+/// The share of the value from which half an interval is marked as wide.
 const WIDE: f64 = 0.05;
 
-/// The value with its mark.
+/// Returns the value with its mark.
 fn marked(e: &Estimate) -> String {
     mark(e).to_owned() + &human_time(e.value)
 }
 
-/// `~` where the interval is wide, `*` where there is none.
+/// Returns `~` if the interval is wide, `*` if there is none.
 fn mark(e: &Estimate) -> &'static str {
     match e.interval {
         None => "*",
@@ -84,7 +84,7 @@ fn mark(e: &Estimate) -> &'static str {
     }
 }
 
-/// `1.1..1.4` in the unit of the value, or `*` where there is no interval.
+/// Returns the interval as `1.1..1.4` in the unit of the value, or `*` if there is none.
 fn range(e: &Estimate) -> String {
     let (factor, _) = time_unit(e.value);
     match e.interval {
@@ -95,7 +95,8 @@ fn range(e: &Estimate) -> String {
     }
 }
 
-/// At most `limit` characters: the start and the end, where names of arrays differ.
+/// Shortens a text to `limit` characters: it keeps the start and the end, where names of arrays
+/// differ.
 pub(super) fn clip(text: &str, limit: usize) -> String {
     let width = super::table::width(text);
     if width <= limit {
@@ -105,7 +106,7 @@ pub(super) fn clip(text: &str, limit: usize) -> String {
     text.chars().take(start).chain(['…']).chain(text.chars().skip(width - end)).collect()
 }
 
-/// What a reader must know to trust the table.
+/// Returns what a reader must know to trust the table.
 pub(crate) fn note_lines(run: &Run) -> Vec<String> {
     let mut notes: Vec<String> = vec![
         "± and low..high are 95 % intervals; those of the others are narrower than 5 % either \
@@ -135,7 +136,7 @@ pub(crate) fn note_lines(run: &Run) -> Vec<String> {
     notes
 }
 
-/// Why cells were skipped: of each reason the first cells, and how many more there are.
+/// Returns why cells were skipped: for each reason the first cells, and how many more there are.
 fn not_measured(run: &Run) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for cell in &run.cells {
@@ -157,7 +158,8 @@ fn not_measured(run: &Run) -> Vec<String> {
     reasons.into_iter().map(line).collect()
 }
 
-/// The first cells with numbers that have no interval, and why; how many more there are.
+/// Returns the first cells with numbers that have no interval, and why; and how many more there
+/// are.
 fn without_interval(run: &Run) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut more = 0;
@@ -186,7 +188,7 @@ fn without_interval(run: &Run) -> Vec<String> {
     lines
 }
 
-/// What is wrong with the cells: of each check the first few, and once what to do.
+/// Returns what is wrong with the cells: for each check the first few cells, and once what to do.
 fn doubt_lines(run: &Run) -> Vec<String> {
     let mut verdicts = soundness::verdicts(run);
     verdicts.sort_by_key(|v| v.check);
@@ -211,7 +213,7 @@ fn notes(run: &Run) -> String {
     wrapped.map(|line| line + "\n").collect()
 }
 
-/// The ledger: published beside reproduced, lines of at most `width` characters.
+/// Returns the ledger, published beside reproduced values, in lines of at most `width` characters.
 pub fn ledger_table(verdicts: &LedgerVerdicts, width: usize) -> String {
     let width = width.max(60);
     let mut out = String::new();
@@ -272,7 +274,7 @@ fn value_row(v: &ValueVerdict) -> Vec<String> {
     ]
 }
 
-/// A comparison: effect sizes, a block for each workload and reference.
+/// Returns the effect sizes of a comparison: a block for each workload and reference.
 pub fn comparison(c: &Comparison) -> String {
     let mut out = String::new();
     let block = |row: &Row| (row.experiment.clone(), row.workload.clone(), against(row));
@@ -297,7 +299,7 @@ pub fn comparison(c: &Comparison) -> String {
     out
 }
 
-/// What the rows of a block cost against their reference, with the prices' date.
+/// Returns the prices of the rows of a block and of their reference, with the dates of the prices.
 fn comparison_costs(rows: &[Row]) -> Vec<String> {
     let priced = || rows.iter().filter_map(|row| Some((row, row.cost.as_ref()?)));
     let Some((_, first)) = priced().next() else { return Vec::new() };
@@ -317,7 +319,7 @@ fn comparison_costs(rows: &[Row]) -> Vec<String> {
     lines
 }
 
-/// What a row is compared with: another target, another run, or both.
+/// Returns what a row is compared with: another target, another run, or both.
 fn against(row: &Row) -> String {
     match &row.runs {
         None => row.reference.clone(),
@@ -326,7 +328,7 @@ fn against(row: &Row) -> String {
     }
 }
 
-/// The target, and the run if there are two.
+/// Returns the name of the target, with that of the run if there are two.
 fn labelled(row: &Row) -> String {
     match &row.runs {
         Some((run, _)) => format!("{} ({run})", row.target),
@@ -360,7 +362,7 @@ fn comparison_row(row: &Row) -> Vec<String> {
     ]
 }
 
-/// The mark of a share: its interval is wide against 1, not against itself.
+/// Returns the mark of a share: its interval is wide compared with 1, not with its value.
 fn mark_of_share(e: &Estimate) -> &'static str {
     match e.half_width() {
         None => "*",

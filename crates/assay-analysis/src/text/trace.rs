@@ -1,4 +1,4 @@
-//! A block trace as tables.
+//! The tables of a block trace.
 
 use super::table::Table;
 use crate::trace::{Direction, Span, Spread, Summary};
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 /// A table before it is laid out.
 pub struct TraceTable {
-    /// What it shows.
+    /// The caption.
     pub caption: String,
-    /// Names of the columns.
+    /// The names of the columns.
     pub heading: &'static [&'static str],
     /// The cells.
     pub rows: Vec<Vec<String>>,
@@ -22,7 +22,7 @@ const SPREAD: &[&str] =
     &["direction", "requests", "min", "lower", "median", "upper", "max", "mean"];
 const SIZES: &[&str] = &["up to", "read", "write", "trim", "together", "share"];
 
-/// What a span is, in a line.
+/// Returns the meaning of a span in one line.
 pub fn meaning(span: Span) -> &'static str {
     match span {
         Span::Queue => "Time in queue: from queueing to dispatch",
@@ -32,7 +32,7 @@ pub fn meaning(span: Span) -> &'static str {
     }
 }
 
-/// A size in binary units.
+/// Formats a size in binary units.
 pub fn size(bytes: f64) -> String {
     match bytes {
         b if b < 1024.0 => format!("{} B", three_digits(b)),
@@ -42,7 +42,7 @@ pub fn size(bytes: f64) -> String {
     }
 }
 
-/// All tables of a trace.
+/// Returns all tables of a trace.
 pub fn tables(summary: &Summary) -> Vec<TraceTable> {
     let mut tables = vec![TraceTable {
         caption: "Requests".to_owned(),
@@ -81,7 +81,7 @@ fn numbers(name: &str, s: &Spread, text: fn(f64) -> String) -> Vec<String> {
     row
 }
 
-/// Requests by size, to the next power of two.
+/// Returns the numbers of requests by size, rounded up to the next power of two.
 fn sizes(summary: &Summary) -> Option<TraceTable> {
     const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
     let mut counts: BTreeMap<u64, [u64; OPS.len()]> = BTreeMap::new();
@@ -104,7 +104,7 @@ fn sizes(summary: &Summary) -> Option<TraceTable> {
     (!rows.is_empty()).then_some(TraceTable { caption, heading: SIZES, rows })
 }
 
-/// The tables of a trace as text.
+/// Returns the tables of a trace as text.
 pub fn trace_tables(summary: &Summary) -> String {
     let mut lines = Vec::new();
     for table in tables(summary) {

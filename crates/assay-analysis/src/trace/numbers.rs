@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-/// How values are spread: what a box plot draws, and their mean.
+/// The spread of values: what a box plot draws, and their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many values.
+    /// The number of values.
     pub count: u64,
     /// The smallest.
     pub min: f64,
-    /// The lower quartile, between values as R's type 7 has it.
+    /// The lower quartile, interpolated as R's type 7.
     pub q1: f64,
-    /// The median, likewise.
+    /// The median, interpolated likewise.
     pub median: f64,
-    /// The upper quartile, likewise.
+    /// The upper quartile, interpolated likewise.
     pub q3: f64,
     /// The largest.
     pub max: f64,
@@ -26,7 +26,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of some values; none of none.
+    /// Returns the spread of some values; `None` for no values.
     pub fn of(mut values: Vec<u64>) -> Option<Spread> {
         values.sort_unstable();
         let (first, last) = (*values.first()?, *values.last()?);

@@ -1,4 +1,4 @@
-//! Numbers of small traces, reckoned by hand.
+//! Tests of the numbers of small traces, computed by hand.
 
 use super::*;
 use assay_spec::Bytes;
@@ -25,7 +25,8 @@ const N: u64 = u64::MAX;
 fn every_span_has_its_ends() {
     let full = row([100, 130, 150, 400], Op::Read, 0, 8);
     assert_eq!(Span::ALL.map(|s| s.of(&full)), [50, 250, 270, 300].map(|ns| Some(Nanos(ns))));
-    // In no elevator; sent before the trace; a device without dispatches.
+    // A request in no elevator, one sent before the trace began, and one to a device without
+    // dispatches.
     let none = row([100, N, 150, 400], Op::Read, 0, 8);
     assert_eq!(Span::Inserted.of(&none), Some(Nanos(300)));
     let sent = row([N, N, 150, 400], Op::Read, 0, 8);
@@ -50,7 +51,7 @@ fn directions_are_told_apart() {
     assert_eq!((names, s.from_ns, s.to_ns), (vec!["read", "write", "flush", "both"], 0, 130));
     let [read, write, flush, both] = &s.directions[..] else { panic!() };
     assert_eq!((read.requests, read.errors, read.blocks, read.bytes), (3, 1, 23, 23 * 512));
-    // The second follows the first in the order of dispatches, not of ends.
+    // The second read follows the first in the order of dispatches, not of ends.
     assert_eq!((read.sequential, write.sequential), (Some(1.0 / 3.0), Some(0.0)));
     assert_eq!((flush.sequential, both.sequential), (None, Some(0.25)));
     assert_eq!(read.sizes, [(4096, 3)]);
@@ -58,7 +59,7 @@ fn directions_are_told_apart() {
     assert_eq!(flush.size, None);
     assert_eq!(read.in_device.unwrap().median, 70.0);
     assert_eq!((both.requests, both.errors, both.blocks), (4, 1, 39));
-    // Each job for itself: here each has one request.
+    // Each job is a stream by itself, and has one request here.
     assert_eq!(summary(&rows, false).directions[0].sequential, Some(0.0));
     assert_eq!(summary(&rows[..1], true).directions.len(), 1);
     assert!(summary(&[], true).directions.is_empty());

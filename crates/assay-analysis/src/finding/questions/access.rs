@@ -1,4 +1,5 @@
-//! Reads, writes and the cache: one pattern against another, and with against without.
+//! Questions about reads, writes and the disk cache: access patterns compared with each other, and
+//! requests with and without the cache.
 
 use super::rule::{BEGIN, FAST, LARGE, Named, Standing, largest, that_are, told, unclear};
 use super::{Answer, Ask, no, yes};
@@ -10,7 +11,7 @@ use assay_spec::units::human_time;
 const PATTERNS: [(&str, &str); 3] =
     [("seq", "sequential"), ("rnd", "random"), ("stride", "stride")];
 
-/// Random and stride against sequential, for `rd` or `wr`.
+/// Compares random and stride requests with sequential ones. `kind` is `rd` or `wr`.
 fn patterns(ask: &mut Ask<'_>, experiment: &str, kind: &str) -> Result<Vec<Named>, String> {
     let base = ask.cell(experiment, &format!("seq-{kind}-4k"))?;
     let mut all = Vec::new();
@@ -23,7 +24,7 @@ fn patterns(ask: &mut Ask<'_>, experiment: &str, kind: &str) -> Result<Vec<Named
     Ok(all)
 }
 
-/// The three means in a row.
+/// Returns the three mean latencies in words.
 fn means(all: &[Named], what: &str) -> String {
     let sequential = all.first().map_or(f64::NAN, |n| n.by.means.1);
     let others = all.iter().map(|n| format!("{} {}", n.what, n.by.both().0));
@@ -45,7 +46,7 @@ pub(super) fn reads(ask: &mut Ask<'_>) -> Result<Answer, String> {
     no(format!("{}; {stream}", told(&certain)))
 }
 
-/// How a stream begins, in words.
+/// Returns how a stream begins, in words.
 fn stream(ask: &mut Ask<'_>) -> String {
     let cell = match ask.cell("reads", "seq-rd-4k-500") {
         Ok(cell) => cell,
@@ -74,8 +75,9 @@ fn kept(cell: &CellRecord) -> Vec<f64> {
     latencies.into_iter().map(|ns| ns as f64).collect()
 }
 
-/// After how many requests a stream is fast, and how fast it is then. Those that are already faster
-/// than the first ones and not yet as fast as the others are on the way: the read-ahead has begun.
+/// Returns the number of requests after which a stream is fast, and how fast it is then; `None` if
+/// its latencies do not settle. The requests just before that are not counted if they are faster
+/// than the first ones, though not yet fast: the read-ahead has begun.
 pub(super) fn trigger(kept: &[f64]) -> Option<(usize, f64)> {
     let half = (kept.len() as f64 * BEGIN) as usize;
     let level = median(kept.get(half..)?)?;
@@ -114,7 +116,7 @@ pub(super) fn writes(ask: &mut Ask<'_>) -> Result<Answer, String> {
     }
 }
 
-/// The period of slow requests, in words.
+/// Returns the period of slow requests, in words.
 fn spikes(ask: &mut Ask<'_>) -> String {
     let cell = match ask.cell("writes", "seq-wr-4k-500") {
         Ok(cell) => cell,
@@ -153,7 +155,7 @@ pub(super) fn cache(ask: &mut Ask<'_>) -> Result<Answer, String> {
     no(format!("{}{reads}", told(&all)))
 }
 
-/// What switching it off does to reads, if that was measured too.
+/// Returns what switching the cache off does to reads, if that was measured too.
 fn reads_without(ask: &mut Ask<'_>) -> Option<String> {
     let mut all = Vec::new();
     for (short, word) in PATTERNS {

@@ -1,4 +1,4 @@
-//! Fragmentation: before and after scattered writes, and after what might cure it.
+//! Fragmentation: streams before and after scattered writes, and after what might cure it.
 
 use super::rule::{Named, Standing, largest, that_are, told, unclear};
 use super::{Answer, Ask, no, yes};
@@ -32,13 +32,13 @@ pub(super) fn fragmentation(ask: &mut Ask<'_>) -> Result<Answer, String> {
     }
     let cure = match slower.iter().any(|n| n.what == "sequential writes") {
         true => cures(ask)?,
-        // The cures are measured by sequential writes alone.
+        // The cures are measured with sequential writes only.
         false => "sequential writes do not suffer, so whether it is cured is not determined".into(),
     };
     yes(format!("after scattered writes {}; {cure}", told(&slower)))
 }
 
-/// What brings sequential writes back to what they were.
+/// Returns in words which cures bring sequential writes back to their latency before.
 fn cures(ask: &mut Ask<'_>) -> Result<String, String> {
     let before = ask.cell("fragmentation", "before-seq-wr")?;
     let mut said = Vec::new();

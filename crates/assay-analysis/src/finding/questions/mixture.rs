@@ -1,5 +1,5 @@
-//! Interference and background operations: streams together against alone, and without pauses
-//! against with them.
+//! Interference and background operations: streams together compared with each alone, and streams
+//! without pauses compared with those with pauses.
 
 use super::rule::{Named, Standing, largest, that_are, unclear};
 use super::{Answer, Ask, no, yes};
@@ -7,15 +7,16 @@ use crate::metric;
 use assay_spec::Op;
 use assay_spec::record::CellRecord;
 
-/// Reads and writes in turn. Those of the third go in strides, so that they are held against
-/// strides alone: the pattern is another question.
+/// The mixtures of reads and writes in turn, and whether they go in strides. The third does, and is
+/// compared with strides alone, since the pattern is another question.
 const TURNS: [(&str, bool); 4] =
     [("rw-n-n", false), ("wr-n-n", false), ("rw-n-n1", true), ("rw-n-4mb", false)];
 
-/// Requests of two cells must be about as many, or one of them has filled what the other has not.
+/// The largest ratio between the numbers of requests of two cells that are compared: beyond it, one
+/// of them has filled what the other has not.
 const AS_MANY: f64 = 2.0;
 
-/// The cell of one kind of request alone.
+/// Returns the cell with one kind of request alone.
 fn alone<'a>(ask: &mut Ask<'a>, op: Op, stride: bool) -> Result<&'a CellRecord, String> {
     match (op, stride) {
         (Op::Read, true) => ask.cell("reads", "stride-rd-4k"),
@@ -25,7 +26,8 @@ fn alone<'a>(ask: &mut Ask<'a>, op: Op, stride: bool) -> Result<&'a CellRecord, 
     }
 }
 
-/// Both kinds of every mixture against alone; `suffix` chooses those with pauses.
+/// Compares both kinds of request of every mixture with that kind alone. `suffix` chooses the
+/// mixtures with pauses.
 fn turns(ask: &mut Ask<'_>, suffix: &str) -> Result<Vec<Named>, String> {
     let mut all = Vec::new();
     for (turn, stride) in TURNS {
@@ -36,7 +38,7 @@ fn turns(ask: &mut Ask<'_>, suffix: &str) -> Result<Vec<Named>, String> {
                     let what = format!("{}s of {turn}{suffix}", op.name());
                     all.push(Named::ask(ask, (&what, "alone"), (mixed, Some(op)), (base, None))?);
                 }
-                // The strides alone are of other experiments, which this run may not have.
+                // The strides alone belong to other experiments, which this run may not have.
                 Err(why) if stride => ask.evidence.push(format!("left out: {turn}, {why}")),
                 Err(why) => return Err(why),
             }
@@ -70,7 +72,7 @@ pub(super) fn interference(ask: &mut Ask<'_>) -> Result<Answer, String> {
     yes(format!("{}; {}; {paused}", of("reads"), of("writes")))
 }
 
-/// What pauses make of the worst case.
+/// Returns in words what pauses do to the worst case.
 fn pauses(gap: &[Named], worst: &Named) -> String {
     let same = |n: &&Named| n.what == format!("{}-gap", worst.what);
     match gap.iter().find(same) {
@@ -81,7 +83,8 @@ fn pauses(gap: &[Named], worst: &Named) -> String {
     }
 }
 
-/// One kind of request of a cell without pauses against that with them.
+/// Compares one kind of request of a cell without pauses with that of a cell with pauses. `None` if
+/// the numbers of requests differ too much.
 fn hurried(
     ask: &mut Ask<'_>,
     op: Op,
@@ -108,7 +111,7 @@ pub(super) fn background(ask: &mut Ask<'_>) -> Result<Answer, String> {
         let gap = format!("{pattern}-gap");
         match hurried(ask, Op::Write, ("writes", pattern), ("background", &gap)) {
             Ok(named) => all.extend(named),
-            // They are of another experiment, which this run may not have.
+            // The cell without pauses belongs to another experiment, which this run may not have.
             Err(why) => ask.evidence.push(format!("left out: {why}")),
         }
     }

@@ -1,7 +1,8 @@
-//! When two measurements count as different: one rule and one place for its numbers.
+//! The rule by which two measurements count as different, and the only place for its numbers.
 //!
-//! A difference must be large, so that it matters, and certain, so that it is none of chance: both
-//! by the interval, so that no answer hangs on a mean that lies by a hair on one side of a bound.
+//! A difference must be large, so that it matters, and certain, so that it is not due to chance.
+//! Both are judged by the interval, so that no answer depends on a mean that lies just on one side
+//! of a bound.
 
 use super::Ask;
 use crate::metric;
@@ -11,29 +12,33 @@ use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
 use assay_spec::{Histogram, Op};
 
-/// A mean must be this many times another to be called slower. A tenth is what a user may notice
-/// and more than two equal drives or two days differ by.
+/// The smallest ratio of two means at which the larger one is called slower. A tenth is what a user
+/// may notice, and more than the difference between two equal drives or two days.
 pub const LARGE: f64 = 1.1;
-/// Where an interval takes the requests as independent it may be too narrow: then this share of
-/// the requests must have moved (distance of Kolmogorov and Smirnov), as a few outliers may not.
+/// The share of the requests that must have moved (distance of Kolmogorov and Smirnov) if the
+/// interval takes the requests as independent. Such an interval may be too narrow, and a few
+/// outliers do not move this share.
 pub const MOVED: f64 = 0.05;
-/// Where this share of the requests lies apart, whatever the mean of the rest, the interval of the
-/// mean is not needed: a few long waits at the start of a run make it as wide as can be.
+/// The share of the requests that must lie apart for a difference to be certain without the
+/// interval of the mean, which a few long waits at the start of a run make arbitrarily wide.
 pub const APART: f64 = 0.9;
-/// Confidence of the intervals of this crate.
+/// The confidence of the intervals of this crate.
 pub const CONFIDENCE: f64 = 0.95;
-/// Share of the requests of a stream that must be fast for the stream to have become fast: the
-/// others may wait for what the drive does now and then.
+/// The share of the requests of a stream that must be fast for the stream to count as fast: the
+/// others may wait for occasional work of the drive.
 pub const FAST: f64 = 0.9;
-/// A read ahead must begin in this part of the requests kept, so that enough are left after it.
+/// The part of the kept requests in which read-ahead must begin, so that enough requests are left
+/// after it.
 pub const BEGIN: f64 = 0.5;
-/// Steps of half a unit find it open every other time: half of the requests are spared, with room
-/// for those that are spared at any step. A KS distance below the lower bound counts as level.
+/// The bounds of the KS distance for steps of half a mapping unit. Every other step finds its unit
+/// open, so that half of the requests are spared; the bounds leave room for requests that are
+/// spared at any step. A distance below the lower bound counts as level.
 pub const HALF: (f64, f64) = (0.35, 0.65);
-/// Steps of a quarter of a unit: three of four are spared.
+/// The bounds of the KS distance for steps of a quarter of a unit: three of four requests are
+/// spared.
 pub const QUARTER: (f64, f64) = (0.65, 0.82);
 
-/// The rule in words.
+/// Returns the rule in words.
 pub fn in_words() -> String {
     let large = three_digits(LARGE);
     format!(
@@ -46,58 +51,59 @@ pub fn in_words() -> String {
     )
 }
 
-/// Requests of one kind, or all, of a cell.
+/// The requests of a cell of one kind, or of all kinds.
 pub type Part<'a> = (&'a CellRecord, Option<Op>);
 
-/// How one mean stands to another.
+/// The relation of one mean to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Larger, by the rule.
+    /// The mean is larger, by the rule.
     Slower,
-    /// Smaller, by the rule.
+    /// The mean is smaller, by the rule.
     Faster,
-    /// Certainly not large.
+    /// The difference is certainly not large.
     Alike,
-    /// Neither is certain.
+    /// Neither is certain: the difference may be large or not.
     Unclear,
 }
 
-/// One part held against another.
+/// The difference between two parts.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// Mean latency over that of the other, with its interval.
+    /// The mean latency of the first part over that of the second, with its interval.
     pub ratio: Estimate,
-    /// Means of the two in ns.
+    /// The means of the two parts in ns.
     pub means: (f64, f64),
-    /// Probability of superiority and distance of the distributions.
+    /// The probability of superiority and the distance of the distributions.
     pub shift: shift::Shift,
-    /// By the rule.
+    /// The relation of the means by the rule.
     pub standing: Standing,
 }
 
 impl Difference {
-    /// `3.00 times; KS distance 1.00`.
+    /// Returns the ratio and the distance: `3.00 times; KS distance 1.00`.
     pub fn times(&self) -> String {
         let (times, distance) = (three_digits(self.ratio.value), self.shift.distance);
         format!("{times} times; KS distance {distance:.2}")
     }
 
-    /// Why it is unclear: `may be more or less than 1.1 times, 95 % interval 1.021 to 1.152`.
+    /// Returns why it is unclear:
+    /// `may be more or less than 1.1 times, 95 % interval 1.021 to 1.152`.
     pub fn why_unclear(&self) -> String {
         let interval = match self.ratio.interval {
-            // One digit more, as it is close.
+            // Four digits instead of three, as the interval is close to the bound.
             Some((low, high)) => format!("95 % interval {low:.3} to {high:.3}"),
             None => "without interval".into(),
         };
         format!("may be more or less than {LARGE} times, {interval}")
     }
 
-    /// The two means in words, the first first.
+    /// Returns the two means in words, that of the first part first.
     pub fn both(&self) -> (String, String) {
         (human_time(self.means.0), human_time(self.means.1))
     }
 
-    /// Everything, for the evidence.
+    /// Returns all numbers of the difference, for the evidence.
     pub fn line(&self) -> String {
         let ((x, y), times) = (self.both(), three_digits(self.ratio.value));
         let interval = self.ratio.interval.map_or("without interval".into(), |(low, high)| {
@@ -108,8 +114,9 @@ impl Difference {
     }
 }
 
-/// The mean of a part with its standard error. Where repeats and batches give none, that of the
-/// requests as if they were independent: periodic ones are surer than that, others less.
+/// Returns the mean of a part with its standard error. If repeats and batches give no error, it is
+/// that of the requests taken as independent, which is too large for periodic requests and too
+/// small for others.
 fn mean_of((cell, op): Part<'_>, all: &Histogram) -> Result<Mean, String> {
     let name = op.map_or("mean".to_owned(), |op| format!("{}.mean", op.name()));
     let estimate = metric::estimate(cell, &name).map_err(|e| format!("{}: {e}", cell.id))?;
@@ -121,7 +128,7 @@ fn mean_of((cell, op): Part<'_>, all: &Histogram) -> Result<Mean, String> {
     Ok(mean)
 }
 
-/// Holds `part` against `base`.
+/// Compares `part` with `base`.
 pub fn difference(part: Part<'_>, base: Part<'_>) -> Result<Difference, String> {
     let [x, y] = [part, base].map(|(cell, op)| metric::histogram(cell, op));
     let (a, b) = (mean_of(part, &x)?, mean_of(base, &y)?);
@@ -137,13 +144,13 @@ pub fn difference(part: Part<'_>, base: Part<'_>) -> Result<Difference, String> 
     Ok(Difference { means: (a.value, b.value), shift, standing, ratio })
 }
 
-/// True of an error that repeats or batches have shown.
+/// Returns `true` if repeats or batches gave the error of the mean.
 fn measured(mean: &Mean) -> bool {
     !matches!(mean.basis, Basis::None(_))
 }
 
-/// `sure` says whether the interval of the ratio may be believed, `moved` whether many requests
-/// have.
+/// Applies the rule. `sure` says whether the interval of the ratio is reliable, `moved` whether
+/// many requests have moved.
 fn standing(ratio: &Estimate, sure: bool, moved: bool) -> Standing {
     let small = |r: f64| r < LARGE && r > 1.0 / LARGE;
     match ratio.interval {
@@ -155,8 +162,8 @@ fn standing(ratio: &Estimate, sure: bool, moved: bool) -> Standing {
     }
 }
 
-/// Where nearly all requests of the one took longer than nearly all of the other, and the means
-/// agree with it.
+/// Returns `Slower` or `Faster` if nearly all requests of one part took longer than nearly all of
+/// the other, and the means and medians agree with that; `Unclear` otherwise.
 fn apart(ratio: &Estimate, shift: &shift::Shift, [x, y]: [&Histogram; 2]) -> Standing {
     let median = |h: &Histogram| h.quantile(0.5).map_or(0.0, |ns| ns.0 as f64);
     let (a, b) = (median(x), median(y));
@@ -172,19 +179,19 @@ fn apart(ratio: &Estimate, shift: &shift::Shift, [x, y]: [&Histogram; 2]) -> Sta
     }
 }
 
-/// A comparison that was asked for, with what it is called in a sentence.
+/// A comparison that was made for a question, with the names of both sides in a sentence.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// `random reads`.
+    /// The name of the part: `random reads`.
     pub what: String,
-    /// What they are held against: `sequential ones`.
+    /// The name of what it is compared with: `sequential ones`.
     pub base: String,
-    /// How it came out.
+    /// The result of the comparison.
     pub by: Difference,
 }
 
 impl Named {
-    /// Compares and keeps the evidence.
+    /// Compares two parts and keeps the evidence.
     pub fn ask<'a>(
         ask: &mut Ask<'a>,
         (what, against): (&str, &str),
@@ -195,6 +202,7 @@ impl Named {
         Ok(Named { what: what.to_owned(), base: against.to_owned(), by })
     }
 
+    /// Returns the comparison in words, such as
     /// `random reads take 226 µs and sequential ones 75.6 µs (3.00 times; KS distance 1.00)`.
     pub fn told(&self) -> String {
         let (x, y) = self.by.both();
@@ -202,22 +210,22 @@ impl Named {
     }
 }
 
-/// Those that stand so.
+/// Returns the comparisons with this standing.
 pub fn that_are(all: &[Named], standing: Standing) -> Vec<&Named> {
     all.iter().filter(|n| n.by.standing == standing).collect()
 }
 
-/// Told one after the other.
+/// Returns the comparisons in words, one after the other.
 pub fn told(all: &[&Named]) -> String {
     all.iter().map(|n| n.told()).collect::<Vec<_>>().join("; ")
 }
 
-/// The one with the largest ratio.
+/// Returns the comparison with the largest ratio.
 pub fn largest<'a>(all: &[&'a Named]) -> Option<&'a Named> {
     all.iter().copied().max_by(|a, b| a.by.ratio.value.total_cmp(&b.by.ratio.value))
 }
 
-/// Why differences that are not certain leave a question open.
+/// Returns an error that says why the question is open if any comparison is unclear.
 pub fn unclear(all: &[Named]) -> Result<(), String> {
     match that_are(all, Standing::Unclear).as_slice() {
         [] => Ok(()),
@@ -249,7 +257,7 @@ mod tests {
         assert_eq!(by(1.0, None, true, true), Standing::Unclear);
     }
 
-    /// So many requests of each latency.
+    /// Returns a histogram of pairs (latency in ns, number of requests).
     fn histogram(of: &[(u64, u64)]) -> Histogram {
         let mut h = Histogram::new();
         of.iter().for_each(|(ns, n)| (0..*n).for_each(|_| h.record(assay_spec::Nanos(*ns))));
@@ -267,13 +275,13 @@ mod tests {
         let fast = [(150, 5000)];
         assert_eq!(by(&[(1430, 5000), (50_000, 60)], &fast), Standing::Slower);
         assert_eq!(by(&fast, &[(1430, 5000), (50_000, 60)]), Standing::Faster);
-        // A tenth of them, less what chance does, must not be as fast as the others.
+        // At most a tenth of them, less what chance does, may be as fast as the others.
         assert_eq!(by(&[(1430, 4700), (150, 300)], &fast), Standing::Slower);
         assert_eq!(by(&[(1430, 4600), (150, 400)], &fast), Standing::Unclear);
-        // Apart, but not by much; or slower in the mean by a few alone.
+        // Apart, but not by much; or slower in the mean because of a few requests only.
         assert_eq!(by(&[(164, 5000)], &fast), Standing::Unclear);
         assert_eq!(by(&[(148, 5000), (5_000_000, 20)], &fast), Standing::Unclear);
-        // Too few to say.
+        // Too few requests to decide.
         assert_eq!(by(&[(1430, 100)], &[(150, 100)]), Standing::Unclear);
     }
 }

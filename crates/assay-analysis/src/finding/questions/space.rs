@@ -1,4 +1,5 @@
-//! Randomness: how the mean grows with the range of random requests and the step of strides.
+//! Randomness: how the mean latency grows with the range of random requests and with the step of
+//! strides.
 
 use super::rule::{HALF, LARGE, Named, QUARTER, Standing, largest, that_are, unclear};
 use super::{Answer, Ask, no, yes};
@@ -7,27 +8,28 @@ use crate::stats::shift;
 use crate::sweep::{self, Parameter, Sweep};
 use assay_spec::{Bytes, Histogram, Op};
 
-/// What one kind of request does.
+/// How the latency of one kind of request grows.
 struct Growth {
-    /// The largest range or step against the smallest, then what lies between.
+    /// The largest range compared with the smallest, and the largest step with the smallest.
     ends: Vec<Named>,
-    /// All steps against the smallest.
+    /// All other steps compared with the smallest.
     steps: Vec<Named>,
-    /// Each step but the smallest.
+    /// The levels of all steps but the smallest.
     level: Vec<Level>,
 }
 
-/// How requests in steps of a size stand to those in the largest steps.
+/// The latencies of requests in steps of one size, compared with those in the largest steps.
 struct Level {
     step: Bytes,
     mean: f64,
-    /// KS distance of the latencies: the share of requests that are spared what those suffer.
+    /// The KS distance from the latencies in the largest steps: the share of requests that are
+    /// spared the cost of those.
     apart: f64,
-    /// How far chance alone drives it, 19 times of 20.
+    /// The KS distance that chance alone does not exceed in 19 cases of 20.
     chance: f64,
 }
 
-/// Whether steps show the size of a mapping unit.
+/// The size of a mapping unit, if the steps show one.
 #[derive(Clone, Copy, PartialEq)]
 enum Sign {
     Unit(Bytes),
@@ -35,7 +37,7 @@ enum Sign {
     TooFew,
 }
 
-/// All points of a sweep against the first.
+/// Compares all points of a sweep with the first.
 fn series(ask: &mut Ask<'_>, sweep: &Sweep, what: &str) -> Result<Vec<Named>, String> {
     let (first, others) = sweep.points.split_first().ok_or("no points")?;
     let base = ask.cell(&sweep.experiment, &first.workload)?;
@@ -49,7 +51,8 @@ fn series(ask: &mut Ask<'_>, sweep: &Sweep, what: &str) -> Result<Vec<Named>, St
     Ok(all)
 }
 
-/// The question's own sweep of such requests: of its smallest ones.
+/// Returns the sweep of the question's own experiment over this parameter, of the smallest requests
+/// of this kind.
 fn swept(ask: &Ask<'_>, of: Parameter, op: Op) -> Result<Sweep, String> {
     let sweeps = sweep::all(ask.run).into_iter();
     let wanted = sweeps.filter(|s| (s.experiment.as_str(), s.of, s.op) == (ask.own, of, op));
@@ -61,7 +64,7 @@ fn swept(ask: &Ask<'_>, of: Parameter, op: Op) -> Result<Sweep, String> {
     wanted.min_by_key(|s| s.size).ok_or_else(none)
 }
 
-/// Requests of one kind.
+/// Compares the requests of one kind over their ranges and steps.
 fn growth(ask: &mut Ask<'_>, op: Op) -> Result<Growth, String> {
     let ranges = swept(ask, Parameter::Range, op)?;
     let strides = swept(ask, Parameter::Step, op)?;
@@ -90,7 +93,7 @@ fn level(ask: &mut Ask<'_>, sweep: &Sweep, steps: &[Named]) -> Result<Vec<Level>
     Ok(each.map(one).collect())
 }
 
-/// One kind in words, and whether it degrades.
+/// Returns whether requests of one kind degrade, and a description.
 fn told(ask: &mut Ask<'_>, op: Op) -> Result<(bool, String), String> {
     let growth = growth(ask, op)?;
     let what = format!("{}s", op.name());
@@ -101,7 +104,7 @@ fn told(ask: &mut Ask<'_>, op: Op) -> Result<(bool, String), String> {
     let most = largest(if ups.is_empty() { &all } else { &ups });
     let most = most.map(|n| n.told()).unwrap_or_default();
     if ups.is_empty() {
-        // What lies between the ends may be large by a few requests; the ends must be certain.
+        // A few requests may make a point between the ends large; the ends must be certain.
         unclear(&growth.ends)?;
         return Ok((false, format!("{what} do not slow down, at most {most}")));
     }
@@ -117,7 +120,7 @@ fn told(ask: &mut Ask<'_>, op: Op) -> Result<(bool, String), String> {
     Ok((true, format!("{what} slow down, most {most}; {knee}")))
 }
 
-/// Only writes open units: `writes`.
+/// Describes the knee. `writes` is `true` for writes: only these open mapping units.
 fn knee_in_words(steps: &[Level], writes: bool) -> String {
     let size = |i: usize| sweep::words(steps[i].step);
     match knee(steps) {
@@ -147,8 +150,9 @@ fn knee_in_words(steps: &[Level], writes: bool) -> String {
     }
 }
 
-/// The first of the steps from which on all are level in mean and in distribution, and whether the
-/// one before it shows a unit. The last two must be level.
+/// Returns the index of the first step from which on all steps are level in mean and in
+/// distribution, and whether the step before it shows a mapping unit. `None` if the last two steps
+/// are not level.
 fn knee(steps: &[Level]) -> Option<(usize, Sign)> {
     let plateau = steps.last()?.mean;
     let alike = |mean: f64| mean < LARGE * plateau && mean > plateau / LARGE;
@@ -163,12 +167,12 @@ fn knee(steps: &[Level]) -> Option<(usize, Sign)> {
     (at + 1 < steps.len()).then_some((at, sign))
 }
 
-/// The unit of which these steps are a half or a quarter: in steps of half a unit every other
-/// request finds its unit open, in steps of a quarter three of four. By distribution, as the mean
-/// may be the same where the others pay for it.
+/// Returns the mapping unit of which these steps are a half or a quarter: in steps of half a unit
+/// every other request finds its unit open, in steps of a quarter three of four. The distribution
+/// decides, as the mean may be the same where the other requests pay for it.
 fn unit_above(below: &Level) -> Sign {
     let within = |(low, high): (f64, f64)| below.apart >= low && below.apart <= high;
-    // With so few requests it could as well be another part of a unit, or none.
+    // With so few requests it could as well be another part of a unit, or no part.
     let parts = [0.0, 0.5, 0.75, 0.875];
     let could_be = parts.iter().filter(|part| (below.apart - **part).abs() <= below.chance);
     match () {

@@ -1,4 +1,4 @@
-//! Each question on cells whose answer is known.
+//! Tests of each question on cells whose answer is known.
 
 use super::{access, answers};
 use crate::finding::Finding;
@@ -7,7 +7,8 @@ use crate::sweep::{self, Parameter};
 use assay_spec::record::{CellRecord, ExperimentRecord, FirstRecord};
 use assay_spec::{Nanos, Op, catalog};
 
-/// Latencies in µs that differ a little, as measured ones do.
+/// Returns latencies in ns that lie around a latency in µs and differ a little, as measured ones
+/// do.
 fn around(us: u64) -> Vec<u64> {
     (0..400).map(|i| us * 1000 + i % 7).collect()
 }
@@ -21,7 +22,7 @@ fn cell(name: &str, us: u64) -> CellRecord {
     cell
 }
 
-/// A cell of reads and writes that take so long.
+/// Returns a cell of reads and writes with these latencies in µs.
 fn mixed(name: &str, read: u64, write: u64) -> CellRecord {
     let mut both = cell(name, read);
     let mut writes = cell(name, write).repeats[0].ops.remove(0);
@@ -30,7 +31,7 @@ fn mixed(name: &str, read: u64, write: u64) -> CellRecord {
     both
 }
 
-/// All requests of the cell are writes.
+/// Returns a cell whose requests are all writes.
 fn writing(name: &str, us: u64) -> CellRecord {
     let mut cell = cell(name, us);
     cell.repeats[0].ops[0].op = Op::Write;
@@ -49,7 +50,7 @@ fn ask(cells: Vec<CellRecord>, id: &str) -> Finding {
     answers(&run, "t").into_iter().find(|f| f.id == format!("question/{id}/t")).expect(id)
 }
 
-/// The answer begins with a word and has the parts.
+/// Checks that the answer begins with a word and contains the parts.
 fn says(finding: &Finding, word: &str, parts: &[&str]) {
     let text = &finding.statement;
     assert!(text.contains(&format!("? {word}: ")), "{text}");
@@ -168,20 +169,21 @@ fn background() {
     says(&ask(of(225), "5-background"), "No", &["pauses gain nothing"]);
     let alone = of(300).into_iter().take(1).collect();
     says(&ask(alone, "5-background"), "Not determined", &["no cell background/mix-50-gap"]);
-    // With pauses, a phase of 20 ms ends a request or two.
+    // With pauses, a phase of 20 ms completes a request or two.
     let mut short = of(225);
     short[1].repeats = sample::cell(&[&[220_000, 75_000]]).repeats;
     says(&ask(short, "5-background"), "Not determined", &["too unlike numbers of requests"]);
 }
 
-/// The experiment, as bundled.
+/// Returns the bundled experiment `randomness`.
 fn experiment() -> ExperimentRecord {
     let all = catalog::STUDIES.iter().flat_map(|s| s.experiments);
     let b = all.into_iter().find(|b| b.name == "randomness").expect("is bundled");
     ExperimentRecord { name: b.name.into(), file: b.file.into(), text: b.text.into() }
 }
 
-/// Writes by the step in KiB: so long, one in so many, the others 100 µs. Reads always alike.
+/// Returns the cells of the experiment. For a step in KiB, `write` returns the latency in µs of
+/// one in so many writes; the others take 100 µs. All reads take the same time.
 fn spread(write: impl Fn(u64) -> (u64, u64)) -> Vec<CellRecord> {
     let mut run = sample::run(Vec::new());
     run.record.experiments.push(experiment());
@@ -207,7 +209,7 @@ fn randomness() {
     let unit = |size: u64| ask(spread(|kib| (10_000, (size / kib).max(1))), "6-randomness");
     says(&unit(8192), "Yes", &["grow with the step up to 8 MiB and", "reads do not slow down"]);
     says(&unit(2048), "Yes", &["units of that size", "up to 2 MiB"]);
-    // Between two steps that were measured, 256 KiB and 1 MiB.
+    // The unit lies between two steps that were measured, 256 KiB and 1 MiB.
     says(&unit(512), "Yes", &["units of that size", "up to 512 KiB"]);
     let jump = ask(spread(|kib| (if kib < 2048 { 100 } else { 300 }, 1)), "6-randomness");
     says(&jump, "Yes", &["level from steps of 2 MiB on", "as a mapping unit would spare: no sign"]);
@@ -271,7 +273,7 @@ fn what_is_not_measured_is_said_of_the_whole_question() {
     assert_eq!(answers(&run, "t").iter().filter(|f| f.confidence.is_some()).count(), 1);
 }
 
-/// Whose cells are not there is not asked, but by the study that asks everything.
+/// A question without cells is left out, except in the study that asks all questions.
 #[test]
 fn what_was_not_run_is_absent() {
     let run = |study: &str| -> Run {

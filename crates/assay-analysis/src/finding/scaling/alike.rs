@@ -1,19 +1,19 @@
-//! Cells whose targets differ in the number of drives and in nothing else.
+//! Groups of cells whose targets differ in the number of drives and in nothing else.
 
 use crate::load::Run;
 use assay_spec::array::{ArraySpec, Level, MemberSpec, parse, parse_linux};
 use assay_spec::linux::{BlockDevice, LinuxSpec, Settings};
 use assay_spec::record::CellRecord;
 
-/// Cells that differ in the number of drives.
+/// Cells that differ only in the number of drives.
 pub(super) struct Group<'r> {
-    /// What they are, for people: `btrfs, md-raid0 of x25-m-g2-at-perc-6i, seq-rd`.
+    /// The title for people: `btrfs, md-raid0 of x25-m-g2-at-perc-6i, seq-rd`.
     pub title: String,
-    /// Drives and cell, ascending.
+    /// The number of drives and the cell, in ascending order.
     pub cells: Vec<(usize, &'r CellRecord)>,
 }
 
-/// What must be equal: all of a target but the number of its drives and its name.
+/// The properties that must be equal: all of a target but the number of its drives and its name.
 #[derive(Clone, PartialEq)]
 struct Kind {
     experiment: String,
@@ -21,14 +21,14 @@ struct Kind {
     settings: Option<Settings>,
     /// Whether the kernel makes the array.
     by_kernel: bool,
-    /// Without members.
+    /// The array, without its members.
     array: ArraySpec,
     member: MemberSpec,
-    /// What is before the target in a cell's name: the machine.
+    /// The machine, which precedes the target in a cell's name.
     host: String,
 }
 
-/// Every group with three numbers of drives, in the order of its first cell.
+/// Returns every group with at least three numbers of drives, in the order of its first cell.
 pub(super) fn groups(run: &Run) -> Vec<Group<'_>> {
     let mut found: Vec<(Kind, Vec<(usize, &CellRecord)>)> = Vec::new();
     let mut alone = Vec::new();
@@ -51,7 +51,7 @@ fn group<'r>(
     mut cells: Vec<(usize, &'r CellRecord)>,
     alone: &[(Kind, &'r CellRecord)],
 ) -> Option<Group<'r>> {
-    // A drive by itself is a RAID-0 of one, if no card makes the others.
+    // A single drive joins a group as a RAID-0 of one, unless a card makes the arrays.
     let joins = kind.array.level == Level::Raid0 && kind.array.controller.is_none();
     let same = |k: &Kind| joins && like_alone(kind) == *k;
     cells.extend(alone.iter().find(|(k, _)| same(k)).map(|(_, cell)| (1, *cell)));
@@ -61,12 +61,12 @@ fn group<'r>(
     (counts.len() >= 3).then(|| Group { title: title(kind), cells })
 }
 
-/// What a single drive is compared by.
+/// Returns the kind that a single drive must have to join a group.
 fn like_alone(kind: &Kind) -> Kind {
     Kind { by_kernel: false, array: plain(), ..kind.clone() }
 }
 
-/// An array of which nothing is said.
+/// Returns an array in which everything is the default.
 fn plain() -> ArraySpec {
     ArraySpec {
         level: Level::Raid0,
@@ -105,13 +105,13 @@ fn kind(run: &Run, cell: &CellRecord) -> Option<(Kind, usize)> {
     if array.members.iter().any(|m| *m != member) {
         return None;
     }
-    // A written default is the default.
+    // A chunk size is the same whether it is written or the default.
     let array = ArraySpec { members: Vec::new(), has_chunk: false, ..array };
     let (experiment, workload) = (cell.experiment.clone(), cell.workload.clone());
     Some((Kind { experiment, workload, settings, by_kernel, array, member, host }, count))
 }
 
-/// The array that a card shows as one drive, or the drive as an array of one.
+/// Returns the array that a card shows as one drive, or the drive as an array of one.
 fn of_member(member: MemberSpec) -> ArraySpec {
     use assay_spec::array::MemberTarget;
     match (&member.target, &member.controller) {

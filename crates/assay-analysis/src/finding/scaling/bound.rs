@@ -1,4 +1,4 @@
-//! What drives share, how busy it was, and what would lift it.
+//! The resources that drives share, how busy each was, and what would raise the cap.
 
 use crate::load::Run;
 use crate::metric;
@@ -10,22 +10,24 @@ use assay_spec::linux::BlockDevice;
 use assay_spec::record::{CellRecord, TargetRecord};
 use assay_spec::units::three_digits;
 
-/// Busy for this share of the time, a resource holds the cap: the rest is its start and its end.
+/// The share of the time that a resource must be busy to hold the cap: the rest is its start and
+/// its end.
 pub(super) const HOLDS: f64 = 0.95;
 
-/// From this share on it is nearly so.
+/// The share of the time that a resource must be busy to nearly hold the cap.
 const NEARLY: f64 = 0.8;
 
-/// Something that requests pass.
+/// A resource that requests pass through.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Resource {
     pub name: String,
     pub kind: Kind,
-    /// Bytes a second that it can pass of the whole target, if they are declared.
+    /// The bytes a second of the whole target that the resource can pass, if declared.
     pub rate: Option<f64>,
-    /// Share of the time that it was busy.
+    /// The share of the time that the resource was busy.
     pub busy: Option<f64>,
-    /// Whether it told so itself; otherwise it is what passed over what it can.
+    /// Whether the resource reported its busy time itself; otherwise `busy` is the bandwidth over
+    /// `rate`.
     pub told: bool,
 }
 
@@ -37,7 +39,7 @@ pub(super) enum Kind {
 }
 
 impl Resource {
-    /// For the evidence.
+    /// Returns the resource in one line, for the evidence.
     pub(super) fn line(&self, most: usize) -> String {
         let rate = self.rate.map_or_else(String::new, |rate| {
             format!(" can pass {} MB/s of the whole,", three_digits(rate * 1e-6))
@@ -55,7 +57,7 @@ fn percent(share: f64) -> String {
     three_digits(100.0 * share)
 }
 
-/// What the drives of a cell's target share or hang on.
+/// Returns the resources that the drives of a cell's target share or are attached to.
 pub(super) fn resources(run: &Run, cell: &CellRecord) -> Vec<Resource> {
     let Some(target) = run.target(&cell.target) else { return Vec::new() };
     let number = |name: &str| metric::estimate(cell, name).ok().map(|e| e.value);
@@ -88,7 +90,8 @@ pub(super) fn resources(run: &Run, cell: &CellRecord) -> Vec<Resource> {
     all
 }
 
-/// The cards of a target in the order of its words, each with the share of the drives on it.
+/// Returns the cards of a target in the order in which the target names them, each with the share
+/// of the drives that are attached to it.
 fn cards(target: &TargetRecord) -> Vec<(String, f64)> {
     let members = |members: &[MemberSpec]| {
         let mut found: Vec<(String, f64)> = Vec::new();
@@ -120,7 +123,7 @@ fn cards(target: &TargetRecord) -> Vec<(String, f64)> {
     }
 }
 
-/// Bytes a second that a card passes, from its text in the run directory.
+/// Returns the bytes a second that a card can pass, from its text in the run directory.
 fn card_rate(target: &TargetRecord, card: &str) -> Option<f64> {
     let name = card.split('#').next().unwrap_or(card).trim();
     let texts = TargetRecord::texts(target.spec.as_deref()?);
@@ -129,7 +132,7 @@ fn card_rate(target: &TargetRecord, card: &str) -> Option<f64> {
     Some(spec.rate.0 as f64)
 }
 
-/// Which of them holds the cap, and what would lift it.
+/// Returns which resource holds the cap, and what would raise it.
 pub(super) fn held(resources: &[Resource], knee: &Knee, most: usize) -> String {
     let known = resources.iter().filter(|r| r.busy.is_some());
     let busiest = known.max_by(|a, b| a.busy.unwrap_or(0.0).total_cmp(&b.busy.unwrap_or(0.0)));
@@ -161,7 +164,7 @@ fn capital(text: &str) -> String {
 fn lift(held: &Resource, knee: &Knee, most: usize) -> String {
     match held.kind {
         Kind::Card => {
-            // What never grew says nothing of what a drive can add.
+            // If the rate never grew, the fit does not say what a drive can add.
             let each = if knee.each.2.is_finite() { knee.each.1 } else { f64::INFINITY };
             let line = each * most as f64;
             format!(

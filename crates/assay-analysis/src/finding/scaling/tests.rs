@@ -1,4 +1,4 @@
-//! Groups and what is said of them, on cells made up for it.
+//! Tests of groups and of the statements about them, on made-up cells.
 
 use super::*;
 use crate::load::sample;
@@ -6,7 +6,8 @@ use assay_spec::Bytes;
 use assay_spec::catalog::{CONTROLLERS, find};
 use assay_spec::record::TargetRecord;
 
-/// A cell that delivers this many MB/s for a second; what its drives tell.
+/// Returns a cell that delivers `rate` MB/s for one second. `told` has the counters that its drives
+/// report.
 fn cell(name: &str, rate: f64, told: &[(&str, f64)]) -> CellRecord {
     let mut cell = sample::cell(&[&[1000]]);
     cell.target = name.into();
@@ -31,7 +32,7 @@ fn target(name: &str, written: &str) -> TargetRecord {
     }
 }
 
-/// What is written of one to so many drives under btrfs.
+/// Returns the name of a target of `count` drives under btrfs, as it is written.
 fn linux(count: usize, more: &str) -> String {
     match count {
         1 => format!("linux(fs=btrfs, sim:x25-m-g2@perc-6i, name=a{more})"),
@@ -39,7 +40,8 @@ fn linux(count: usize, more: &str) -> String {
     }
 }
 
-/// A run of one to so many drives with these rates; what the card tells of the last.
+/// Returns a run with a target for each rate, of one drive, of two, and so on. `busy` is the time
+/// that the card reports.
 fn run(rates: &[f64], more: &str, busy: Option<f64>) -> Run {
     let mut cells = Vec::new();
     let mut targets = Vec::new();
@@ -84,7 +86,7 @@ fn the_card_holds_a_cap_that_keeps_it_busy() {
 fn a_cap_below_all_that_is_declared_is_held_by_what_asks() {
     let f = only(&run(&[270.0, 400.0, 402.0, 399.0], "", Some(0.6)));
     assert!(f.statement.contains("Nothing that is known to be shared holds it"), "{}", f.statement);
-    // Not told, it is reckoned from the card's rate.
+    // If the card does not report its busy time, it is computed from the card's rate.
     let f = only(&run(&[270.0, 540.0, 600.0, 601.0], "", None));
     assert!(
         f.statement.contains("The card perc-6i nearly holds it, busy 89.6 %"),
@@ -119,7 +121,7 @@ fn only_what_differs_in_nothing_else_belongs_together() {
     let mut other = run(&[270.0, 540.0, 668.0], "", None);
     other.record.targets[2] = target("t2", "linux(fs=btrfs, md-raid5(sim:x25-m-g2@perc-6i*3))");
     assert!(all(&other).is_empty(), "another level");
-    // Arrays without Linux, and those that a card makes.
+    // Arrays that a card makes, without Linux.
     let mut cards = run(&[300.0, 450.0, 452.0], "", None);
     for (index, t) in cards.record.targets.iter_mut().enumerate() {
         *t =

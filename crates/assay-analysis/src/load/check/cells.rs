@@ -15,7 +15,8 @@ const TIME_END: u64 = 1 << 53;
 /// The upper bound of the sum of all numbers of a kind in the file.
 const TOTAL_END: u64 = 1 << 62;
 
-/// The experiments of a record by name; `None` if this version cannot read what another wrote.
+/// The experiments of a record by name; `None` if another version wrote one that this one cannot
+/// read.
 pub(in crate::load) type Experiments<'r> = BTreeMap<&'r str, Option<Experiment>>;
 
 /// A result whose error says what is wrong; the caller puts the place in front.
@@ -170,7 +171,7 @@ fn steady(rule: &SteadyRecord) -> Checked {
     Ok(())
 }
 
-/// Sums over the whole file: if they fit, so do those over any of its cells.
+/// The sums over the whole file: if they fit, so do those over any of its cells.
 #[derive(Default)]
 struct Totals([u64; 4]);
 

@@ -3,7 +3,7 @@
 use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
 use super::money;
 
-/// The document.
+/// The tables of the paper, as figures.
 pub const DOCUMENT: Document = Document {
     study: "cmu08",
     note: "The measured tables of the paper, drawn; a hollow marker is a published value. Linux \
@@ -25,7 +25,7 @@ pub const DOCUMENT: Document = Document {
 
 const FOUR: &[Series] = &[RECORDS[0][0], RECORDS[1][0], RECORDS[2][0], RECORDS[3][0]];
 
-/// A table of `money`.
+/// Returns a figure with a table of `money`.
 macro_rules! money {
     ($number:literal, $title:literal, $experiment:literal, $of:path, $series:expr) => {
         figure(
@@ -57,7 +57,8 @@ const FOR_THE_MONEY: Figure = money!(
     ]
 );
 
-/// One operation with records of 4 to 64 KiB, of SSDs and disks, which have an experiment each.
+/// Returns a figure of one operation with records of 4 to 64 KiB, on SSDs and on disks, each of
+/// which have their own experiment.
 macro_rules! records {
     ($number:literal, $title:literal, $of:expr, $workload:literal) => {
         Figure {
@@ -89,7 +90,7 @@ macro_rules! sizes {
 const RECORDS: [[Series; 5]; 4] =
     [sizes!("seq-rd"), sizes!("seq-wr"), sizes!("rnd-rd"), sizes!("rnd-wr")];
 
-/// As the paper counts random accesses.
+/// The unit in which the paper counts random accesses.
 const IOPS: Quantity = Quantity { metric: "iops", per: 1.0, unit: "IOPS" };
 
 const SEQUENTIAL_READS: Figure = records!("Table II", "Sequential read", Quantity::BANDWIDTH, 0);

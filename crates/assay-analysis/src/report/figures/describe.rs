@@ -1,4 +1,4 @@
-//! What a figure is, as data: which cells, in which form. A document is a list of figures.
+//! Figures as data: their cells and their form. A document is a list of figures.
 
 use super::draw::Context;
 use super::traced::View;
@@ -8,52 +8,52 @@ use assay_spec::{Bytes, Op};
 /// The figures of a document, redrawn from a run of its study.
 #[derive(Clone, Copy, Debug)]
 pub struct Document {
-    /// Name of the study.
+    /// The name of the study.
     pub study: &'static str,
-    /// What the reader of all its figures should know, in a sentence or two.
+    /// A note for the reader of all figures, in a sentence or two.
     pub note: &'static str,
-    /// In the document's order.
+    /// The figures, in the document's order.
     pub figures: &'static [Figure],
 }
 
 /// One figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// What the document calls it, e.g. `Figure 3`.
+    /// The name that the document gives it, e.g. `Figure 3`.
     pub number: &'static str,
-    /// What it shows.
+    /// The title.
     pub title: &'static str,
-    /// The experiment whose question stands above it.
+    /// The experiment whose question is shown above the figure.
     pub experiment: &'static str,
-    /// The findings that answer it: their identifiers begin with this.
+    /// The beginning of the ids of the findings that answer the figure's question.
     pub answers: Option<&'static str>,
-    /// What it is made of.
+    /// The parts of the figure.
     pub parts: &'static [Part],
-    /// The cells whose counters tell the mechanism.
+    /// The cells whose counters show the mechanism.
     pub told: &'static [Series],
 }
 
-/// One panel, or one for each target.
+/// One panel, or one panel for each target.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// What the panel shows.
+    /// The title of the panel.
     pub title: &'static str,
-    /// How.
+    /// The form of the panel.
     pub form: Form,
 }
 
-/// A workload of an experiment under a name for people.
+/// A workload of an experiment, with a name for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Series {
-    /// The experiment; empty: any.
+    /// The experiment; empty for any.
     pub experiment: &'static str,
     /// The workload.
     pub workload: &'static str,
-    /// The name.
+    /// The name for people.
     pub label: &'static str,
-    /// Colour of its line.
+    /// The index of the colour of its line.
     pub tint: usize,
-    /// Dash of its line.
+    /// The index of the dash of its line.
     pub dash: usize,
 }
 
@@ -62,39 +62,40 @@ pub struct Series {
 pub struct Quantity {
     /// The metric.
     pub metric: &'static str,
-    /// Its base units in the axis's.
+    /// The size of the axis's unit in base units.
     pub per: f64,
-    /// The axis's unit.
+    /// The unit of the axis.
     pub unit: &'static str,
 }
 
 impl Quantity {
-    /// Bandwidth in MB/s.
+    /// The bandwidth in MB/s.
     pub const BANDWIDTH: Quantity = Quantity { metric: "bandwidth", per: 1e6, unit: "MB/s" };
 }
 
-/// How a panel is drawn.
+/// The form of a panel.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// A number of each cell: for each target a bar for each workload, the later ones paler.
+    /// A number of each cell: for each target one bar for each workload, of which the later ones
+    /// are paler.
     Bars {
-        /// Which number.
+        /// The number that is shown.
         of: Quantity,
-        /// Only targets whose names begin with this.
+        /// The beginning of the names of the targets that are shown.
         among: &'static str,
         /// Whether the axis is logarithmic.
         log: bool,
         /// The workloads.
         series: &'static [Series],
     },
-    /// Latency distribution: a panel for each target, a line for each workload.
+    /// Latency distributions: a panel for each target, with a line for each workload.
     ByWorkload {
-        /// Only these requests.
+        /// The kind of request that is shown; `None` for all.
         op: Option<Op>,
         /// The workloads.
         series: &'static [Series],
     },
-    /// Latency distribution under one workload: a line for each target.
+    /// Latency distributions under one workload: a line for each target.
     ByTarget {
         /// The workload.
         series: Series,
@@ -106,16 +107,16 @@ pub enum Form {
         /// Whether the axis of latencies is logarithmic.
         log: bool,
     },
-    /// A table of its own.
+    /// A table with its own layout.
     Table {
-        /// Makes it; `None` if the run has nothing for it.
+        /// The function that makes the table; `None` if the run has no cells for it.
         of: fn(&Context<'_>) -> Option<String>,
-        /// The cells it is made of.
+        /// The cells that the table shows.
         series: &'static [Series],
     },
-    /// What drives were asked, from their request logs.
+    /// The requests to the drives, from their request logs.
     Traced {
-        /// What is shown of it.
+        /// The view of the log.
         view: View,
         /// The workloads.
         series: &'static [Series],
@@ -124,17 +125,18 @@ pub enum Form {
     Sweep {
         /// The experiment.
         experiment: &'static str,
-        /// What varies.
+        /// The parameter that varies.
         of: Parameter,
-        /// Reads or writes.
+        /// The kind of requests: reads or writes.
         op: Op,
-        /// Size of a request.
+        /// The size of a request.
         size: Bytes,
     },
 }
 
 impl Form {
-    /// The cells it needs, (experiment, workload), where the run's experiments have these sweeps.
+    /// Returns the cells that the form needs as (experiment, workload), those of a sweep only if
+    /// the run's experiments have it.
     pub fn cells<'a>(&self, sweeps: &'a [Sweep]) -> Vec<(&'a str, &'a str)> {
         let of = |s: &Series| (s.experiment, s.workload);
         match self {
@@ -151,13 +153,13 @@ impl Form {
         }
     }
 
-    /// The sweep it draws, if the run's experiments have it.
+    /// Returns the sweep that the form draws, if the run's experiments have it.
     pub fn sweep<'a>(&self, sweeps: &'a [Sweep]) -> Option<&'a Sweep> {
         let Form::Sweep { experiment, of, op, size } = *self else { return None };
         sweep::find(sweeps, experiment, of, op, size)
     }
 
-    /// Whether it has a panel for each target.
+    /// Returns `true` if the form has a panel for each target.
     pub fn per_target(&self) -> bool {
         matches!(
             self,
@@ -168,7 +170,7 @@ impl Form {
     }
 }
 
-/// A series in a colour of its own.
+/// Returns a series with its own colour.
 pub const fn series(
     experiment: &'static str,
     workload: &'static str,
@@ -178,7 +180,7 @@ pub const fn series(
     Series { experiment, workload, label, tint, dash: if tint == 0 { 0 } else { (tint - 1) % 4 } }
 }
 
-/// A figure that no finding answers and no counters explain.
+/// Returns a figure that no finding answers and no counters explain.
 pub const fn figure(
     number: &'static str,
     title: &'static str,

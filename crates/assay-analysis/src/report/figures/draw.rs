@@ -1,4 +1,4 @@
-//! The forms of panels, and where published values lie in them.
+//! Draws the forms of panels, with the published values in them.
 
 use super::describe::{Part, Quantity, Series};
 use super::published::{Published, of_cell};
@@ -22,28 +22,28 @@ pub struct Context<'a> {
     pub published: &'a [Published],
     /// The sweeps of the run's experiments.
     pub sweeps: &'a [Sweep],
-    /// Number of the figure, for identifiers.
+    /// The number of the figure, for ids in HTML.
     pub number: &'static str,
 }
 
-/// A chart with its keys, as HTML.
+/// A chart with its legends, as HTML.
 pub struct Panel {
-    /// The target if the panel has one.
+    /// The name of the target, if the panel is about one target.
     pub target: Option<String>,
-    /// What it shows.
+    /// The title of the panel.
     pub title: &'static str,
-    /// The chart and its keys.
+    /// The chart and its legends.
     pub body: String,
 }
 
 impl<'a> Context<'a> {
-    /// The cell of a series on a target, if it was measured.
+    /// Returns the cell of a series on a target, if it was measured.
     pub fn cell(&self, s: &Series, target: &str) -> Option<&'a CellRecord> {
         let cell = self.run.cell(Some(s.experiment), s.workload, target)?;
         (cell.skipped.is_none() && !cell.repeats.is_empty()).then_some(cell)
     }
 
-    /// The targets that have all of some series.
+    /// Returns the targets that have the cells of all these series.
     pub fn targets(&self, all: &[Series]) -> Vec<&'a str> {
         let has = |t: &&str| all.iter().all(|s| self.cell(s, t).is_some());
         self.run.targets().into_iter().filter(has).collect()
@@ -63,7 +63,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Rows of bars: for each target one for each series.
+/// Returns the rows of bars: for each target one for each series.
 pub fn bar_rows(c: &Context<'_>, of: Quantity, among: &str, series: &[Series]) -> Vec<Bar> {
     let mut rows = Vec::new();
     for target in c.targets(series).into_iter().filter(|target| target.starts_with(among)) {
@@ -103,13 +103,14 @@ fn bar(
     })
 }
 
-/// With repeats one standard deviation either way, as documents draw it; else the interval.
+/// Returns the estimate with the interval that a bar shows: with repeats one standard deviation
+/// either way, as documents draw it, otherwise the interval of the estimate.
 fn spread(e: &Estimate, deviation: Option<(f64, u64)>) -> Estimate {
     let interval = deviation.map(|(sd, _)| (e.value - sd, e.value + sd)).or(e.interval);
     Estimate { interval, ..e.clone() }
 }
 
-/// What a bar stands for: `46.2 ± 0.3 MB/s (sd of 5)`.
+/// Formats the value of a bar: `46.23 ± 0.31 MB/s (sd of 5)`.
 fn value(e: &Estimate, deviation: Option<(f64, u64)>, unit: &str) -> String {
     let value = crate::text::plus_minus(e).replace(" =", "");
     match deviation {
@@ -118,7 +119,7 @@ fn value(e: &Estimate, deviation: Option<(f64, u64)>, unit: &str) -> String {
     }
 }
 
-/// Bars on a scale that the panels of the figure share.
+/// Draws bars on a scale that the panels of the figure share.
 pub fn bars(c: &Context<'_>, part: &Part, axis: (&str, bool), scale: Scale, rows: &[Bar]) -> Panel {
     let (unit, log) = axis;
     let list: Vec<String> = rows.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
@@ -131,7 +132,7 @@ pub fn bars(c: &Context<'_>, part: &Part, axis: (&str, bool), scale: Scale, rows
     Panel { target: None, title: part.title, body }
 }
 
-/// The distribution function as it is: it steps, and nothing lies between two steps.
+/// Returns the points of the exact distribution function: a step at each bucket, without a slope.
 fn steps(h: &Histogram) -> Vec<(f64, f64)> {
     let (total, mut seen) = (h.count() as f64, 0);
     let mut points = Vec::new();
@@ -144,18 +145,18 @@ fn steps(h: &Histogram) -> Vec<(f64, f64)> {
     points
 }
 
-/// The line of a cell's distribution; none without requests of the kind.
+/// Returns the line of a cell's distribution, or `None` without requests of the kind.
 pub fn distribution(cell: &CellRecord, op: Option<Op>, ink: Ink, name: &str) -> Option<Line> {
     let h = metric::histogram(cell, op);
     (!h.is_empty()).then(|| Line { ink, name: name.to_owned(), points: steps(&h), knots: false })
 }
 
-/// Colour and dash of a series.
+/// Returns the colour and dash of a series.
 pub fn series_ink(s: &Series) -> Ink {
     Ink::Series { tint: s.tint, dash: s.dash }
 }
 
-/// Distributions with the published values of the cells they come from.
+/// Draws distributions with the published values of their cells.
 pub fn distributions(
     c: &Context<'_>,
     part: &Part,
@@ -185,13 +186,13 @@ pub fn distributions(
     Panel { target: target.map(str::to_owned), title: part.title, body }
 }
 
-/// The latencies of published values that have a place among distributions.
+/// Returns the latencies of the published values that have a position among distributions.
 pub fn places(published: &[(Ink, &Published)], op: Option<Op>) -> Vec<f64> {
     let at = |(_, p): &(Ink, &Published)| Some(on_distribution(&p.metric, p.value, op)?.0);
     published.iter().filter_map(at).collect()
 }
 
-/// Where a published percentile or share lies among distributions.
+/// Returns the position of a published percentile or share among distributions.
 fn on_distribution(metric: &str, value: f64, op: Option<Op>) -> Option<(f64, f64)> {
     let name = match op {
         Some(op) => metric.strip_prefix(op.name()).and_then(|r| r.strip_prefix('.'))?,
@@ -208,7 +209,8 @@ fn on_distribution(metric: &str, value: f64, op: Option<Op>) -> Option<(f64, f64
     Some((value, percent / 100.0))
 }
 
-/// What was published of a share between two latencies: a number, but no point of a chart.
+/// Returns the published shares between two latencies as text: they are numbers, but not points of
+/// a chart.
 fn between(published: &[(Ink, &Published)], op: Option<Op>) -> String {
     let prefix = op.map_or(String::new(), |op| format!("{}.", op.name()));
     let of =
@@ -221,7 +223,7 @@ fn between(published: &[(Ink, &Published)], op: Option<Op>) -> String {
     }
 }
 
-/// Markers of what has a place, and the key to them.
+/// Returns the markers of the published values that have a position, and their legend.
 fn marks(
     published: &[(Ink, &Published)],
     place: impl Fn(&Published) -> Option<(f64, f64)>,
@@ -239,8 +241,8 @@ fn marks(
     (marks, key)
 }
 
-/// The vertical scale of a target's first requests: all that its experiment kept of it, and what
-/// was published of this workload.
+/// Returns the vertical scale for the first requests of a target. It covers all that the experiment
+/// kept on this target, and what was published for this workload.
 pub fn first_scale(c: &Context<'_>, cell: &CellRecord, log: bool) -> Scale {
     let cells = c.run.cells.iter();
     let alike = cells.filter(|o| (&o.experiment, &o.target) == (&cell.experiment, &cell.target));
@@ -251,13 +253,13 @@ pub fn first_scale(c: &Context<'_>, cell: &CellRecord, log: bool) -> Scale {
     if log { Scale::log_over(all) } else { Scale::from_zero(all.fold(0.0, f64::max)) }
 }
 
-/// Whether a published value is a latency.
+/// Returns `true` if a published value is a latency.
 fn is_time(p: &Published) -> bool {
     let percentile = p.metric.strip_prefix('p').is_some_and(|q| q.parse::<f64>().is_ok());
     percentile || p.metric == "mean"
 }
 
-/// The first requests of a cell; the vertical axis is shared by a target's panels.
+/// Draws the first requests of a cell. The vertical axis is shared by a target's panels.
 pub fn one_by_one(c: &Context<'_>, part: &Part, cell: &CellRecord, y: Scale) -> Option<Panel> {
     let first = cell.repeats.first()?.first.as_ref()?;
     let numbered = first.latency_ns.iter().enumerate();
@@ -282,7 +284,7 @@ pub fn one_by_one(c: &Context<'_>, part: &Part, cell: &CellRecord, y: Scale) -> 
     Some(Panel { target: Some(target.to_owned()), title: part.title, body })
 }
 
-/// The lines of a sweep: for each target its mean latencies.
+/// Returns the lines of a sweep: the mean latencies of each target.
 pub fn sweep_lines(c: &Context<'_>, sweep: &Sweep) -> Vec<Line> {
     let line = |target: &str| {
         let at = |point: &Point| {
@@ -296,7 +298,7 @@ pub fn sweep_lines(c: &Context<'_>, sweep: &Sweep) -> Vec<Line> {
     c.run.targets().into_iter().filter_map(line).collect()
 }
 
-/// A sweep on a vertical scale that the panels of the figure share.
+/// Draws a sweep on a vertical scale that the panels of the figure share.
 pub fn sweep(c: &Context<'_>, part: &Part, sweep: &Sweep, y: Scale, lines: &[Line]) -> Panel {
     let values: Vec<f64> = sweep.points.iter().map(|p| p.value.0 as f64).collect();
     let (low, high) = (values[0], values[values.len() - 1]);

@@ -1,4 +1,4 @@
-//! What the models count behind a figure: a line for each target.
+//! The counters of the models that explain a figure: a line for each target.
 
 use super::describe::Series;
 use crate::load::Run;
@@ -7,7 +7,7 @@ use crate::report::html::escape;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
 
-/// A list with a line for each target that tells anything of itself; empty if none does.
+/// Returns a list with a line for each target that reports counters; empty if none does.
 pub fn lines(run: &Run, told: &[Series]) -> String {
     let items: String = run.targets().iter().filter_map(|t| line(run, t, told)).collect();
     match items.is_empty() {
@@ -24,7 +24,7 @@ fn line(run: &Run, target: &str, told: &[Series]) -> Option<String> {
         let words = words(cell);
         (!words.is_empty()).then(|| format!("{}: {}", s.label, words.join(", ")))
     };
-    // Half of a comparison would mislead.
+    // Half of a comparison would mislead, so a target needs all of it.
     let clauses: Vec<String> = told.iter().map(clause).collect::<Option<_>>()?;
     let text = escape(&clauses.join("; "));
     let ink = super::swatch(run, target);
@@ -32,7 +32,7 @@ fn line(run: &Run, target: &str, told: &[Series]) -> Option<String> {
         .then(|| format!("<li>{ink}<strong>{}</strong> {text}.</li>", escape(target)))
 }
 
-/// Mean over the repeats of a number the target tells.
+/// Returns the mean over the repeats of a number that the target reports.
 fn of(cell: &CellRecord, name: &str) -> Option<f64> {
     metric::estimate(cell, name).ok().map(|e| e.value).filter(|v| v.is_finite())
 }
@@ -45,7 +45,7 @@ fn words(cell: &CellRecord) -> Vec<String> {
     all
 }
 
-/// Causes of writing, as the models name them and as people do.
+/// The causes of writes: the name in the models, and that for people.
 const CAUSES: [(&str, &str); 8] = [
     ("wa_host", "the host"),
     ("wa_partial", "partly filled pages"),
@@ -68,7 +68,7 @@ fn amplification(cell: &CellRecord) -> Option<String> {
     Some(format!("write amplification {}{because}", three_digits(whole)))
 }
 
-/// What happened how often, if it happened: once, and several times.
+/// The counted events: counter, words for one event, and words for several.
 const EVENTS: [(&str, &str, &str); 7] = [
     ("merges_switch", "switch merge", "switch merges"),
     ("merges_partial", "partial merge", "partial merges"),
@@ -87,7 +87,8 @@ fn counts(cell: &CellRecord) -> impl Iterator<Item = String> {
     })
 }
 
-/// How many work at a time, or how much of the time: busy time over elapsed time.
+/// Returns how many planes and channels worked at a time on average, and how much of the time the
+/// link and the processor were busy: busy time over elapsed time.
 fn busy(cell: &CellRecord) -> Vec<String> {
     let Some(elapsed) = of(cell, "elapsed").filter(|v| *v > 0.0) else { return Vec::new() };
     let share = |name: &str| of(cell, name).map(|v| v / elapsed);
@@ -99,7 +100,7 @@ fn busy(cell: &CellRecord) -> Vec<String> {
     all
 }
 
-/// What requests waited for, and for how long in all.
+/// The reasons why requests wait: counter of the time, and words.
 const STALLS: [(&str, &str); 7] = [
     ("stall_buffer_ns", "room in the buffer"),
     ("stall_buffer_collect_ns", "room in the buffer behind collection"),
@@ -110,7 +111,7 @@ const STALLS: [(&str, &str); 7] = [
     ("stall_firmware_ns", "the processor"),
 ];
 
-/// The waits that make up a hundredth of the time or more, the longest first.
+/// Returns the waits that make up at least a hundredth of the time, the longest first.
 fn stalls(cell: &CellRecord) -> Option<String> {
     let elapsed = of(cell, "elapsed").filter(|v| *v > 0.0)?;
     let long = |(name, word): &(&str, &'static str)| {
@@ -123,7 +124,7 @@ fn stalls(cell: &CellRecord) -> Option<String> {
     (!said.is_empty()).then(|| format!("waits added up: {}", said.join(", ")))
 }
 
-/// Two significant digits are enough to see a bottleneck.
+/// Formats a number with two significant digits, which are enough to see a bottleneck.
 fn brief(v: f64) -> String {
     match v {
         v if v >= 9.95 => format!("{v:.0}"),

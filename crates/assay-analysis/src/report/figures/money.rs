@@ -1,5 +1,5 @@
-//! The tables of prices of the CMU study: what was printed, what follows from its own inputs, and
-//! what this run gives for the same money.
+//! The tables of prices of the CMU study: what was printed, what follows from the printed inputs,
+//! and what this run gives for the same money.
 
 use super::draw::Context;
 use crate::cost::{CellCost, Costs, follows};
@@ -12,7 +12,7 @@ use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
 use assay_spec::units::three_digits;
 
-/// The drives: what the paper calls them, and the targets that stand for them.
+/// The drives: their names in the paper, and the targets that model them.
 pub const DRIVES: [(&str, &str); 8] = [
     ("Memoright GT", "ext3/memoright-gt"),
     ("Mtron Mobi", "ext3/mtron-mobi-16"),
@@ -24,11 +24,11 @@ pub const DRIVES: [(&str, &str); 8] = [
     ("7200 RPM", "ext3/seagate-7200"),
 ];
 
-/// The disks that the price of each of the first five buys.
+/// The number of disks that the price of each of the first five drives buys.
 pub const DISKS: [usize; 5] = [4, 3, 6, 7, 21];
 
-/// The columns of Tables VI and VII: name, table of the inputs, workload, whether it is a rate of
-/// bytes.
+/// The columns of Tables VI and VII: name, table of the inputs, workload, and whether the rate is
+/// in bytes.
 const COLUMNS: [(&str, &str, &str, bool); 4] = [
     ("sequential read", "C-02", "seq-rd-4k", true),
     ("sequential write", "C-03", "seq-wr-4k", true),
@@ -55,18 +55,18 @@ fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "–".into())
 }
 
-/// Two decimals, as the paper has them, halves upward.
+/// Formats an amount with two decimals, halves rounded up, as in the paper.
 fn cents(v: f64) -> String {
-    // What a float says of 2312.5 may lie a hair below.
+    // A float for 2312.5 may be slightly below it.
     format!("{:.2}", libm::floor(v * 100.0 + 0.5 + 1e-9) / 100.0)
 }
 
-/// The costs of the run, if they can stand beside the paper's.
+/// Returns the costs of the run if they are in the paper's currency.
 fn in_dollars(c: &Context<'_>) -> Option<Costs> {
     Costs::of(c.run).filter(|costs| costs.prices.currency == "USD")
 }
 
-/// Table I: capacity, price, price per capacity, access time and erase cycles.
+/// Returns Table I: capacity, price, price per capacity, access time and erase cycles.
 pub fn inputs(_: &Context<'_>) -> Option<String> {
     let printed = Printed::new()?;
     let row = |(drive, _): &(&str, &str)| {
@@ -88,7 +88,7 @@ pub fn inputs(_: &Context<'_>) -> Option<String> {
     Some(table("Table I as printed, 2008-11, USD", &heading, &rows))
 }
 
-/// Table VI: printed, from the paper's own inputs, and of this run.
+/// Returns Table VI: as printed, as it follows from the paper's own inputs, and for this run.
 pub fn measured(c: &Context<'_>) -> Option<String> {
     let printed = Printed::new()?;
     let costs = in_dollars(c);
@@ -157,7 +157,7 @@ fn with_interval(e: &Estimate) -> String {
     three_digits(e.value) + &below
 }
 
-/// Table VII: what the makers advertise, and how much of it this run finds.
+/// Returns Table VII: what the makers advertise, and how much of it this run finds.
 pub fn advertised(c: &Context<'_>) -> Option<String> {
     let printed = Printed::new()?;
     let costs = in_dollars(c);
@@ -170,7 +170,7 @@ pub fn advertised(c: &Context<'_>) -> Option<String> {
             let of_run = c.run.cell(Some("iozone"), workload, target);
             let ours = costs.as_ref().zip(of_run).and_then(|(costs, cell)| costs.cell(cell));
             let ours = ours.and_then(|o| if bytes { o.per_mb_s } else { o.per_iops });
-            // Twice the price is half the rate.
+            // Twice the price per rate is half the rate.
             row.push(or_dash(ours.zip(cell).map(|(ours, p)| three_digits(ours.value / p))));
         }
         rows.push(row);
@@ -194,7 +194,7 @@ pub fn advertised(c: &Context<'_>) -> Option<String> {
     Some(table(title, &heading, &rows) + note)
 }
 
-/// Workloads of the comparison: name for people, workload, and whether bytes count.
+/// The workloads of the comparison: name for people, workload, and whether the rate is in bytes.
 const BOUGHT: [(&str, &str, bool); 5] = [
     ("sequential read", "seq-rd", true),
     ("sequential write", "seq-wr", true),
@@ -203,7 +203,7 @@ const BOUGHT: [(&str, &str, bool); 5] = [
     ("random write", "rnd-wr", false),
 ];
 
-/// What each SSD gives beside the RAID-0 of disks that its price buys.
+/// Returns what each SSD gives beside the RAID-0 of disks that its price buys.
 pub fn disks_for_the_money(c: &Context<'_>) -> Option<String> {
     let costs = Costs::of(c.run)?;
     let currency = &costs.prices.currency;

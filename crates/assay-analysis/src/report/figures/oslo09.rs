@@ -3,7 +3,7 @@
 use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
 use super::traced::View;
 
-/// The document.
+/// The figures and tables of the thesis.
 pub const DOCUMENT: Document = Document {
     study: "oslo09",
     note: "Each figure and table of measurements of the thesis, redrawn from this run; a hollow \
@@ -41,7 +41,7 @@ const fn bars(title: &'static str, of: Quantity, series: &'static [Series]) -> P
     Part { title, form: Form::Bars { of, among: "", log: false, series } }
 }
 
-/// One operation on every file system and drive.
+/// Returns the parts for one operation on every file system and drive.
 macro_rules! operation {
     ($title:literal, $workload:literal) => {
         &[bars($title, Quantity::BANDWIDTH, &[series("filesystems", $workload, "", 0)])]

@@ -1,4 +1,4 @@
-//! Published numbers of a ledger, by the cell and the metric that measure them.
+//! The published numbers of ledgers, by the cell and the metric that measure them.
 
 use crate::ledger::{LedgerVerdicts, plain};
 use crate::load::Run;
@@ -10,18 +10,19 @@ use assay_spec::record::CellRecord;
 /// A published number that one metric of one cell measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// Identifier of the cell.
+    /// The id of the cell.
     pub cell: String,
     /// The metric.
     pub metric: String,
-    /// In base units.
+    /// The value in base units.
     pub value: f64,
-    /// In words: `mean: 209 µs`.
+    /// The value in words: `mean: 209 µs`.
     pub text: String,
 }
 
-/// All of the ledgers that a run is held against, of cells that it has. What compares several cells
-/// has no place in a chart and is left to the ledger's own section.
+/// Returns the published numbers of the ledgers that a run is judged by, for cells that it has. A
+/// number that compares several cells has no position in a chart and is left to the ledger's own
+/// section.
 pub fn of(run: &Run, ledgers: &[LedgerVerdicts]) -> Vec<Published> {
     let bundled = ledgers.iter().filter_map(|l| find(LEDGERS, &l.study));
     let parsed = bundled.filter_map(|b| Ledger::parse(Source { file: b.file, text: b.text }).ok());
@@ -48,13 +49,14 @@ fn published(run: &Run, experiment: Option<&str>, v: &ClaimValue) -> Option<Publ
     })
 }
 
-/// Ledgers are typed on keyboards: `us`, and labels with units in them.
+/// Returns a published number in words, with `µs` for the `us` that ledgers have in units and
+/// labels.
 fn words(label: &str, number: f64, unit: &str) -> String {
     let unit = if unit == "us" { "µs" } else { unit };
     format!("{}: {}\u{a0}{unit}", label.replace(" us", " µs"), short(number))
 }
 
-/// A published number as it was printed: without digits that nobody gave.
+/// Formats a published number as it was printed, without digits that were not given.
 fn short(v: f64) -> String {
     let text = plain(v);
     match text.contains('.') {
@@ -63,7 +65,7 @@ fn short(v: f64) -> String {
     }
 }
 
-/// Those of one cell.
+/// Returns the published numbers of one cell.
 pub fn of_cell<'a>(
     all: &'a [Published],
     cell: &'a CellRecord,
@@ -86,7 +88,7 @@ mod tests {
             tolerance: 0.15,
             implied: String::new(),
         };
-        // The same workload on the same target, in two experiments.
+        // The run has the same workload on the same target in two experiments.
         let mut other = sample::cell(&[&[100]]);
         (other.id, other.experiment) = ("f/w@t".into(), "f".into());
         let run = sample::run(vec![sample::cell(&[&[100]]), other]);

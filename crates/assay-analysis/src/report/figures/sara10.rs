@@ -2,7 +2,7 @@
 
 use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
 
-/// The document.
+/// The figures of the report.
 pub const DOCUMENT: Document = Document {
     study: "sara10",
     note: "The figures of the report, redrawn from this run; a hollow marker is a published value. \
@@ -17,7 +17,7 @@ const fn part(title: &'static str, among: &'static str, series: &'static [Series
     Part { title, form: Form::Bars { of: Quantity::BANDWIDTH, among, log: false, series } }
 }
 
-/// A figure with the fits that tell its knee.
+/// Returns a figure with the fits that show its knee.
 const fn answered(prefix: &'static str, of: Figure) -> Figure {
     Figure { answers: Some(prefix), ..of }
 }

@@ -4,7 +4,7 @@ use super::describe::{Document, Figure, Form, Part, Quantity, Series, series};
 use crate::sweep::Parameter;
 use assay_spec::{Bytes, Op};
 
-/// The document.
+/// The figures of the paper.
 pub const DOCUMENT: Document = Document {
     study: "sigmetrics09",
     note: "Each figure of the paper, redrawn from this run. A hollow marker is a published value. \
@@ -42,8 +42,8 @@ const fn sweep(title: &'static str, of: Parameter, op: Op, kib: u64) -> Part {
     Part { title, form: Form::Sweep { experiment: "randomness", of, op, size } }
 }
 
-/// Sequential, random and strided requests of 4 KiB: `rd` or `wr` of an experiment, their names
-/// and labels with something in front.
+/// Returns the series of sequential, random and strided requests of 4 KiB of an experiment. `$kind`
+/// is `rd` or `wr`; `$before` and `$label` precede the names and the labels.
 macro_rules! patterns {
     ($experiment:literal, $before:literal, $kind:literal, $label:literal) => {
         [
@@ -69,7 +69,7 @@ macro_rules! patterns {
     };
 }
 
-/// The bandwidth of a stream before and after the striker.
+/// Returns a part with the bandwidth of a stream before and after the striker.
 macro_rules! before_after {
     ($title:literal, $stream:literal) => {
         bars(
@@ -83,7 +83,8 @@ macro_rules! before_after {
     };
 }
 
-/// Reads and writes in turn, without (`""`) or with (`"-gap"`) pauses, behind one kind alone.
+/// Returns the series of one kind alone, followed by reads and writes in turn, without (`""`) or
+/// with (`"-gap"`) pauses.
 macro_rules! turns {
     ($alone:literal, $label:literal, $gap:literal) => {
         &[
@@ -153,7 +154,8 @@ const FIRST_WRITES: Figure = Figure {
     told: &[series("writes", "seq-wr-4k-500", "first 500 writes", 0)],
 };
 
-/// With the cache off in solid lines, on in dashed ones.
+/// Combines series so that those with the cache off have solid lines, and those with it on dashed
+/// ones.
 const fn off_on(off: [Series; 3], on: [Series; 3]) -> [Series; 6] {
     let mut all = [off[0], off[1], off[2], on[0], on[1], on[2]];
     let mut i = 0;

@@ -1,4 +1,4 @@
-//! The descriptions against the studies, and a page without the cells.
+//! Tests of the descriptions against the studies, and of pages with and without the cells.
 
 use super::*;
 use crate::load::sample;
@@ -91,7 +91,7 @@ fn any_target_with_the_cells_is_drawn() {
     );
 }
 
-/// Two requests of a checkout within the first 30 seconds, and one behind them.
+/// Returns the log of three requests of a checkout, which end after these milliseconds.
 fn asked(ms: [u64; 3]) -> Vec<TraceRow> {
     let row = |(i, ms): (usize, u64)| TraceRow {
         submit: Nanos(0),

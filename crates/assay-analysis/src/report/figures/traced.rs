@@ -1,5 +1,5 @@
-//! What drives were asked during a cell, from the request logs of its drives: panels as the page of
-//! a block trace has them.
+//! The requests to the drives during a cell, from the request logs of its drives. The panels are
+//! those of the page of a block trace.
 
 use super::describe::{Part, Series};
 use super::draw::{Context, Panel};
@@ -12,21 +12,21 @@ use assay_spec::trace::TraceRow;
 use assay_spec::units::human_time;
 use assay_spec::{Nanos, Op};
 
-/// What a panel shows of a log.
+/// A view of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// How long requests took, by target and direction.
+    /// The times that requests took, by target and direction.
     Boxes,
-    /// Requests over time and address: a panel for each target.
+    /// The requests over time and address: a panel for each target.
     Address,
-    /// Blocks moved over time: a line for each target.
+    /// The blocks moved over time: a line for each target.
     Moved,
 }
 
-/// Of what happens over time, as the document does, so much is shown.
+/// The length of the part that is shown of what happens over time, as in the document.
 const SHOWN: Nanos = Nanos::from_secs(30);
 
-/// The panels that the run has logs for.
+/// Returns the panels for which the run has logs.
 pub fn panels(c: &Context<'_>, part: &Part, view: View, series: &[Series]) -> Vec<Panel> {
     let logs = logs(c, series);
     if logs.is_empty() {
@@ -47,7 +47,7 @@ pub fn panels(c: &Context<'_>, part: &Part, view: View, series: &[Series]) -> Ve
     }
 }
 
-/// The logs of the cells of some series, with their targets.
+/// Returns the logs of the cells of these series, with their targets.
 fn logs<'a>(c: &Context<'a>, series: &[Series]) -> Vec<(&'a str, &'a [TraceRow])> {
     let log = |s: &Series, target: &'a str| {
         let rows = c.run.logs.get(&c.cell(s, target)?.id)?;
@@ -62,7 +62,7 @@ fn shown(rows: &[TraceRow]) -> Vec<TraceRow> {
 }
 
 fn boxes(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {
-    // What a modelled drive logs begins where a request comes to its elevator.
+    // The log of a modelled drive begins when a request reaches its elevator.
     let span = |row: &TraceRow| Some(Span::Inserted.of(row).or(Span::All.of(row))?.0);
     let spread = |rows: &[TraceRow], op| {
         let of = rows.iter().filter(|row| row.op == op && row.error == 0);

@@ -1,4 +1,4 @@
-//! Box plots, and points of several kinds in one chart.
+//! Box plots, and charts of points of several kinds.
 
 use super::{Axis, Frame, Ink, PLOT, WIDTH, Words, grid, open, spots, vertical_grid};
 use crate::report::html::escape;
@@ -7,18 +7,19 @@ use std::collections::BTreeSet;
 
 /// A box with its whiskers.
 pub struct BoxRow<'a> {
-    /// Its colour.
+    /// The ink of the box.
     pub ink: Ink,
-    /// What it stands for.
+    /// The name of what the box stands for.
     pub name: String,
-    /// Its numbers.
+    /// The numbers that are drawn.
     pub spread: &'a Spread,
     /// The numbers in words.
     pub text: String,
 }
 
-/// Horizontal boxes from quartile to quartile with the median as a line, whiskers to the last value
-/// within 1.5 boxes, points at the smallest and the largest, a ring at the mean.
+/// Draws horizontal boxes from quartile to quartile, with the median as a line, whiskers to the
+/// last value within 1.5 boxes, points at the smallest and the largest value, and a ring at the
+/// mean.
 pub fn box_plot(words: &Words, x: Axis<'_>, rows: &[BoxRow<'_>]) -> String {
     const ROW: f64 = 46.0;
     let height = rows.len() as f64 * ROW + 52.0;
@@ -65,12 +66,12 @@ pub fn box_plot(words: &Words, x: Axis<'_>, rows: &[BoxRow<'_>]) -> String {
     out + "</svg>"
 }
 
-/// Points that are drawn of each kind, at most.
+/// The largest number of points that are drawn of each kind.
 const POINTS: usize = 20_000;
 
-/// A chart of points of several kinds, and how far apart, in user units, points are that are drawn
-/// for themselves. Where there are too many, neighbours are drawn as one: the same ones each time,
-/// and none that stands alone is left out.
+/// Draws a chart of points of several kinds. Also returns how far apart, in user units, two points
+/// are that are drawn separately. If there are too many points, neighbours are drawn as one: always
+/// the same ones, and no isolated point is left out.
 pub fn scatter(
     words: &Words,
     x: Axis<'_>,
