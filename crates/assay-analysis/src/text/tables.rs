@@ -291,8 +291,8 @@ pub fn comparison(c: &Comparison) -> String {
     }
     let legend = "x: target over reference, with 95 % interval, = where every repeat gave the \
                   same, * without an interval. A: probability that a request of the target is the \
-                  faster one. KS: largest distance of the distributions. better, worse: by \
-                  intervals beyond 5 %.";
+                  faster one. KS: largest distance of the distributions. better, worse: the \
+                  whole interval lies on one side of 1, and a part of it beyond 5 %.";
     for line in wrap(legend, 98).into_iter().chain(c.notes.iter().flat_map(|n| wrap(n, 98))) {
         out += &format!("{line}\n");
     }
