@@ -46,13 +46,16 @@ const UNITS: &[(&str, f64, Dimension)] = &[
     ("KiB", 1024.0, Dimension::SIZE),
     ("MiB", 1_048_576.0, Dimension::SIZE),
     ("GiB", 1_073_741_824.0, Dimension::SIZE),
+    ("TiB", 1_099_511_627_776.0, Dimension::SIZE),
     ("B/s", 1.0, Dimension::RATE),
     ("kB/s", 1e3, Dimension::RATE),
     ("MB/s", 1e6, Dimension::RATE),
     ("GB/s", 1e9, Dimension::RATE),
+    ("TB/s", 1e12, Dimension::RATE),
     ("KiB/s", 1024.0, Dimension::RATE),
     ("MiB/s", 1_048_576.0, Dimension::RATE),
     ("GiB/s", 1_073_741_824.0, Dimension::RATE),
+    ("TiB/s", 1_099_511_627_776.0, Dimension::RATE),
     ("IOPS", 1.0, Dimension::IOPS),
     ("x", 1.0, Dimension::PLAIN),
     ("%", 0.01, Dimension::PLAIN),
@@ -153,8 +156,8 @@ fn number(rest: &str, at: usize) -> Result<(usize, Token), ExprError> {
 }
 
 fn no_unit(at: usize, unit: &str) -> ExprError {
-    let hint = "units are ns, us, ms, s, B, KiB, MiB, GiB, kB, MB, GB, TB, those of bytes with /s, \
-                IOPS, x and %";
+    let hint = "units are ns, us, ms, s, B, KiB, MiB, GiB, TiB, kB, MB, GB, TB, those of bytes \
+                with /s, IOPS, x and %";
     let e = error(at, format!("no unit is called `{unit}`"));
     ExprError { end: at + unit.len(), hint: hint.to_owned(), ..e }
 }

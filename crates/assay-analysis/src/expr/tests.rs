@@ -27,6 +27,7 @@ fn numbers_units_and_binding() {
         ("4KiB / 1kB", 4.096),
         ("240MiB/s / 1MB/s", 251.658_24),
         ("4MB/sqrt(4)", 2e6),
+        ("1TiB / 1GiB + 1TB/s / 1GB/s + 2TiB/s / 1TiB/s", 2026.0),
         ("90%", 0.9),
         ("31x", 31.0),
         ("5IOPS * 1e3", 5000.0),

@@ -242,7 +242,7 @@ fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes, link: LinkSpec) -> 
         return impossible(
             top.span_of("capacity"),
             format!("{} flash pages are more than this model addresses", nand.pages()),
-            "use larger pages or fewer blocks; the limit is 2^31 pages".into(),
+            "use larger pages or fewer blocks; the limit is 2^31 − 1 pages".into(),
         );
     }
     check_endurance(top, spec, link)?;
