@@ -1,4 +1,4 @@
-//! `assay claims`: the ledgers, held against the latest run or a given one.
+//! `assay claims`: prints the ledgers of claims, judged by the latest run or by a given one.
 
 use super::options::Common;
 use super::{report, saved};
@@ -26,7 +26,8 @@ pub struct Options {
 pub fn main(mut options: Options) -> Outcome {
     let names: Vec<&str> = LEDGERS.iter().map(|b| b.name).collect();
     if let Some(study) = options.study.take_if(|s| !names.contains(&s.as_str())) {
-        // A run directory says by itself which ledgers are meant.
+        // The only argument may be a run directory: the study of its run says which ledgers are
+        // meant.
         if options.directory.is_some() || !Path::new(&study).join("run.json").exists() {
             let hint = match closest(&study, &names) {
                 Some(meant) => format!("did you mean `{meant}`?"),
@@ -64,8 +65,8 @@ pub fn main(mut options: Options) -> Outcome {
     Ok(DONE)
 }
 
-/// Whether cells of this run count for this ledger: only if its study says so, since a workload of
-/// the same name in somebody's own file is another experiment.
+/// Returns `true` if the cells of `run` count for `ledger`: only if the run's study lists the
+/// ledger, because a workload of the same name in a user's own file is another experiment.
 fn is_held_against(run: &Run, ledger: &str) -> bool {
     let study = STUDIES.iter().find(|s| s.name == run.record.study);
     study.is_some_and(|s| s.ledgers.contains(&ledger))

@@ -1,4 +1,4 @@
-//! `assay compare`: the same work on several targets, or several saved runs, with effect sizes.
+//! `assay compare`: compares targets under the same workloads, or saved runs, with effect sizes.
 
 use super::options::{Common, Running};
 use super::pricing::Pricing;
@@ -82,7 +82,8 @@ fn compare_targets(options: Options) -> Outcome {
     report::finish(&directory, &options.common, Some(table))
 }
 
-/// Every run against the first, target by target.
+/// Compares every run with the first, target by target. A single run has its targets compared with
+/// its first target.
 fn compare_runs(options: Options) -> Outcome {
     if options.common.plan {
         let cells = options.subjects.iter().map(|s| Path::new(s).join("cells.json"));
@@ -97,7 +98,8 @@ fn compare_runs(options: Options) -> Outcome {
         }
         runs.push((directory, run));
     }
-    // The last part of a path tells runs apart, unless it does not.
+    // A run is named by the last component of its path, or by the whole path if two runs have the
+    // same last component.
     let short = |path: &str| Path::new(path).file_name().map(|n| n.to_string_lossy().into_owned());
     let distinct: std::collections::BTreeSet<_> = runs.iter().map(|(d, _)| short(d)).collect();
     let unique = distinct.len() == runs.len();
@@ -105,7 +107,7 @@ fn compare_runs(options: Options) -> Outcome {
     let runs: Vec<(String, Run)> = runs.into_iter().map(|(d, run)| (named(d), run)).collect();
     let ((base_name, base), others) = runs.split_first().expect("clap requires a subject");
     let mut all = match others {
-        // One run alone: its targets against its first.
+        // A single run: its targets are compared with its first target.
         [] => base.targets().first().map(|t| compare::table(base, t)).unwrap_or_default(),
         _ => compare::Comparison::default(),
     };

@@ -1,5 +1,5 @@
-//! `assay cost`: what the targets of a run cost over years, break-even prices and the five-minute
-//! rule.
+//! `assay cost`: prints what the targets of a run cost over years, break-even prices and the
+//! five-minute rule.
 
 use super::options::Common;
 use super::pricing::Pricing;
@@ -130,7 +130,11 @@ pub fn main(options: Options) -> Outcome {
     Ok(DONE)
 }
 
-/// The target that others are held against.
+/// Returns the name of the target that break-even prices are against: the one given with
+/// `--against`, or the first that has a price.
+///
+/// # Errors
+/// If the given target has no price.
 fn reference(options: &Options, run: &Run, costs: &Costs) -> Result<String, Failure> {
     let targets = run.targets();
     let priced: Vec<&str> = targets.into_iter().filter(|t| costs.target(t).is_some()).collect();

@@ -1,4 +1,5 @@
-//! `assay devices`: modelled drives with their sources, and what may be done to this machine's.
+//! `assay devices`: lists modelled drives, controllers, and the block devices of this machine with
+//! what may be done to them; shows one model with the sources of its values.
 
 use super::options::Common;
 use crate::output::plan::Plan;
@@ -42,7 +43,8 @@ pub fn main(options: Options) -> Outcome {
     }
 }
 
-/// Prints the device file that a disk's DiskSim parameters make.
+/// Prints the device file of the disk that the `.diskspecs` file `specs` and the files beside it
+/// describe.
 fn import_disksim(specs: &Path) -> Outcome {
     let read = |path: &Path| {
         read::text(path, read::SPEC_MAX).map_err(|e| {
@@ -156,7 +158,8 @@ fn show(name: &str, common: &Common) -> Outcome {
     Ok(DONE)
 }
 
-/// Shows (name, aliases, title), a line of what it is, and every value with its origin.
+/// Prints the name, the aliases, the title and every value of a device with the value's origin. A
+/// table also has the line `what`, which describes the device.
 fn show_facts(
     (name, aliases, title): (&str, &[String], &str),
     what: String,

@@ -1,4 +1,4 @@
-//! `assay explain`: the method and source behind a number, a claim, a word or an error.
+//! `assay explain`: prints the method and the source behind a number, a claim, a word or an error.
 
 use super::options::Common;
 use super::timeline;
@@ -26,10 +26,11 @@ pub struct Options {
     common: Common,
 }
 
-/// The words of tables, reports and the command line. A page to read, cut at its headings here.
+/// The page that explains the words of tables, reports and the command line. [`words`] splits it at
+/// its headings.
 const WORDS: &str = include_str!("../../../../docs/words.md");
 
-/// Errors of a run that no other table explains.
+/// The explanations of errors that no other table explains: (id, text).
 const TOPICS: &[(&str, &str)] = &[
     (
         "no-such-controller",
@@ -182,11 +183,11 @@ const TOPICS: &[(&str, &str)] = &[
     ("interrupted", "Ctrl-C. What was finished is kept; `assay resume DIR` goes on."),
 ];
 
-/// Something to explain.
+/// A topic that can be explained.
 struct Topic {
-    /// Heading it is listed under.
+    /// The heading that it is listed under.
     group: String,
-    /// What it is called, the usual name first.
+    /// The names, the usual one first.
     names: Vec<String>,
     text: String,
 }
@@ -233,13 +234,15 @@ pub fn main(options: Options) -> Outcome {
     Ok(DONE)
 }
 
-/// A word as it is compared: small letters, one kind of gap.
+/// Returns the form in which words are compared: without backticks, in lower case, and with one `-`
+/// for each run of spaces, underscores and hyphens.
 fn plain(word: &str) -> String {
     let word = word.trim().trim_matches('`').to_lowercase();
     word.split([' ', '_', '-']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// The topic of a word; of any percentile, any share, and of metrics of one kind of request.
+/// Finds the topic of a word. All percentiles have one topic, and so have all shares. A metric of
+/// one kind of request, such as `read.p99`, has the topic of the metric.
 fn find<'a>(topics: &'a [Topic], word: &str) -> Option<&'a Topic> {
     let word = plain(word);
     let called = |word: &str| topics.iter().find(|t| t.is_called(word));
@@ -249,14 +252,14 @@ fn find<'a>(topics: &'a [Topic], word: &str) -> Option<&'a Topic> {
     let family = match bare.strip_prefix('p') {
         Some(n) if n.parse::<f64>().is_ok_and(|n| n > 0.0 && n < 100.0) => "percentile",
         _ if bare.starts_with("share") => "share",
-        // first100 and rest100 are explained with first4 and rest.
+        // `first100` and `rest100` have the topic of `first4` and `rest`.
         _ if metric::is_known(bare) => bare.trim_end_matches(|c: char| c.is_ascii_digit()),
         _ => bare,
     };
     called(&word).or_else(|| called(family))
 }
 
-/// What may have been meant by a word that nothing is called.
+/// Returns a hint for a word that names no topic: the nearest name, if one is near.
 fn nearest(word: &str, names: &[&str]) -> String {
     let part = plain(word);
     let within = || names.iter().find(|n| part.len() > 2 && plain(n).contains(&part)).copied();
@@ -266,7 +269,7 @@ fn nearest(word: &str, names: &[&str]) -> String {
     }
 }
 
-/// Every name, in lines under its heading.
+/// Returns the names of all topics in lines below the headings of their groups.
 fn listed(topics: &[Topic]) -> String {
     const WIDTH: usize = 98;
     let mut lines = vec!["`assay explain WORD` explains one of these.".to_owned()];
@@ -286,7 +289,10 @@ fn listed(topics: &[Topic]) -> String {
     lines.join("\n")
 }
 
-/// Everything there is to explain.
+/// Returns all topics.
+///
+/// # Errors
+/// If a bundled ledger, or the list of calibrations, is malformed.
 fn topics() -> Result<Vec<Topic>, Failure> {
     let mut topics = words(WORDS);
     let of = |group: &'static str| {
@@ -307,7 +313,7 @@ fn topics() -> Result<Vec<Topic>, Failure> {
     Ok(topics)
 }
 
-/// The sections of a page: `## group`, `### name, name`, text.
+/// Splits a page into topics: `## group`, `### name, name`, then the text.
 fn words(page: &str) -> Vec<Topic> {
     let mut topics = Vec::new();
     for group in page.split("\n## ").skip(1) {
@@ -324,7 +330,8 @@ fn words(page: &str) -> Vec<Topic> {
     topics
 }
 
-/// A claim with its source, its numbers and how they are judged.
+/// Describes a claim with its source, its numbers, how they are judged, and the values that were
+/// chosen with the claim in sight.
 fn of_claim(ledger: &Ledger, claim: &Claim, chosen: &[Calibration]) -> String {
     let mut text = format!("{}\n\nSource: {}, {}", claim.statement, ledger.citation, claim.source);
     if let Some(predicate) = &claim.predicate {

@@ -1,4 +1,4 @@
-//! The verbs, one a file.
+//! The verbs of the command line, each in a file of its own.
 
 mod claims;
 mod compare;
@@ -57,14 +57,18 @@ enum Verb {
     Trace(trace::Options),
 }
 
-/// Parses the command line and does what it says.
+/// Parses the command line and runs its verb.
+///
+/// # Errors
+/// If the command line is wrong, /proc is not mounted (all verbs but `explain` need it), or the
+/// verb fails.
 pub fn run() -> Outcome {
     signals::take_limits_as_errors();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return refused(&e),
     };
-    // Files are held by their descriptors' names there.
+    // Open files and directories are reached by the paths of their descriptors in /proc/self/fd.
     if !matches!(cli.verb, Verb::Explain(_)) && !Path::new("/proc/self/fd").exists() {
         let hint = "mount it: `mount -t proc proc /proc`";
         return Err(Error::environment("no-proc", "/proc is not mounted", hint).into());
@@ -83,7 +87,7 @@ pub fn run() -> Outcome {
     }
 }
 
-/// What values options take: what a wrong one is answered with.
+/// The options, and for each the words in the hint that say which value it takes.
 const VALUES: &[(&str, &str)] = &[
     ("--seed", "a whole number from 0 to 18446744073709551615, e.g. `--seed 7`"),
     ("--threads", "a whole number from 1 to 1024, e.g. `--threads 4`"),
@@ -111,7 +115,8 @@ const VALUES: &[(&str, &str)] = &[
     ("--import-disksim", "a file of DiskSim, e.g. `--import-disksim atlas_III.diskspecs`"),
 ];
 
-/// Help and version as they are asked for; else what is wrong with the command line.
+/// Ends the program after it has printed help or the version, if `e` asks for them or no subcommand
+/// was given. Otherwise returns the failure for a wrong command line.
 fn refused(e: &clap::Error) -> Outcome {
     let bare = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if !e.use_stderr() || e.kind() == bare {
@@ -121,7 +126,8 @@ fn refused(e: &clap::Error) -> Outcome {
             _ => std::process::exit(e.exit_code()),
         }
     }
-    // The usage below the first paragraph is that of `--help`, which the hint names.
+    // Only the first paragraph is kept: the usage below it is also in `--help`, which the hint
+    // names.
     let text = e.to_string();
     let first = text.split("\n\n").next().unwrap_or_default();
     let lines: Vec<&str> = first.lines().map(str::trim).collect();
@@ -129,7 +135,7 @@ fn refused(e: &clap::Error) -> Outcome {
     Err(Failure::usage(text.strip_prefix("error: ").unwrap_or(&text), advice(e)))
 }
 
-/// What to do about a mistake in the command line.
+/// Returns the hint for a mistake in the command line.
 fn advice(e: &clap::Error) -> String {
     let told = |kind| e.get(kind).map(ToString::to_string).unwrap_or_default();
     let argument = told(ContextKind::InvalidArg);
@@ -153,7 +159,8 @@ fn advice(e: &clap::Error) -> String {
             Some("resume") => "name the directory of the run: `assay resume DIR`".to_owned(),
             _ => help,
         },
-        // Of a value: none, too many, or one that cannot be. `explain` has values of its own.
+        // The mistake is in an option's value: it is missing, invalid, or there are too many. The
+        // options of `explain` take other values than those in `VALUES`.
         _ => match VALUES.iter().find(|(name, _)| *name == option && !is_explain) {
             Some((_, value)) => format!("write {value}"),
             None => help,
@@ -161,13 +168,14 @@ fn advice(e: &clap::Error) -> String {
     }
 }
 
-/// The verb on the command line, if it is one.
+/// Returns the first word of the command line if it is a verb.
 fn verb() -> Option<String> {
     let word = std::env::args_os().nth(1)?.into_string().ok()?;
     Cli::command().get_subcommands().any(|c| c.get_name() == word).then_some(word)
 }
 
-/// A word that is no verb may be what a verb is for.
+/// Returns the hint for a word that is no verb: the word may be a study or a file for `assay run`,
+/// or a misspelt verb.
 fn unknown_verb(word: &str, e: &clap::Error) -> String {
     if word.ends_with(".toml") || STUDIES.iter().any(|s| s.name == word) {
         return format!("did you mean `assay run {word}`?");

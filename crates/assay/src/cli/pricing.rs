@@ -1,4 +1,4 @@
-//! `--prices` and `--price`: what drives cost, from a list or by hand.
+//! `--prices` and `--price`: the prices of drives, from a list or given one by one.
 
 use crate::output::Failure;
 use assay_analysis::cost::{Prices, PricesError};
@@ -23,8 +23,13 @@ pub struct Pricing {
 }
 
 impl Pricing {
-    /// The prices of a new run: as asked, else those its experiments name, else those of the
-    /// study's document.
+    /// Returns the prices of a new run: the list given with `--prices`, else the list that its
+    /// experiments name, else the list of the study's document; and all prices given with
+    /// `--price`. Returns `None` if no price was given and the list has none of the targets.
+    ///
+    /// # Errors
+    /// If the experiments name several lists, a list or a price cannot be read, or prices that were
+    /// given have no effect.
     pub fn of_run<'e>(
         &self,
         study: &str,
@@ -44,7 +49,7 @@ impl Pricing {
         let own = own.filter(|_| self.prices.is_none()).map(read_list).transpose()?;
         let mut base = PricesRecord { list: own, given: Vec::new() };
         if self.price.is_empty() && self.prices.is_none() {
-            // A list that has none of the targets is not worth keeping.
+            // A list without prices of the targets is not recorded.
             let prices = Prices::of(&base).ok();
             let any = prices.is_some_and(|p| targets.iter().any(|t| p.quote(t).is_some()));
             return Ok(any.then_some(base));
@@ -54,7 +59,11 @@ impl Pricing {
         Ok(Some(base))
     }
 
-    /// Has a saved run analysed with other prices.
+    /// Puts the prices that were given, if any, into the record of a saved run, which is then
+    /// analysed with them.
+    ///
+    /// # Errors
+    /// If a list or a price cannot be read, or the prices have no effect.
     pub fn of_saved(&self, record: &mut RunRecord) -> Result<(), Failure> {
         if self.price.is_empty() && self.prices.is_none() {
             return Ok(());
@@ -84,7 +93,7 @@ impl Pricing {
         Ok(())
     }
 
-    /// Refuses prices that are of nothing here: whoever gave them meant something else.
+    /// Refuses prices that apply to no target, because the user must have meant something else.
     fn check_effect(&self, record: &PricesRecord, targets: &[TargetRecord]) -> Result<(), Failure> {
         let prices = Prices::of(record).map_err(|e| match e {
             PricesError::List(diagnostic) => Failure::from(diagnostic),
@@ -128,7 +137,8 @@ fn one(text: &str, currency: Option<&str>, now: &str) -> Result<GivenPrice, Fail
     })
 }
 
-/// The list of this name, or in this file; decoded, so that mistakes are said before anything runs.
+/// Reads the bundled price list with this name, or the list in this file. Decodes it, so that
+/// mistakes are reported before anything runs.
 fn read_list(name: &str) -> Result<PriceListRecord, Failure> {
     let (file, text) = match find(PRICES, name) {
         Some(bundled) => (bundled.file.to_owned(), bundled.text.to_owned()),

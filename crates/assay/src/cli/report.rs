@@ -1,4 +1,4 @@
-//! `assay report`: the page and the tables of a run, again from its directory alone.
+//! `assay report`: writes the page of a run again and prints its tables, from its directory alone.
 
 use super::options::Common;
 use super::pricing::Pricing;
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The page of a run.
+/// The file name of the page of a run.
 const PAGE: &str = "report.html";
 
 /// Options of `assay report`.
@@ -71,8 +71,8 @@ pub fn main(options: Options) -> Outcome {
     show(&directory, &run, &options.common, None, replace)
 }
 
-/// Analyses a run directory: writes its findings, ledger and page, prints its table.
-/// `print` replaces the table.
+/// Analyses a run directory: writes its findings, ledgers, `cells.csv` and page, and prints its
+/// table, or `print` instead. Returns the exit code.
 pub fn finish(directory: &RunDirectory, common: &Common, print: Option<String>) -> Outcome {
     let run = saved::read_at(&directory.place(), directory.path())?;
     show(directory, &run, common, print, Replace::Written)
@@ -96,7 +96,8 @@ fn show(
     ]
     .map(|(name, text)| directory.write_text(name, &text, replace));
     let mut refused = written.into_iter().find_map(Result::err);
-    // For people, what was measured is said before: a file of somebody's may be in the way.
+    // With `--json` an error replaces the output. Otherwise it comes after the results, because it
+    // may only mean that a user's file is in the way.
     if let Some(e) = refused.take_if(|_| common.json) {
         return Err(e.into());
     }
@@ -126,7 +127,7 @@ fn show(
     Ok(exit_code(run))
 }
 
-/// Says what is wrong with a run; returns the exit code that tells of it.
+/// Prints what is wrong with a run, and returns the exit code for it.
 fn exit_code(run: &Run) -> u8 {
     let (unmet, open) = (unmet_expectations(run), open_expectations(run));
     unmet.iter().chain(&open).for_each(|text| talk(text));
@@ -157,13 +158,13 @@ fn exit_code(run: &Run) -> u8 {
     }
 }
 
-/// A value as it stands in a file.
+/// Returns a value as the text of a JSON file.
 fn as_json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("plain data") + "\n"
 }
 
-/// The run with the request logs that its page draws, as far as they are there: `log = false`, or
-/// somebody has deleted what is large.
+/// Returns the run with the request logs that its page draws, as far as they exist: an experiment
+/// may have `log = false`, and users may delete large files.
 fn with_logs<'a>(directory: &Path, run: &'a Run) -> Cow<'a, Run> {
     let log = |cell: &CellRecord| {
         let name = format!("{}.drive.parquet", cell.stem(1));
@@ -176,14 +177,17 @@ fn with_logs<'a>(directory: &Path, run: &'a Run) -> Cow<'a, Run> {
     }
 }
 
-/// The ledgers the run's study is held against, judged.
+/// Judges the ledgers of the run's study by the run.
 pub fn ledgers_of(run: &Run) -> Vec<LedgerVerdicts> {
     let names = STUDIES.iter().find(|s| s.name == run.record.study).map_or(&[][..], |s| s.ledgers);
     let judged = |name: &&str| judged(find(LEDGERS, name)?, Some(run)).ok();
     names.iter().filter_map(judged).collect()
 }
 
-/// A ledger held against a run, if there is one.
+/// Judges a bundled ledger by a run, if there is one. Without a run, nothing counts as measured.
+///
+/// # Errors
+/// If the ledger or the list of calibrations is malformed.
 pub fn judged(bundled: &Bundled, run: Option<&Run>) -> Result<LedgerVerdicts, Failure> {
     let ledger = Ledger::parse(Source { file: bundled.file, text: bundled.text })?;
     let studies = STUDIES.iter().filter(|s| s.ledgers.contains(&bundled.name));
@@ -204,7 +208,7 @@ pub fn judged(bundled: &Bundled, run: Option<&Run>) -> Result<LedgerVerdicts, Fa
     Ok(judge(&ledger, run, known))
 }
 
-/// The usual metrics of every cell, with their intervals.
+/// Returns the usual metrics of every cell, with their intervals, as JSON.
 fn metrics(run: &Run) -> Vec<serde_json::Value> {
     const USUAL: &[&str] =
         &["bandwidth", "iops", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max"];
@@ -253,7 +257,7 @@ fn open_expectations(run: &Run) -> Vec<String> {
     open
 }
 
-/// What the author of the experiment expected and the run does not show.
+/// Returns the expectations that the run does not meet, in words.
 fn unmet_expectations(run: &Run) -> Vec<String> {
     let mut unmet = Vec::new();
     for record in &run.record.experiments {
@@ -263,7 +267,7 @@ fn unmet_expectations(run: &Run) -> Vec<String> {
             for text in &workload.expect {
                 let expression = match Expr::parse_expectation(text) {
                     Ok(expression) => expression,
-                    // Of a run by a version that did not look at units.
+                    // The run is by an earlier version, which did not check the units.
                     Err(e) => {
                         unmet.push(format!("not met: {text} of {}: {e}", workload.name));
                         continue;

@@ -1,4 +1,5 @@
-//! `assay resume`: goes on with an interrupted run; ends with the files an undisturbed run leaves.
+//! `assay resume`: continues an interrupted run. It ends with the same files as a run without an
+//! interruption.
 
 use super::options::Common;
 use super::run::{load, pointing_to_resume, tell_what_is_left};
@@ -29,7 +30,7 @@ pub struct Options {
 /// Runs the verb.
 pub fn main(options: Options) -> Outcome {
     let path = &options.directory;
-    // Locked before it is read: what another process still writes is not gone on with.
+    // The directory is locked before it is read, because another process may still write to it.
     let directory = match options.common.plan {
         true => saved::open(path, RunDirectory::open)?,
         false => saved::open(path, RunDirectory::lock)?,

@@ -1,4 +1,4 @@
-//! Run directories on disk: reading them, and finding the latest.
+//! Reads run directories, and finds the latest.
 
 use crate::output::{ENVIRONMENT, Failure};
 use assay_analysis::load::{LoadError, Run};
@@ -6,7 +6,11 @@ use assay_engine::read::{self, Unread};
 use assay_engine::run::RunDirectory;
 use std::path::{Path, PathBuf};
 
-/// Opens the directory of a run as `open` does; without a record to read it is none.
+/// Opens the directory of a run with `open`.
+///
+/// # Errors
+/// If `run.json` cannot be read, since a directory without it is no run directory, or if `open`
+/// fails.
 pub fn open(
     path: &Path,
     open: fn(&Path) -> assay_engine::Result<RunDirectory>,
@@ -20,13 +24,13 @@ pub fn read(directory: &Path) -> Result<Run, Failure> {
     read_at(directory, directory)
 }
 
-/// Reads the run directory that `place` leads to and its user calls `directory`.
+/// Reads the run directory that `place` leads to. Messages call it `directory`, as its user does.
 pub fn read_at(place: &Path, directory: &Path) -> Result<Run, Failure> {
     let text = |name: &str, most: u64| {
         read::text(&place.join(name), most).map_err(|e| unreadable(directory, name, &e))
     };
     let run = text("run.json", read::RUN_MAX)?;
-    // Killed before its first cell: nothing measured is a valid state.
+    // A run that was killed before its first cell has no `cells.json`, which is a valid state.
     let none = r#"{"schema":1,"cells":[]}"#.to_owned();
     let cells =
         if place.join("cells.json").exists() { text("cells.json", read::CELLS_MAX)? } else { none };
@@ -49,7 +53,8 @@ pub fn read_at(place: &Path, directory: &Path) -> Result<Run, Failure> {
     })
 }
 
-/// A file that is not there is a wrong name; one that must not be read is the machine's doing.
+/// Returns the failure for the file `name` of a run directory. A missing file is a usage error,
+/// since the user gave a wrong name; a denied permission is an error of the environment.
 fn unreadable(directory: &Path, name: &str, e: &Unread) -> Failure {
     if e.is_no_text() {
         return damaged(directory, name, &e.to_string());
@@ -67,8 +72,8 @@ fn unreadable(directory: &Path, name: &str, e: &Unread) -> Failure {
     failure
 }
 
-/// Without its cells a run can be resumed from the start; without `run.json` nobody knows what it
-/// was.
+/// Returns the failure for the damaged file `name` of a run directory. Without `cells.json` a run
+/// can be resumed from the start; without `run.json` it is not known what the run was.
 fn damaged(directory: &Path, name: &str, what: &str) -> Failure {
     let (path, directory) = (directory.join(name), directory.display());
     let hint = match name {
@@ -83,7 +88,8 @@ fn damaged(directory: &Path, name: &str, what: &str) -> Failure {
     Failure::usage(format!("{} is damaged: {what}", path.display()), hint)
 }
 
-/// The run directory below `runs` that began last.
+/// Returns the directory of the run below `runs` that began last, by the modification time of its
+/// `run.json`.
 pub fn latest() -> Option<PathBuf> {
     let directories = std::fs::read_dir("runs").ok()?.filter_map(Result::ok);
     let begun = |path: PathBuf| {
@@ -93,7 +99,10 @@ pub fn latest() -> Option<PathBuf> {
     directories.filter_map(|entry| begun(entry.path())).max().map(|(_, path)| path)
 }
 
-/// `directory`, or the latest run.
+/// Returns `directory` if it is given, otherwise the directory of the latest run.
+///
+/// # Errors
+/// If there is neither.
 pub fn or_latest(directory: Option<PathBuf>) -> Result<PathBuf, Failure> {
     directory.or_else(latest).ok_or_else(|| {
         Failure::usage("there is no run below `runs`", "`assay run quick` makes one; or name a DIR")

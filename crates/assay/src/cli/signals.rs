@@ -18,8 +18,8 @@ pub(super) fn watch_for_interrupt() {
     watch(on_interrupt as *const () as libc::sighandler_t);
 }
 
-/// Makes every signal that [`watch`] handles end the cell in progress, as often as it comes: a
-/// terminal that was lent must be given back.
+/// Makes every signal that [`watch`] handles end the cell in progress, as often as it comes,
+/// because a terminal that was lent must get its settings back before the program ends.
 pub(super) fn watch_for_every_end() {
     extern "C" fn on_end(_signal: libc::c_int) {
         assay_engine::load_loop::interrupt();
@@ -27,18 +27,19 @@ pub(super) fn watch_for_every_end() {
     watch(on_end as *const () as libc::sighandler_t);
 }
 
-/// Makes the signals in [`ENDS`] end the program at once, for when nothing is left to be removed.
+/// Makes the signals in [`ENDS`] end the program at once. Called when nothing is left to be
+/// removed.
 pub(super) fn end_on_signals() {
     watch(libc::SIG_DFL);
 }
 
-/// Installs `handler` for [`ENDS`].
+/// Installs `handler` for the signals in [`ENDS`]. An ignored `SIGHUP` stays ignored.
 fn watch(handler: libc::sighandler_t) {
     for signal in ENDS {
         // SAFETY: the handlers only store to an atomic and call `signal`, which is
         // async-signal-safe.
         let before = unsafe { libc::signal(signal, handler) };
-        // `nohup` makes the program outlive its terminal.
+        // `nohup` ignores `SIGHUP`, so that the program outlives its terminal.
         if signal == libc::SIGHUP && before == libc::SIG_IGN {
             // SAFETY: ignoring a signal takes no pointer.
             unsafe { libc::signal(signal, libc::SIG_IGN) };

@@ -1,4 +1,4 @@
-//! The targets of a run: opened, named, and what was allowed of them.
+//! Opens and names the targets of a run, and checks what the user allows to be done to them.
 
 use crate::output::{Failure, talk};
 use assay_engine::plan::{PlannedTarget, Use, open_target, open_target_or_skip};
@@ -6,7 +6,8 @@ use assay_spec::experiment::Experiment;
 use assay_spec::record::IntentRecord;
 use std::collections::BTreeMap;
 
-/// What the combinations of factors are called, by what is written: `btrfs/raid0/5`.
+/// Returns the names of the targets that combinations of factors make (`btrfs/raid0/5`), by the
+/// targets as they are written.
 pub(super) fn names<'e>(
     experiments: impl Iterator<Item = &'e Experiment>,
 ) -> BTreeMap<String, String> {
@@ -18,9 +19,12 @@ pub(super) fn names<'e>(
     factors.flat_map(of).collect()
 }
 
-/// Opens every target with what may be done to it; two of one name get numbers. One that the user
-/// asked for must be there; the experiments' own are skipped if there is no kernel and something
-/// else was asked for.
+/// Opens every target in `written`, for the use that `plan` says and as far as `intent` allows it.
+/// A target whose name is taken gets a number behind its name. `asked_for` are the targets that the
+/// user asked for: if there are any, other targets that need a kernel are skipped if there is none.
+///
+/// # Errors
+/// If a target cannot be opened, or Ctrl-C was pressed.
 pub(super) fn open_targets(
     written: &[String],
     asked_for: &[String],
@@ -47,7 +51,7 @@ pub(super) fn open_targets(
             number += 1;
         }
         if target.record.name != base {
-            // A claim or a finding that asks for the name gets the first one.
+            // Claims and findings that use the name refer to the first target of that name.
             let hint =
                 if text.starts_with("linux(") { "\nhint: `name=` gives it its own" } else { "" };
             talk(&format!("`{base}` is taken: {text} is `{}` here{hint}", target.record.name));
@@ -57,7 +61,8 @@ pub(super) fn open_targets(
     Ok(targets)
 }
 
-/// Refuses permissions and sizes that no target takes: whoever gave them meant something else.
+/// Refuses permissions and sizes that apply to no target, because the user must have meant
+/// something else.
 pub(super) fn check_effect(
     intent: &IntentRecord,
     targets: &[PlannedTarget],

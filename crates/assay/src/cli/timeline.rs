@@ -1,4 +1,5 @@
-//! `assay explain --timeline`: what each part of a modelled drive does for its first requests.
+//! `assay explain --timeline`: shows what each part of a modelled drive does for its first
+//! requests.
 
 mod shown;
 
@@ -82,7 +83,10 @@ pub fn main(target: &str, options: &Options, common: &Common) -> Outcome {
     Ok(DONE)
 }
 
-/// The modelled drive written as `target`.
+/// Loads the modelled drive that is written as `target`.
+///
+/// # Errors
+/// If the target is an array, or no modelled drive.
 fn model(target: &str) -> Result<DeviceSpec, Failure> {
     let hint = "a timeline is of one modelled drive: `sim:NAME` or `sim:FILE.toml`";
     if is_array(target) {
@@ -99,7 +103,7 @@ fn is_spec(name: &str) -> bool {
     name.ends_with(".toml")
 }
 
-/// Streams of a workload, and how many requests it keeps in flight.
+/// Returns the streams of a workload, and the number of requests that it keeps in flight.
 fn workload(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
     let stream = |read_share, size: Bytes, address| StreamSpec {
         read_share,
@@ -121,7 +125,11 @@ fn workload(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
     Ok((vec![stream], 8))
 }
 
-/// A workload of an experiment file: `FILE.toml#NAME`, or its first.
+/// Reads a workload of an experiment file: the one that `FILE.toml#NAME` names, or the first one of
+/// `FILE.toml`.
+///
+/// # Errors
+/// If there is no such workload, or it is no closed loop.
 fn from_file(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
     let (file, name) = words.split_once('#').map_or((words, None), |(f, n)| (f, Some(n)));
     if !is_spec(file) {

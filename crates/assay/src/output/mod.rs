@@ -43,7 +43,7 @@ pub struct Failure {
     place: Option<Box<(String, usize, usize)>>,
 }
 
-/// The result of a verb: an exit code.
+/// The result of a verb: an exit code, or the reason why it ended early.
 pub type Outcome = Result<u8, Failure>;
 
 impl Failure {
@@ -126,11 +126,11 @@ pub fn data(text: &str) {
 /// Prints data as JSON to stdout; characters that would act on a terminal are escaped.
 pub fn json<T: serde::Serialize>(value: &T) {
     let text = serde_json::to_string_pretty(value).expect("records are plain data");
-    // They occur only in strings: the syntax of JSON is visible.
+    // Such characters occur only in strings, because the syntax of JSON has none of them.
     write(&replaced(&text, json_escape));
 }
 
-/// Returns `c` as JSON escapes it: a character beyond 16 bits as two halves.
+/// Returns `c` as JSON escapes it. A character beyond 16 bits becomes a surrogate pair.
 fn json_escape(c: char) -> String {
     c.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect()
 }
@@ -139,7 +139,7 @@ fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let Err(error) = write!(out, "{text}{end}").and_then(|()| out.flush()) else { return };
-    // After `| head` the reader has seen enough; a full disk is an error.
+    // A reader that has gone away, such as `head`, has seen enough; a full disk is an error.
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(i32::from(DONE));
     }
@@ -155,22 +155,22 @@ pub fn not_written(error: &std::io::Error) -> Failure {
 
 /// Prints a message to stderr.
 pub fn talk(text: &str) {
-    // Nobody listening is no reason to fail.
+    // A closed stderr is no reason to fail.
     let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
 }
 
 /// Returns the text with characters that would act on a terminal shown as `\u{1b}` and the like.
-/// All text for people goes through here, because names, titles and whatever else messages
-/// quote come from files.
+/// All text for people goes through this function, because the names, titles and other words that
+/// messages quote come from files.
 pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c.escape_unicode().to_string())
 }
 
-/// The characters of a line of a message that are shown at its beginning, and at its end.
+/// The numbers of characters at the beginning and at the end of an overlong line that are shown.
 const SHOWN: [usize; 2] = [1500, 200];
 
-/// Returns the text with its overlong lines cut in the middle: a message quotes what it is about,
-/// and that may be a word of a megabyte.
+/// Returns the text with its overlong lines cut in the middle. A message quotes the user's words,
+/// and such a word may have a megabyte.
 fn shortened(text: &str) -> String {
     let [first, last] = SHOWN;
     let line = |line: &str| {
@@ -185,7 +185,8 @@ fn shortened(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Replaces characters that would act on a terminal; the line ends of CSV stay.
+/// Replaces characters that would act on a terminal with the text that `by` returns. The line ends
+/// of CSV (`\r\n`) stay.
 fn replaced(text: &str, by: impl Fn(char) -> String) -> Cow<'_, str> {
     if !text.contains(is_unseen) {
         return Cow::Borrowed(text);

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 /// The needs of a command.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The number of cells that it would measure.
+    /// The number of cells that the command would measure.
     cells: usize,
     /// The time that is known beforehand.
     time: Nanos,
-    /// Whether it takes longer than that, because of models or phases that end by an amount.
+    /// Whether the command takes longer than `time`, because of models, or of phases that do not
+    /// end by time.
     takes_longer: bool,
     /// The most memory in use.
     memory: Bytes,
@@ -49,7 +50,8 @@ impl Plan {
         self
     }
 
-    /// Raises the memory to at least `memory`, and notes that it takes more time than is known.
+    /// Raises the memory to at least `memory`, and notes that the command takes longer than the
+    /// time that is known beforehand.
     #[must_use]
     pub fn taking(self, memory: Bytes) -> Plan {
         Plan { takes_longer: true, memory: Bytes(self.memory.0.max(memory.0)), ..self }

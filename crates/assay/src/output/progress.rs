@@ -1,15 +1,15 @@
-//! Progress with an ETA, on a terminal only.
+//! Shows progress with an ETA, on a terminal only.
 
 use super::visible;
 use assay_engine::run::Observer;
 use assay_spec::record::{CellPlan, CellRecord};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar over the cells of a run.
+/// A progress bar that counts the cells of a run.
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar of `cells`; invisible if `quiet` or if stderr is no terminal.
+    /// Creates a bar of `cells`. It is invisible if `quiet` is `true` or stderr is no terminal.
     pub fn new(cells: usize, quiet: bool) -> Progress {
         let target =
             if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
@@ -20,14 +20,14 @@ impl Progress {
         Progress(bar)
     }
 
-    /// Takes the bar away.
+    /// Removes the bar from the terminal.
     pub fn clear(&self) {
         self.0.finish_and_clear();
     }
 }
 
-/// Has a thread draw the bar again and again until it is finished; where the system gives none, it
-/// moves when something is done.
+/// Starts a thread that draws the bar again and again until it is finished. If the system has no
+/// thread to give, the bar moves only when something is done.
 pub fn keep_moving(bar: &ProgressBar) {
     let weak = bar.downgrade();
     let ticker = move || {

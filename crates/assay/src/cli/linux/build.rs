@@ -1,4 +1,4 @@
-//! `assay linux build`: from Debian's source to the kernel in the cache directory.
+//! `assay linux build`: builds the kernel from Debian's source into the cache directory.
 
 use crate::cli::options::Common;
 use crate::cli::signals::watch_for_interrupt;
@@ -11,8 +11,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What a build takes: memory of compilers, room for source and objects.
+/// The memory that the compilers of a build take.
 const BUILD_MEMORY: Bytes = Bytes(1 << 30);
+/// The disk space that the source and the objects of a build take.
 const BUILD_ROOM: Bytes = Bytes(3 << 30);
 
 /// Options of `assay linux build`.
@@ -59,7 +60,7 @@ pub fn main(options: &Options) -> Outcome {
     Ok(DONE)
 }
 
-/// Progress with an ETA on a terminal, a line a step elsewhere.
+/// The progress of a build: a bar with an ETA on a terminal, otherwise one line for each step.
 struct Bar {
     bar: ProgressBar,
     quiet: bool,

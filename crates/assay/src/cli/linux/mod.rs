@@ -1,4 +1,4 @@
-//! `assay linux`: the kernel for virtual time, and commands inside it.
+//! `assay linux`: builds the kernel for virtual time, and runs commands in a guest.
 
 mod build;
 mod run;

@@ -1,7 +1,7 @@
-//! `assay linux run`: a command in the guest, on modelled drives.
+//! `assay linux run`: runs a command or a shell in a guest, on modelled drives.
 //!
-//! The command's output and exit status are this program's. What the drives were asked stays in a
-//! run directory: `command.json` and `log/drives.parquet`.
+//! The output and the exit status of the command become those of this program. The requests to the
+//! drives stay in a run directory: `command.json` and `log/drives.parquet`.
 
 use super::shell::Lent;
 use crate::cli::options::Common;
@@ -26,7 +26,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a guest's clock may be kept.
+/// The values of `--clock`: the ways in which a guest and its clock exchange times.
 const WAYS: [&str; 2] = ["shared", "messages"];
 
 /// Options of `assay linux run`.
@@ -136,7 +136,7 @@ pub fn main(options: Options) -> Outcome {
     let recorded = directory.write_json("command.json", &record);
     drop(guest);
     end_on_signals();
-    // A shell has said what it had to say.
+    // The output of a shell was shown while the guest ran.
     if !options.shell {
         hand_on(texts).map_err(|e| not_written(&e))?;
     }
@@ -149,7 +149,10 @@ pub fn main(options: Options) -> Outcome {
     Ok(code)
 }
 
-/// A guest's life, with a command or somebody's shell.
+/// Runs a guest with the command, or with a shell on the user's terminal, until the guest ends.
+///
+/// # Errors
+/// If the terminal cannot be lent to the guest, or the guest cannot be booted or breaks off.
 fn live(
     options: &Options,
     setup: &LinuxSetup,
@@ -211,7 +214,10 @@ fn time(option: &str, text: &str) -> Result<Nanos, Failure> {
     })
 }
 
-/// The exit status that the guest's command ended with.
+/// Returns the exit status of the guest's command.
+///
+/// # Errors
+/// If the guest left no result, or could not run the command.
 fn status(result: &str) -> Outcome {
     let left: GuestOutcome = serde_json::from_str(result).map_err(|e| {
         let text = format!("the guest left no result: {e}");
@@ -234,7 +240,8 @@ fn left_by(guest: &Guest, name: &str) -> std::io::Result<File> {
     guest.outcome.directory.open(name).map_err(gone)
 }
 
-/// Hands on the output and the errors of the command. A reader that has gone away is no error.
+/// Copies the command's stdout and stderr to those of this program. A reader that has gone away is
+/// no error.
 fn hand_on([output, errors]: [std::io::Result<File>; 2]) -> std::io::Result<()> {
     copy(output, &mut std::io::stdout().lock())?;
     copy(errors, &mut std::io::stderr().lock())

@@ -1,4 +1,4 @@
-//! `assay linux run --shell`: the terminal of whoever sits here, lent to the guest.
+//! `assay linux run --shell`: lends the user's terminal to the guest.
 
 use crate::output::Failure;
 use assay_linux::console::Console;
@@ -7,20 +7,21 @@ use rustix::fd::AsFd;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::fs::File;
 
-/// What a terminal is that nobody sees.
+/// The numbers of rows and columns if the size of the terminal is not known, or there is none.
 const UNSEEN: (u16, u16) = (24, 80);
 
-/// What the guest's shell talks to.
+/// The stdin and stdout of this program, lent to the guest's shell.
 pub(super) struct Lent {
-    /// How the terminal was, if there is one.
+    /// The terminal's settings before it was lent; `None` if stdin is no terminal.
     before: Option<Termios>,
 }
 
 impl Lent {
-    /// Hands keys over as they are pressed, until the value is gone.
+    /// Puts the terminal into raw mode, so that the guest gets the keys as they are pressed. The
+    /// terminal gets its old settings back when the value is dropped.
     ///
     /// # Errors
-    /// If the terminal does not do that.
+    /// If the terminal cannot be put into raw mode.
     pub(super) fn take() -> Result<Lent, Failure> {
         let stdin = std::io::stdin();
         let Ok(before) = tcgetattr(stdin.as_fd()) else { return Ok(Lent { before: None }) };
@@ -30,7 +31,7 @@ impl Lent {
         Ok(Lent { before: Some(before) })
     }
 
-    /// Both ends of the talk.
+    /// Returns a console of duplicates of stdin and stdout.
     ///
     /// # Errors
     /// If the system has no more descriptors.
@@ -40,7 +41,7 @@ impl Lent {
         Ok(Console::new(File::from(input), File::from(output)))
     }
 
-    /// What it is.
+    /// Returns the type and the size of the terminal. The type is `dumb` if stdin is no terminal.
     pub(super) fn terminal(&self) -> Terminal {
         let size = tcgetwinsize(std::io::stdin().as_fd()).map(|size| (size.ws_row, size.ws_col));
         let size = size.ok().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or(UNSEEN);
@@ -52,7 +53,7 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // Nobody is left to tell if this fails.
+            // An error here could not be returned, and there is no one left to report it to.
             let _ = tcsetattr(std::io::stdin().as_fd(), OptionalActions::Flush, before);
         }
     }

@@ -1,4 +1,5 @@
-//! `assay linux status`: whether the kernel is built and can run here.
+//! `assay linux status`: prints whether the kernel is built and can run here, and which tools are
+//! missing.
 
 use crate::cli::options::Common;
 use crate::output::plan::Plan;
@@ -42,7 +43,8 @@ pub fn main(options: &Options) -> Outcome {
     Ok(DONE)
 }
 
-/// What makes a file system of this kind.
+/// Returns the name of the program that a file system of this kind needs: the one that makes it, or
+/// `zfs-fuse`.
 fn tool_of(filesystem: &str) -> String {
     if filesystem == "zfs" { "zfs-fuse".to_owned() } else { format!("mkfs.{filesystem}") }
 }

@@ -1,4 +1,4 @@
-//! A timeline in the words of people: a table, a record, a picture.
+//! Shows a timeline as a table, as JSON or as a picture.
 
 use assay_analysis::report::gantt::{self, Gantt, Row};
 use assay_analysis::text::Table;
@@ -9,16 +9,17 @@ use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
 use assay_spec::units::human_time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A timeline on its way to people.
+/// A timeline, with the drive and the workload that it is of.
 pub(super) struct Shown<'a> {
     pub timeline: Timeline,
     pub spec: DeviceSpec,
-    /// The workload, and how many requests went before.
+    /// The workload in words: `rnd-wr` or `FILE.toml#NAME`.
     pub words: &'a str,
+    /// The number of requests before the timeline.
     pub skip: u32,
 }
 
-/// A time as the table and the tooltips have it.
+/// Formats a time for the table and the tooltips.
 fn at(time: Nanos) -> String {
     format!("{:.3} ms", time.0 as f64 / 1e6)
 }
@@ -50,7 +51,8 @@ impl Shown<'_> {
         all.iter().find(|(r, ..)| *r == resource).map_or("controller", |(_, name, _)| name)
     }
 
-    /// When the last request had been answered, and when the drive had nothing more to do.
+    /// Returns the time when the last request was answered, and the time from which the drive had
+    /// nothing more to do.
     fn ends(&self) -> (Nanos, Nanos) {
         let answered = self.timeline.requests.iter().map(|r| r.end).max().unwrap_or_default();
         let done = self.timeline.bars.iter().map(|b| b.end).max().unwrap_or_default();
@@ -83,7 +85,8 @@ impl Shown<'_> {
         notes
     }
 
-    /// What a flash drive tells of its blocks when all is done.
+    /// Describes the free and the erased blocks of a flash drive after all work. Returns `None` if
+    /// the drive does not count them.
     fn blocks(&self) -> Option<String> {
         let told = |name: &str| {
             let found = self.timeline.counters.iter().find(|(n, _)| n == name);
@@ -97,12 +100,12 @@ impl Shown<'_> {
         ))
     }
 
-    /// The time of all requests by what it was spent on, in shares.
+    /// Lists the largest shares of the time of all requests, by what it was spent on.
     fn where_time_went(&self) -> String {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for part in (0..self.timeline.requests.len()).flat_map(|number| self.parts(number)) {
             let reason = match part.why {
-                // All dies are one here.
+                // The list has one entry for all dies, and one for all buses.
                 Why::Behind(Resource::Array(_), kind) => self.behind("a die", kind),
                 Why::Behind(Resource::Channel(_), kind) => self.behind("a bus", kind),
                 why => self.reason(why),
@@ -117,14 +120,16 @@ impl Shown<'_> {
         said.map(|(why, share)| format!("{share:.0} % {why}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Where the axis ends: with the last of the work, if that is soon after the last answer.
+    /// Returns the end of the time axis in nanoseconds: the end of all work if it is soon after the
+    /// last answer, otherwise a little after the last answer.
     fn end(&self) -> f64 {
         let (answered, done) = self.ends();
         let (answered, done) = (answered.0 as f64, done.0 as f64);
         if done <= answered * 1.3 { done } else { answered * 1.03 }
     }
 
-    /// One line a request: when, and what its time was made of.
+    /// Returns the title, the notes, and a table with one line for each request: its times, and
+    /// what its time was spent on.
     pub(super) fn table(&self) -> String {
         let heading =
             ["#", "op", "offset", "size", "arrival", "start", "end", "took", "time spent"];
@@ -150,7 +155,7 @@ impl Shown<'_> {
         lines.join("\n")
     }
 
-    /// When the first thing was done for a request.
+    /// Returns the start of a request's first step.
     fn begin(&self, number: usize) -> Option<Nanos> {
         let own = |b: &&Bar| is_own(b, number as u32);
         self.timeline.bars.iter().find(own).map(|bar| bar.start)
@@ -161,7 +166,8 @@ impl Shown<'_> {
         parts(&self.timeline.bars, number as u32, arrival, end)
     }
 
-    /// The parts of a request's time that matter, the longest first.
+    /// Lists the up to four longest parts of a request's time, without those that are shorter than
+    /// a twentieth of it.
     fn why(&self, number: usize) -> String {
         let parts = self.parts(number);
         let total: u64 = parts.iter().map(|p| p.time.0).sum();
@@ -171,7 +177,8 @@ impl Shown<'_> {
         said.join(" + ")
     }
 
-    /// Waiting for `name`, which did something of `kind`; what a link does goes without saying.
+    /// Describes a wait for the resource `name`, which was busy with a step of `kind`. Commands and
+    /// transfers are not mentioned: they are what the firmware, a link or a bus does.
     fn behind(&self, name: &str, kind: Kind) -> String {
         match kind {
             Kind::Command | Kind::In | Kind::Out | Kind::CacheHit => format!("wait for {name}"),
@@ -249,7 +256,8 @@ impl Shown<'_> {
         }
     }
 
-    /// The resources; a disk's arm has two rows, one for where it goes and one for what it does.
+    /// Returns the rows of the resources. A disk's arm has two: `arm` for its seeks and `head` for
+    /// its other work. The flag says whether the row is for seeks.
     fn rows(&self) -> Vec<(Resource, bool, Row)> {
         let row = |(resource, name, group): &(Resource, String, u32)| {
             let row = |name: &str, seeks| {
@@ -263,7 +271,7 @@ impl Shown<'_> {
         self.timeline.resources.iter().flat_map(row).collect()
     }
 
-    /// What was done for each request, until it was answered, in its lane.
+    /// Returns the steps of each request for its lane, cut off at the time of the answer.
     fn steps(&self, index: impl Fn(Kind) -> usize) -> Vec<gantt::Bar> {
         let own = |bar: &Bar| {
             let number = bar.request.filter(|r| is_own(bar, *r))? as usize;
@@ -295,7 +303,7 @@ impl Shown<'_> {
         gantt::Request { start, end, label: (number + 1).to_string(), text }
     }
 
-    /// What is said of a bar.
+    /// Returns the tooltip of a bar.
     fn tip(&self, bar: &Bar) -> String {
         let mut text = format!("{} on {}", self.word(bar.kind), self.name(bar.resource));
         if bar.count > 1 {

@@ -1,4 +1,4 @@
-//! `assay trace import`: events of the block layer become requests.
+//! `assay trace import`: turns traced events of the block layer into a log of requests.
 
 use crate::cli::options::Common;
 use crate::cli::run::default_directory;
@@ -13,7 +13,7 @@ use assay_spec::trace::{BLOCK, Device, TraceRecord};
 use assay_spec::units::human_size;
 use std::path::PathBuf;
 
-/// What an import takes: chunks of its log, and requests that have not ended yet.
+/// The memory that an import takes, for chunks of its log and requests that have not ended yet.
 const MEMORY: Bytes = Bytes(128 << 20);
 
 /// Options of `assay trace import`.
@@ -40,7 +40,7 @@ pub fn main(options: &Options) -> Outcome {
     let directory = options.out.clone();
     let directory = directory.unwrap_or_else(|| default_directory("trace", &utc_now()));
     if options.common.plan {
-        // The log is no larger than what it is made of.
+        // The log is at most as large as the files that it is made from.
         let length = |name: &String| std::fs::metadata(name).map_or(0, |m| m.len());
         let read = Bytes(options.files.iter().map(length).sum());
         return Plan::default().taking(MEMORY).writing(directory, Some(read)).show(&options.common);
@@ -69,7 +69,7 @@ fn device(text: &str) -> Result<Device, Failure> {
     })
 }
 
-/// The requests of a trace by direction.
+/// Returns the table of a trace's requests by direction.
 fn table(record: &TraceRecord) -> String {
     let mut table = Table::new(&["direction", "requests", "blocks", "bytes", "errors"], &[0]);
     for of in &record.requests {

@@ -1,4 +1,4 @@
-//! `assay trace`: what Linux saw of every request, and what it shows.
+//! `assay trace`: imports block traces, in which Linux recorded every request, and shows them.
 
 mod import;
 mod show;

@@ -1,4 +1,5 @@
-//! `assay trace show`: the tables and the page of an imported trace, or of a run's request log.
+//! `assay trace show`: prints the tables and writes the page of an imported trace, or of a run's
+//! request log.
 
 use crate::cli::options::Common;
 use crate::output::plan::Plan;
@@ -93,7 +94,11 @@ fn moment(option: &str, text: Option<&str>, otherwise: Nanos) -> Result<Nanos, F
     })
 }
 
-/// The log that is meant, and what is known of its trace.
+/// Returns the path of the log that `subject` means, and the record of its trace if `subject` is
+/// the directory of an imported trace.
+///
+/// # Errors
+/// If `subject` is another directory, or the record of its trace cannot be read.
 fn subject(subject: &Path) -> Result<(PathBuf, Option<TraceRecord>), Failure> {
     let json = subject.join("trace.json");
     if !subject.is_dir() {
@@ -122,14 +127,15 @@ fn subject(subject: &Path) -> Result<(PathBuf, Option<TraceRecord>), Failure> {
     Ok((subject.join("log").join("trace.parquet"), Some(record)))
 }
 
-/// A directory of another kind may have logs that can be shown one by one.
+/// Returns the failure for a directory without an imported trace. Its hint names a log, if there is
+/// one: the logs of a run directory can be shown one by one.
 fn no_trace(directory: &Path) -> Failure {
     let entries = std::fs::read_dir(directory.join("log")).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut logs: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|e| e == "parquet")).collect();
     logs.sort();
-    // Those of drives are what a block trace is.
+    // The log of a drive is named first, because it corresponds to a block trace.
     let drives = |path: &&PathBuf| path.to_string_lossy().contains("drive");
     let hint = match logs.iter().find(drives).or(logs.first()) {
         Some(log) => format!("name one of its {} logs, e.g. {}", logs.len(), log.display()),
