@@ -102,7 +102,7 @@ impl Standing {
         }
     }
 
-    /// Combines the intervals of ratios of which more is better.
+    /// Combines the intervals of ratios. A larger ratio is better.
     fn of(ratios: [Option<(f64, f64)>; 3]) -> Standing {
         let even = |(low, high): (f64, f64)| low >= 1.0 / (1.0 + EVEN) && high <= 1.0 + EVEN;
         let surely = |side: fn((f64, f64)) -> bool| {

@@ -1,5 +1,5 @@
-//! Formulas for the value of a drive: price per unit of what it delivers, cost of ownership over
-//! years, and how long a page must lie unused before it belongs on the drive.
+//! Formulas for the value of a drive: price per unit of performance, cost of ownership over years,
+//! and how long a page must lie unused before it belongs on the drive.
 //!
 //! Money is a plain number in the currency of a price list; amounts of two lists are never mixed.
 //! Prices are taken as exact, so that an interval is that of the measurement. Sources: Polte, Simsa

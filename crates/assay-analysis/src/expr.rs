@@ -44,11 +44,11 @@ impl fmt::Display for Reference {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at byte {position}){}", advice(.hint))]
 pub struct ExprError {
-    /// The byte offset of what is wrong in the text.
+    /// The byte offset of the mistake in the text.
     pub position: usize,
-    /// The offset of the byte after what is wrong; `position` if nothing is there.
+    /// The offset of the byte after the mistake; `position` if the text ends there.
     pub end: usize,
-    /// What is wrong at `position`.
+    /// The mistake at `position`, in words.
     pub message: String,
     /// What to write instead; may be empty.
     pub hint: String,

@@ -170,7 +170,7 @@ pub fn in_repeat(cell: &CellRecord, repeat: usize, name: &str) -> Result<f64, Me
     of_repeats(one, name).map(|estimate| estimate.value)
 }
 
-/// Returns the repeats of a cell, of which there is at least one.
+/// Returns the repeats of a cell: one or more.
 fn measured(cell: &CellRecord) -> Result<&[RepeatRecord], MetricError> {
     if let Some(reason) = &cell.skipped {
         return Err(MetricError::Skipped(reason.clone()));

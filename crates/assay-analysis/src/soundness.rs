@@ -1,11 +1,11 @@
 //! Is this benchmark right? Checks for numbers of a run that cannot come from the device, or that
 //! would be different a minute later.
 //!
-//! Each file has one check, a function of a `Case`: a cell with what the run directory says of its
-//! target and its workload. A check reports only what it can show; a cell whose target reports too
-//! little passes. The checks exclude each other where one fault would look like another: a rate
-//! that still falls is not steady; a rate that fell and then stayed comes from a drive that was not
-//! preconditioned, unless the drive was throttled by heat.
+//! Each file has one check, a function of a `Case`: a cell with its target and its workload as the
+//! run directory records them. A check reports only a fault that it can show; a cell whose target
+//! reports too little passes. The checks exclude each other where one fault would look like
+//! another: a rate that still falls is not steady; a rate that fell and then stayed comes from a
+//! drive that was not preconditioned, unless the drive was throttled by heat.
 
 mod cache;
 mod case;

@@ -1,5 +1,5 @@
-//! The cost of the cells of a run: the price of each target, and the price per unit of what each
-//! cell delivers.
+//! The cost of the cells of a run: the price of each target, and the price per unit of each cell's
+//! performance.
 
 use super::per;
 use super::quote::{Prices, Quote};
@@ -19,7 +19,7 @@ pub struct Costs {
     targets: Vec<(String, Quote)>,
 }
 
-/// The price of a cell's target, as a whole and per unit of what the cell delivers.
+/// The price of a cell's target: the whole, and per unit of the cell's performance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellCost {
     /// The currency, e.g. `USD`.

@@ -43,7 +43,8 @@ impl Cells<'_> {
         named.iter().map(repeats).min().unwrap_or(FEWEST)
     }
 
-    /// Returns what `judge` says of an expression over the repeats, and the number of repeats.
+    /// Passes the values of an expression over the repeats to `judge`. Returns its result and the
+    /// number of repeats.
     fn over<T>(
         &self,
         expr: &Expr,
@@ -89,7 +90,7 @@ pub(super) fn value(v: &ClaimValue, cells: Cells<'_>, gave: Option<&Calibration>
             return verdict;
         }
     };
-    // The cells were measured, but e.g. nothing of what the measure counts occurred.
+    // The cells were measured, but the measure divides by zero, e.g. by a share of requests.
     if !measured.value.is_finite() {
         verdict.verdict = Verdict::Deviates;
         verdict.why = "the measure has no finite value".into();

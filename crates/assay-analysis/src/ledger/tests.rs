@@ -213,7 +213,7 @@ fn a_predicate_that_does_not_parse_is_said_and_never_passes() {
     assert!(row.reason.contains("does not parse"), "{}", row.reason);
 }
 
-/// Nothing of what is counted occurred: that is a result, not a missing measurement.
+/// No request was as slow as the measure asks: that is a result, not a missing measurement.
 #[test]
 fn a_measure_without_a_finite_value_deviates() {
     let mut l = ledger(r#"predicate = "{w@t:max} > 1us""#, "published = 3.0");

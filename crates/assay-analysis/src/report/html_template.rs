@@ -19,7 +19,7 @@ pub(super) struct HtmlTemplate<'a> {
 }
 
 impl HtmlTemplate<'_> {
-    /// Returns the page with these sections, each of which has an id, a name and HTML.
+    /// Returns the page with these sections. A section is its id, its name and its HTML.
     pub(super) fn page(&self, sections: &[(&str, &str, String)]) -> String {
         let HtmlTemplate { title, version, css, skip, below, foot } = self;
         let mut out = format!(

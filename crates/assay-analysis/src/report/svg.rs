@@ -257,7 +257,7 @@ fn decimate(points: &[(f64, f64)], place: impl Fn((f64, f64)) -> (f64, f64)) -> 
 pub struct Bar {
     /// The index of its colour.
     pub style: usize,
-    /// The name of what it stands for.
+    /// The label of the bar.
     pub name: String,
     /// The value that its length shows.
     pub value: f64,

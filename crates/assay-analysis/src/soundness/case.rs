@@ -1,4 +1,4 @@
-//! A cell with what is known about it, for the checks.
+//! A cell with its run, its target and its workload, for the checks.
 
 use crate::load::Run;
 use assay_spec::Op;
@@ -15,7 +15,7 @@ pub(super) struct Fault {
     pub(super) hint: &'static str,
 }
 
-/// A cell with what is known about it.
+/// A cell with its run, its target and its workload.
 pub(super) struct Case<'r> {
     pub(super) run: &'r Run,
     pub(super) cell: &'r CellRecord,

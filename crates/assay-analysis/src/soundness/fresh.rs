@@ -1,5 +1,5 @@
 //! The drive was not preconditioned: a fresh drive has free blocks to write to and nothing to
-//! collect, and answers reads of what was never written without access to its flash.
+//! collect, and answers reads of unwritten pages without access to its flash.
 //!
 //! For a modelled drive the experiment declares the state in which it starts. For other drives the
 //! series shows it: a rate that is much higher at the start than later was measured in two states.

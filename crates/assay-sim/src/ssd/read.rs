@@ -223,13 +223,15 @@ impl<F: Ftl> Ssd<F> {
             && self.ftl.map_page(page).is_some_and(|map| self.map_misses.has_write(map, page))
     }
 
-    /// Whether what the flash holds of `page` cannot be put right, or is made of what could not.
+    /// Returns `true` if the data of `page` on flash has an uncorrectable error, or was made
+    /// from a page that had one.
     #[inline]
     pub(super) fn is_lost(&mut self, page: u32) -> bool {
         self.nand.has_ecc() && self.ftl.locate(page).is_some_and(|ppa| self.nand.is_lost(ppa))
     }
 
-    /// Read `number` gets `page` from the flash, as it is now.
+    /// Notes that read `number` fails if the data of `page` on flash is lost. Called when the read
+    /// takes the page.
     #[inline]
     pub(super) fn note_if_lost(&mut self, number: u32, page: u32) {
         if self.is_lost(page) {

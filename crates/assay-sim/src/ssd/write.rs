@@ -61,10 +61,10 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Whether write `number`, the first of those that wait, is refused, for the flash is worn out.
-    /// What has begun is still written: there is room for it.
+    /// Refuses write `number`, the first in the queue, if the flash is worn out; returns `true` if
+    /// it did. A write that has begun is not refused, because the flash has room for it.
     #[inline]
-    pub(super) fn refuse_if_worn_out(&mut self, number: u32) -> bool {
+    fn refuse_if_worn_out(&mut self, number: u32) -> bool {
         let is_refused = self.ftl.is_worn_out();
         if is_refused {
             self.writes.pop();
@@ -247,7 +247,7 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Writes `page`, of which a write covers a part, after the rest has been read from the flash.
+    /// Writes `page`, which a write covers in part. The rest has been read from the flash.
     pub(super) fn on_rest_read(&mut self, request: Option<u32>, page: u32) {
         self.buffer.end_merge(page);
         report_origin(&mut self.nand, Some(page));

@@ -58,7 +58,7 @@ pub fn least_map_cache(spec: &SsdSpec, capacity: Bytes) -> Option<Bytes> {
     Some(Bytes((2 * pages * (moves + 1)).min(host) * PageMapSpec::CACHED_ENTRY))
 }
 
-/// Checks that a map of which only a part is in memory can work: it needs a buffer and enough
+/// Checks that a map can work if only a part of it is in memory: it needs a buffer and enough
 /// entries.
 pub(super) fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()> {
     let FtlSpec::Page(map) = &spec.ftl else { return Ok(()) };

@@ -184,7 +184,7 @@ fn apart(ratio: &Estimate, shift: &shift::Shift, [x, y]: [&Histogram; 2]) -> Sta
 pub struct Named {
     /// The name of the part: `random reads`.
     pub what: String,
-    /// The name of what it is compared with: `sequential ones`.
+    /// The name of the other part of the comparison: `sequential ones`.
     pub base: String,
     /// The result of the comparison.
     pub by: Difference,

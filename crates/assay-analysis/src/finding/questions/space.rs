@@ -167,9 +167,9 @@ fn knee(steps: &[Level]) -> Option<(usize, Sign)> {
     (at + 1 < steps.len()).then_some((at, sign))
 }
 
-/// Returns the mapping unit of which these steps are a half or a quarter: in steps of half a unit
+/// Returns the mapping unit if these steps are a half or a quarter of it: in steps of half a unit
 /// every other request finds its unit open, in steps of a quarter three of four. The distribution
-/// decides, as the mean may be the same where the other requests pay for it.
+/// decides, because the other requests may be slower by as much, which leaves the mean the same.
 fn unit_above(below: &Level) -> Sign {
     let within = |(low, high): (f64, f64)| below.apart >= low && below.apart <= high;
     // With so few requests it could as well be another part of a unit, or no part.

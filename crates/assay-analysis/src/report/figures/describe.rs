@@ -76,8 +76,8 @@ impl Quantity {
 /// The form of a panel.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// A number of each cell: for each target one bar for each workload, of which the later ones
-    /// are paler.
+    /// A number of each cell. Each target has one bar for each workload; the bars of later
+    /// workloads are paler.
     Bars {
         /// The number that is shown.
         of: Quantity,

@@ -23,7 +23,7 @@ pub enum View {
     Moved,
 }
 
-/// The length of the part that is shown of what happens over time, as in the document.
+/// The length of the time axis, as in the document.
 const SHOWN: Nanos = Nanos::from_secs(30);
 
 /// Returns the panels for which the run has logs.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub struct BoxRow<'a> {
     /// The ink of the box.
     pub ink: Ink,
-    /// The name of what the box stands for.
+    /// The label of the box.
     pub name: String,
     /// The numbers that are drawn.
     pub spread: &'a Spread,
