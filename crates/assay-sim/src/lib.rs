@@ -15,6 +15,7 @@ pub mod host;
 pub mod timeline;
 
 mod closed;
+mod completions;
 mod events;
 mod ftl;
 mod hdd;

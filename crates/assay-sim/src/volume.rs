@@ -7,11 +7,10 @@
 //! The state of a bucket is the time at which it would be full (the virtual scheduling of ATM Forum
 //! TM 4.1, section 4.4.2), so that credit needs no clock of its own.
 
+use crate::completions::Completions;
 use crate::drive::{Accept, Drive};
 use assay_spec::device::{LinkSpec, RateSpec, VolumeSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// The number of time units of a bucket in a nanosecond: so fine that rounding loses no credit.
 const FINE: u128 = 1 << 20;
@@ -70,9 +69,7 @@ pub(crate) struct Volume {
     passed: Nanos,
     /// When the link has moved the data of all requests so far.
     link_free: Nanos,
-    /// The completions to come: (time, order of submission, tag).
-    done: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
-    submitted: u64,
+    completions: Completions,
     clock: Nanos,
     counts: Counts,
 }
@@ -95,8 +92,7 @@ impl Volume {
             throughput: Bucket::new(spec.throughput),
             passed: Nanos::ZERO,
             link_free: Nanos::ZERO,
-            done: BinaryHeap::new(),
-            submitted: 0,
+            completions: Completions::default(),
             clock: Nanos::ZERO,
             counts: Counts::default(),
         }
@@ -135,26 +131,22 @@ impl Drive for Volume {
     fn submit(&mut self, now: Nanos, request: Request) -> Accept {
         assert!(now >= self.clock, "time runs back: {now} after {}", self.clock);
         assert!(request.end() <= self.capacity, "request beyond the end of the drive");
-        if self.done.len() >= self.link.queue_depth as usize {
+        if self.completions.len() >= self.link.queue_depth as usize {
             return Accept::QueueFull;
         }
         self.clock = now;
-        self.submitted += 1;
-        let end = self.end_of(now, &request);
-        self.done.push(Reverse((end, self.submitted, request.tag)));
+        let (number, end) = (self.completions.number(), self.end_of(now, &request));
+        self.completions.push(end, number, request.tag);
         Accept::Accepted
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.done.peek().map(|Reverse((at, ..))| *at)
+        self.completions.next()
     }
 
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
         assert!(to >= self.clock, "time runs back: {to} after {}", self.clock);
-        while let Some(Reverse((at, _, tag))) = self.done.peek().copied().filter(|d| d.0.0 <= to) {
-            self.done.pop();
-            completions.push(Completion { tag, at, error: 0 });
-        }
+        self.completions.hand_over(to, completions);
         self.clock = to;
     }
 

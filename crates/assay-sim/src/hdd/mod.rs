@@ -16,7 +16,6 @@ mod arm;
 mod cache;
 mod cache_admission;
 mod command_queue;
-mod completions;
 mod destage;
 mod geometry;
 mod link;
@@ -28,6 +27,7 @@ mod serve;
 mod shingled;
 mod trace_events;
 
+use crate::completions::Completions;
 use crate::drive::{Accept, Drive};
 use crate::nand::Observer;
 use arm::Arm;
@@ -35,7 +35,6 @@ use assay_spec::device::{HddSpec, LinkSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use cache::Cache;
 use command_queue::{Command, CommandQueue, Kind};
-use completions::Completions;
 use link::DiskLink;
 use read_ahead::Ahead;
 use schedule::order;
@@ -82,8 +81,6 @@ struct Flush {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// Commands since the drive was made.
-    submitted: u64,
     read_hits: u64,
     media_reads: u64,
     destaged: u64,
@@ -189,7 +186,7 @@ impl Hdd {
     fn arrive(&mut self, now: Nanos, request: &Request) {
         let first = request.offset.0 / 512;
         let sectors = request.end().0.div_ceil(512) - first;
-        let number = self.counts.submitted;
+        let number = self.completions.number();
         let (tag, fua) = (request.tag, request.fua);
         let command = Command { tag, number, came: now, first, sectors, fua, kind: Kind::Read };
         let overhead = self.controller.overheads(request.op, self.last);
@@ -225,7 +222,6 @@ impl Drive for Hdd {
         }
         self.clock = now;
         self.idle_since = self.idle_since.max(now);
-        self.counts.submitted += 1;
         self.arrive(now, &request);
         if self.controller.depth == 1 {
             // No other command can arrive before this one has ended.
@@ -247,9 +243,7 @@ impl Drive for Hdd {
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
         assert!(to >= self.clock, "time runs back: {to} after {}", self.clock);
         self.settle(to);
-        while let Some((at, tag)) = self.completions.pop(to) {
-            completions.push(Completion { tag, at, error: 0 });
-        }
+        self.completions.hand_over(to, completions);
         self.clock = to;
     }
 
@@ -273,7 +267,7 @@ impl Drive for Hdd {
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
-        let Counts { read_hits, media_reads, destaged, .. } = self.counts;
+        let Counts { read_hits, media_reads, destaged } = self.counts;
         let named =
             [("read_hits", read_hits), ("media_reads", media_reads), ("destaged", destaged)];
         let mut told: Vec<_> = named.map(|(name, n)| (name.to_owned(), n as f64)).into();
@@ -284,7 +278,7 @@ impl Drive for Hdd {
     }
 
     fn mark(&mut self) {
-        self.counts = Counts { submitted: self.counts.submitted, ..Counts::default() };
+        self.counts = Counts::default();
         if let Some(shingled) = &mut self.shingled {
             shingled.counts = Default::default();
         }

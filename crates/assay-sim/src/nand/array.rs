@@ -271,7 +271,7 @@ impl Nand {
         let op = self.pool.get(index);
         let (queue, duration) = match op.is_slc {
             true => (Queue::Other, self.chip.slc[1]),
-            false => self.chip.program(self.geometry.page_in_block(op.ppa.page)),
+            false => self.chip.program_step(self.geometry.page_in_block(op.ppa.page)),
         };
         self.start(plane, index, queue, duration);
         if self.chip.cache_register {

@@ -39,7 +39,7 @@ impl Chip {
 
     /// Returns the event queue and the time of a program of page number `page` of a block.
     #[inline]
-    pub(super) fn program(&self, page: u32) -> (Queue, Nanos) {
+    pub(super) fn program_step(&self, page: u32) -> (Queue, Nanos) {
         let [fast, slow] = self.program;
         match fast == slow || page & 1 == 0 {
             true => (Queue::Program, fast),

@@ -109,7 +109,7 @@ impl Nand {
         if self.fast_path.is_some() {
             debug_assert!(reads.is_empty(), "it waits for more than its plane");
             self.counts.programs[cause as usize] += 1;
-            let (_, time) = self.chip.program(self.geometry.page_in_block(ppa.page));
+            let (_, time) = self.chip.program_step(self.geometry.page_in_block(ppa.page));
             self.serve(Kind::Program, ppa.plane, cause, token, time);
             return NO_OP;
         }
@@ -211,7 +211,8 @@ impl Nand {
         debug_assert_eq!(from.plane, to.plane, "copy-back stays in its plane");
         self.counts.reads[cause as usize] += 1;
         self.counts.programs[cause as usize] += 1;
-        let duration = self.chip.read + self.chip.program(self.geometry.page_in_block(to.page)).1;
+        let duration =
+            self.chip.read + self.chip.program_step(self.geometry.page_in_block(to.page)).1;
         match self.fast_path.is_some() {
             true => self.serve_copy(from.plane, cause, duration),
             false => self.copy_step_by_step(from, to, cause, duration),

@@ -35,6 +35,11 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// Returns counts of nothing.
+    pub(super) fn new() -> Counts {
+        Counts { waits: [Waits::timed(); 2], ..Counts::default() }
+    }
+
     /// Sets the number of blocks erased before the last mark, since the drive was made.
     pub(crate) fn set_erased_before(&mut self, erased: u64) {
         self.erased_before = erased;
@@ -60,8 +65,7 @@ impl Counts {
 
     /// Returns the number and the time of the waits behind collection until `now`.
     pub(super) fn waited(&self, wait: CollectionWait, now: Nanos) -> (u64, Nanos) {
-        let waits = &self.waits[wait as usize];
-        (waits.count(), waits.total(now, self.open_waits[wait as usize]))
+        self.waits[wait as usize].since_mark(now, self.open_waits[wait as usize])
     }
 
     /// Sets a mark: counts and times begin at zero from `now` on, but for the steps under way,

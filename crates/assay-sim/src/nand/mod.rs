@@ -164,7 +164,7 @@ impl Nand {
             fast_path: None,
             suspension: spec.suspend.map(|how| Box::new(Suspension::new(how, spec, &geometry))),
             chip: Chip::new(spec),
-            counts: Counts::default(),
+            counts: Counts::new(),
             observer: None,
             geometry,
         }

@@ -13,14 +13,14 @@ pub(super) struct Firmware {
     queue: VecDeque<u32>,
     /// The busy time since the last mark. A command counts when it ends.
     busy: Nanos,
-    /// The waits for the processor, if they are timed.
-    waits: Option<Waits>,
+    /// The waits for the processor.
+    waits: Waits,
 }
 
 impl Firmware {
     /// Creates an idle processor that takes `command` for a command.
     pub(super) fn new(command: Nanos) -> Firmware {
-        Firmware { command, queue: VecDeque::new(), busy: Nanos::ZERO, waits: None }
+        Firmware { command, queue: VecDeque::new(), busy: Nanos::ZERO, waits: Waits::default() }
     }
 
     /// Queues request `number`. Returns `true` if the processor is free: call
@@ -30,7 +30,7 @@ impl Firmware {
         self.queue.push_back(number);
         let is_free = self.queue.len() == 1;
         if !is_free {
-            self.waits.iter_mut().for_each(|waits| waits.begin(now));
+            self.waits.begin(now);
         }
         is_free
     }
@@ -48,7 +48,7 @@ impl Firmware {
         self.busy += self.command;
         let number = self.queue.pop_front()?;
         if !self.queue.is_empty() {
-            self.waits.iter_mut().for_each(|waits| waits.end(now));
+            self.waits.end(now);
         }
         Some(number)
     }
@@ -76,28 +76,27 @@ impl Firmware {
 
     /// Returns the number and the time of waits since the last mark.
     pub(super) fn waited(&self, now: Nanos) -> (u64, Nanos) {
-        let of = |waits: &Waits| (waits.count(), waits.total(now, self.waiting()));
-        self.waits.as_ref().map(of).unwrap_or_default()
+        self.waits.since_mark(now, self.waiting())
     }
 
     fn waiting(&self) -> usize {
         self.queue.len().saturating_sub(1)
     }
 
-    /// Sets a mark for the waits, if they are timed: they count from `now` on.
+    /// Sets a mark for the waits: they count from `now` on.
     pub(super) fn mark_waits(&mut self, now: Nanos) {
         let open = self.waiting();
-        self.waits.iter_mut().for_each(|waits| waits.mark(now, open));
+        self.waits.mark(now, open);
     }
 
     /// Times waits from the next mark on.
     pub(super) fn time_waits(&mut self) {
-        self.waits = Some(Waits::default());
+        self.waits.time();
     }
 
     /// Returns `true` if waits are timed.
     pub(super) fn times_waits(&self) -> bool {
-        self.waits.is_some()
+        self.waits.is_timed()
     }
 
     /// Sets a mark for the busy time.

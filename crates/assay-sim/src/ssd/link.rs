@@ -40,8 +40,8 @@ pub(super) struct HostLink {
     busy: Nanos,
     /// The pages of writes that have been transferred since the last mark.
     pages_written: u64,
-    /// The waits for the link, if they are timed.
-    waits: Option<Waits>,
+    /// The waits for the link.
+    waits: Waits,
 }
 
 impl HostLink {
@@ -58,7 +58,7 @@ impl HostLink {
             under_way: None,
             busy: Nanos::ZERO,
             pages_written: 0,
-            waits: None,
+            waits: Waits::default(),
         }
     }
 
@@ -71,7 +71,7 @@ impl HostLink {
         events: &mut Events,
     ) {
         if self.under_way.is_some() {
-            self.waits.iter_mut().for_each(|waits| waits.begin(events.now()));
+            self.waits.begin(events.now());
             return self.queue.push_back(transfer);
         }
         self.begin(transfer, requests, events);
@@ -91,7 +91,7 @@ impl HostLink {
         let ended = self.under_way.take()?;
         self.pages_written += u64::from(!requests.is(ended.number, Op::Read));
         if let Some(transfer) = self.queue.pop_front() {
-            self.waits.iter_mut().for_each(|waits| waits.end(events.now()));
+            self.waits.end(events.now());
             self.begin(transfer, requests, events);
         }
         Some(ended)
@@ -135,19 +135,18 @@ impl HostLink {
 
     /// Returns the number and the time of waits since the last mark.
     pub(super) fn waited(&self, now: Nanos) -> (u64, Nanos) {
-        let of = |waits: &Waits| (waits.count(), waits.total(now, self.queue.len()));
-        self.waits.as_ref().map(of).unwrap_or_default()
+        self.waits.since_mark(now, self.queue.len())
     }
 
-    /// Sets a mark for the waits, if they are timed: they count from `now` on.
+    /// Sets a mark for the waits: they count from `now` on.
     pub(super) fn mark_waits(&mut self, now: Nanos) {
         let open = self.queue.len();
-        self.waits.iter_mut().for_each(|waits| waits.mark(now, open));
+        self.waits.mark(now, open);
     }
 
     /// Times waits from the next mark on.
     pub(super) fn time_waits(&mut self) {
-        self.waits = Some(Waits::default());
+        self.waits.time();
     }
 
     /// Sets a mark for the busy time and the pages.

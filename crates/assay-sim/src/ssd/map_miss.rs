@@ -51,15 +51,15 @@ pub(super) struct MapMisses {
     may_miss: bool,
     /// The accesses by the map page that is being read.
     waiting: BTreeMap<u32, Vec<EntryUse>>,
-    /// The waits of host reads, if they are timed.
-    waits: Option<Waits>,
+    /// The waits of host reads.
+    waits: Waits,
 }
 
 impl MapMisses {
     /// Creates the state of a drive without waiting accesses. `may_miss` says whether mapping
     /// entries can be missing from memory.
     pub(super) fn new(may_miss: bool) -> MapMisses {
-        MapMisses { may_miss, waiting: BTreeMap::new(), waits: None }
+        MapMisses { may_miss, waiting: BTreeMap::new(), waits: Waits::default() }
     }
 
     /// Returns `true` if mapping entries can be missing from memory.
@@ -77,7 +77,7 @@ impl MapMisses {
     pub(super) fn push(&mut self, map_page: u32, entry_use: EntryUse, now: Nanos) {
         self.waiting.entry(map_page).or_default().push(entry_use);
         if entry_use.is_read() {
-            self.waits.iter_mut().for_each(|waits| waits.begin(now));
+            self.waits.begin(now);
         }
     }
 
@@ -90,9 +90,7 @@ impl MapMisses {
     /// Removes and returns the accesses that waited for `map_page`, in order of arrival.
     pub(super) fn take(&mut self, map_page: u32, now: Nanos) -> Vec<EntryUse> {
         let all = self.waiting.remove(&map_page).unwrap_or_default();
-        if let Some(waits) = &mut self.waits {
-            all.iter().filter(|entry_use| entry_use.is_read()).for_each(|_| waits.end(now));
-        }
+        all.iter().filter(|entry_use| entry_use.is_read()).for_each(|_| self.waits.end(now));
         all
     }
 
@@ -116,18 +114,17 @@ impl MapMisses {
 
     /// Times waits from the next mark on.
     pub(super) fn time_waits(&mut self) {
-        self.waits = Some(Waits::default());
+        self.waits.time();
     }
 
     /// Returns the number and the time of waits since the last mark.
     pub(super) fn waited(&self, now: Nanos) -> (u64, Nanos) {
-        let of = |waits: &Waits| (waits.count(), waits.total(now, self.reads()));
-        self.waits.as_ref().map(of).unwrap_or_default()
+        self.waits.since_mark(now, self.reads())
     }
 
-    /// Sets a mark for the waits, if they are timed: they count from `now` on.
+    /// Sets a mark for the waits: they count from `now` on.
     pub(super) fn mark_waits(&mut self, now: Nanos) {
         let open = self.reads();
-        self.waits.iter_mut().for_each(|waits| waits.mark(now, open));
+        self.waits.mark(now, open);
     }
 }

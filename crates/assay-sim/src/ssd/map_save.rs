@@ -39,14 +39,14 @@ pub(super) struct MapSave {
     queue: VecDeque<WaitsForMap>,
     /// Whether writes wait in front of a drive without a buffer.
     holds_back: bool,
-    /// The waits of everything but buffered pages, if they are timed.
-    waits: Option<Waits>,
+    /// The waits of everything but buffered pages.
+    waits: Waits,
 }
 
 impl MapSave {
     /// Creates the state of a drive whose map is not being saved.
     pub(super) fn new() -> MapSave {
-        MapSave { pages: 0, queue: VecDeque::new(), holds_back: false, waits: None }
+        MapSave { pages: 0, queue: VecDeque::new(), holds_back: false, waits: Waits::default() }
     }
 
     /// Returns `true` while the map is being saved.
@@ -75,7 +75,7 @@ impl MapSave {
     /// Adds an operation to the queue.
     pub(super) fn push(&mut self, operation: WaitsForMap, now: Nanos) {
         if !matches!(operation, WaitsForMap::Page(..)) {
-            self.waits.iter_mut().for_each(|waits| waits.begin(now));
+            self.waits.begin(now);
         }
         self.queue.push_back(operation);
     }
@@ -84,7 +84,7 @@ impl MapSave {
     pub(super) fn pop(&mut self, now: Nanos) -> Option<WaitsForMap> {
         let operation = self.queue.pop_front()?;
         if !matches!(operation, WaitsForMap::Page(..)) {
-            self.waits.iter_mut().for_each(|waits| waits.end(now));
+            self.waits.end(now);
         }
         Some(operation)
     }
@@ -105,20 +105,20 @@ impl MapSave {
     pub(super) fn hold_back(&mut self, now: Nanos) {
         if !self.holds_back {
             self.holds_back = true;
-            self.waits.iter_mut().for_each(|waits| waits.begin(now));
+            self.waits.begin(now);
         }
     }
 
     /// Notes that held-back writes go on.
     pub(super) fn release(&mut self, now: Nanos) {
         if std::mem::take(&mut self.holds_back) {
-            self.waits.iter_mut().for_each(|waits| waits.end(now));
+            self.waits.end(now);
         }
     }
 
     /// Times waits from the next mark on.
     pub(super) fn time_waits(&mut self) {
-        self.waits = Some(Waits::default());
+        self.waits.time();
     }
 
     fn waiting(&self) -> usize {
@@ -127,13 +127,12 @@ impl MapSave {
 
     /// Returns the number and the time of waits since the last mark.
     pub(super) fn waited(&self, now: Nanos) -> (u64, Nanos) {
-        let of = |waits: &Waits| (waits.count(), waits.total(now, self.waiting()));
-        self.waits.as_ref().map(of).unwrap_or_default()
+        self.waits.since_mark(now, self.waiting())
     }
 
-    /// Sets a mark for the waits, if they are timed: they count from `now` on.
+    /// Sets a mark for the waits: they count from `now` on.
     pub(super) fn mark_waits(&mut self, now: Nanos) {
         let open = self.waiting();
-        self.waits.iter_mut().for_each(|waits| waits.mark(now, open));
+        self.waits.mark(now, open);
     }
 }

@@ -192,7 +192,9 @@ impl<F: Ftl> Ssd<F> {
         let waiter = request.filter(|_| !early).map_or(Waiter::Buffer, Waiter::Request);
         let token = Token::new(waiter, page);
         let token = if is_awaited { token.in_cells() } else { token };
-        self.writes.await_pages(self.awaited_multi_page(token));
+        if self.is_awaited_multi_page(token) {
+            self.writes.await_page();
+        }
         let plane = self.ftl.write(&mut self.nand, page, &run, token);
         self.buffer.fill(plane, page);
         self.map_save.add(self.ftl.checkpoint_if_due(&mut self.nand));
@@ -203,10 +205,10 @@ impl<F: Ftl> Ssd<F> {
         self.writes.want_drain(self.nand.has_multi_page());
     }
 
-    /// Returns 1 if a request waits for a page that may wait in a multi-page program, otherwise 0.
+    /// Returns `true` if a request waits for a page that may wait in a multi-page program.
     #[inline]
-    fn awaited_multi_page(&self, token: Token) -> u64 {
-        u64::from(self.nand.has_multi_page() && token.waits_for_cells())
+    fn is_awaited_multi_page(&self, token: Token) -> bool {
+        self.nand.has_multi_page() && token.waits_for_cells()
     }
 
     /// Handles the end of a flash operation.
@@ -230,7 +232,9 @@ impl<F: Ftl> Ssd<F> {
                     }
                     Waiter::Request(_) | Waiter::ReadAhead(_) | Waiter::Buffer => {}
                 }
-                self.writes.end_awaited(self.awaited_multi_page(token));
+                if self.is_awaited_multi_page(token) {
+                    self.writes.end_awaited_page();
+                }
                 self.writes.note_programmed(token.is_behind_collection());
                 let page = token.page();
                 self.buffer.release(plane, page);
@@ -347,7 +351,7 @@ impl<F: Ftl> Ssd<F> {
         }
         self.map_save.add(self.ftl.record_trims(&mut self.nand));
         let is_recording = self.map_save.is_under_way();
-        self.writes.set_recording(is_recording);
+        self.writes.set_recorded(is_recording);
         !is_recording
     }
 
@@ -383,7 +387,7 @@ impl<F: Ftl> Ssd<F> {
         self.firmware.clear();
         self.idle.stop(&mut self.nand.events);
         // A recording under way may lack later trims.
-        self.writes.set_recording(false);
+        self.writes.set_recorded(false);
         self.writes.want_record();
         self.buffer.end_protection();
         self.fetch_write_data();

@@ -100,16 +100,16 @@ impl WriteQueue {
         std::mem::take(&mut self.has_room)
     }
 
-    /// Adds `pages` to the pages of multi-page programs that a request waits for.
+    /// Notes that a request waits for a page of a multi-page program.
     #[inline]
-    pub(super) fn await_pages(&mut self, pages: u64) {
-        self.awaited += pages;
+    pub(super) fn await_page(&mut self) {
+        self.awaited += 1;
     }
 
-    /// Subtracts `pages`, which are in the cells.
+    /// Notes that such a page is in the cells.
     #[inline]
-    pub(super) fn end_awaited(&mut self, pages: u64) {
-        self.awaited -= pages;
+    pub(super) fn end_awaited_page(&mut self) {
+        self.awaited -= 1;
     }
 
     /// Returns `true` if a request waits for a page of a multi-page program.
@@ -152,9 +152,9 @@ impl WriteQueue {
         self.wants_record = false;
     }
 
-    /// Notes whether trims are being recorded for the flush that waits first.
-    pub(super) fn set_recording(&mut self, is_recording: bool) {
-        self.has_recorded = is_recording;
+    /// Sets whether trims have been recorded for the flush that waits first, or are being recorded.
+    pub(super) fn set_recorded(&mut self, has_recorded: bool) {
+        self.has_recorded = has_recorded;
     }
 
     /// Returns `true` if trims have been recorded for the flush that waits first, and clears that
