@@ -1,8 +1,8 @@
 //! Judges a ledger: every published claim against the cells of a run.
 //!
-//! A claim is `reproduced` only if everything it names was measured and holds at both ends of the
-//! 95 % interval over the repeats. A claim that names what was not measured is `not run` (a study
-//! has the experiment, but this run does not) or `not built` (no study has it), and never passes.
+//! A claim is `reproduced` only if all its cells were measured and it holds at both ends of the
+//! 95 % interval over the repeats. A claim with an unmeasured cell is `not run` (a study has the
+//! experiment, but this run does not) or `not built` (no study has it), and never passes.
 //! The names of the verdicts are stable.
 
 mod contradiction;

@@ -61,8 +61,7 @@ pub struct Settings {
     pub queue_depth: Option<u32>,
     /// The time that the machine needs between a drive's completion and the next request.
     pub gap: Nanos,
-    /// The rate at which the machine copies what was read before it asks for more, in bytes a
-    /// second.
+    /// The rate at which the machine copies read data before its next request, in bytes a second.
     pub copy: Option<Bytes>,
     /// The rate at which the machine prepares data to be written, in bytes a second.
     pub prepare: Option<Bytes>,

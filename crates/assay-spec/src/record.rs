@@ -1,8 +1,8 @@
 //! The schema of the run directory, which a run writes and the analysis reads. See
 //! `docs/run-directory.md`.
 //!
-//! `run.json` holds what was asked for and on which machine ([`RunRecord`]). `cells.json` holds
-//! what was measured ([`CellsRecord`]) and nothing else: no wall-clock time and no path, so that on
+//! `run.json` holds the command, the plan and the machine ([`RunRecord`]). `cells.json` holds the
+//! measurements ([`CellsRecord`]) and nothing else: no wall-clock time and no path, so that on
 //! modelled targets the same seed gives the same bytes.
 
 use crate::histogram::Histogram;

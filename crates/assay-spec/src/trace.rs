@@ -81,7 +81,7 @@ pub struct TraceRow {
     pub error: i32,
 }
 
-/// `trace.json`: the source of a trace and what was found in it.
+/// `trace.json`: the source of a trace, its devices, and the counts of its events and requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceRecord {

@@ -1,5 +1,5 @@
-//! Evaluation of a tree to a value. A missing reference makes the whole expression an error,
-//! whatever the other operands are: what was not measured is not judged.
+//! Evaluation of a tree to a value. If one operand was not measured, the whole expression is an
+//! error, so that nothing is judged without its measurements.
 
 use super::units::{Dimension, of_metric};
 use super::{Arithmetic, Comparison, Function, LookUp, Node, NodeKind, Reference};

@@ -1,5 +1,5 @@
-//! Numbers in a text that are computed from the cells it is about: `[EXPRESSION; UNIT]`. They keep
-//! prose from repeating what was measured once.
+//! Numbers in a text, computed from the cells of a run: `[EXPRESSION; UNIT]`. A text with them
+//! cannot show the numbers of an earlier run.
 
 use super::{Find, plain, unit_size};
 use crate::expr::{Expr, Value};
@@ -57,7 +57,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     all
 }
 
-/// Returns where the first pair of brackets begins, what is in it, and where it ends.
+/// Returns the first pair of brackets: its start, its content and its end.
 fn bracket(text: &str) -> Option<(usize, &str, usize)> {
     let start = text.find('[')?;
     let length = text[start..].find(']')?;

@@ -78,7 +78,7 @@ fn of_repeat(kept: &[f64], what: First) -> Result<f64, MetricError> {
     }
 }
 
-/// Returns the metric of the only repeat, with what is known of its uncertainty.
+/// Returns the metric of the only repeat, with an interval if the kept latencies give one.
 fn single(value: f64, kept: &[f64], what: First) -> Estimate {
     match what {
         First::Rest(n) if kept.len() >= n + BATCHED => batch::around(value, &kept[n..]),

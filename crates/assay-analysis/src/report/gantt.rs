@@ -2,8 +2,8 @@
 //! resource. Bars over time are coloured by the kind of work.
 //!
 //! A request takes the first lane that is free when it arrives, so that there are as many lanes as
-//! requests in flight. Bars too narrow to be told apart are drawn as one, so that a picture of a
-//! million operations is only as large as what can be seen of it.
+//! requests in flight. Bars too narrow to be told apart are drawn as one, so that the size of a
+//! picture depends on its resolution and not on the number of operations.
 
 use super::axis;
 use super::html::escape;
@@ -80,7 +80,7 @@ pub struct Gantt {
     pub rows: Vec<Row>,
     /// The work of the resources.
     pub bars: Vec<Bar>,
-    /// The end of the time axis in nanoseconds; what lies beyond is cut off.
+    /// The end of the time axis in nanoseconds. Bars are cut off there.
     pub end: f64,
 }
 

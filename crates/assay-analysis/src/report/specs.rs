@@ -1,5 +1,5 @@
-//! What was run, on what, and how it was measured: the part of a report that others need to repeat
-//! it.
+//! The experiment, the machine and the method: the part of a report that others need to repeat the
+//! run.
 
 use super::html::escape;
 use super::tables::table;

@@ -1,8 +1,8 @@
 //! The page cache answered: memory was measured, not the drive.
 //!
-//! If the target reports what its drives transferred (a guest), that is compared with what was read
-//! or written. Otherwise a file that fits into memory is enough, unless it was dropped from memory
-//! before it was read.
+//! If the target reports the bytes that its drives transferred (a guest), the check compares them
+//! with the bytes that were read or written. Otherwise a file that fits into memory is enough,
+//! unless it was dropped from memory before it was read.
 
 use super::case::{Case, Fault};
 use assay_spec::array::parse_linux;

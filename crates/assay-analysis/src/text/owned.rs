@@ -54,7 +54,7 @@ fn target(t: &OwnedTarget) -> Vec<String> {
     ]
 }
 
-/// Returns what the amounts leave out or what is missing for them.
+/// Returns the costs that the amounts leave out, and the data that they lack.
 fn lacking(t: &OwnedTarget) -> String {
     let mut all: Vec<String> = Vec::new();
     if !t.unknown.is_empty() {

@@ -34,7 +34,7 @@ impl DiskLink {
         }
     }
 
-    /// Returns the time that the link takes for so many sectors.
+    /// Returns the time that the link takes for `sectors` sectors.
     pub(super) fn time(&self, sectors: u64) -> Nanos {
         self.per_sector * sectors
     }

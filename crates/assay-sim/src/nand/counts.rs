@@ -35,7 +35,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Returns counts of nothing.
+    /// Creates counts of zero, which time the waits behind collection.
     pub(super) fn new() -> Counts {
         Counts { waits: [Waits::timed(); 2], ..Counts::default() }
     }
@@ -68,8 +68,8 @@ impl Counts {
         self.waits[wait as usize].since_mark(now, self.open_waits[wait as usize])
     }
 
-    /// Sets a mark: counts and times begin at zero from `now` on, but for the steps under way,
-    /// which take `array_busy` and `channel_busy` longer.
+    /// Sets a mark: counts begin at zero from `now` on. The busy times begin with the rest of the
+    /// steps under way, `array_busy` and `channel_busy`.
     pub(super) fn mark(&mut self, now: Nanos, [array_busy, channel_busy]: [Nanos; 2]) {
         let (mut waits, open_waits) = (self.waits, self.open_waits);
         waits.iter_mut().zip(open_waits).for_each(|(waits, open)| waits.mark(now, open));

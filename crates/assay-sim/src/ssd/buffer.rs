@@ -40,7 +40,7 @@ pub(super) struct WriteBuffer {
 }
 
 impl WriteBuffer {
-    /// Creates the empty buffer of `spec` for pages of size `page` on so many planes.
+    /// Creates the empty buffer of `spec` for pages of size `page` on `planes` planes.
     pub(super) fn new(spec: BufferSpec, page: Bytes, planes: u32) -> WriteBuffer {
         let (slots, is_write_back, reads, is_protected) = match spec {
             BufferSpec::Registers => (None, false, None, false),

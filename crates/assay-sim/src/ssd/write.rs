@@ -80,8 +80,8 @@ impl<F: Ftl> Ssd<F> {
         self.transfer(transfer);
     }
 
-    /// Returns `true` if the write of `request` is acknowledged in the buffer, or was. An FUA write
-    /// is not, unless there is a write-back cache: a flush follows it then.
+    /// Returns `true` if the drive acknowledges the write of `request` when its data is in the
+    /// buffer. It does not for an FUA write, except with a write-back cache: a flush follows then.
     #[inline]
     pub(super) fn answers_early(&self, request: Option<u32>) -> bool {
         let waits = |number| self.must_reach_cells(number) && self.cache.is_none();
@@ -131,8 +131,8 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Passes a page from the host, or a part of one, to the flash; before, reads its mapping
-    /// entry if that is not in memory.
+    /// Passes a page from the host, or a part of one, to the flash. If its mapping entry is not in
+    /// memory, reads that first.
     #[inline]
     pub(super) fn stage_page(&mut self, staged: StagedPage) {
         if !self.map_misses.may_miss()

@@ -168,8 +168,8 @@ pub struct CacheSpec {
     pub write_cache: bool,
     /// The number of segments that may hold data that is not yet written to the platter.
     pub write_segments: u32,
-    /// The number of writes that may wait outside the segments, each taking as much of the cache as
-    /// it has data; 0 if writes wait in segments.
+    /// The number of writes that may wait outside the segments; each takes only the size of its
+    /// data from the cache. 0 if writes wait in segments.
     pub write_extents: u32,
     /// Whether a write that continues the previous one shares its segment.
     pub combine_writes: bool,

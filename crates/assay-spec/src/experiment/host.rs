@@ -11,7 +11,7 @@ use toml::de::DeValue;
 pub struct HostSpec {
     /// The time that the host needs between a completion and the next dispatch.
     pub gap: Nanos,
-    /// The rate at which the host copies what was read before it asks for more, in bytes a second;
+    /// The rate at which the host copies read data before its next request, in bytes a second;
     /// `None` if copying takes no time.
     pub copy: Option<Bytes>,
     /// The rate at which the host prepares data to be written, in bytes a second; `None` if that

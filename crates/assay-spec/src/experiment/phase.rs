@@ -1,4 +1,4 @@
-//! Phases: what prepares a target, what settles it, what is measured, and when each phase ends.
+//! Phases: preparation of a target, settling, measurement; and the end of each phase.
 
 use super::family;
 use super::stream::{self, StreamSpec};

@@ -1,5 +1,5 @@
-//! `assay devices`: lists modelled drives, controllers, and the block devices of this machine with
-//! what may be done to them; shows one model with the sources of its values.
+//! `assay devices`: lists modelled drives, controllers, and the block devices of this machine, each
+//! with its permitted use; shows one model with the sources of its values.
 
 use super::options::Common;
 use crate::output::plan::Plan;

@@ -241,8 +241,8 @@ fn marks(
     (marks, key)
 }
 
-/// Returns the vertical scale for the first requests of a target. It covers all that the experiment
-/// kept on this target, and what was published for this workload.
+/// Returns the vertical scale for the first requests of a target. It covers all latencies that the
+/// experiment kept on this target, and the published ones of this workload.
 pub fn first_scale(c: &Context<'_>, cell: &CellRecord, log: bool) -> Scale {
     let cells = c.run.cells.iter();
     let alike = cells.filter(|o| (&o.experiment, &o.target) == (&cell.experiment, &cell.target));

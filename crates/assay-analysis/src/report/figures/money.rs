@@ -1,5 +1,5 @@
-//! The tables of prices of the CMU study: what was printed, what follows from the printed inputs,
-//! and what this run gives for the same money.
+//! The tables of prices of the CMU study: the printed values, the values computed from the printed
+//! inputs, and those of this run for the same money.
 
 use super::draw::Context;
 use crate::cost::{CellCost, Costs, follows};

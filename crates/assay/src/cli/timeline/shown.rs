@@ -100,7 +100,7 @@ impl Shown<'_> {
         ))
     }
 
-    /// Lists the largest shares of the time of all requests, by what it was spent on.
+    /// Lists the largest shares of the time of all requests, by cause.
     fn where_time_went(&self) -> String {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for part in (0..self.timeline.requests.len()).flat_map(|number| self.parts(number)) {
