@@ -274,8 +274,8 @@ fn prepare(boot: &Boot<'_>, program: &Program, path: &Path) -> std::io::Result<(
     symlink(memory, path.join("program"))
 }
 
-/// Becomes the kernel, beside a watcher that waits for assay's end, when standard input closes, and
-/// kills the process group.
+/// The shell script that starts a watcher and becomes the kernel. Standard input closes when assay
+/// ends, however it ends; the watcher then kills the process group.
 ///
 /// The whole group must die: a process that the kernel has just begun to trace stays stopped for
 /// ever if the kernel alone is killed. The watcher is no child of the kernel, which does not expect
@@ -286,8 +286,7 @@ exec 3<&0 </dev/null
 exec "$@" 3<&-
 "#;
 
-/// Returns the command that runs the kernel. The kernel is killed when its
-/// standard input is closed, as assay's end does.
+/// Returns the command that runs the kernel. It ends when its standard input closes.
 ///
 /// Sockets and the guest's first program have relative paths, so that the kernel's command line is
 /// always the same: its random numbers depend on it. Addresses are not randomised, because the
@@ -326,4 +325,32 @@ fn last_words(console: &Path) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LINES)..];
     last.iter().map(|line| format!("\n  guest: {line}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WATCHED;
+    use crate::socket_io::is_ready_within;
+    use std::io::Read;
+    use std::os::fd::AsFd;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    /// A kernel that is killed as it begins to trace a process leaves that process stopped.
+    #[test]
+    fn a_stopped_process_ends_with_assay() {
+        let kernel = "sh -c 'echo; kill -STOP $$' & sleep 1000";
+        // In a session of its own: otherwise the system itself ends a stopped group that is left.
+        let mut command = Command::new("setsid");
+        command.args(["sh", "-c", WATCHED, "sh", "sh", "-c", kernel]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0]).unwrap();
+        drop(child.stdin.take());
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        // The pipe is at its end when no process of the group has it any more.
+        assert!(is_ready_within(Duration::from_secs(30), stdout.as_fd()), "a process is left");
+        assert_eq!(stdout.read(&mut [0]).unwrap(), 0);
+    }
 }
