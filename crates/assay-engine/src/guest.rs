@@ -17,7 +17,7 @@ use assay_linux::clock::Schedule;
 use assay_linux::console::Console;
 use assay_linux::disks::{DiskSetup, Disks, TAGS_PER_PROCESS, Traced, Watch};
 use assay_linux::guest::{Job, Place};
-use assay_linux::machine::Limits;
+use assay_linux::limits::Limits;
 use assay_linux::store::Store;
 use assay_sim::{Array, ArraySetup, Drive, Host, MemberDrive, MemberSetup, Past};
 use assay_spec::device::DeviceKind;

@@ -7,7 +7,7 @@
 //! *Invariant.* Inodes to check are looked up only in [`Node::find`] and [`Node::find_at`]. A name
 //! is removed only after nobody else can reach it and it has been checked again.
 
-use crate::DeviceNumber;
+use crate::device::DeviceNumber;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, StatxFlags, openat, renameat_with, statx,
     unlinkat,

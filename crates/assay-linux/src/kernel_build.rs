@@ -6,6 +6,7 @@
 //! byte.
 
 mod place;
+mod recipe;
 mod work;
 
 use crate::child::tool;
@@ -17,49 +18,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use work::Work;
 
-/// The Debian package with the source.
-const PACKAGE: &str = "linux-source-6.12";
-/// The pinned version of the package, and the SHA-256 checksum of the source in it.
-const VERSION: &str = "6.12.117-1~deb12u1";
-const CHECKSUM: &str = "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
-/// The number of the recipe, raised with every change of the constants below: results belong to
-/// one recipe.
-const RECIPE: u32 = 5;
-/// Options that differ from the default configuration of this architecture.
-const CONFIG: &str = include_str!("kernel.config");
+pub use recipe::is_current;
+pub use work::Progress;
+
 /// The approximate number of files that are compiled, for the progress display.
 const FILES: u64 = 1660;
-
-/// Changes of the source, for `patch -p1`.
-///
-/// *Correctness.* The buffer for the processor's registers is larger, as AMX needs it. Random
-/// numbers at boot are the same each time. The guest's processes end with their kernel, however
-/// that ends. A read of the clock, which a request does twice, takes 128 ns instead of 256 (less
-/// would make programs that spin on the clock spin longer).
-///
-/// *Cost of a system call.* The kernel fetches and sets the program's floating-point registers at
-/// each one, though they hardly ever change. Now it sets them only if they have changed, and
-/// compares only the registers that the processor has.
-///
-/// *Protection of the host.* The guest is root, may mount any file system, and sees the host's
-/// files. It can change only those in its shared directory. For all others the kernel's side of
-/// `hostfs` acts as a read-only file system. The host's side opens no other file for writing and
-/// follows no link in a path, because a name that the kernel has cached may be a link by now. The
-/// guest's root cannot open `/dev/mem`, through which it could change the kernel. Only the command
-/// line can make drives from files of the host (`ubd`).
-///
-/// *Random numbers.* They decide, for example, where a file system places files. They depend on
-/// how many were drawn at boot, one for each device's name, and on addresses in the kernel's code.
-/// So unused drivers stay (`/dev/mem`, `ubd`), and the host's side calls the same functions as
-/// before.
-///
-/// *Devices.* `/dev/virtual-time` is a page with the time, which assay reads without a system call.
-/// `/dev/mmapper`, the memory with assay's program, can be mapped in parts and causes no page
-/// faults.
-const PATCH: &str = include_str!("kernel.patch");
-
-/// The first program of a guest.
-const FIRST_PROGRAM: &str = include_str!("init.c");
 
 /// The origin of the source.
 #[derive(Clone, Debug)]
@@ -68,14 +31,6 @@ pub enum Origin {
     Apt,
     /// A file of the user's, the source as `.tar.xz`.
     File(PathBuf),
-}
-
-/// A receiver of the build's progress.
-pub trait Progress {
-    /// Notes that a step begins, with its number of parts if that is known.
-    fn step(&mut self, name: &str, parts: Option<u64>);
-    /// Notes that `parts` parts of the step are done in all.
-    fn done(&mut self, parts: u64);
 }
 
 /// Builds the kernel with `jobs` processes, and returns its identity.
@@ -126,11 +81,6 @@ pub fn build(
     // `Scratch` removes no files that are older than its directory, such as the old kernel's.
     let _ = fs::remove_dir_all(&old);
     Ok(identity)
-}
-
-/// Returns `true` if a kernel of this identity is of the current recipe.
-pub fn is_current(identity: &str) -> bool {
-    identity.ends_with(&format!(", recipe {RECIPE}"))
 }
 
 /// Checks that the source is a regular file: a device or a pipe might be read for ever.

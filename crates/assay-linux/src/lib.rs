@@ -11,6 +11,7 @@ pub mod error;
 pub mod guest;
 pub mod kernel;
 pub mod kernel_build;
+pub mod limits;
 pub mod machine;
 pub mod program;
 mod socket_io;

@@ -14,6 +14,7 @@ use crate::clock::{FOREVER, KERNEL_ID, Kind, Message, OWN_ID, Page, Schedule};
 use crate::console::{self, Console};
 use crate::disks::{Disks, Ended};
 use crate::error::{Error, Result};
+use crate::limits::Limits;
 use crate::socket_io::{self, Received};
 use crate::vhost::message::{Ask, HEADER, Malformed, call};
 use crate::vhost::session::Session;
@@ -28,17 +29,6 @@ const DATE: u64 = 1_262_304_000_000_000_000;
 
 /// The virtual time for which a guest with a console may run without a look for typed keys.
 const UNHEARD: Nanos = Nanos::from_secs(1);
-
-/// The limits of a guest's run.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The longest virtual time.
-    pub time: Nanos,
-    /// The longest wall-clock time without a message: the kernel computes, its clock stands still.
-    pub silence: Duration,
-    /// A function that is called now and then, and returns `true` if the run is to stop.
-    pub stop: fn() -> bool,
-}
 
 /// The listening sockets that a kernel connects to.
 pub struct Sockets {

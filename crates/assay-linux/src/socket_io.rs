@@ -2,7 +2,7 @@
 //! come with them.
 
 use crate::error::{Error, Result};
-use crate::machine::Limits;
+use crate::limits::Limits;
 use crate::vhost::message::{HEADER, Header, Malformed};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};

@@ -53,7 +53,7 @@ fn sources(src: &Path) -> Vec<Source> {
                 module.pop();
             }
             let text = fs::read_to_string(&path).unwrap();
-            let text = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
             found.push(Source { module, code: bare(text) });
         }
     }

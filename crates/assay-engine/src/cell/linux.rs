@@ -17,7 +17,7 @@ use assay_linux::clock::Schedule;
 use assay_linux::guest::{
     self, FilesystemSetup, GuestOutcome, Job, MdSetup, Place, SHARED, Signal,
 };
-use assay_linux::machine::Limits;
+use assay_linux::limits::Limits;
 use assay_spec::array::Level;
 use assay_spec::decode::Source;
 use assay_spec::experiment::{Experiment, FileWork, Operation, WorkloadSpec};

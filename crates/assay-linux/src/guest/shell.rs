@@ -6,7 +6,8 @@
 //! Computing takes no virtual time, so once the clock has moved at all, the guest has done all that
 //! followed from the last key.
 
-use super::{Terminal, exit_status, no_program};
+use super::job::Terminal;
+use super::tools::{exit_status, make, no_program};
 use crate::console::{CLOSE, INPUT, LOAD, OUTPUT, PROMPT};
 use crate::error::{Error, Result};
 use crate::vhost::block::SECTOR;
@@ -31,7 +32,7 @@ const LATER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// the console.
 pub(super) fn run(terminal: &Terminal, drives: usize) -> Result<String> {
     let failed = |e: rustix::io::Errno| Error::system("a terminal in the guest", e.into());
-    super::make("/dev/pts")?;
+    make("/dev/pts")?;
     let options = std::ffi::CString::new("mode=620,ptmxmode=666").expect("no zero in it");
     mount("devpts", "/dev/pts", "devpts", MountFlags::empty(), options.as_c_str())
         .map_err(failed)?;
@@ -60,7 +61,7 @@ fn start(terminal: &Terminal, slave: &File) -> Result<Child> {
         command.arg("-c").args(words).current_dir("/run");
         command.env("TERM", &terminal.kind).env("PS1", "\\t \\w# ").env("HOME", "/run");
         command.stdin(twin()?).stdout(twin()?).stderr(twin()?);
-        if super::super::kernel::tool_path(words[0]).is_none() {
+        if crate::kernel::tool_path(words[0]).is_none() {
             continue;
         }
         match command.spawn() {

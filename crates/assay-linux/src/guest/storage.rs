@@ -1,10 +1,41 @@
 //! The storage of a job: sets up I/O schedulers, the array and the file system.
 
-use super::{FilesystemSetup, MOUNT, MdSetup, Place, StorageSetup, run, write};
+use super::job::{FilesystemSetup, MdSetup, StorageSetup};
+use super::tools::{MOUNT, drop_caches, make, run, write};
 use crate::error::{Error, Result};
 use rustix::mount::{MountFlags, mount};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The device and the directory that a task works on.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The device: the first drive, or the array of all.
+    pub device: PathBuf,
+    /// The mount point of its file system, if it has one.
+    pub directory: Option<PathBuf>,
+    pub(super) filesystem: Option<FilesystemSetup>,
+}
+
+impl Place {
+    /// Unmounts the file system, drops all caches, and mounts it again, so that reads then go to
+    /// the drives. Without a file system, only drops the caches.
+    ///
+    /// # Errors
+    /// If a tool fails.
+    pub fn remount(&self) -> Result<()> {
+        if let Some(filesystem) = &self.filesystem {
+            if filesystem.kind == "zfs" {
+                leave_pool()?;
+                return return_to_pool();
+            }
+            run("umount", &[MOUNT])?;
+            drop_caches()?;
+            return mount_filesystem(filesystem, &self.device);
+        }
+        drop_caches()
+    }
+}
 
 /// Returns the kernel's name of the drive `index`, counted from 0.
 pub(super) fn drive_name(index: usize) -> String {
@@ -119,7 +150,7 @@ fn make_pool(filesystem: &FilesystemSetup, device: &str, drives: usize) -> Resul
     }
     run(ZFS, &["--no-kstat-mount"])?;
     let all: Vec<String> = (0..drives).map(|i| format!("/dev/{}", drive_name(i))).collect();
-    super::make(DISKS)?;
+    make(DISKS)?;
     for path in all.iter().map(String::as_str).chain([device]) {
         let link = Path::new(DISKS).join(Path::new(path).file_name().unwrap_or_default());
         // This fails for the device if it is a drive, which has its link already.
@@ -155,12 +186,12 @@ fn ask_of_pool(words: &[&str]) -> Result<()> {
 /// is not possible: the threads of zfs-fuse may then call `sync` without end, which takes no
 /// virtual time.
 pub(super) fn leave_pool() -> Result<()> {
-    super::drop_caches()?;
+    drop_caches()?;
     std::thread::sleep(WRITTEN_BACK);
     run("pkill", &["-KILL", "-x", ZFS])?;
     // The job may have unmounted it already.
     drop(run("umount", &["-l", MOUNT]));
-    super::drop_caches()
+    drop_caches()
 }
 
 /// Starts zfs-fuse again and imports the pool. [`leave_pool`] must have been called before.

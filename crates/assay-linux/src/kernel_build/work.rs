@@ -1,6 +1,6 @@
 //! The steps of a build, in a directory of its own.
 
-use super::{CHECKSUM, CONFIG, FIRST_PROGRAM, PACKAGE, PATCH, Progress, RECIPE, VERSION};
+use super::recipe::{CHECKSUM, CONFIG, FIRST_PROGRAM, PACKAGE, PATCH, RECIPE, VERSION};
 use crate::child::{self, tool};
 use crate::error::{Error, Result};
 use crate::kernel::tool_path;
@@ -8,6 +8,14 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// A receiver of the build's progress.
+pub trait Progress {
+    /// Notes that a step begins, with its number of parts if that is known.
+    fn step(&mut self, name: &str, parts: Option<u64>);
+    /// Notes that `parts` parts of the step are done in all.
+    fn done(&mut self, parts: u64);
+}
 
 /// The directory of a build, and a function that returns `true` if the build is to stop.
 pub(super) struct Work<'a> {

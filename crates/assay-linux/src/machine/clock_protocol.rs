@@ -3,7 +3,7 @@
 use super::{DATE, Machine, broken};
 use crate::clock::{KERNEL_ID, Kind, MESSAGE, Message};
 use crate::error::{Error, Result};
-use crate::guest::Signal;
+use crate::guest::signal::Signal;
 use crate::socket_io;
 use assay_spec::Nanos;
 use std::io::{Read, Write};

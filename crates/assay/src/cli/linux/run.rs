@@ -16,7 +16,7 @@ use assay_engine::plan::{LinuxSetup, open_drives};
 use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{GuestOutcome, Job, StorageSetup, Task};
-use assay_linux::machine::Limits;
+use assay_linux::limits::Limits;
 use assay_sim::Past;
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::linux::{SCHEDULERS, Settings};

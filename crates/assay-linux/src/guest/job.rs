@@ -1,0 +1,126 @@
+//! The job of a guest, as the host describes it.
+
+use serde::{Deserialize, Serialize};
+
+/// The job of a guest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// The drives, the array and the file system.
+    pub storage: StorageSetup,
+    /// The task.
+    pub task: Task,
+    /// Whether the guest sees the files of the host's `/tmp`. [`Job::text`] sets this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_tmp: bool,
+}
+
+impl Job {
+    /// Creates a job.
+    pub fn new(storage: StorageSetup, task: Task) -> Job {
+        Job { storage, task, shows_tmp: false }
+    }
+
+    /// Returns the job as JSON, which the guest reads.
+    pub fn text(&self) -> String {
+        let shows_tmp = needs_tmp(self);
+        serde_json::to_string(&Job { shows_tmp, ..self.clone() }).expect("plain data")
+    }
+}
+
+/// Returns `true` if a job needs the host's `/tmp`.
+fn needs_tmp(job: &Job) -> bool {
+    let text = serde_json::to_string(job).expect("plain data");
+    matches!(job.task, Task::Shell(_)) || names_tmp(&text)
+}
+
+/// Returns `true` if a text names `/tmp` or something in it, and not in the middle of another path.
+fn names_tmp(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    text.match_indices("/tmp").any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + "/tmp".len()..].chars().next();
+        !before.is_some_and(is_of_name) && !after.is_some_and(|c| c != '/' && is_of_name(c))
+    })
+}
+
+/// The task of a job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Task {
+    /// A command: program and arguments. Its output goes to the files `stdout` and `stderr` in the
+    /// shared directory; its exit status is the result.
+    Command(Vec<String>),
+    /// A shell for a user at the console, which is the guest's last drive.
+    Shell(Terminal),
+    /// A task of the caller's, which the `work` function of [`main`] interprets.
+    Own(String),
+}
+
+/// The user's terminal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Terminal {
+    /// The terminal type, as in `TERM`.
+    pub kind: String,
+    /// The numbers of rows and columns.
+    pub size: (u16, u16),
+}
+
+/// The drives of a guest, and the array and the file system on them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageSetup {
+    /// For each drive, whether it is a rotating disk.
+    pub rotational: Vec<bool>,
+    /// The I/O scheduler of each drive. `None` is the scheduler `none`.
+    pub scheduler: Option<String>,
+    /// The read-ahead of the job's device, in KiB. `None` is the kernel's default.
+    pub readahead_kib: Option<u64>,
+    /// The array of the drives. Without one, the job uses the first drive.
+    pub array: Option<MdSetup>,
+    /// The file system on the array or drive.
+    pub filesystem: Option<FilesystemSetup>,
+}
+
+/// An array of the kernel's md driver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MdSetup {
+    /// The level, as `mdadm --level` takes it, or `01` for a mirror of two stripes.
+    pub level: String,
+    /// The chunk size in KiB, for levels with chunks.
+    pub chunk_kib: Option<u64>,
+    /// The number of drives that are missing from the array.
+    pub missing: u32,
+}
+
+/// A file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesystemSetup {
+    /// The type, as `mount -t` takes it, or `zfs`.
+    pub kind: String,
+    /// Additional arguments for `mkfs` (for ZFS, for `zpool create`).
+    pub mkfs: Vec<String>,
+    /// The options for `mount -o`; empty for none.
+    pub mount: String,
+}
+
+/// The guest's result, which it writes to the shared directory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum GuestOutcome {
+    /// The result of the task.
+    Done(String),
+    /// An error: the message and the hint.
+    Failed(String, String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_tmp;
+
+    #[test]
+    fn a_path_is_named_where_it_begins() {
+        for text in ["/tmp", "cat /tmp/x", "if=/tmp/x", "\"/tmp\"", "a;/tmp/", "cp a /tmp;b"] {
+            assert!(names_tmp(text), "{text}");
+        }
+        for text in ["", "tmp", "/var/tmp/x", "/tmpfs", "/tmp.old", "./tmp", "x/tmp", "-/tmp-"] {
+            assert!(!names_tmp(text), "{text}");
+        }
+    }
+}

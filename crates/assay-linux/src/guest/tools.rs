@@ -1,0 +1,70 @@
+//! Tools for work in a guest: runs programs, makes directories, writes to files of the kernel.
+
+use crate::error::{Error, Result};
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// The mount point of the file system under test.
+pub const MOUNT: &str = "/run/mnt";
+
+/// Runs a tool of this machine to its end.
+///
+/// # Errors
+/// If the tool is missing or fails; the message has the last lines of its output.
+pub fn run(tool: &str, words: &[&str]) -> Result<()> {
+    let mut command = Command::new(tool);
+    command.args(words).stdin(Stdio::null());
+    let output = command.output().map_err(|_| crate::kernel::missing(tool, package(tool)))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned());
+    let last: Vec<&str> = said.iter().flat_map(|s| s.lines()).collect();
+    let last = last[last.len().saturating_sub(4)..].join("; ");
+    let message = format!("`{tool} {}` failed: {last}", words.join(" "));
+    Err(Error::new("linux-tool", message, "the options come from the target as it is written"))
+}
+
+/// Returns the Debian package of a tool.
+fn package(tool: &str) -> &'static str {
+    match tool {
+        "mdadm" => "mdadm",
+        "mkfs.btrfs" => "btrfs-progs",
+        "mkfs.xfs" => "xfsprogs",
+        "mkfs.jfs" => "jfsutils",
+        "mkfs.nilfs2" => "nilfs-tools",
+        "mkfs.reiserfs" => "reiserfsprogs",
+        "mkfs.f2fs" => "f2fs-tools",
+        "zfs-fuse" | "zpool" => "zfs-fuse",
+        "pkill" => "procps",
+        "mount" | "umount" => "mount",
+        _ => "e2fsprogs",
+    }
+}
+
+pub(super) fn no_program(program: &str, e: std::io::Error) -> Error {
+    let hint = "the guest has the programs of this machine, under the same paths";
+    Error::new("linux-command", format!("`{program}` cannot be run"), hint).caused_by(e)
+}
+
+pub(super) fn exit_status(status: std::process::ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)).to_string()
+}
+
+/// Writes dirty pages back, and drops clean ones and other caches.
+///
+/// # Errors
+/// If the kernel has no `/proc/sys/vm/drop_caches`.
+pub fn drop_caches() -> Result<()> {
+    rustix::fs::sync();
+    write("/proc/sys/vm/drop_caches", "3\n")
+}
+
+pub(super) fn make(directory: &str) -> Result<()> {
+    fs::create_dir_all(directory).map_err(|e| Error::system(directory, e))
+}
+
+pub(super) fn write(path: &str, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|e| Error::system(path, e))
+}

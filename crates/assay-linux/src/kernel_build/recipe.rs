@@ -1,0 +1,49 @@
+//! The recipe of the kernel: the source, its changes and its options.
+
+/// The Debian package with the source.
+pub(super) const PACKAGE: &str = "linux-source-6.12";
+/// The pinned version of the package, and the SHA-256 checksum of the source in it.
+pub(super) const VERSION: &str = "6.12.117-1~deb12u1";
+pub(super) const CHECKSUM: &str =
+    "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
+/// The number of the recipe, raised with every change of the constants below: results belong to
+/// one recipe.
+pub(super) const RECIPE: u32 = 5;
+/// Options that differ from the default configuration of this architecture.
+pub(super) const CONFIG: &str = include_str!("../kernel.config");
+
+/// Changes of the source, for `patch -p1`.
+///
+/// *Correctness.* The buffer for the processor's registers is larger, as AMX needs it. Random
+/// numbers at boot are the same each time. The guest's processes end with their kernel, however
+/// that ends. A read of the clock, which a request does twice, takes 128 ns instead of 256 (less
+/// would make programs that spin on the clock spin longer).
+///
+/// *Cost of a system call.* The kernel fetches and sets the program's floating-point registers at
+/// each one, though they hardly ever change. Now it sets them only if they have changed, and
+/// compares only the registers that the processor has.
+///
+/// *Protection of the host.* The guest is root, may mount any file system, and sees the host's
+/// files. It can change only those in its shared directory. For all others the kernel's side of
+/// `hostfs` acts as a read-only file system. The host's side opens no other file for writing and
+/// follows no link in a path, because a name that the kernel has cached may be a link by now. The
+/// guest's root cannot open `/dev/mem`, through which it could change the kernel. Only the command
+/// line can make drives from files of the host (`ubd`).
+///
+/// *Random numbers.* They decide, for example, where a file system places files. They depend on
+/// how many were drawn at boot, one for each device's name, and on addresses in the kernel's code.
+/// So unused drivers stay (`/dev/mem`, `ubd`), and the host's side calls the same functions as
+/// before.
+///
+/// *Devices.* `/dev/virtual-time` is a page with the time, which assay reads without a system call.
+/// `/dev/mmapper`, the memory with assay's program, can be mapped in parts and causes no page
+/// faults.
+pub(super) const PATCH: &str = include_str!("../kernel.patch");
+
+/// The first program of a guest.
+pub(super) const FIRST_PROGRAM: &str = include_str!("../init.c");
+
+/// Returns `true` if a kernel of this identity is of the current recipe.
+pub fn is_current(identity: &str) -> bool {
+    identity.ends_with(&format!(", recipe {RECIPE}"))
+}
