@@ -8,133 +8,26 @@
 //! limited, so that no text makes the parser or the evaluator overflow the stack.
 
 mod decide;
+mod dimension;
 mod evaluate;
 mod lexer;
+mod node;
 mod parser;
 mod units;
 
 pub use decide::{CLOSEST, Decision, Repeats};
 pub use evaluate::{EvalError, Value};
 pub use lexer::unit;
+pub use node::{ExprError, LookUp, Reference};
 
 use crate::stats::Estimate;
-use std::fmt;
-
-/// A metric of a cell as an expression names it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reference {
-    /// The workload; empty in an expectation, which is about one cell.
-    pub workload: String,
-    /// The target; empty in an expectation.
-    pub target: String,
-    /// The metric, see [`crate::metric::NAMES`].
-    pub metric: String,
-}
-
-impl fmt::Display for Reference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.workload.is_empty() && self.target.is_empty() {
-            return f.write_str(&self.metric);
-        }
-        write!(f, "{}@{}:{}", self.workload, self.target, self.metric)
-    }
-}
-
-/// The reason why a text is not an expression.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message} (at byte {position}){}", advice(.hint))]
-pub struct ExprError {
-    /// The byte offset of the mistake in the text.
-    pub position: usize,
-    /// The offset of the byte after the mistake; `position` if the text ends there.
-    pub end: usize,
-    /// The mistake at `position`, in words.
-    pub message: String,
-    /// What to write instead; may be empty.
-    pub hint: String,
-}
-
-fn advice(hint: &str) -> String {
-    if hint.is_empty() { String::new() } else { format!(": {hint}") }
-}
+use node::{Node, NodeKind};
 
 /// A parsed expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
     text: String,
     root: Node,
-}
-
-/// A node with the range of bytes in the text that it came from.
-#[derive(Clone, Debug)]
-struct Node {
-    start: usize,
-    end: usize,
-    kind: NodeKind,
-}
-
-#[derive(Clone, Debug)]
-enum NodeKind {
-    Number(f64, units::Dimension),
-    Reference(Reference),
-    Negate(Box<Node>),
-    Not(Box<Node>),
-    Arithmetic(Arithmetic, Box<Node>, Box<Node>),
-    Compare(Comparison, Box<Node>, Box<Node>),
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Call(Function, Vec<Node>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arithmetic {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    Equal,
-    NotEqual,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Function {
-    Abs,
-    Min,
-    Max,
-    Spread,
-    Median,
-    Sqrt,
-    Log10,
-    Knee,
-    Cap,
-}
-
-/// The functions: name, function, and the minimum and maximum number of arguments.
-const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
-    ("abs", Function::Abs, 1, 1),
-    ("min", Function::Min, 1, 64),
-    ("max", Function::Max, 1, 64),
-    ("spread", Function::Spread, 1, 64),
-    ("median", Function::Median, 1, 64),
-    ("sqrt", Function::Sqrt, 1, 1),
-    ("log10", Function::Log10, 1, 1),
-    ("knee", Function::Knee, 6, 64),
-    ("cap", Function::Cap, 6, 64),
-];
-
-impl Function {
-    /// Returns `true` if the arguments are pairs: a number of parts and the rate with that number.
-    const fn takes_pairs(self) -> bool {
-        matches!(self, Function::Knee | Function::Cap)
-    }
 }
 
 /// One operand of the outermost `and`, which is judged by itself.
@@ -162,7 +55,7 @@ impl Expr {
     /// units, such as a time and a number without a unit.
     pub fn parse_expectation(text: &str) -> Result<Expr, ExprError> {
         let expression = Expr { text: text.to_owned(), root: parser::parse(text, true)? };
-        units::check(&expression)?;
+        units::check(text, &expression.root)?;
         Ok(expression)
     }
 
@@ -172,7 +65,7 @@ impl Expr {
     /// The position and the reason if the text is not an expression, or its value is not in `unit`.
     pub fn parse_measure(text: &str, unit: &str) -> Result<Expr, ExprError> {
         let expression = Expr::parse(text)?;
-        units::check_measure(&expression, unit)?;
+        units::check_measure(text, &expression.root, unit)?;
         Ok(expression)
     }
 
@@ -230,15 +123,11 @@ impl Expr {
 
     /// Returns the operands of the outermost `and`, or the whole expression if there is none.
     pub fn conjuncts(&self) -> Vec<Conjunct<'_>> {
-        let of = |node| Conjunct { text: self.slice(node), node };
+        let of = |node| Conjunct { text: Node::text(node, &self.text), node };
         match &self.root.kind {
             NodeKind::And(nodes) => nodes.iter().map(of).collect(),
             _ => vec![of(&self.root)],
         }
-    }
-
-    fn slice(&self, node: &Node) -> &str {
-        self.text.get(node.start..node.end).unwrap_or("").trim()
     }
 }
 
@@ -276,9 +165,6 @@ impl Conjunct<'_> {
         }
     }
 }
-
-/// A function that returns the value of a reference, or the reason why it has none.
-pub type LookUp<'a> = &'a dyn Fn(&Reference) -> Result<f64, crate::metric::MetricError>;
 
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,12 @@
 pub(crate) mod factors;
 mod questions;
 mod scaling;
+mod statement;
 
 pub(crate) use factors::FACTORS;
 pub(crate) use scaling::{SCALING, of_others};
+pub(crate) use statement::DOUBTS;
+pub use statement::Finding;
 
 use crate::compare::ratio_of;
 use crate::load::Run;
@@ -19,26 +22,7 @@ use crate::soundness;
 use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
-use serde::Serialize;
-
-/// A fact that the run shows.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// The identifier, stable within a run, e.g. `ranking/general/rnd-rd`.
-    pub id: String,
-    /// The finding in a sentence.
-    pub statement: String,
-    /// The cells and numbers behind it.
-    pub evidence: Vec<String>,
-    /// The rule that made it a finding.
-    pub threshold: String,
-    /// The number of requests behind it.
-    pub samples: u64,
-    /// The confidence of the statement, if it has one.
-    pub confidence: Option<f64>,
-    /// The command that reproduces it.
-    pub reproduce: String,
-}
+use statement::{bandwidth_line, command, requests, separate, short, with_interval};
 
 /// Returns everything the run shows, in the order of its workloads and then its targets.
 pub fn findings(whole: &Run) -> Vec<Finding> {
@@ -59,9 +43,6 @@ pub fn findings(whole: &Run) -> Vec<Finding> {
     all.extend(doubts(whole, run));
     all
 }
-
-/// The beginning of the ids of findings about what is wrong with a cell.
-pub(crate) const DOUBTS: &str = "sound/";
 
 /// Returns what is wrong with the cells: reasons not to trust their numbers.
 fn doubts(whole: &Run, run: &Run) -> Vec<Finding> {
@@ -93,43 +74,6 @@ fn asked(run: &Run) -> Vec<&str> {
         }
     }
     all
-}
-
-fn requests(cells: &[&CellRecord]) -> u64 {
-    cells.iter().map(|c| metric::histogram(c, None).count()).sum()
-}
-
-fn command(run: &Run) -> String {
-    run.again()
-}
-
-fn bandwidth_line(cell: &CellRecord) -> String {
-    let e = metric::estimate(cell, "bandwidth").map(|e| crate::text::number::rate(&e));
-    format!("{}: {}", cell.id, e.unwrap_or_else(|e| e.to_string()))
-}
-
-fn separate(a: &Estimate, b: &Estimate) -> bool {
-    match (a.interval, b.interval) {
-        (Some(a), Some(b)) => a.1 < b.0 || b.1 < a.0,
-        _ => false,
-    }
-}
-
-fn with_interval(ratio: &Estimate) -> String {
-    match ratio.interval {
-        Some((low, high)) => {
-            format!("95 % interval {} to {}", three_digits(low), three_digits(high))
-        }
-        None => ratio.basis.to_string(),
-    }
-}
-
-/// Returns the summary of the workload with a capital letter: `Random read, 4KiB, 32 jobs`.
-fn short(cell: &CellRecord) -> String {
-    let summary = if cell.summary.is_empty() { &cell.workload } else { &cell.summary };
-    let mut letters = summary.chars();
-    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}", letters.as_str())
 }
 
 fn ranking(run: &Run, experiment: &str, workload: &str) -> Option<Finding> {

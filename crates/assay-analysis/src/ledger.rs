@@ -9,34 +9,19 @@ mod contradiction;
 mod inset;
 mod measured;
 mod missing;
+pub(crate) mod phrases;
 mod verdict;
 
 pub use measured::FEWEST;
-pub use verdict::{ClaimVerdict, LedgerVerdicts, PredicateVerdict, ValueVerdict, Verdict};
+pub use verdict::{
+    ClaimVerdict, Knowledge, LedgerVerdicts, PredicateVerdict, ValueVerdict, Verdict,
+};
 
-use crate::expr::{Conjunct, Expr, Reference};
 use crate::load::Run;
-use crate::metric::MetricError;
-use assay_spec::calibration::Calibration;
 use assay_spec::claims::{Claim, ClaimKind, ClaimValue, Ledger};
 use measured::Cells;
 use missing::wanted;
 use verdict::chosen_with;
-
-/// What a ledger is judged by, besides the run.
-#[derive(Clone, Copy)]
-pub struct Knowledge<'a> {
-    /// The function that returns whether some study has a workload on a target.
-    pub offered: &'a dyn Fn(&str, &str) -> bool,
-    /// The parts of the set-up that were chosen with a claim in sight.
-    pub calibrations: &'a [Calibration],
-}
-
-impl Knowledge<'_> {
-    /// The knowledge that no study offers a workload and that nothing was chosen with a claim in
-    /// sight.
-    pub const NOTHING: Knowledge<'static> = Knowledge { offered: &|_, _| false, calibrations: &[] };
-}
 
 /// Judges every claim of a ledger. Without a run, nothing counts as measured.
 pub fn judge(ledger: &Ledger, run: Option<&Run>, known: Knowledge<'_>) -> LedgerVerdicts {
@@ -93,43 +78,6 @@ fn judge_claim(claim: &Claim, run: Option<&Run>, known: Knowledge<'_>) -> ClaimV
         places: claim.reckoning.as_ref().map_or(Vec::new(), |d| d.places.clone()),
         check,
     }
-}
-
-/// A function that returns the value of a reference, or the reason why it has none.
-type Find<'a> = &'a dyn Fn(&Reference) -> Result<f64, MetricError>;
-
-/// Returns the size of a ledger's unit in base units. Anything that is not a unit of time, size,
-/// rate or share counts as 1.
-fn unit_size(unit: &str) -> f64 {
-    match unit {
-        "min" => 60e9,
-        "h" => 3600e9,
-        _ => crate::expr::unit(unit).unwrap_or(1.0),
-    }
-}
-
-/// Formats a number with four significant digits, without an exponent for everyday sizes.
-pub(crate) fn plain(v: f64) -> String {
-    let digits = if v == 0.0 || !v.is_finite() { 0.0 } else { libm::floor(libm::log10(v.abs())) };
-    if !(-5.0..12.0).contains(&digits) {
-        return format!("{v:.3e}");
-    }
-    let decimals = (3.0 - digits).clamp(0.0, 8.0) as usize;
-    format!("{v:.decimals$}")
-}
-
-/// Returns the text of the operands of the outermost `and` for which `is_meant` is true, with the
-/// two sides of a comparison as `sides` formats them.
-fn conjuncts(
-    expr: &Expr,
-    is_meant: impl Fn(&Conjunct<'_>) -> bool,
-    sides: impl Fn(&Conjunct<'_>) -> Option<(String, String)>,
-) -> String {
-    let line = |c: Conjunct<'_>| match sides(&c) {
-        Some((a, b)) => format!("{} (is {a} against {b})", c.text),
-        None => c.text.to_owned(),
-    };
-    expr.conjuncts().into_iter().filter(|c| is_meant(c)).map(line).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the verdict of a measured claim from those of its numbers and its predicate.

@@ -1,7 +1,7 @@
 //! The cost of the cells of a run: the price of each target, and the price per unit of each cell's
 //! performance.
 
-use super::per;
+use super::formulas::per;
 use super::quote::{Prices, Quote};
 use crate::load::Run;
 use crate::metric;

@@ -1,7 +1,8 @@
 //! The cost of ownership of the targets of a run, the price at which each breaks even with a
 //! reference, and the pages that belong in memory in front of it.
 
-use super::{Costs, FiveMinutes, Ownership, life_years};
+use super::cells::Costs;
+use super::formulas::{FiveMinutes, Ownership, life_years};
 use crate::load::Run;
 use crate::metric;
 use assay_spec::Op;

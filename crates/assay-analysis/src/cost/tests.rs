@@ -1,7 +1,7 @@
 //! Tests that the formulas give the numbers of their authors.
 
 use super::*;
-use crate::stats::Basis;
+use crate::stats::{Basis, Estimate};
 use assay_spec::Bytes;
 use assay_spec::record::{PriceListRecord, PricesRecord, TargetRecord};
 

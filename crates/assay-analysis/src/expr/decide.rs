@@ -2,7 +2,7 @@
 //! decision on a comparison whose sides were measured and are not exact.
 
 use super::evaluate::{self, EvalError};
-use super::{Comparison, Node, NodeKind, Reference};
+use super::node::{Comparison, Node, NodeKind, Reference};
 use crate::metric::MetricError;
 use crate::stats::{Estimate, student};
 

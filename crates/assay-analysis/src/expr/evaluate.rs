@@ -1,8 +1,9 @@
 //! Evaluation of a tree to a value. If one operand was not measured, the whole expression is an
 //! error, so that nothing is judged without its measurements.
 
-use super::units::{Dimension, of_metric};
-use super::{Arithmetic, Comparison, Function, LookUp, Node, NodeKind, Reference};
+use super::dimension::Dimension;
+use super::node::{Arithmetic, Comparison, Function, LookUp, Node, NodeKind, Reference};
+use super::units::of_metric;
 use crate::metric::MetricError;
 
 /// The value of an expression.

@@ -1,7 +1,7 @@
 //! Lexer: text to tokens. It reads every byte once; positions are byte offsets.
 
-use super::units::Dimension;
-use super::{ExprError, Reference};
+use super::dimension::Dimension;
+use super::node::{ExprError, FUNCTIONS, Reference};
 
 /// A token of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -192,8 +192,8 @@ fn word(rest: &str, bare: bool) -> (usize, Token) {
         }
     }
     let name = rest[..length].to_owned();
-    let function = super::FUNCTIONS.iter().any(|(f, ..)| *f == name)
-        && rest[length..].trim_start().starts_with('(');
+    let function =
+        FUNCTIONS.iter().any(|(f, ..)| *f == name) && rest[length..].trim_start().starts_with('(');
     if function || WORDS.contains(&name.as_str()) {
         return (length, Token::Word(name));
     }

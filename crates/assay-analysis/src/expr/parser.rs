@@ -2,7 +2,7 @@
 //! `not`, comparison (does not chain), `+ -`, `* /`, unary `-`.
 
 use super::lexer::{Placed, Token, tokens, unit};
-use super::{Arithmetic, Comparison, ExprError, FUNCTIONS, Node, NodeKind};
+use super::node::{Arithmetic, Comparison, ExprError, FUNCTIONS, Node, NodeKind};
 
 /// The deepest nesting of parentheses and calls, and the longest chain of `-` signs or of `not`.
 const DEEPEST: usize = 64;

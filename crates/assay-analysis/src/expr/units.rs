@@ -5,62 +5,10 @@
 //! could be anything, and evaluation would show that only after hours. The unit of a counter that a
 //! target reports itself (`wa`) is not known beforehand; an operation with such a counter passes.
 
+use super::dimension::Dimension;
 use super::lexer::dimension;
-use super::{Arithmetic, Expr, ExprError, Function, Node, NodeKind};
+use super::node::{Arithmetic, ExprError, Function, Node, NodeKind};
 use crate::metric;
-
-/// The powers of time and bytes in the unit of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dimension {
-    time: i32,
-    bytes: i32,
-}
-
-impl Dimension {
-    /// The dimension of counts, shares, ratios, and numbers written without a unit.
-    pub const PLAIN: Dimension = Dimension { time: 0, bytes: 0 };
-    /// The dimension of ns, us, ms, s.
-    pub const TIME: Dimension = Dimension { time: 1, bytes: 0 };
-    /// The dimension of B, KiB, MB …
-    pub const SIZE: Dimension = Dimension { time: 0, bytes: 1 };
-    /// The dimension of MB/s …
-    pub const RATE: Dimension = Dimension { time: -1, bytes: 1 };
-    /// The dimension of IOPS.
-    pub const IOPS: Dimension = Dimension { time: -1, bytes: 0 };
-
-    /// Returns the dimension of a product, or of a quotient if `sign` is -1.
-    pub(super) fn times(self, other: Dimension, sign: i32) -> Dimension {
-        let sum = |a: i32, b: i32| a.saturating_add(b.saturating_mul(sign));
-        Dimension { time: sum(self.time, other.time), bytes: sum(self.bytes, other.bytes) }
-    }
-
-    /// Returns the power of ns in the base unit: times count in ns, but rates count per second.
-    pub(super) fn in_ns(self) -> i32 {
-        self.time.max(0)
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            Dimension::PLAIN => "a plain number",
-            Dimension::TIME => "a time",
-            Dimension::SIZE => "a size",
-            Dimension::RATE => "a transfer rate",
-            Dimension::IOPS => "requests a second",
-            _ => "a product of units",
-        }
-    }
-
-    /// Returns the unit that a number of this dimension usually has.
-    fn usual_unit(self) -> Option<&'static str> {
-        match self {
-            Dimension::TIME => Some("ms"),
-            Dimension::SIZE => Some("KiB"),
-            Dimension::RATE => Some("MB/s"),
-            Dimension::IOPS => Some("IOPS"),
-            _ => None,
-        }
-    }
-}
 
 /// The kind of a part of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,27 +19,27 @@ enum Kind {
 }
 
 /// Refuses an expectation that is not a truth value, or that mixes units.
-pub(super) fn check(e: &Expr) -> Result<(), ExprError> {
-    match kind(e, &e.root)? {
+pub(super) fn check(text: &str, root: &Node) -> Result<(), ExprError> {
+    match kind(text, root)? {
         Kind::Truth => Ok(()),
         Kind::Number(dimension) => {
-            let text = e.slice(&e.root);
+            let text = root.text(text);
             let unit = dimension.and_then(Dimension::usual_unit).unwrap_or_default();
             let message = format!("`{text}` is a number, not a comparison");
-            Err(error(&e.root, message, format!("write what it must be, e.g. `{text} < 1{unit}`")))
+            Err(error(root, message, format!("write what it must be, e.g. `{text} < 1{unit}`")))
         }
     }
 }
 
 /// Refuses a measure whose value is not a number in `unit`.
-pub(super) fn check_measure(e: &Expr, unit: &str) -> Result<(), ExprError> {
+pub(super) fn check_measure(text: &str, root: &Node, unit: &str) -> Result<(), ExprError> {
     let wanted = dimension(unit);
-    match number(e, &e.root)? {
+    match number(text, root)? {
         Some(found)
             if found != wanted && (found, wanted) != (Dimension::IOPS, Dimension::PLAIN) =>
         {
-            let message = format!("`{}` is {}, not in {unit}", e.slice(&e.root), found.words());
-            Err(error(&e.root, message, format!("make it {}", wanted.words())))
+            let message = format!("`{}` is {}, not in {unit}", root.text(text), found.words());
+            Err(error(root, message, format!("make it {}", wanted.words())))
         }
         _ => Ok(()),
     }
@@ -101,46 +49,46 @@ fn error(at: &Node, message: String, hint: String) -> ExprError {
     ExprError { position: at.start, end: at.end, message, hint }
 }
 
-fn kind(e: &Expr, n: &Node) -> Result<Kind, ExprError> {
+fn kind(text: &str, n: &Node) -> Result<Kind, ExprError> {
     Ok(match &n.kind {
         NodeKind::Number(_, dimension) => Kind::Number(Some(*dimension)),
         NodeKind::Reference(r) => Kind::Number(of_metric(&r.metric)),
-        NodeKind::Negate(a) => Kind::Number(number(e, a)?),
-        NodeKind::Not(a) => truth(e, a)?,
+        NodeKind::Negate(a) => Kind::Number(number(text, a)?),
+        NodeKind::Not(a) => truth(text, a)?,
         NodeKind::And(nodes) | NodeKind::Or(nodes) => {
             for node in nodes {
-                truth(e, node)?;
+                truth(text, node)?;
             }
             Kind::Truth
         }
         NodeKind::Compare(_, a, b) => {
-            alike(e, n, [a, b])?;
+            alike(text, n, [a, b])?;
             Kind::Truth
         }
         NodeKind::Arithmetic(Arithmetic::Add | Arithmetic::Subtract, a, b) => {
-            Kind::Number(alike(e, n, [a, b])?)
+            Kind::Number(alike(text, n, [a, b])?)
         }
         NodeKind::Arithmetic(op, a, b) => {
             let sign = if *op == Arithmetic::Divide { -1 } else { 1 };
-            let (a, b) = (number(e, a)?, number(e, b)?);
+            let (a, b) = (number(text, a)?, number(text, b)?);
             Kind::Number(a.zip(b).map(|(a, b)| a.times(b, sign)))
         }
-        NodeKind::Call(function, nodes) => Kind::Number(of_call(e, n, *function, nodes)?),
+        NodeKind::Call(function, nodes) => Kind::Number(of_call(text, n, *function, nodes)?),
     })
 }
 
 fn of_call(
-    e: &Expr,
+    text: &str,
     whole: &Node,
     function: Function,
     nodes: &[Node],
 ) -> Result<Option<Dimension>, ExprError> {
     if function.takes_pairs() {
-        return of_pairs(e, whole, function, nodes);
+        return of_pairs(text, whole, function, nodes);
     }
-    let mut common = number(e, &nodes[0])?;
+    let mut common = number(text, &nodes[0])?;
     for pair in nodes.windows(2) {
-        common = alike(e, whole, [&pair[0], &pair[1]])?.or(common);
+        common = alike(text, whole, [&pair[0], &pair[1]])?.or(common);
     }
     Ok(function.gives(common))
 }
@@ -164,16 +112,16 @@ impl Function {
 /// Returns the dimension of a call whose arguments are pairs of a plain number and a rate. All
 /// rates must have one unit.
 fn of_pairs(
-    e: &Expr,
+    text: &str,
     whole: &Node,
     function: Function,
     nodes: &[Node],
 ) -> Result<Option<Dimension>, ExprError> {
-    let mut common = number(e, &nodes[1])?;
+    let mut common = number(text, &nodes[1])?;
     for (index, pair) in nodes.chunks_exact(2).enumerate() {
         let count = &pair[0];
-        if number(e, count)?.is_some_and(|d| d != Dimension::PLAIN) {
-            let message = format!("`{}` is no number of parts", e.slice(count));
+        if number(text, count)?.is_some_and(|d| d != Dimension::PLAIN) {
+            let message = format!("`{}` is no number of parts", count.text(text));
             return Err(error(
                 count,
                 message,
@@ -181,36 +129,36 @@ fn of_pairs(
             ));
         }
         if index > 0 {
-            common = alike(e, whole, [&nodes[1], &pair[1]])?.or(common);
+            common = alike(text, whole, [&nodes[1], &pair[1]])?.or(common);
         }
     }
     Ok(function.gives(common))
 }
 
-fn number(e: &Expr, n: &Node) -> Result<Option<Dimension>, ExprError> {
-    match kind(e, n)? {
+fn number(text: &str, n: &Node) -> Result<Option<Dimension>, ExprError> {
+    match kind(text, n)? {
         Kind::Number(dimension) => Ok(dimension),
         Kind::Truth => {
-            let message = format!("`{}` is a comparison, not a number", e.slice(n));
+            let message = format!("`{}` is a comparison, not a number", n.text(text));
             Err(error(n, message, "join comparisons with `and` or `or`".into()))
         }
     }
 }
 
-fn truth(e: &Expr, n: &Node) -> Result<Kind, ExprError> {
-    match kind(e, n)? {
+fn truth(text: &str, n: &Node) -> Result<Kind, ExprError> {
+    match kind(text, n)? {
         Kind::Truth => Ok(Kind::Truth),
         Kind::Number(_) => {
-            let message = format!("`{}` is a number, not a comparison", e.slice(n));
+            let message = format!("`{}` is a number, not a comparison", n.text(text));
             Err(error(n, message, "`and`, `or` and `not` join comparisons".into()))
         }
     }
 }
 
 /// Returns the dimension of two numbers that stand side by side in `whole`; refuses two units.
-fn alike(e: &Expr, whole: &Node, pair: [&Node; 2]) -> Result<Option<Dimension>, ExprError> {
+fn alike(text: &str, whole: &Node, pair: [&Node; 2]) -> Result<Option<Dimension>, ExprError> {
     let [a, b] = pair;
-    let (da, db) = (number(e, a)?, number(e, b)?);
+    let (da, db) = (number(text, a)?, number(text, b)?);
     let (Some(da), Some(db)) = (da, db) else { return Ok(da.or(db)) };
     // 0 fits every unit, and a plain number fits `iops`, whose name is its unit.
     let is_iops = |x, y| (x, y) == (Dimension::IOPS, Dimension::PLAIN);
@@ -228,22 +176,22 @@ fn alike(e: &Expr, whole: &Node, pair: [&Node; 2]) -> Result<Option<Dimension>, 
     };
     let message = format!(
         "`{}` is {}, and `{}` {wrong_words}",
-        e.slice(named),
+        named.text(text),
         dimension.words(),
-        e.slice(wrong)
+        wrong.text(text)
     );
-    Err(error(wrong, message, advice(e, whole, wrong, dimension)))
+    Err(error(wrong, message, advice(text, whole, wrong, dimension)))
 }
 
 /// Returns what to write: the same expression with a unit, if only the unit is missing.
-fn advice(e: &Expr, whole: &Node, wrong: &Node, wanted: Dimension) -> String {
+fn advice(text: &str, whole: &Node, wrong: &Node, wanted: Dimension) -> String {
     let Some(unit) = wanted.usual_unit() else {
         return "both sides must be of one kind: times, sizes, rates or plain numbers".into();
     };
     if !is_bare(wrong) {
         return format!("write {} in its place, e.g. `1{unit}`", wanted.words());
     }
-    let text = |from: usize, to: usize| e.text.get(from..to).unwrap_or_default();
+    let text = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
     let (before, after) = (text(whole.start, wrong.end), text(wrong.end, whole.end));
     format!("write the unit, e.g. `{before}{unit}{after}`")
 }
@@ -281,6 +229,7 @@ pub(super) fn of_metric(name: &str) -> Option<Dimension> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Expr;
     use super::*;
 
     #[test]

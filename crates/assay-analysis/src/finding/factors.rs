@@ -1,7 +1,7 @@
 //! Findings about combinations of factors: the fastest of them, the effect of each factor, and the
 //! pairs that interact.
 
-use super::{DOUBTS, Finding, command, requests};
+use super::statement::{DOUBTS, Finding, command, requests, separate, short};
 use crate::factors::{Crossed, all};
 use crate::load::Run;
 use crate::soundness::Verdict;
@@ -44,7 +44,7 @@ fn ranking(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
         return None;
     }
     let name = |levels: &[usize]| crossed.factors.name(levels);
-    let alike = crossed.measured.iter().skip(1).filter(|m| !super::separate(&best.rate, &m.rate));
+    let alike = crossed.measured.iter().skip(1).filter(|m| !separate(&best.rate, &m.rate));
     let alike = match (alike.count(), best.rate.interval) {
         (0, Some(_)) => "; no other's interval reaches its own".to_owned(),
         (n, Some(_)) => format!("; the intervals of {n} others reach its own"),
@@ -52,7 +52,7 @@ fn ranking(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
     };
     let statement = format!(
         "{}: of {}, {} is the fastest: {}, {} times the slowest, {}{alike}",
-        super::short(best.cell),
+        short(best.cell),
         counted(crossed),
         name(&best.levels),
         rate(&best.rate),
@@ -106,7 +106,7 @@ pub(crate) fn left_out(crossed: &Crossed<'_>) -> Vec<String> {
 
 fn effects(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
     let effects = crossed.effects()?;
-    let what = super::short(crossed.measured.first()?.cell);
+    let what = short(crossed.measured.first()?.cell);
     let said = match crossed.is_full {
         true => statement(crossed, &effects)?,
         false => around(crossed)?,

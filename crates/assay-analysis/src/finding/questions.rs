@@ -2,6 +2,7 @@
 //! experiments. The answers do not depend on the target's name, only on what the workloads do.
 
 mod access;
+mod ask;
 mod fragmentation;
 mod mixture;
 mod rule;
@@ -9,10 +10,9 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-use super::{Finding, command};
+use super::statement::{Finding, command, requests};
 use crate::load::Run;
-use crate::metric;
-use assay_spec::record::CellRecord;
+use ask::{Answer, Ask};
 
 /// The study that asks all seven questions. For each question that a run of it cannot answer, a
 /// finding says what is missing.
@@ -31,21 +31,6 @@ struct Question {
     workload: &'static str,
     /// The function that returns yes or no with the reason, or why the question is open.
     answer: fn(&mut Ask<'_>) -> Result<Answer, String>,
-}
-
-/// Yes or no, and the reason in a sentence.
-#[derive(Debug)]
-struct Answer {
-    yes: bool,
-    because: String,
-}
-
-fn yes(because: impl Into<String>) -> Result<Answer, String> {
-    Ok(Answer { yes: true, because: because.into() })
-}
-
-fn no(because: impl Into<String>) -> Result<Answer, String> {
-    Ok(Answer { yes: false, because: because.into() })
 }
 
 const QUESTIONS: &[Question] = &[
@@ -126,7 +111,7 @@ fn finding(run: &Run, target: &str, question: &Question) -> Finding {
     Finding {
         id: format!("question/{}/{target}", question.id),
         statement: format!("{target}, {}? {said}", question.words),
-        samples: super::requests(&ask.used),
+        samples: requests(&ask.used),
         evidence: ask.evidence,
         threshold: rule::in_words(),
         confidence,
@@ -145,44 +130,4 @@ fn unasked(run: &Run, target: &str, question: &Question) -> Option<String> {
     let on = record.map_or(target, |t| &t.written);
     let experiment = question.experiment;
     Some(format!("this study does not measure `{experiment}` on it; `--on {on}` does"))
-}
-
-/// One question put to one target. It finds cells and keeps those that it used.
-struct Ask<'a> {
-    run: &'a Run,
-    target: &'a str,
-    /// The experiment that is about the question.
-    own: &'static str,
-    evidence: Vec<String>,
-    used: Vec<&'a CellRecord>,
-}
-
-impl<'a> Ask<'a> {
-    /// Returns a measured cell of `experiment`, or else of the question's own experiment, so that
-    /// one file may hold all that a question needs.
-    fn cell(&mut self, experiment: &str, workload: &str) -> Result<&'a CellRecord, String> {
-        let missing = || format!("the run has no cell {experiment}/{workload} of it");
-        let within = |e: &&str| self.run.cell(Some(*e), workload, self.target);
-        let cell = [experiment, self.own].iter().find_map(within).ok_or_else(missing)?;
-        metric::estimate(cell, "mean").map_err(|e| format!("{experiment}/{workload}: {e}"))?;
-        if !self.used.iter().any(|c| c.id == cell.id) {
-            self.used.push(cell);
-            let repeats = cell.repeats.iter().flat_map(|r| &r.warnings);
-            self.evidence.extend(repeats.map(|w| format!("{}: {w}", cell.id)));
-        }
-        Ok(cell)
-    }
-
-    /// Compares one part with another and adds the result to the evidence.
-    fn compare(
-        &mut self,
-        part: rule::Part<'a>,
-        base: rule::Part<'a>,
-    ) -> Result<rule::Difference, String> {
-        let by = rule::difference(part, base)?;
-        let kind = |p: rule::Part<'_>| p.1.map_or(String::new(), |op| format!(" ({}s)", op.name()));
-        let (x, y) = (kind(part), kind(base));
-        self.evidence.push(format!("{}{x} to {}{y}: {}", part.0.id, base.0.id, by.line()));
-        Ok(by)
-    }
 }

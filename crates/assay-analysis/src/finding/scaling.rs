@@ -11,7 +11,7 @@ mod bound;
 #[cfg(test)]
 mod tests;
 
-use super::{Finding, bandwidth_line, command, requests};
+use super::statement::{Finding, bandwidth_line, command, requests};
 use crate::load::Run;
 use crate::stats::knee::{FLOOR, Knee, Shape, fit};
 use alike::Group;

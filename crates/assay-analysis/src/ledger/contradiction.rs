@@ -1,8 +1,9 @@
 //! Verdicts from published numbers alone, without a run: documents that contradict themselves, and
 //! what arithmetic decides.
 
-use super::{Find, PredicateVerdict, Verdict, conjuncts, plain, unit_size};
-use crate::expr::{Conjunct, Expr, Reference, Value};
+use super::phrases::{conjuncts, plain, unit_size};
+use super::verdict::{PredicateVerdict, Verdict};
+use crate::expr::{Conjunct, Expr, LookUp, Reference, Value};
 use crate::metric::MetricError;
 use assay_spec::claims::{Claim, Number, Reckoning};
 
@@ -27,7 +28,7 @@ pub(super) fn check(reckoning: &Reckoning) -> Option<PredicateVerdict> {
 }
 
 /// Returns the operands of the outermost `and` that fail, with the numbers they compare.
-fn failures(expr: &Expr, find: Find<'_>) -> String {
+fn failures(expr: &Expr, find: LookUp<'_>) -> String {
     let fails = |c: &Conjunct<'_>| c.evaluate(find) == Ok(Value::Truth(false));
     conjuncts(expr, fails, |c| c.sides(find).map(|(a, b)| (plain(a), plain(b))))
 }

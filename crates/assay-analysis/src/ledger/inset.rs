@@ -1,11 +1,11 @@
 //! Numbers in a text, computed from the cells of a run: `[EXPRESSION; UNIT]`. A text with them
 //! cannot show the numbers of an earlier run.
 
-use super::{Find, plain, unit_size};
-use crate::expr::{Expr, Value};
+use super::phrases::{plain, unit_size};
+use crate::expr::{Expr, LookUp, Value};
 
 /// Returns the text with its numbers computed. A number that cannot be measured becomes a dash.
-pub(super) fn fill(text: &str, find: Find<'_>) -> String {
+pub(super) fn fill(text: &str, find: LookUp<'_>) -> String {
     let mut out = String::new();
     for piece in pieces(text) {
         match piece {
@@ -24,7 +24,7 @@ pub(super) fn fill(text: &str, find: Find<'_>) -> String {
 }
 
 /// Returns the number that an expression comes to.
-pub(super) fn reckoned(text: &str, find: Find<'_>) -> Result<f64, String> {
+pub(super) fn reckoned(text: &str, find: LookUp<'_>) -> Result<f64, String> {
     let expr = Expr::parse(text).map_err(|e| format!("it does not parse: {e}"))?;
     match expr.evaluate(find) {
         Ok(Value::Number(n)) => Ok(n),

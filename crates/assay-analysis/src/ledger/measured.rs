@@ -1,7 +1,7 @@
 //! The numbers and predicates of a claim, measured over the repeats of a run.
 
+use super::phrases::{conjuncts, plain, unit_size};
 use super::verdict::{PredicateVerdict, ValueVerdict, Verdict};
-use super::{conjuncts, plain, unit_size};
 use crate::expr::{Conjunct, Decision, EvalError, Expr, Reference, Repeats};
 use crate::load::Run;
 use crate::metric::{self, MetricError};

@@ -1,8 +1,8 @@
 //! What a claim names and the run does not have.
 
 use super::measured::Cells;
-use super::{Find, Knowledge, PredicateVerdict, ValueVerdict, Verdict};
-use crate::expr::{EvalError, Expr, Reference};
+use super::verdict::{Knowledge, PredicateVerdict, ValueVerdict, Verdict};
+use crate::expr::{EvalError, Expr, LookUp, Reference};
 use crate::metric::MetricError;
 use assay_spec::claims::Claim;
 
@@ -51,7 +51,7 @@ fn what_is_missing(
     wanted: &[Reference],
     values: &[ValueVerdict],
     predicate: Option<&PredicateVerdict>,
-    find: Find<'_>,
+    find: LookUp<'_>,
 ) -> String {
     let cells = |all: &mut dyn Iterator<Item = &Reference>| {
         let mut cells: Vec<(&str, &str)> = Vec::new();

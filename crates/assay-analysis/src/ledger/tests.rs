@@ -3,7 +3,7 @@
 use super::*;
 use crate::expr::{Expr, Value};
 use crate::load::sample;
-use assay_spec::calibration::FromClaim;
+use assay_spec::calibration::{Calibration, FromClaim};
 use assay_spec::catalog;
 use assay_spec::decode::Source;
 

@@ -3,6 +3,21 @@
 use assay_spec::calibration::Calibration;
 use serde::Serialize;
 
+/// What a ledger is judged by, besides the run.
+#[derive(Clone, Copy)]
+pub struct Knowledge<'a> {
+    /// The function that returns whether some study has a workload on a target.
+    pub offered: &'a dyn Fn(&str, &str) -> bool,
+    /// The parts of the set-up that were chosen with a claim in sight.
+    pub calibrations: &'a [Calibration],
+}
+
+impl Knowledge<'_> {
+    /// The knowledge that no study offers a workload and that nothing was chosen with a claim in
+    /// sight.
+    pub const NOTHING: Knowledge<'static> = Knowledge { offered: &|_, _| false, calibrations: &[] };
+}
+
 /// The verdict on a claim, or on one of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Verdict {

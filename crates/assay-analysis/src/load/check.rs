@@ -9,7 +9,7 @@ mod cells;
 pub(super) use cells::check as cells;
 
 use super::error::{LoadError, wrong};
-use crate::cost::Prices;
+use crate::cost::quote::Prices;
 use crate::unseen::is_unseen;
 use assay_spec::decode::Source;
 use assay_spec::experiment::{Experiment, is_name};

@@ -20,6 +20,11 @@ pub(super) fn style(run: &Run, target: &str) -> usize {
     run.targets().iter().position(|t| *t == target).unwrap_or(0)
 }
 
+/// Returns a square in a target's colour, as HTML.
+pub(super) fn swatch(run: &Run, target: &str) -> String {
+    format!("<span class=\"swatch s{}\" aria-hidden=\"true\"></span>", style(run, target) % 8)
+}
+
 fn caption(cells: &[&CellRecord], workload: &str) -> String {
     let summary = cells.iter().map(|c| c.summary.as_str()).find(|s| !s.is_empty());
     summary.map_or_else(|| workload.to_owned(), |s| format!("{workload}: {s}"))

@@ -3,7 +3,8 @@
 
 use super::html::escape;
 use super::tables::table;
-use crate::ledger::{ClaimVerdict, LedgerVerdicts, PredicateVerdict, ValueVerdict, Verdict, plain};
+use crate::ledger::phrases::plain;
+use crate::ledger::{ClaimVerdict, LedgerVerdicts, PredicateVerdict, ValueVerdict, Verdict};
 
 /// Returns all ledgers as HTML.
 pub fn ledgers(ledgers: &[LedgerVerdicts]) -> String {

@@ -10,13 +10,14 @@ mod money;
 mod oslo09;
 mod published;
 mod sara10;
+mod series;
 mod sigmetrics09;
 #[cfg(test)]
 mod tests;
 mod traced;
 
 use super::axis::Scale;
-use super::charts::style;
+use super::charts::{style, swatch};
 use super::finding_list::items;
 use super::html::escape;
 use super::svg::{Ink, Line};
@@ -30,6 +31,7 @@ use assay_spec::record::CellRecord;
 use describe::{Document, Figure, Form, Part};
 use draw::{Context, Panel};
 use published::Published;
+use series::Series;
 use std::collections::BTreeSet;
 
 /// The documents whose figures can be redrawn.
@@ -164,11 +166,6 @@ fn html(run: &Run, panel: &Panel) -> String {
     format!("<figure><figcaption>{caption}</figcaption>{}</figure>", panel.body)
 }
 
-/// Returns a square in a target's colour.
-fn swatch(run: &Run, target: &str) -> String {
-    format!("<span class=\"swatch s{}\" aria-hidden=\"true\"></span>", style(run, target) % 8)
-}
-
 /// Returns every panel of a figure that can be drawn.
 fn panels(c: &Context<'_>, figure: &Figure) -> Vec<Panel> {
     let shared = Shared::of(c, figure);
@@ -227,9 +224,8 @@ impl Shared {
 fn distributions_of<'a>(c: &Context<'a>, part: &Part) -> Vec<(&'a str, Vec<Line>)> {
     let Form::ByWorkload { op, series } = part.form else { return Vec::new() };
     let lines = |target: &str| {
-        let line = |s: &describe::Series| {
-            draw::distribution(c.cell(s, target)?, op, draw::series_ink(s), s.label)
-        };
+        let line =
+            |s: &Series| draw::distribution(c.cell(s, target)?, op, draw::series_ink(s), s.label);
         series.iter().filter_map(line).collect::<Vec<Line>>()
     };
     let all = c.targets(series).into_iter().map(|t| (t, lines(t)));
@@ -241,7 +237,8 @@ fn part_panels(c: &Context<'_>, part: &Part, shared: &Shared) -> Vec<Panel> {
         Form::Bars { of, among, log, series } => {
             let rows = draw::bar_rows(c, of, among, series);
             let axis = (of.unit, log);
-            let any = (!rows.is_empty()).then(|| draw::bars(c, part, axis, shared.bars, &rows));
+            let any =
+                (!rows.is_empty()).then(|| draw::bars(c, part.title, axis, shared.bars, &rows));
             any.into_iter().collect()
         }
         Form::ByWorkload { op, series } => by_workload(c, part, op, series, shared.latency),
@@ -251,12 +248,12 @@ fn part_panels(c: &Context<'_>, part: &Part, shared: &Shared) -> Vec<Panel> {
             let panel = |body| Panel { target: None, title: part.title, body };
             of(c).map(panel).into_iter().collect()
         }
-        Form::Traced { view, series } => traced::panels(c, part, view, series),
+        Form::Traced { view, series } => traced::panels(c, part.title, view, series),
         Form::Sweep { .. } => {
             let Some(sweep) = part.form.sweep(c.sweeps) else { return Vec::new() };
             let lines = draw::sweep_lines(c, sweep);
-            let any =
-                (!lines.is_empty()).then(|| draw::sweep(c, part, sweep, shared.sweep, &lines));
+            let any = (!lines.is_empty())
+                .then(|| draw::sweep(c, part.title, sweep, shared.sweep, &lines));
             any.into_iter().collect()
         }
     }
@@ -266,22 +263,22 @@ fn by_workload(
     c: &Context<'_>,
     part: &Part,
     op: Option<assay_spec::Op>,
-    series: &[describe::Series],
+    series: &[Series],
     x: Scale,
 ) -> Vec<Panel> {
     let panel = |(target, lines): (&str, Vec<Line>)| {
-        let of = |(s, l): (&describe::Series, &Line)| {
+        let of = |(s, l): (&Series, &Line)| {
             let cell = c.cell(s, target).into_iter();
             let published = cell.flat_map(|cell| published::of_cell(c.published, cell));
             published.map(|p| (l.ink, p)).collect::<Vec<_>>()
         };
         let published: Vec<(Ink, &Published)> = series.iter().zip(&lines).flat_map(of).collect();
-        draw::distributions(c, part, Some(target), x, &lines, &published, op)
+        draw::distributions(c, part.title, Some(target), x, &lines, &published, op)
     };
     distributions_of(c, part).into_iter().map(panel).collect()
 }
 
-fn by_target(c: &Context<'_>, part: &Part, series: &describe::Series) -> Option<Panel> {
+fn by_target(c: &Context<'_>, part: &Part, series: &Series) -> Option<Panel> {
     let mut lines = Vec::new();
     let mut published: Vec<(Ink, &Published)> = Vec::new();
     for target in c.targets(&[*series]) {
@@ -293,14 +290,14 @@ fn by_target(c: &Context<'_>, part: &Part, series: &describe::Series) -> Option<
     }
     let times = lines.iter().flat_map(|l| l.points.iter().map(|p| p.0));
     let x = Scale::log_over(times.chain(draw::places(&published, None)));
-    let panel = || draw::distributions(c, part, None, x, &lines, &published, None);
+    let panel = || draw::distributions(c, part.title, None, x, &lines, &published, None);
     (!lines.is_empty()).then(panel)
 }
 
-fn one_by_one(c: &Context<'_>, part: &Part, series: &describe::Series, log: bool) -> Vec<Panel> {
+fn one_by_one(c: &Context<'_>, part: &Part, series: &Series, log: bool) -> Vec<Panel> {
     let panel = |target: &str| {
         let cell = c.cell(series, target)?;
-        draw::one_by_one(c, part, cell, draw::first_scale(c, cell, log))
+        draw::one_by_one(c, part.title, cell, draw::first_scale(c, cell, log))
     };
     c.targets(&[*series]).into_iter().filter_map(panel).collect()
 }

@@ -1,7 +1,6 @@
 //! Costs for a terminal: a block below the table of each workload, with the dates of the prices.
 
-use super::table::Table;
-use super::tables::clip;
+use super::table::{Table, clip};
 use crate::cost::{CellCost, Costs};
 use crate::stats::Estimate;
 use assay_spec::record::CellRecord;

@@ -44,7 +44,7 @@ fn ranking(crossed: &Crossed<'_>) -> Vec<String> {
         let mut row = vec![format!("{}.", place + 1)];
         let levels = crossed.factors.factors.iter().zip(&m.levels);
         row.extend(levels.map(|(f, l)| f.levels[*l].name.clone()));
-        row.push(super::plus_minus(&m.rate.scaled(1e-6)));
+        row.push(super::number::plus_minus(&m.rate.scaled(1e-6)));
         table.row(row);
     }
     table.lines()
@@ -68,7 +68,7 @@ fn effects(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
                 name.clone_from(&factors[factor].name);
                 part = main.share.filter(|_| crossed.is_full).map_or_else(String::new, percent);
             }
-            let mean = mean.as_ref().map_or_else(|| "-".into(), super::plus_minus);
+            let mean = mean.as_ref().map_or_else(|| "-".into(), super::number::plus_minus);
             let level = factors[factor].levels[index].name.clone();
             table.row(vec![name, part, level, mean, cells.to_string()]);
         }

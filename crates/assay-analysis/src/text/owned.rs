@@ -1,8 +1,7 @@
 //! Cost of ownership, break-even prices and the five-minute rule, for a terminal.
 
 use super::costs::money;
-use super::table::{Table, wrap};
-use super::tables::clip;
+use super::table::{Table, clip, wrap};
 use crate::cost::{Owned, OwnedCell, OwnedTarget, not_included};
 use assay_spec::units::three_digits;
 

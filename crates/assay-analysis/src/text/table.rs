@@ -14,6 +14,17 @@ pub fn width(text: &str) -> usize {
     text.chars().count()
 }
 
+/// Shortens a text to `limit` characters: it keeps the start and the end, where names of arrays
+/// differ.
+pub(super) fn clip(text: &str, limit: usize) -> String {
+    let width = width(text);
+    if width <= limit {
+        return text.to_owned();
+    }
+    let (start, end) = (limit / 2, limit - limit / 2 - 1);
+    text.chars().take(start).chain(['…']).chain(text.chars().skip(width - end)).collect()
+}
+
 impl Table {
     /// Returns a table with a heading. The columns of `left` are aligned to the left.
     pub fn new(heading: &[&str], left: &[usize]) -> Table {

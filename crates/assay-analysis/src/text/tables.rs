@@ -2,10 +2,11 @@
 
 use super::costs::money;
 use super::number::{count, plus_minus, time_unit};
-use super::table::{Table, wrap};
+use super::table::{Table, clip, wrap};
 use crate::compare::{Comparison, Row};
 use crate::cost::Costs;
-use crate::ledger::{LedgerVerdicts, PredicateVerdict, ValueVerdict, plain};
+use crate::ledger::phrases::plain;
+use crate::ledger::{LedgerVerdicts, PredicateVerdict, ValueVerdict};
 use crate::load::Run;
 use crate::metric;
 use crate::soundness;
@@ -93,17 +94,6 @@ fn range(e: &Estimate) -> String {
         }
         None => "*".into(),
     }
-}
-
-/// Shortens a text to `limit` characters: it keeps the start and the end, where names of arrays
-/// differ.
-pub(super) fn clip(text: &str, limit: usize) -> String {
-    let width = super::table::width(text);
-    if width <= limit {
-        return text.to_owned();
-    }
-    let (start, end) = (limit / 2, limit - limit / 2 - 1);
-    text.chars().take(start).chain(['…']).chain(text.chars().skip(width - end)).collect()
 }
 
 /// Returns what a reader must know to trust the table.

@@ -1,8 +1,10 @@
 //! Questions about reads, writes and the disk cache: access patterns compared with each other, and
 //! requests with and without the cache.
 
-use super::rule::{BEGIN, FAST, LARGE, Named, Standing, largest, that_are, told, unclear};
-use super::{Answer, Ask, no, yes};
+use super::ask::{Answer, Ask, no, yes};
+use super::rule::{
+    BEGIN, FAST, LARGE, NamedDifference, Standing, largest, that_are, told, unclear,
+};
 use crate::metric::{self, MetricError};
 use crate::stats::median;
 use assay_spec::record::CellRecord;
@@ -12,20 +14,24 @@ const PATTERNS: [(&str, &str); 3] =
     [("seq", "sequential"), ("rnd", "random"), ("stride", "stride")];
 
 /// Compares random and stride requests with sequential ones. `kind` is `rd` or `wr`.
-fn patterns(ask: &mut Ask<'_>, experiment: &str, kind: &str) -> Result<Vec<Named>, String> {
+fn patterns(
+    ask: &mut Ask<'_>,
+    experiment: &str,
+    kind: &str,
+) -> Result<Vec<NamedDifference>, String> {
     let base = ask.cell(experiment, &format!("seq-{kind}-4k"))?;
     let mut all = Vec::new();
     for (short, word) in &PATTERNS[1..] {
         let cell = ask.cell(experiment, &format!("{short}-{kind}-4k"))?;
         let what = format!("{word} {}", if kind == "rd" { "reads" } else { "writes" });
         let names = (what.as_str(), "sequential ones");
-        all.push(Named::ask(ask, names, (cell, None), (base, None))?);
+        all.push(ask.compare_named(names, (cell, None), (base, None))?);
     }
     Ok(all)
 }
 
 /// Returns the three mean latencies in words.
-fn means(all: &[Named], what: &str) -> String {
+fn means(all: &[NamedDifference], what: &str) -> String {
     let sequential = all.first().map_or(f64::NAN, |n| n.by.means.1);
     let others = all.iter().map(|n| format!("{} {}", n.what, n.by.both().0));
     let others: Vec<String> = others.collect();
@@ -36,7 +42,8 @@ pub(super) fn reads(ask: &mut Ask<'_>) -> Result<Answer, String> {
     let all = patterns(ask, "reads", "rd")?;
     let stream = stream(ask);
     let differ = all.iter().filter(|n| n.by.standing != Standing::Alike);
-    let certain: Vec<&Named> = differ.filter(|n| n.by.standing != Standing::Unclear).collect();
+    let certain: Vec<&NamedDifference> =
+        differ.filter(|n| n.by.standing != Standing::Unclear).collect();
     if certain.is_empty() {
         unclear(&all)?;
         let most = all.iter().map(|n| n.by.shift.distance).fold(0.0, f64::max);
@@ -94,7 +101,8 @@ pub(super) fn writes(ask: &mut Ask<'_>) -> Result<Answer, String> {
     let against = patterns(ask, "writes", "wr")?;
     let random = ask.cell("writes", "rnd-wr-4k")?;
     let stride = ask.cell("writes", "stride-wr-4k")?;
-    let other = Named::ask(ask, ("stride writes", "random ones"), (stride, None), (random, None))?;
+    let other =
+        ask.compare_named(("stride writes", "random ones"), (stride, None), (random, None))?;
     let spikes = spikes(ask);
     let to_stride = format!("stride to random {}", other.by.times());
     let to_sequential = &against[0];
@@ -139,7 +147,7 @@ pub(super) fn cache(ask: &mut Ask<'_>) -> Result<Answer, String> {
         let off = ask.cell("disk-cache", &format!("off-{short}-wr-4k"))?;
         let on = ask.cell("writes", &format!("{short}-wr-4k"))?;
         let names = (&*format!("{word} writes without it"), "with it");
-        all.push(Named::ask(ask, names, (off, None), (on, None))?);
+        all.push(ask.compare_named(names, (off, None), (on, None))?);
     }
     let (slower, faster) = (that_are(&all, Standing::Slower), that_are(&all, Standing::Faster));
     let reads = reads_without(ask).map(|r| format!("; {r}")).unwrap_or_default();
@@ -151,7 +159,7 @@ pub(super) fn cache(ask: &mut Ask<'_>) -> Result<Answer, String> {
     if !faster.is_empty() {
         return no(format!("writes are faster without: {}{reads}", told(&faster)));
     }
-    let all: Vec<&Named> = all.iter().collect();
+    let all: Vec<&NamedDifference> = all.iter().collect();
     no(format!("{}{reads}", told(&all)))
 }
 
@@ -162,7 +170,7 @@ fn reads_without(ask: &mut Ask<'_>) -> Option<String> {
         let off = ask.cell("disk-cache", &format!("off-{short}-rd-4k")).ok()?;
         let on = ask.cell("reads", &format!("{short}-rd-4k")).ok()?;
         let names = (&*format!("{word} reads without it"), "with it");
-        all.push(Named::ask(ask, names, (off, None), (on, None)).ok()?);
+        all.push(ask.compare_named(names, (off, None), (on, None)).ok()?);
     }
     let most = largest(&all.iter().collect::<Vec<_>>())?.clone();
     match most.by.standing {

@@ -1,7 +1,7 @@
 //! Fragmentation: streams before and after scattered writes, and after what might cure it.
 
-use super::rule::{Named, Standing, largest, that_are, told, unclear};
-use super::{Answer, Ask, no, yes};
+use super::ask::{Answer, Ask, no, yes};
+use super::rule::{Standing, largest, that_are, told, unclear};
 use assay_spec::units::three_digits;
 
 const STREAMS: [(&str, &str); 4] = [
@@ -22,7 +22,7 @@ pub(super) fn fragmentation(ask: &mut Ask<'_>) -> Result<Answer, String> {
     for (stream, words) in STREAMS {
         let before = ask.cell("fragmentation", &format!("before-{stream}"))?;
         let after = ask.cell("fragmentation", &format!("after-striker-{stream}"))?;
-        all.push(Named::ask(ask, (words, "before"), (after, None), (before, None))?);
+        all.push(ask.compare_named((words, "before"), (after, None), (before, None))?);
     }
     let slower = that_are(&all, Standing::Slower);
     if slower.is_empty() {
@@ -51,7 +51,7 @@ fn cures(ask: &mut Ask<'_>) -> Result<String, String> {
                 continue;
             }
         };
-        let named = Named::ask(ask, (words, "before"), (cell, None), (before, None))?;
+        let named = ask.compare_named((words, "before"), (cell, None), (before, None))?;
         let does = match named.by.standing {
             Standing::Slower => "does not cure it",
             Standing::Unclear => "may not cure it",

@@ -1,8 +1,8 @@
 //! Interference and background operations: streams together compared with each alone, and streams
 //! without pauses compared with those with pauses.
 
-use super::rule::{Named, Standing, largest, that_are, unclear};
-use super::{Answer, Ask, no, yes};
+use super::ask::{Answer, Ask, no, yes};
+use super::rule::{NamedDifference, Standing, largest, that_are, unclear};
 use crate::metric;
 use assay_spec::Op;
 use assay_spec::record::CellRecord;
@@ -28,7 +28,7 @@ fn alone<'a>(ask: &mut Ask<'a>, op: Op, stride: bool) -> Result<&'a CellRecord, 
 
 /// Compares both kinds of request of every mixture with that kind alone. `suffix` chooses the
 /// mixtures with pauses.
-fn turns(ask: &mut Ask<'_>, suffix: &str) -> Result<Vec<Named>, String> {
+fn turns(ask: &mut Ask<'_>, suffix: &str) -> Result<Vec<NamedDifference>, String> {
     let mut all = Vec::new();
     for (turn, stride) in TURNS {
         let mixed = ask.cell("interference", &format!("{turn}{suffix}"))?;
@@ -36,7 +36,11 @@ fn turns(ask: &mut Ask<'_>, suffix: &str) -> Result<Vec<Named>, String> {
             match alone(ask, op, stride) {
                 Ok(base) => {
                     let what = format!("{}s of {turn}{suffix}", op.name());
-                    all.push(Named::ask(ask, (&what, "alone"), (mixed, Some(op)), (base, None))?);
+                    all.push(ask.compare_named(
+                        (&what, "alone"),
+                        (mixed, Some(op)),
+                        (base, None),
+                    )?);
                 }
                 // The strides alone belong to other experiments, which this run may not have.
                 Err(why) if stride => ask.evidence.push(format!("left out: {turn}, {why}")),
@@ -59,7 +63,8 @@ pub(super) fn interference(ask: &mut Ask<'_>) -> Result<Answer, String> {
         ));
     };
     let of = |op: &str| {
-        let hit: Vec<&Named> = slower.iter().copied().filter(|n| n.what.starts_with(op)).collect();
+        let hit: Vec<&NamedDifference> =
+            slower.iter().copied().filter(|n| n.what.starts_with(op)).collect();
         match largest(&hit) {
             Some(n) => format!("{op} suffer, most {}", n.told()),
             None => format!("{op} do not suffer"),
@@ -73,8 +78,8 @@ pub(super) fn interference(ask: &mut Ask<'_>) -> Result<Answer, String> {
 }
 
 /// Returns in words what pauses do to the worst case.
-fn pauses(gap: &[Named], worst: &Named) -> String {
-    let same = |n: &&Named| n.what == format!("{}-gap", worst.what);
+fn pauses(gap: &[NamedDifference], worst: &NamedDifference) -> String {
+    let same = |n: &&NamedDifference| n.what == format!("{}-gap", worst.what);
     match gap.iter().find(same) {
         Some(n) => {
             format!("with pauses of 10 ms in between the worst of these is {}", n.by.times())
@@ -90,7 +95,7 @@ fn hurried(
     op: Op,
     hurried: (&str, &str),
     paused: (&str, &str),
-) -> Result<Option<Named>, String> {
+) -> Result<Option<NamedDifference>, String> {
     let (x, y) = (ask.cell(hurried.0, hurried.1)?, ask.cell(paused.0, paused.1)?);
     let [n, m] = [x, y].map(|cell| metric::histogram(cell, Some(op)).count() as f64);
     if n.max(m) > AS_MANY * n.min(m) {
@@ -98,7 +103,7 @@ fn hurried(
         return Ok(None);
     }
     let what = format!("{}s of {}", op.name(), hurried.1);
-    Named::ask(ask, (&what, "with pauses of 10 ms"), (x, Some(op)), (y, Some(op))).map(Some)
+    ask.compare_named((&what, "with pauses of 10 ms"), (x, Some(op)), (y, Some(op))).map(Some)
 }
 
 pub(super) fn background(ask: &mut Ask<'_>) -> Result<Answer, String> {
@@ -125,6 +130,6 @@ pub(super) fn background(ask: &mut Ask<'_>) -> Result<Answer, String> {
         return yes(format!("without pauses to work in {}{more}", worst.told()));
     }
     unclear(&all)?;
-    let told: Vec<String> = all.iter().map(Named::told).collect();
+    let told: Vec<String> = all.iter().map(NamedDifference::told).collect();
     no(format!("pauses gain nothing: {}", told.join("; ")))
 }

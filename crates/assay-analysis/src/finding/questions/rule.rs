@@ -4,7 +4,6 @@
 //! Both are judged by the interval, so that no answer depends on a mean that lies just on one side
 //! of a bound.
 
-use super::Ask;
 use crate::metric;
 use crate::stats::ratio::{Mean, of as ratio};
 use crate::stats::{Basis, Estimate, shift};
@@ -181,7 +180,7 @@ fn apart(ratio: &Estimate, shift: &shift::Shift, [x, y]: [&Histogram; 2]) -> Sta
 
 /// A comparison that was made for a question, with the names of both sides in a sentence.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct NamedDifference {
     /// The name of the part: `random reads`.
     pub what: String,
     /// The name of the other part of the comparison: `sequential ones`.
@@ -190,18 +189,7 @@ pub struct Named {
     pub by: Difference,
 }
 
-impl Named {
-    /// Compares two parts and keeps the evidence.
-    pub fn ask<'a>(
-        ask: &mut Ask<'a>,
-        (what, against): (&str, &str),
-        part: Part<'a>,
-        base: Part<'a>,
-    ) -> Result<Named, String> {
-        let by = ask.compare(part, base)?;
-        Ok(Named { what: what.to_owned(), base: against.to_owned(), by })
-    }
-
+impl NamedDifference {
     /// Returns the comparison in words, such as
     /// `random reads take 226 µs and sequential ones 75.6 µs (3.00 times; KS distance 1.00)`.
     pub fn told(&self) -> String {
@@ -211,26 +199,26 @@ impl Named {
 }
 
 /// Returns the comparisons with this standing.
-pub fn that_are(all: &[Named], standing: Standing) -> Vec<&Named> {
+pub fn that_are(all: &[NamedDifference], standing: Standing) -> Vec<&NamedDifference> {
     all.iter().filter(|n| n.by.standing == standing).collect()
 }
 
 /// Returns the comparisons in words, one after the other.
-pub fn told(all: &[&Named]) -> String {
+pub fn told(all: &[&NamedDifference]) -> String {
     all.iter().map(|n| n.told()).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the comparison with the largest ratio.
-pub fn largest<'a>(all: &[&'a Named]) -> Option<&'a Named> {
+pub fn largest<'a>(all: &[&'a NamedDifference]) -> Option<&'a NamedDifference> {
     all.iter().copied().max_by(|a, b| a.by.ratio.value.total_cmp(&b.by.ratio.value))
 }
 
 /// Returns an error that says why the question is open if any comparison is unclear.
-pub fn unclear(all: &[Named]) -> Result<(), String> {
+pub fn unclear(all: &[NamedDifference]) -> Result<(), String> {
     match that_are(all, Standing::Unclear).as_slice() {
         [] => Ok(()),
         open => {
-            let one = |n: &&Named| format!("{}, {}", n.told(), n.by.why_unclear());
+            let one = |n: &&NamedDifference| format!("{}, {}", n.told(), n.by.why_unclear());
             Err(open.iter().map(one).collect::<Vec<_>>().join("; "))
         }
     }

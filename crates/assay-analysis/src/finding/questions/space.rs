@@ -1,8 +1,8 @@
 //! Randomness: how the mean latency grows with the range of random requests and with the step of
 //! strides.
 
-use super::rule::{HALF, LARGE, Named, QUARTER, Standing, largest, that_are, unclear};
-use super::{Answer, Ask, no, yes};
+use super::ask::{Answer, Ask, no, yes};
+use super::rule::{HALF, LARGE, NamedDifference, QUARTER, Standing, largest, that_are, unclear};
 use crate::metric;
 use crate::stats::shift;
 use crate::sweep::{self, Parameter, Sweep};
@@ -11,9 +11,9 @@ use assay_spec::{Bytes, Histogram, Op};
 /// How the latency of one kind of request grows.
 struct Growth {
     /// The largest range compared with the smallest, and the largest step with the smallest.
-    ends: Vec<Named>,
+    ends: Vec<NamedDifference>,
     /// All other steps compared with the smallest.
-    steps: Vec<Named>,
+    steps: Vec<NamedDifference>,
     /// The levels of all steps but the smallest.
     level: Vec<Level>,
 }
@@ -38,7 +38,7 @@ enum Sign {
 }
 
 /// Compares all points of a sweep with the first.
-fn series(ask: &mut Ask<'_>, sweep: &Sweep, what: &str) -> Result<Vec<Named>, String> {
+fn series(ask: &mut Ask<'_>, sweep: &Sweep, what: &str) -> Result<Vec<NamedDifference>, String> {
     let (first, others) = sweep.points.split_first().ok_or("no points")?;
     let base = ask.cell(&sweep.experiment, &first.workload)?;
     let against = format!("{what} {}", first.words());
@@ -46,7 +46,7 @@ fn series(ask: &mut Ask<'_>, sweep: &Sweep, what: &str) -> Result<Vec<Named>, St
     for point in others {
         let cell = ask.cell(&sweep.experiment, &point.workload)?;
         let names = (&*format!("{what} {}", point.words()), &*against);
-        all.push(Named::ask(ask, names, (cell, None), (base, None))?);
+        all.push(ask.compare_named(names, (cell, None), (base, None))?);
     }
     Ok(all)
 }
@@ -75,7 +75,11 @@ fn growth(ask: &mut Ask<'_>, op: Op) -> Result<Growth, String> {
     Ok(Growth { ends, steps, level })
 }
 
-fn level(ask: &mut Ask<'_>, sweep: &Sweep, steps: &[Named]) -> Result<Vec<Level>, String> {
+fn level(
+    ask: &mut Ask<'_>,
+    sweep: &Sweep,
+    steps: &[NamedDifference],
+) -> Result<Vec<Level>, String> {
     let mut histograms = Vec::new();
     for point in &sweep.points[1..] {
         let cell = ask.cell(&sweep.experiment, &point.workload)?;
@@ -84,7 +88,7 @@ fn level(ask: &mut Ask<'_>, sweep: &Sweep, steps: &[Named]) -> Result<Vec<Level>
     let last = histograms.last().map(|(_, h)| h.clone()).unwrap_or_default();
     let apart = |h: &Histogram| shift::between(h, &last).map_or(1.0, |s| s.distance);
     let each = steps.iter().zip(histograms);
-    let one = |(n, (step, h)): (&Named, (Bytes, Histogram))| Level {
+    let one = |(n, (step, h)): (&NamedDifference, (Bytes, Histogram))| Level {
         step,
         mean: n.by.means.0,
         apart: apart(&h),
@@ -97,9 +101,9 @@ fn level(ask: &mut Ask<'_>, sweep: &Sweep, steps: &[Named]) -> Result<Vec<Level>
 fn told(ask: &mut Ask<'_>, op: Op) -> Result<(bool, String), String> {
     let growth = growth(ask, op)?;
     let what = format!("{}s", op.name());
-    let all: Vec<&Named> = growth.ends.iter().chain(&growth.steps).collect();
+    let all: Vec<&NamedDifference> = growth.ends.iter().chain(&growth.steps).collect();
     let slower = that_are(&growth.ends, Standing::Slower);
-    let ups: Vec<&Named> =
+    let ups: Vec<&NamedDifference> =
         all.iter().copied().filter(|n| n.by.standing == Standing::Slower).collect();
     let most = largest(if ups.is_empty() { &all } else { &ups });
     let most = most.map(|n| n.told()).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! The tables of Polte, Simsa and Gibson, PDSW 2008.
 
-use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
+use super::describe::{Document, Figure, Form, Part, figure};
 use super::money;
+use super::series::{Quantity, Series, series};
 
 /// The tables of the paper, as figures.
 pub const DOCUMENT: Document = Document {

@@ -1,6 +1,7 @@
 //! Figures as data: their cells and their form. A document is a list of figures.
 
 use super::draw::Context;
+use super::series::{Quantity, Series};
 use super::traced::View;
 use crate::sweep::{self, Parameter, Sweep};
 use assay_spec::{Bytes, Op};
@@ -40,37 +41,6 @@ pub struct Part {
     pub title: &'static str,
     /// The form of the panel.
     pub form: Form,
-}
-
-/// A workload of an experiment, with a name for people.
-#[derive(Clone, Copy, Debug)]
-pub struct Series {
-    /// The experiment; empty for any.
-    pub experiment: &'static str,
-    /// The workload.
-    pub workload: &'static str,
-    /// The name for people.
-    pub label: &'static str,
-    /// The index of the colour of its line.
-    pub tint: usize,
-    /// The index of the dash of its line.
-    pub dash: usize,
-}
-
-/// A metric in the unit of an axis.
-#[derive(Clone, Copy, Debug)]
-pub struct Quantity {
-    /// The metric.
-    pub metric: &'static str,
-    /// The size of the axis's unit in base units.
-    pub per: f64,
-    /// The unit of the axis.
-    pub unit: &'static str,
-}
-
-impl Quantity {
-    /// The bandwidth in MB/s.
-    pub const BANDWIDTH: Quantity = Quantity { metric: "bandwidth", per: 1e6, unit: "MB/s" };
 }
 
 /// The form of a panel.
@@ -168,16 +138,6 @@ impl Form {
                 | Form::Traced { view: View::Address, .. }
         )
     }
-}
-
-/// Returns a series with its own colour.
-pub const fn series(
-    experiment: &'static str,
-    workload: &'static str,
-    label: &'static str,
-    tint: usize,
-) -> Series {
-    Series { experiment, workload, label, tint, dash: if tint == 0 { 0 } else { (tint - 1) % 4 } }
 }
 
 /// Returns a figure that no finding answers and no counters explain.

@@ -1,7 +1,7 @@
 //! Draws the forms of panels, with the published values in them.
 
-use super::describe::{Part, Quantity, Series};
 use super::published::{Published, of_cell};
+use super::series::{Quantity, Series};
 use crate::load::Run;
 use crate::metric;
 use crate::report::axis::{self, Scale};
@@ -49,11 +49,16 @@ impl<'a> Context<'a> {
         self.run.targets().into_iter().filter(has).collect()
     }
 
-    pub(super) fn words(&self, part: &Part, target: Option<&str>, description: String) -> Words {
+    pub(super) fn words(
+        &self,
+        title: &'static str,
+        target: Option<&str>,
+        description: String,
+    ) -> Words {
         let of = target.map_or(String::new(), |t| format!(" of {t}"));
         Words {
-            id: crate::report::html::slug(&format!("{}-{}{of}", self.number, part.title)),
-            title: format!("{}: {}{of}", self.number, part.title),
+            id: crate::report::html::slug(&format!("{}-{}{of}", self.number, title)),
+            title: format!("{}: {}{of}", self.number, title),
             description,
         }
     }
@@ -120,16 +125,22 @@ fn value(e: &Estimate, deviation: Option<(f64, u64)>, unit: &str) -> String {
 }
 
 /// Draws bars on a scale that the panels of the figure share.
-pub fn bars(c: &Context<'_>, part: &Part, axis: (&str, bool), scale: Scale, rows: &[Bar]) -> Panel {
+pub fn bars(
+    c: &Context<'_>,
+    title: &'static str,
+    axis: (&str, bool),
+    scale: Scale,
+    rows: &[Bar],
+) -> Panel {
     let (unit, log) = axis;
     let list: Vec<String> = rows.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
-    let words = c.words(part, None, list.join("; "));
+    let words = c.words(title, None, list.join("; "));
     let name = if log { format!("{unit}, log scale") } else { unit.to_owned() };
     let mut body = svg::bars(&words, Axis { scale, label: axis::number, name: &name }, rows);
     if rows.iter().any(|b| b.published.is_some()) {
         body += &svg::mark_legend("published");
     }
-    Panel { target: None, title: part.title, body }
+    Panel { target: None, title, body }
 }
 
 /// Returns the points of the exact distribution function: a step at each bucket, without a slope.
@@ -159,7 +170,7 @@ pub fn series_ink(s: &Series) -> Ink {
 /// Draws distributions with the published values of their cells.
 pub fn distributions(
     c: &Context<'_>,
-    part: &Part,
+    title: &'static str,
     target: Option<&str>,
     x: Scale,
     lines: &[Line],
@@ -170,7 +181,7 @@ pub fn distributions(
         let at = l.points.iter().find(|p| p.1 >= 0.5)?.0;
         Some(format!("{} median {}", l.name, assay_spec::units::human_time(at)))
     });
-    let words = c.words(part, target, medians.collect::<Vec<_>>().join(", "));
+    let words = c.words(title, target, medians.collect::<Vec<_>>().join(", "));
     let x = Axis { scale: x, label: axis::time, name: "latency, log scale" };
     let name = match op {
         Some(Op::Read) => "share of reads at most this slow",
@@ -183,7 +194,7 @@ pub fn distributions(
         + &svg::legend(lines)
         + &text
         + &between(published, op);
-    Panel { target: target.map(str::to_owned), title: part.title, body }
+    Panel { target: target.map(str::to_owned), title, body }
 }
 
 /// Returns the latencies of the published values that have a position among distributions.
@@ -260,7 +271,12 @@ fn is_time(p: &Published) -> bool {
 }
 
 /// Draws the first requests of a cell. The vertical axis is shared by a target's panels.
-pub fn one_by_one(c: &Context<'_>, part: &Part, cell: &CellRecord, y: Scale) -> Option<Panel> {
+pub fn one_by_one(
+    c: &Context<'_>,
+    title: &'static str,
+    cell: &CellRecord,
+    y: Scale,
+) -> Option<Panel> {
     let first = cell.repeats.first()?.first.as_ref()?;
     let numbered = first.latency_ns.iter().enumerate();
     let points: Vec<(f64, f64)> = numbered.map(|(i, ns)| (i as f64 + 1.0, *ns as f64)).collect();
@@ -279,9 +295,9 @@ pub fn one_by_one(c: &Context<'_>, part: &Part, cell: &CellRecord, y: Scale) -> 
         points.len(),
         assay_spec::units::human_time(slowest)
     );
-    let words = c.words(part, Some(target), description);
+    let words = c.words(title, Some(target), description);
     let body = svg::dots(&words, x, y, (c.ink(target), &points), &marks) + &text;
-    Some(Panel { target: Some(target.to_owned()), title: part.title, body })
+    Some(Panel { target: Some(target.to_owned()), title, body })
 }
 
 /// Returns the lines of a sweep: the mean latencies of each target.
@@ -299,7 +315,13 @@ pub fn sweep_lines(c: &Context<'_>, sweep: &Sweep) -> Vec<Line> {
 }
 
 /// Draws a sweep on a vertical scale that the panels of the figure share.
-pub fn sweep(c: &Context<'_>, part: &Part, sweep: &Sweep, y: Scale, lines: &[Line]) -> Panel {
+pub fn sweep(
+    c: &Context<'_>,
+    title: &'static str,
+    sweep: &Sweep,
+    y: Scale,
+    lines: &[Line],
+) -> Panel {
     let values: Vec<f64> = sweep.points.iter().map(|p| p.value.0 as f64).collect();
     let (low, high) = (values[0], values[values.len() - 1]);
     let x = match sweep.of {
@@ -333,7 +355,7 @@ pub fn sweep(c: &Context<'_>, part: &Part, sweep: &Sweep, y: Scale, lines: &[Lin
         let time = assay_spec::units::human_time;
         Some(format!("{} from {} to {}", l.name, time(first), time(last)))
     });
-    let words = c.words(part, None, ends.collect::<Vec<_>>().join(", "));
+    let words = c.words(title, None, ends.collect::<Vec<_>>().join(", "));
     let body = svg::marked_lines(&words, x, y, lines, &marks) + &svg::legend(lines) + &text;
-    Panel { target: None, title: part.title, body }
+    Panel { target: None, title, body }
 }

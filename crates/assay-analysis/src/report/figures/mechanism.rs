@@ -1,8 +1,9 @@
 //! The counters of the models that explain a figure: a line for each target.
 
-use super::describe::Series;
+use super::series::Series;
 use crate::load::Run;
 use crate::metric;
+use crate::report::charts::swatch;
 use crate::report::html::escape;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
@@ -27,7 +28,7 @@ fn line(run: &Run, target: &str, told: &[Series]) -> Option<String> {
     // Half of a comparison would mislead, so a target needs all of it.
     let clauses: Vec<String> = told.iter().map(clause).collect::<Option<_>>()?;
     let text = escape(&clauses.join("; "));
-    let ink = super::swatch(run, target);
+    let ink = swatch(run, target);
     (!clauses.is_empty())
         .then(|| format!("<li>{ink}<strong>{}</strong> {text}.</li>", escape(target)))
 }

@@ -1,6 +1,7 @@
 //! The figures and tables of Retvedt's thesis, Oslo 2009, by number and section.
 
-use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
+use super::describe::{Document, Figure, Form, Part, figure};
+use super::series::{Quantity, Series, series};
 use super::traced::View;
 
 /// The figures and tables of the thesis.

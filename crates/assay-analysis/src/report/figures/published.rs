@@ -1,6 +1,7 @@
 //! The published numbers of ledgers, by the cell and the metric that measure them.
 
-use crate::ledger::{LedgerVerdicts, plain};
+use crate::ledger::LedgerVerdicts;
+use crate::ledger::phrases::plain;
 use crate::load::Run;
 use assay_spec::catalog::{LEDGERS, find};
 use assay_spec::claims::{Claim, ClaimValue, Ledger};

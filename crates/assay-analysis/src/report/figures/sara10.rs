@@ -1,6 +1,7 @@
 //! The figures of Carlier and Muller, SARA 2010.
 
-use super::describe::{Document, Figure, Form, Part, Quantity, Series, figure, series};
+use super::describe::{Document, Figure, Form, Part, figure};
+use super::series::{Quantity, Series, series};
 
 /// The figures of the report.
 pub const DOCUMENT: Document = Document {

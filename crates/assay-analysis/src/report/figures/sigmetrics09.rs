@@ -1,6 +1,7 @@
 //! The figures of Chen, Koufaty and Zhang, SIGMETRICS 2009, by number and section.
 
-use super::describe::{Document, Figure, Form, Part, Quantity, Series, series};
+use super::describe::{Document, Figure, Form, Part};
+use super::series::{Quantity, Series, series};
 use crate::sweep::Parameter;
 use assay_spec::{Bytes, Op};
 

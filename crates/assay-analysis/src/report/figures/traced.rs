@@ -1,8 +1,8 @@
 //! The requests to the drives during a cell, from the request logs of its drives. The panels are
 //! those of the page of a block trace.
 
-use super::describe::{Part, Series};
 use super::draw::{Context, Panel};
+use super::series::Series;
 use crate::report::axis::{self, Scale};
 use crate::report::svg::boxes::{BoxRow, box_plot};
 use crate::report::svg::{self, Axis, Line};
@@ -27,20 +27,20 @@ pub enum View {
 const SHOWN: Nanos = Nanos::from_secs(30);
 
 /// Returns the panels for which the run has logs.
-pub fn panels(c: &Context<'_>, part: &Part, view: View, series: &[Series]) -> Vec<Panel> {
+pub fn panels(c: &Context<'_>, title: &'static str, view: View, series: &[Series]) -> Vec<Panel> {
     let logs = logs(c, series);
     if logs.is_empty() {
         return Vec::new();
     }
-    let shared = |body| vec![Panel { target: None, title: part.title, body }];
+    let shared = |body| vec![Panel { target: None, title, body }];
     match view {
-        View::Boxes => shared(boxes(c, part, &logs)),
-        View::Moved => shared(moved(c, part, &logs)),
+        View::Boxes => shared(boxes(c, title, &logs)),
+        View::Moved => shared(moved(c, title, &logs)),
         View::Address => {
             let panel = |(target, rows): &(&str, &[TraceRow])| {
-                let words = |said| c.words(part, Some(target), said);
+                let words = |said| c.words(title, Some(target), said);
                 let body = trace::over_address(words, shown(rows).as_slice())?;
-                Some(Panel { target: Some((*target).to_owned()), title: part.title, body })
+                Some(Panel { target: Some((*target).to_owned()), title, body })
             };
             logs.iter().filter_map(panel).collect()
         }
@@ -61,7 +61,7 @@ fn shown(rows: &[TraceRow]) -> Vec<TraceRow> {
     rows.iter().filter(|row| row.complete <= SHOWN).copied().collect()
 }
 
-fn boxes(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {
+fn boxes(c: &Context<'_>, title: &'static str, logs: &[(&str, &[TraceRow])]) -> String {
     // The log of a modelled drive begins when a request reaches its elevator.
     let span = |row: &TraceRow| Some(Span::Inserted.of(row).or(Span::All.of(row))?.0);
     let spread = |rows: &[TraceRow], op| {
@@ -80,10 +80,10 @@ fn boxes(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {
     let ends = all.iter().flat_map(|(_, _, s)| [s.min, s.max, s.mean]);
     let x = Axis { scale: Scale::log_over(ends), label: axis::time, name: "log scale" };
     let said: Vec<String> = rows.iter().map(|r| format!("{}: {}", r.name, r.text)).collect();
-    box_plot(&c.words(part, None, said.join("; ")), x, &rows)
+    box_plot(&c.words(title, None, said.join("; ")), x, &rows)
 }
 
-fn moved(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {
+fn moved(c: &Context<'_>, title: &'static str, logs: &[(&str, &[TraceRow])]) -> String {
     let end = |rows: &[TraceRow]| rows.iter().map(|row| row.complete).max().unwrap_or_default();
     let line = |(target, rows): &(&str, &[TraceRow])| {
         let rows = shown(rows);
@@ -98,6 +98,6 @@ fn moved(c: &Context<'_>, part: &Part, logs: &[(&str, &[TraceRow])]) -> String {
     let said = lines.iter().filter_map(|l| {
         Some(format!("{} ends at {}", l.name, axis::short_number(l.points.last()?.1)))
     });
-    let words = c.words(part, None, said.collect::<Vec<_>>().join(", "));
+    let words = c.words(title, None, said.collect::<Vec<_>>().join(", "));
     svg::lines(&words, x, y, &lines) + &svg::legend(&lines)
 }
