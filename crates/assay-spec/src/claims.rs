@@ -3,9 +3,9 @@
 //! `studies/*/claims.toml` holds every claim with its source, its published numbers and a predicate
 //! over measurements. This module decodes them; the analysis judges them.
 
-use crate::calibration::{self, FromClaim};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::Kind;
+use crate::from_claim::{self, FromClaim};
 
 /// The ledger of one document.
 #[derive(Clone, Debug)]
@@ -194,7 +194,7 @@ fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], place: Place) -> Decoded
         },
         values,
         reckoning,
-        from_claim: calibration::decode(s, "from_claim")?,
+        from_claim: from_claim::decode(s, "from_claim")?,
     };
     let judged = claim.predicate.is_some() || claim.values.iter().any(|v| v.measure.is_some());
     let complaint = match claim.kind {

@@ -13,6 +13,7 @@
 mod controller;
 mod ecc;
 mod endurance;
+mod fact;
 mod ftl;
 mod hdd;
 mod hybrid;
@@ -30,6 +31,7 @@ mod wear;
 pub use controller::ControllerSpec;
 pub use ecc::EccSpec;
 pub use endurance::EnduranceSpec;
+pub use fact::{Fact, Origin};
 pub use ftl::{
     Allocation, BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Frontiers, FtlSpec, Pace,
     PageMapSpec, VictimSpec,
@@ -51,10 +53,9 @@ pub use thermal::ThermalSpec;
 pub use volume::{RateSpec, VolumeSpec};
 pub use wear::WearSpec;
 
-use crate::calibration::FromClaim;
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::Kind;
-use crate::experiment::{bad_name, is_name};
+use crate::name::{bad_name, is_name};
 use crate::units::Bytes;
 use values::Values;
 
@@ -86,32 +87,6 @@ pub enum DeviceKind {
     Hdd(HddSpec),
     /// A cloud volume.
     Volume(VolumeSpec),
-}
-
-/// A value of a spec, with its origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact {
-    /// The place in the spec, e.g. `nand.read`.
-    pub path: String,
-    /// The value as written.
-    pub value: String,
-    /// The words that the value may be, if it is a word; otherwise empty.
-    pub words: Vec<&'static str>,
-    /// The origin of the value.
-    pub origin: Origin,
-    /// The claims that were known when the value was chosen.
-    pub from_claim: Vec<FromClaim>,
-}
-
-/// The origin of a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Published. Holds the text of the source.
-    Source(String),
-    /// Derived from published values. Holds how.
-    Derived(String),
-    /// Assumed. Holds why.
-    Assumed(String),
 }
 
 impl DeviceSpec {
@@ -182,8 +157,8 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
         top.goes_with(own[other], words[other]);
     }
     let kind = match kind {
-        0 => DeviceKind::Ssd(Box::new(ssd::decode(top, &mut values, capacity, link_spec)?)),
-        1 => DeviceKind::Hdd(hdd::decode(top, &mut values, capacity)?),
+        0 => DeviceKind::Ssd(Box::new(ssd::decode::decode(top, &mut values, capacity, link_spec)?)),
+        1 => DeviceKind::Hdd(hdd::decode::decode(top, &mut values, capacity)?),
         _ => DeviceKind::Volume(volume::decode(top, &mut values)?),
     };
     Ok(DeviceSpec { name, aliases, title, capacity, link: link_spec, kind, facts: values.facts })

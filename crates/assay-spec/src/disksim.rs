@@ -7,32 +7,15 @@
 //! model does not have. *Invariant:* any text gives a spec or an error with a line; nothing panics.
 
 mod emit;
+mod error;
 mod model;
 mod specs;
 mod syntax;
 mod take;
 
+pub use error::ImportError;
+
 use crate::units::Nanos;
-use std::fmt;
-
-/// The reason why a file could not be imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportError {
-    /// The file with the error: `model`, `specs` or `seek`.
-    pub file: &'static str,
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DiskSim's {} file, line {}: {}", self.file, self.line, self.message)
-    }
-}
-
-impl std::error::Error for ImportError {}
 
 /// Returns the text of the device file `name`, made from the texts of the three files.
 pub fn import(model: &str, specs: &str, seek: &str, name: &str) -> Result<String, ImportError> {

@@ -6,14 +6,15 @@
 mod factors;
 mod family;
 mod files;
-mod host;
+pub(crate) mod host;
 mod phase;
-mod scale;
+pub(crate) mod scale;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod workload;
 
+pub use crate::name::is_name;
 pub use factors::{Factor, Factors, Level as FactorLevel, Point};
 pub use files::{
     Between, Checkouts, Clients, FileWork, History, Made, Operation, Order, Records, Sync, Tree,
@@ -25,11 +26,12 @@ pub use scale::{SCALE_EXPECTED, Scale};
 pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Arrival, Expectation, WorkloadSpec};
 
-use crate::array::scale_linux;
-use crate::calibration::{self, FromClaim};
+use crate::array::parse::linux::scale_linux;
 use crate::catalog::{PRICES, find};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Diagnostic, Kind, closest};
+use crate::from_claim::{self, FromClaim};
+use crate::name::bad_name;
 use crate::units::Nanos;
 use std::ops::Range;
 
@@ -151,7 +153,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     let scale = decode_scale(top)?;
     let targets = top.strings("targets")?.into_iter().map(|(s, _)| scale_linux(&s, scale));
     let mut targets: Vec<String> = targets.collect();
-    let factors = factors::decode(top, scale)?;
+    let factors = factors::read::decode(top, scale)?;
     if let Some(factors) = &factors {
         targets.extend(factors.one_at_a_time().into_iter().filter_map(|p| p.target.ok()));
     }
@@ -185,7 +187,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         let e = top.error(Kind::MissingKey, 0..0, "the experiment has no workload", "");
         return Err(with_hint(e, "add a `[[workload]]` section; see `examples/`"));
     }
-    let from_claims = calibration::decode_words(top)?;
+    let from_claims = from_claim::decode_words(top)?;
     let text = top.source().text.to_owned();
     Ok(Experiment {
         name,
@@ -259,27 +261,4 @@ fn twice(top: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
     let message = format!("two workloads are called `{name}`");
     let e = top.error(Kind::Impossible, span, message, "another name");
     with_hint(e, "cells are told apart by it; say what sets this workload apart")
-}
-
-/// Returns `true` if `text` can be a name. Names become file names: lower-case letters, digits and
-/// `-`, at most 64.
-pub fn is_name(text: &str) -> bool {
-    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !text.is_empty() && text.len() <= 64 && text.chars().all(fine)
-}
-
-/// Makes the diagnostic of a text that cannot be a name.
-pub(crate) fn bad_name(top: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
-    let expected = "lower-case letters, digits and `-`, at most 64 of them";
-    let e = top.error(Kind::UnknownValue, span, format!("`{name}` cannot be a name"), expected);
-    with_hint(e, format!("`{}` would do", near_name(name)))
-}
-
-/// Returns the nearest text to `text` that can be a name.
-fn near_name(text: &str) -> String {
-    let small = text.to_lowercase();
-    let words = small.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
-    let name: String = words.collect::<Vec<_>>().join("-").chars().take(64).collect();
-    let name = name.trim_end_matches('-');
-    if name.is_empty() { "rnd-rd".to_owned() } else { name.to_owned() }
 }

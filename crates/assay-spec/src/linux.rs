@@ -17,8 +17,8 @@
 //! *Invariant.* A target that parses can be made if the drives and controllers that it names exist
 //! and are large enough.
 
-use crate::array::{ArraySpec, MemberSpec};
-use crate::experiment::ElevatorKind;
+use crate::array::spec::{ArraySpec, MemberSpec};
+use crate::experiment::host::ElevatorKind;
 use crate::units::{Bytes, Nanos};
 
 /// The file systems, as `mount -t` takes them; `zfs` is not the kernel's, but that of `zfs-fuse`.
@@ -135,7 +135,7 @@ impl LinuxSpec {
         let device = match &self.device {
             BlockDevice::Drive(member) => member.name(),
             BlockDevice::Array(array) => format!("md-{}", array.name()),
-            BlockDevice::RaidZ(members) => format!("raid-z-{}", crate::array::names(members)),
+            BlockDevice::RaidZ(members) => format!("raid-z-{}", crate::array::spec::names(members)),
         };
         let set = &self.settings;
         let mut name = format!("{}-{device}", set.filesystem.unwrap_or("raw"));

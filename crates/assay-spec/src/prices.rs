@@ -6,7 +6,7 @@
 
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Diagnostic, Kind};
-use crate::experiment::{bad_name, is_name};
+use crate::name::{bad_name, is_name};
 use crate::units::Bytes;
 use std::ops::Range;
 

@@ -16,8 +16,10 @@ const FUNCTION: usize = 70;
 const FILE: usize = 400;
 
 /// Files that may be longer than [`FILE`], each with its reason.
-const LONG: &[(&str, &str)] =
-    &[("crates/assay-spec/src/decode.rs", "one decoder with all its value types: nothing to cut")];
+const LONG: &[(&str, &str)] = &[(
+    "crates/assay-spec/src/decode/section.rs",
+    "one decoder with all its value types: nothing to cut",
+)];
 
 /// Crates that may be depended on from outside; `Cargo.toml` says what each is for.
 const ALLOWED: &[&str] = &[

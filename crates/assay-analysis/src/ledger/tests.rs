@@ -3,9 +3,10 @@
 use super::*;
 use crate::expr::{Expr, Value};
 use crate::load::sample;
-use assay_spec::calibration::{Calibration, FromClaim};
+use assay_spec::calibration::Calibration;
 use assay_spec::catalog;
 use assay_spec::decode::Source;
+use assay_spec::from_claim::FromClaim;
 
 fn ledger(predicate: &str, published: &str) -> Ledger {
     let text = format!(

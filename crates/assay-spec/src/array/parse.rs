@@ -1,14 +1,14 @@
 //! The parser of arrays: from text to [`ArraySpec`], with the column of every mistake.
 
-pub use linux::{parse_linux, scale_linux};
-
-use super::{ArraySpec, CHUNK, DRIVES_MAX, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild};
+use super::spec::{
+    ArraySpec, CHUNK, DRIVES_MAX, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild,
+};
 use crate::decode::{Decoded, Source, quantity, with_hint};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
 use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::Range;
 
-mod linux;
+pub(crate) mod linux;
 
 /// The largest depth of arrays nested in arrays.
 const NESTED_MAX: usize = 4;

@@ -1,6 +1,7 @@
 //! Getters for keys that may hold one table or several, and one value or several.
 
-use super::{Decoded, Section, Value};
+use super::section::{Section, Value};
+use super::source::Decoded;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -19,7 +20,7 @@ impl<'a> Section<'a> {
     /// Takes one table (`[key]`) or a list of them (`[[key]]`). Returns an empty list if the key is
     /// absent.
     pub fn tables(&mut self, key: &'static str, what: &'static str) -> Decoded<Vec<Section<'a>>> {
-        match self.entry(key).map(|e| e.value.get_ref()) {
+        match self.peek(key).map(Spanned::get_ref) {
             Some(DeValue::Array(items)) if items.iter().all(|i| i.get_ref().is_table()) => {
                 self.sections(key, what)
             }
@@ -31,7 +32,7 @@ impl<'a> Section<'a> {
     /// key.
     pub fn lists(&self, keys: &[&'static str]) -> Vec<List<'a>> {
         let list = |key: &&'static str| {
-            let value = &self.entry(key)?.value;
+            let value = self.peek(key)?;
             let items = value.get_ref().as_array()?.iter().cloned().collect();
             Some(List { key, span: value.span(), items })
         };
@@ -42,14 +43,7 @@ impl<'a> Section<'a> {
 
     /// Returns the value of `key` if it is a string. Does not take the key.
     pub fn peek_text(&self, key: &str) -> Option<String> {
-        Some(self.entry(key)?.value.get_ref().as_str()?.to_owned())
-    }
-
-    /// Replaces the value of `key`. Does nothing if the key is absent.
-    pub fn put(&mut self, key: &str, value: Value<'a>) {
-        if let Some(entry) = self.entries.iter_mut().find(|e| e.key == key) {
-            entry.value = value;
-        }
+        Some(self.peek(key)?.get_ref().as_str()?.to_owned())
     }
 
     /// Replaces the value of `key` by a text. Diagnostics about the text point at the old value.

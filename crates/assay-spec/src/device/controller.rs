@@ -1,8 +1,9 @@
 //! The declaration of controllers: cards that several drives share, alone or as an array.
 
-use super::{Fact, Values};
+use super::fact::Fact;
+use super::values::Values;
 use crate::decode::{Decoded, Section, Source, document};
-use crate::experiment::{bad_name, is_name};
+use crate::name::{bad_name, is_name};
 use crate::units::{Bytes, Nanos};
 
 /// The declaration of a controller.

@@ -1,6 +1,6 @@
 //! The declaration of bit errors in the cells, and of how the drive corrects them.
 
-use super::Values;
+use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
@@ -55,24 +55,4 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
     }
     s.finish()?;
     Ok(Some(spec))
-}
-
-/// Checks that the codewords fit the pages, and that only blocks that wear out have more wrong bits
-/// later.
-pub(super) fn check(top: &Section<'_>, spec: &super::SsdSpec) -> Decoded<()> {
-    let Some(ecc) = spec.ecc else { return Ok(()) };
-    let impossible = |message: String, hint: &str| {
-        let e = top.error(Kind::Impossible, top.key_span_of("ecc"), message, "");
-        Err(with_hint(e, hint))
-    };
-    let page = spec.nand.page;
-    if !page.is_multiple_of(ecc.codeword) && !ecc.codeword.is_multiple_of(page) {
-        let message = format!("codewords of {} do not fill pages of {page}", ecc.codeword);
-        return impossible(message, "take a divisor or a multiple of the page");
-    }
-    if spec.endurance.is_none() && ecc.worn > ecc.fresh {
-        let message = "blocks that never wear out have no more wrong bits later".to_owned();
-        return impossible(message, "add `[endurance]`, or take `ecc.worn` as `ecc.fresh`");
-    }
-    Ok(())
 }

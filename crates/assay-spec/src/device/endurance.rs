@@ -1,6 +1,6 @@
 //! The declaration of how flash wears out.
 
-use super::Values;
+use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 

@@ -4,12 +4,9 @@
 //! so that its parameter files can be imported (`crate::disksim`). An optional key that a spec
 //! leaves out takes the plain case, which the doc of its field states.
 
-mod decode;
+pub(super) mod decode;
 mod shingled;
 mod zones;
-
-pub(super) use decode::decode;
-pub use shingled::ShingledSpec;
 
 use crate::units::{Bytes, Nanos};
 
@@ -189,6 +186,26 @@ pub enum OrderSpec {
         /// The longest time that a command may wait before it goes first.
         age_limit: Nanos,
     },
+}
+
+/// Bands of overlapping tracks, and the persistent cache for data that cannot be written to them at
+/// once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShingledSpec {
+    /// The size of a band: tracks that are written together, from the first to the last.
+    pub band: Bytes,
+    /// The size of the persistent cache, which lies behind the last sector of the host.
+    pub cache: Bytes,
+    /// The space that an entry of the log takes in addition to its data. It is not written.
+    pub entry_overhead: Bytes,
+    /// The number of extents that the map of the persistent cache holds.
+    pub map_entries: u32,
+    /// The number of write streams that the drive recognises at a time.
+    pub streams: u32,
+    /// The time after which a stream that is not continued has ended.
+    pub stream_wait: Nanos,
+    /// The idle time after which the drive cleans bands.
+    pub clean_after: Nanos,
 }
 
 impl HddSpec {

@@ -1,6 +1,6 @@
 //! The declaration of superblocks that are mapped as a whole, and of their logs.
 
-use super::Values;
+use super::values::Values;
 use crate::decode::{Decoded, Section};
 use crate::units::Bytes;
 

@@ -1,6 +1,6 @@
 //! The declaration of the link between host and drive.
 
-use super::Values;
+use super::values::Values;
 use crate::decode::{Decoded, Section};
 use crate::units::{Bytes, Nanos};
 

@@ -1,8 +1,9 @@
 //! The declaration of where the map of a page mapping is: in memory, saved on flash, or on flash
 //! with a part of it in memory.
 
-use super::ssd::overhead;
-use super::{FtlSpec, PageMapSpec, SsdSpec, Values};
+use super::ftl::{FtlSpec, PageMapSpec};
+use super::ssd::{BufferSpec, SsdSpec, overhead};
+use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::Bytes;
@@ -67,7 +68,7 @@ pub(super) fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decod
         let e = top.error(Kind::Impossible, top.key_span_of("ftl"), message, "");
         Err(with_hint(e, hint))
     };
-    if matches!(spec.buffer, super::BufferSpec::Registers) {
+    if matches!(spec.buffer, BufferSpec::Registers) {
         let message = "without a buffer a page that waits for its entry has no place".to_owned();
         return impossible(message, "take a `buffer` of kind `dram`, or leave out `ftl.map_cache`");
     }

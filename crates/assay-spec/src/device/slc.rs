@@ -1,7 +1,7 @@
 //! The declaration of an SLC cache: blocks with one bit a cell.
 
-use super::Values;
 use super::nand::NandSpec;
+use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};

@@ -1,6 +1,7 @@
 //! The declaration of how warm a flash drive gets, and of how it throttles.
 
-use super::{PowerSpec, Values};
+use super::power::PowerSpec;
+use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::Watts;

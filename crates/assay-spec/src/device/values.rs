@@ -1,9 +1,9 @@
 //! The values of a drive's declaration, each with its origin.
 
-use super::{Fact, Origin};
-use crate::calibration;
+use super::fact::{Fact, Origin};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest};
+use crate::from_claim;
 use crate::units::{self, Bytes, Nanos};
 
 /// Returns `section.key`, or `key` at the top.
@@ -120,7 +120,7 @@ impl Values {
             );
             return Err(with_hint(e, "a value without a source cannot be checked by anyone"));
         }
-        let from_claim = calibration::decode(&mut inner, "from_claim")?;
+        let from_claim = from_claim::decode(&mut inner, "from_claim")?;
         let span = inner.span_of("value");
         let value = inner.source().text.get(span).unwrap_or("").trim_matches('"').to_owned();
         let words = Vec::new();

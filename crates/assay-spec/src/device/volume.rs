@@ -1,6 +1,6 @@
 //! The declaration of a cloud volume: the provider's limits, and the latency of the network.
 
-use super::Values;
+use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};

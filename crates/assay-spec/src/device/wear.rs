@@ -1,6 +1,6 @@
 //! The declaration of wear levelling.
 
-use super::Values;
+use super::values::Values;
 use crate::decode::{Decoded, Section};
 
 /// The way erases are spread over the blocks.

@@ -1,7 +1,7 @@
 //! The reader of the `.model` file: geometry and mechanics (`dm_disk` with layout G1 and mechanics
 //! G1).
 
-use super::ImportError;
+use super::error::ImportError;
 use super::syntax::{What, parse};
 use super::take::Take;
 use crate::device::{SkewSpec, ZoneSpec};

@@ -1,6 +1,6 @@
 //! The reader of the `.diskspecs` file: controller, cache and queue (`disksim_disk`).
 
-use super::ImportError;
+use super::error::ImportError;
 use super::syntax::{What, parse};
 use super::take::Take;
 use crate::device::ReadAhead;

@@ -7,7 +7,7 @@
 //! `#` begins a comment. Names contain spaces. *Invariant:* any text gives a tree or an error with
 //! a line; nesting is bounded, so the stack does not overflow.
 
-use super::ImportError;
+use super::error::ImportError;
 
 /// The largest depth of nested blocks and lists.
 const DEPTH: usize = 32;

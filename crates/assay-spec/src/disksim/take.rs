@@ -1,6 +1,6 @@
 //! Getters of typed values of a parsed block, whose errors name the line.
 
-use super::ImportError;
+use super::error::ImportError;
 use super::syntax::{Block, Value, What};
 use crate::units::Nanos;
 

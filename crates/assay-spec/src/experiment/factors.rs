@@ -6,13 +6,11 @@
 //! Combinations that are impossible are counted with the reason: the author excludes them, the
 //! syntax of targets does, or two combinations are the same target.
 
-mod read;
+pub(super) mod read;
 #[cfg(test)]
 mod tests;
 
-pub(super) use read::decode;
-
-use super::Scale;
+use super::scale::Scale;
 use crate::array::{is_array, parse, parse_linux, scale_linux};
 use crate::linux::is_linux;
 use std::collections::BTreeMap;

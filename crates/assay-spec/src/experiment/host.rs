@@ -1,8 +1,8 @@
 //! The host around a modelled drive: its gaps between requests, its queue depth, its elevator.
 
-use super::{bad_name, is_name};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
+use crate::name::{bad_name, is_name};
 use crate::units::{Bytes, Nanos};
 use toml::de::DeValue;
 

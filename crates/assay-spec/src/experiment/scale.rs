@@ -4,7 +4,7 @@
 //! proportion between them stays: how much of a file fits into memory. Records, rates, times,
 //! drives and cards do not change.
 
-use super::{Checkouts, Clients, FileWork, History, Made, Records, Tree, Walk};
+use super::files::{Checkouts, Clients, FileWork, History, Made, Records, Tree, Walk};
 use crate::units::{Bytes, Nanos};
 use std::fmt;
 use std::str::FromStr;

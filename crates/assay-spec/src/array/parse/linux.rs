@@ -3,7 +3,8 @@
 use super::Parser;
 use crate::decode::{Decoded, Source, quantity};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
-use crate::experiment::{ElevatorKind, Scale};
+use crate::experiment::host::ElevatorKind;
+use crate::experiment::scale::Scale;
 use crate::linux::{BlockDevice, FILESYSTEMS, LinuxSpec, SCHEDULERS, Settings, is_linux};
 use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
 use std::ops::{Range, RangeInclusive};

@@ -7,7 +7,7 @@ use super::shingled;
 use super::zones::{decode_zones, pairs};
 use super::{CacheSpec, HddSpec, OrderSpec, OverheadSpec, ReadAhead, SECTOR, SeekSpec};
 use crate::decode::{Decoded, Section, with_hint};
-use crate::device::Values;
+use crate::device::values::Values;
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
 

@@ -3,31 +3,11 @@
 //! The words are those of Aghayev and Desnoyers, "Skylight: A Window on Shingled Disk Operation",
 //! FAST 2015.
 
-use super::{CacheSpec, SECTOR};
+use super::{CacheSpec, SECTOR, ShingledSpec};
 use crate::decode::{Decoded, Section, with_hint};
-use crate::device::Values;
+use crate::device::values::Values;
 use crate::diagnostic::Kind;
 use crate::units::{Bytes, Nanos};
-
-/// Bands of overlapping tracks, and the persistent cache for data that cannot be written to them at
-/// once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShingledSpec {
-    /// The size of a band: tracks that are written together, from the first to the last.
-    pub band: Bytes,
-    /// The size of the persistent cache, which lies behind the last sector of the host.
-    pub cache: Bytes,
-    /// The space that an entry of the log takes in addition to its data. It is not written.
-    pub entry_overhead: Bytes,
-    /// The number of extents that the map of the persistent cache holds.
-    pub map_entries: u32,
-    /// The number of write streams that the drive recognises at a time.
-    pub streams: u32,
-    /// The time after which a stream that is not continued has ended.
-    pub stream_wait: Nanos,
-    /// The idle time after which the drive cleans bands.
-    pub clean_after: Nanos,
-}
 
 pub(super) fn decode(
     top: &mut Section<'_>,

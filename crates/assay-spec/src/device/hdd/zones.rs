@@ -6,7 +6,7 @@
 
 use super::{SkewSpec, ZoneSpec};
 use crate::decode::{Decoded, Section, with_hint};
-use crate::device::Values;
+use crate::device::values::Values;
 use crate::diagnostic::Kind;
 use toml::de::DeValue;
 

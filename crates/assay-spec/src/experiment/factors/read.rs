@@ -3,7 +3,7 @@
 use super::{COMBINATIONS_MAX, Factor, Factors, Impossible, Level};
 use crate::decode::{Decoded, Section, Value, number_of, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
-use crate::experiment::Scale;
+use crate::experiment::scale::Scale;
 use std::ops::Range;
 use toml::de::DeValue;
 
