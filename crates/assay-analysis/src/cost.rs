@@ -10,6 +10,7 @@ mod cells;
 mod formulas;
 mod owned;
 pub(crate) mod quote;
+
 #[cfg(test)]
 mod tests;
 

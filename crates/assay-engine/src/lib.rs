@@ -1,6 +1,7 @@
 //! Runs experiments: generates requests, sends them to a target, and records their latencies.
 
 mod aligned;
+mod available;
 mod budget;
 mod cell;
 pub mod clock;
@@ -8,6 +9,7 @@ pub mod error;
 mod files;
 pub mod generate;
 pub mod guest;
+pub mod linux;
 pub mod load_loop;
 pub mod machine;
 pub mod measure;
@@ -15,6 +17,7 @@ pub mod plan;
 pub mod read;
 pub mod run;
 pub mod safety;
+pub mod stop;
 pub mod target;
 pub mod timeline;
 pub mod trace;

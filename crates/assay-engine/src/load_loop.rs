@@ -6,14 +6,12 @@
 //! and do not count.
 
 mod failures;
-mod stop;
-
-pub(crate) use stop::stop_for_another_writer;
-pub use stop::{interrupt, interrupted, is_interrupted};
 
 use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator, Random};
-use crate::measure::{Recorder, Sample};
+use crate::measure::Recorder;
+use crate::measure::sample::Sample;
+use crate::stop::{PATIENCE, interrupted, is_interrupted};
 use crate::target::{Submit, Target};
 use assay_spec::experiment::{Amount, Arrival, ErrorLimit, SteadyRule};
 use assay_spec::record::SteadyRecord;
@@ -21,11 +19,9 @@ use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use failures::Failures;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// When a phase is interrupted: the longest wait for requests in flight, and the time between two
-/// looks at them.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// When a phase is interrupted: the time between two looks at the requests in flight.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(100);
 
 /// A consumer of finished requests.

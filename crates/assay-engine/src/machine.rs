@@ -1,6 +1,6 @@
 //! Describes the machine of a run, and reads its date.
 
-use crate::run::available_threads;
+use crate::available::available_threads;
 use assay_spec::record::HostRecord;
 
 /// Returns the present time in UTC, as `2026-11-21T14:00:00Z`.

@@ -3,9 +3,9 @@
 //! The requests are a closed loop on the drive itself, without a host, so that the timeline shows
 //! only the drive.
 
+use crate::available::available_memory;
 use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator};
-use crate::run::available_memory;
 use assay_sim::{Accept, Drive, build};
 use assay_spec::device::DeviceSpec;
 use assay_spec::experiment::StreamSpec;

@@ -1,6 +1,6 @@
 //! Warnings that a reader needs to trust the numbers of a repeat.
 
-use super::Repeat;
+use super::repeat::Repeat;
 use crate::load_loop::PhaseEnd;
 use assay_spec::Nanos;
 use assay_spec::experiment::Arrival;

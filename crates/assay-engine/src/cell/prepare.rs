@@ -1,9 +1,10 @@
 //! Preconditions a target: runs the steps that come before the workload itself.
 
-use super::{Repeat, tags_per_process};
+use super::repeat::{Repeat, tags_per_process};
 use crate::error::Result;
 use crate::generate::Generator;
-use crate::load_loop::{Forget, interrupted, is_interrupted, run_phase};
+use crate::load_loop::{Forget, run_phase};
+use crate::stop::{interrupted, is_interrupted};
 use crate::target::Target;
 use assay_spec::experiment::{Arrival, Step, StreamSpec};
 use assay_spec::{Nanos, seed};

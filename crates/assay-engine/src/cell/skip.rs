@@ -2,7 +2,7 @@
 
 use crate::plan::{PlannedTarget, TargetKind};
 use assay_spec::Bytes;
-use assay_spec::experiment::{StartState, WorkloadSpec};
+use assay_spec::experiment::{Between, FileWork, Operation, StartState, WorkloadSpec};
 
 /// Returns the reason why this workload cannot be measured on this target, if there is one.
 pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
@@ -20,7 +20,7 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
     if let Some(work) = &workload.files {
         return match &target.kind {
             TargetKind::Linux(setup) if setup.spec.settings.filesystem.is_some() => {
-                super::linux::meaningless(work, setup.spec.settings.memory)
+                meaningless(work, setup.spec.settings.memory)
             }
             TargetKind::Directory(_) => None,
             _ => Some("it works on files: take `linux(fs=ext4, …)` or a directory".to_owned()),
@@ -74,4 +74,16 @@ fn can_be_steady(kind: &TargetKind) -> Result<(), &'static str> {
         TargetKind::Linux(setup) => setup.drives.can_be_steady(),
         TargetKind::Null | TargetKind::Directory(_) | TargetKind::Real(_) => Ok(()),
     }
+}
+
+/// Returns why a workload of files has no meaningful result in a guest of so much `memory`, if so:
+/// reads from the page cache take no time in a guest.
+fn meaningless(work: &FileWork, memory: Bytes) -> Option<String> {
+    let FileWork::Records(records) = work else { return None };
+    let cached = !records.is_direct
+        && records.length <= memory
+        && records.between == Between::Nothing
+        && matches!(records.operation, Operation::Read | Operation::Reread | Operation::RandomRead);
+    let text = "it reads what is in the page cache, and that takes no time in the guest";
+    cached.then(|| text.to_owned())
 }

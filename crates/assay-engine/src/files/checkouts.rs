@@ -5,18 +5,20 @@
 //! is recorded as one operation.
 
 mod clone;
+pub(super) mod git;
 
-use super::{Done, Meter, Stage, refused, tree};
+use super::stage::{Done, Meter, Stage, refused};
+use super::tree;
 use crate::error::{Error, Result};
 use crate::generate::Random;
 use crate::guest::memory::touch_stack;
 use assay_fs::Directory;
-use assay_linux::child::tool;
 use assay_spec::experiment::{Between, Checkouts, History, Made};
 use assay_spec::{Bytes, Nanos, Op, seed};
+use git::{command, git, no_git, program};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -24,51 +26,45 @@ use std::time::Duration;
 pub(super) const HISTORY: &str = "history";
 /// The name of the log that the background writer fills.
 pub(super) const LOG: &str = "log";
-/// The name of the list of object ids whose sizes git reports.
-pub(super) const IDS: &str = "history.ids";
-/// The name of git's settings for the clone.
-pub(super) const SETTINGS: &str = "history.gitconfig";
 
-impl Stage<'_> {
-    /// Makes or clones the history, then checks out its tags.
-    pub(super) fn checkouts(&mut self, work: &Checkouts) -> Result<Done> {
-        let above = self.root()?;
-        let made = above.make_all(Path::new(HISTORY)).map_err(|e| refused("a directory", &e))?;
-        let root = made.path();
-        let tags = match &work.history {
-            History::Made(made) => {
-                git(program(&root), &["init", "--quiet", "."])?;
-                let changed = import(&root, made, work.tags, self.seed)?;
-                (1..).zip(changed).map(|(i, bytes)| (format!("v{i}"), bytes)).collect()
-            }
-            History::Repository(path) => clone::tags(&above, &root, Path::new(path), work.tags)?,
-        };
-        git(command(&root), &["checkout", "--quiet", &tags[0].0])?;
-        drop((above, made));
-        self.forget(Between::Remount, &[])?;
-        let over = AtomicBool::new(false);
-        let above = self.root()?;
-        let made = above.below(HISTORY).map_err(|e| refused("a directory", &e))?;
-        let root = made.path();
-        let compute = if self.work_dir.is_free { work.compute } else { Nanos::ZERO };
-        let mut meter = self.begin();
-        let done = std::thread::scope(|scope| {
-            if work.background {
-                let writer = std::thread::Builder::new();
-                let writer = writer.spawn_scoped(scope, || background(&above, &over));
-                writer.map_err(|e| refused("starting to write beside it", &e))?;
-            }
-            let done = each_tag(&root, &tags[1..], compute, &mut meter);
-            over.store(true, Ordering::Relaxed);
-            done
-        });
-        done?;
-        let (done, all) = (meter.number, tags.len() as u64 - 1);
-        let is_whole = done == all;
-        let cut = || format!("{done} of {all} checkouts: the time was over");
-        let warnings = if is_whole { Vec::new() } else { vec![cut()] };
-        Ok(Done { elapsed: meter.end(), is_whole, told: Vec::new(), warnings })
-    }
+/// Makes or clones the history, then checks out its tags.
+pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
+    let above = stage.root()?;
+    let made = above.make_all(Path::new(HISTORY)).map_err(|e| refused("a directory", &e))?;
+    let root = made.path();
+    let tags = match &work.history {
+        History::Made(made) => {
+            git(program(&root), &["init", "--quiet", "."])?;
+            let changed = import(&root, made, work.tags, stage.seed)?;
+            (1..).zip(changed).map(|(i, bytes)| (format!("v{i}"), bytes)).collect()
+        }
+        History::Repository(path) => clone::tags(&above, &root, Path::new(path), work.tags)?,
+    };
+    git(command(&root), &["checkout", "--quiet", &tags[0].0])?;
+    drop((above, made));
+    stage.forget(Between::Remount, &[])?;
+    let over = AtomicBool::new(false);
+    let above = stage.root()?;
+    let made = above.below(HISTORY).map_err(|e| refused("a directory", &e))?;
+    let root = made.path();
+    let compute = if stage.work_dir.is_free { work.compute } else { Nanos::ZERO };
+    let mut meter = stage.begin();
+    let done = std::thread::scope(|scope| {
+        if work.background {
+            let writer = std::thread::Builder::new();
+            let writer = writer.spawn_scoped(scope, || background(&above, &over));
+            writer.map_err(|e| refused("starting to write beside it", &e))?;
+        }
+        let done = each_tag(&root, &tags[1..], compute, &mut meter);
+        over.store(true, Ordering::Relaxed);
+        done
+    });
+    done?;
+    let (done, all) = (meter.operations(), tags.len() as u64 - 1);
+    let is_whole = done == all;
+    let cut = || format!("{done} of {all} checkouts: the time was over");
+    let warnings = if is_whole { Vec::new() } else { vec![cut()] };
+    Ok(Done { elapsed: meter.end(), is_whole, told: Vec::new(), warnings })
 }
 
 /// Checks out `tags`, which come with the number of bytes that a checkout writes. Adds the time
@@ -106,49 +102,6 @@ fn background(root: &Directory, over: &AtomicBool) {
         // on.
         let _ = file.write_all(&[b'.'; 120]).and_then(|()| file.sync_data());
     }
-}
-
-fn git(mut command: Command, words: &[&str]) -> Result<()> {
-    command.args(words).stdin(Stdio::null());
-    let output = command.output().map_err(|e| no_git(&e))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let message = format!("`git {}` failed: {}", words.join(" "), said.trim());
-    Err(Error::environment("files-git", message, "is there room on the file system?"))
-}
-
-/// Returns a `git` command for the repository in `root`; git does not look in directories above.
-fn command(root: &Path) -> Command {
-    let mut command = program(root);
-    command.env("GIT_DIR", ".git").env("GIT_WORK_TREE", ".");
-    command
-}
-
-/// Returns a `git` command in `root` that ignores the user's settings, so that it does the same
-/// everywhere.
-fn program(root: &Path) -> Command {
-    let mut command = tool("git");
-    command.current_dir(root).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
-    command.args(["-c", "core.hooksPath=/dev/null", "-c", "init.templateDir="]);
-    for (key, value) in
-        [("NAME", "assay"), ("EMAIL", "assay@localhost"), ("DATE", "1262304000 +0000")]
-    {
-        command.env(format!("GIT_AUTHOR_{key}"), value).env(format!("GIT_COMMITTER_{key}"), value);
-    }
-    command.args(["-c", "gc.auto=0", "-c", "advice.detachedHead=false"]);
-    // Git of 2009 synced nothing and had one thread.
-    command.args(["-c", "core.fsync=none", "-c", "core.preloadIndex=false"]);
-    command.args(["-c", "index.threads=1", "-c", "checkout.workers=1"]);
-    command.args(["-c", "safe.directory=*", "-c", "init.defaultBranch=main"]);
-    command
-}
-
-fn no_git(e: &io::Error) -> Error {
-    let hint = "install it; on Debian: `apt-get install git`";
-    let cause = io::Error::new(e.kind(), e.to_string());
-    Error::environment("files-git", "`git` cannot be run", hint).caused_by(cause)
 }
 
 /// Makes the history; returns the number of bytes that each tag changes in the tree.

@@ -4,12 +4,12 @@
 //! begins again. The rate that it got is compared with the rate that it wanted.
 
 use super::records::lay_out_cold;
-use super::{Done, Stage, refused};
+use super::stage::{Done, Stage, refused};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::guest::memory::touch_stack;
-use crate::load_loop::is_interrupted;
-use crate::measure::Sample;
+use crate::measure::sample::Sample;
+use crate::stop::is_interrupted;
 use assay_fs::Directory;
 use assay_spec::experiment::{Between, Clients};
 use assay_spec::{Bytes, Nanos, Op};
@@ -26,52 +26,49 @@ const SERVED: f64 = 0.99;
 /// takes.
 const BUFFER: u64 = 64 << 10;
 
-impl Stage<'_> {
-    /// Lays out the files, then runs each client on a thread; each record is an operation.
-    pub(super) fn clients(&mut self, work: &Clients) -> Result<Done> {
-        let names: Vec<String> = (0..work.count).map(|i| format!("{STREAM}{i}")).collect();
-        let root = self.root()?;
-        for name in &names {
-            lay_out_cold(&root, name, work.length, self.work_dir.content)?;
-        }
-        drop(root);
-        self.forget(Between::Remount, &[])?;
-        let time = self.work_dir.limit.unwrap_or(work.time).min(work.time);
-        let root = &self.root()?;
-        let clock = self.start();
-        let each =
-            |(job, name): (usize, &String)| client(work, job as u32, (root, name), clock, time);
-        let served: Result<Vec<Vec<Sample>>> = std::thread::scope(|scope| {
-            let start = |one| {
-                let thread = std::thread::Builder::new().spawn_scoped(scope, move || each(one));
-                thread.map_err(|e| refused("starting a client", &e))
-            };
-            let threads = names.iter().enumerate().map(start).collect::<Result<Vec<_>>>()?;
-            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Vec<Sample>>>| {
-                thread.join().expect("a client does not panic")
-            };
-            threads.into_iter().map(join).collect()
-        });
-        let served = served?;
-        if is_interrupted() {
-            return Err(crate::load_loop::interrupted());
-        }
-        let mut all: Vec<&Sample> = served.iter().flatten().collect();
-        all.sort_by_key(|s| (s.complete, s.job));
-        for (number, sample) in all.into_iter().enumerate() {
-            self.recorder.record(number as u64, *sample);
-        }
-        let each = (0..).zip(&served);
-        let rates = each.map(|(job, samples)| rate(work, job, samples, time));
-        let rates: Option<Vec<f64>> = rates.collect();
-        let warnings = match rates {
-            Some(_) => Vec::new(),
-            None => vec![format!("{time} are less than a record of each client takes")],
-        };
-        // Clients run for a given time, so no time of the whole work can be derived.
-        let told = rates.map_or_else(Vec::new, |rates| told(&rates, work.rate));
-        Ok(Done { elapsed: time, is_whole: false, told, warnings })
+/// Lays out the files, then runs each client on a thread; each record is an operation.
+pub(super) fn run(stage: &mut Stage<'_>, work: &Clients) -> Result<Done> {
+    let names: Vec<String> = (0..work.count).map(|i| format!("{STREAM}{i}")).collect();
+    let root = stage.root()?;
+    for name in &names {
+        lay_out_cold(&root, name, work.length, stage.work_dir.content)?;
     }
+    drop(root);
+    stage.forget(Between::Remount, &[])?;
+    let time = stage.work_dir.limit.unwrap_or(work.time).min(work.time);
+    let root = &stage.root()?;
+    let clock = stage.start();
+    let each = |(job, name): (usize, &String)| client(work, job as u32, (root, name), clock, time);
+    let served: Result<Vec<Vec<Sample>>> = std::thread::scope(|scope| {
+        let start = |one| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || each(one));
+            thread.map_err(|e| refused("starting a client", &e))
+        };
+        let threads = names.iter().enumerate().map(start).collect::<Result<Vec<_>>>()?;
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Vec<Sample>>>| {
+            thread.join().expect("a client does not panic")
+        };
+        threads.into_iter().map(join).collect()
+    });
+    let served = served?;
+    if is_interrupted() {
+        return Err(crate::stop::interrupted());
+    }
+    let mut all: Vec<&Sample> = served.iter().flatten().collect();
+    all.sort_by_key(|s| (s.complete, s.job));
+    for (number, sample) in all.into_iter().enumerate() {
+        stage.recorder.record(number as u64, *sample);
+    }
+    let each = (0..).zip(&served);
+    let rates = each.map(|(job, samples)| rate(work, job, samples, time));
+    let rates: Option<Vec<f64>> = rates.collect();
+    let warnings = match rates {
+        Some(_) => Vec::new(),
+        None => vec![format!("{time} are less than a record of each client takes")],
+    };
+    // Clients run for a given time, so no time of the whole work can be derived.
+    let told = rates.map_or_else(Vec::new, |rates| told(&rates, work.rate));
+    Ok(Done { elapsed: time, is_whole: false, told, warnings })
 }
 
 /// Runs client `job` until `time`. Returns the records that it has read by then.

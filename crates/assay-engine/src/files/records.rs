@@ -4,7 +4,7 @@
 //! the file system is mounted again before each test). As in iozone, random work takes each record
 //! once, in a shuffled order.
 
-use super::{Content, Done, Stage, forget, refused};
+use super::stage::{Content, Done, Stage, forget, refused};
 use crate::aligned::Aligned;
 use crate::error::Result;
 use crate::generate::Shuffled;
@@ -20,64 +20,62 @@ use std::os::unix::fs::FileExt;
 /// The name of the file.
 pub(super) const FILE: &str = "file";
 
-impl Stage<'_> {
-    /// Lays out the file, reads or writes its records, and records each as an operation.
-    pub(super) fn records(&mut self, work: &Records) -> Result<Done> {
-        let mut laid_out = None;
-        if work.operation != Operation::Write {
-            let file = lay_out(&self.root()?, FILE, work.length, self.work_dir.content)?;
-            if work.operation == Operation::Reread {
-                read_all(&file).map_err(|e| refused("read", &e))?;
-            }
-            if work.between == Between::Remount && self.work_dir.remount.is_some() {
-                drop(file);
-                self.forget(work.between, &[])?;
-            } else {
-                self.forget(work.between, &[&file])?;
-                laid_out = Some(file);
-            }
+/// Lays out the file, reads or writes its records, and records each as an operation.
+pub(super) fn run(stage: &mut Stage<'_>, work: &Records) -> Result<Done> {
+    let mut laid_out = None;
+    if work.operation != Operation::Write {
+        let file = lay_out(&stage.root()?, FILE, work.length, stage.work_dir.content)?;
+        if work.operation == Operation::Reread {
+            read_all(&file).map_err(|e| refused("read", &e))?;
         }
-        let file = open(&self.root()?, work).map_err(|e| refused("open", &e))?;
-        if let Some(laid_out) = laid_out {
-            is_the_same(&laid_out, &file).map_err(|e| refused("open", &e))?;
+        if work.between == Between::Remount && stage.work_dir.remount.is_some() {
+            drop(file);
+            stage.forget(work.between, &[])?;
+        } else {
+            stage.forget(work.between, &[&file])?;
+            laid_out = Some(file);
         }
-        if work.is_advised {
-            advise(&file, work.operation.is_random())?;
-        }
-        let record = work.record.0 as usize;
-        let mut buffer = Aligned::new(record).map_err(|e| refused("memory", &e))?;
-        buffer
-            .slice()
-            .iter_mut()
-            .zip(self.work_dir.content.bytes.iter().cycle())
-            .for_each(|(b, c)| *b = *c);
-        let count = work.length.0 / work.record.0;
-        let shuffled = Shuffled::new(count, self.seed);
-        let mut meter = self.begin();
-        let mut done = 0;
-        let is_enough = |last| work.time.is_some_and(|time| last >= time);
-        while done < count && !is_enough(meter.last) && !meter.is_over()? {
-            let index = if work.operation.is_random() { shuffled.at(done) } else { done };
-            let offset = work.record * index;
-            let op = one(&file, work, offset, buffer.slice()).map_err(|e| refused("I/O", &e))?;
-            meter.record(op, offset, work.record);
-            done += 1;
-        }
-        if work.operation.writes() && matches!(work.sync, Sync::End | Sync::Start) {
-            file.sync_all().map_err(|e| refused("fsync", &e))?;
-            meter.record(Op::Flush, Bytes::ZERO, Bytes::ZERO);
-        }
-        let elapsed = meter.end();
-        let length = match work.operation {
-            Operation::Write => work.record * done,
-            _ => work.length,
-        };
-        is_whole(&file, length).map_err(|e| refused("the file", &e))?;
-        let cut = format!("{done} of {count} records: the time was over");
-        let is_cut = done < count && !is_enough(meter.last);
-        let warnings = if is_cut { vec![cut] } else { Vec::new() };
-        Ok(Done { elapsed, is_whole: done == count, told: Vec::new(), warnings })
     }
+    let file = open(&stage.root()?, work).map_err(|e| refused("open", &e))?;
+    if let Some(laid_out) = laid_out {
+        is_the_same(&laid_out, &file).map_err(|e| refused("open", &e))?;
+    }
+    if work.is_advised {
+        advise(&file, work.operation.is_random())?;
+    }
+    let record = work.record.0 as usize;
+    let mut buffer = Aligned::new(record).map_err(|e| refused("memory", &e))?;
+    buffer
+        .slice()
+        .iter_mut()
+        .zip(stage.work_dir.content.bytes.iter().cycle())
+        .for_each(|(b, c)| *b = *c);
+    let count = work.length.0 / work.record.0;
+    let shuffled = Shuffled::new(count, stage.seed);
+    let mut meter = stage.begin();
+    let mut done = 0;
+    let is_enough = |last| work.time.is_some_and(|time| last >= time);
+    while done < count && !is_enough(meter.last_end()) && !meter.is_over()? {
+        let index = if work.operation.is_random() { shuffled.at(done) } else { done };
+        let offset = work.record * index;
+        let op = one(&file, work, offset, buffer.slice()).map_err(|e| refused("I/O", &e))?;
+        meter.record(op, offset, work.record);
+        done += 1;
+    }
+    if work.operation.writes() && matches!(work.sync, Sync::End | Sync::Start) {
+        file.sync_all().map_err(|e| refused("fsync", &e))?;
+        meter.record(Op::Flush, Bytes::ZERO, Bytes::ZERO);
+    }
+    let elapsed = meter.end();
+    let length = match work.operation {
+        Operation::Write => work.record * done,
+        _ => work.length,
+    };
+    is_whole(&file, length).map_err(|e| refused("the file", &e))?;
+    let cut = format!("{done} of {count} records: the time was over");
+    let is_cut = done < count && !is_enough(meter.last_end());
+    let warnings = if is_cut { vec![cut] } else { Vec::new() };
+    Ok(Done { elapsed, is_whole: done == count, told: Vec::new(), warnings })
 }
 
 /// Reads or writes the record at `offset`; returns the kind of operation.

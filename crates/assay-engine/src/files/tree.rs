@@ -1,6 +1,6 @@
 //! A tree of files like a source tree: many small files and a few large ones in directories.
 
-use super::{Content, refused};
+use super::stage::{Content, refused};
 use crate::error::Result;
 use crate::generate::Random;
 use assay_fs::Directory;

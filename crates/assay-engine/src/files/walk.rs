@@ -1,7 +1,9 @@
 //! Reads a tree once, file by file, as `tar` does: in the order of the directories, or sorted by
 //! inode number or by place on the device.
 
-use super::{Content, Done, Meter, Stage, forget, lay_out, refused, tree};
+use super::records::lay_out;
+use super::stage::{Content, Done, Meter, Stage, forget, refused};
+use super::tree;
 use crate::error::Result;
 use crate::generate::Random;
 use assay_fs::{Directory, Entry, EntryKind};
@@ -18,51 +20,47 @@ pub(super) const TREE: &str = "tree";
 /// The name of the large file in it.
 pub(super) const LARGE: &str = "large";
 
-impl Stage<'_> {
-    /// Creates and ages the tree, then reads it; each file is an operation.
-    pub(super) fn walk(&mut self, work: &Walk) -> Result<Done> {
-        let mut random = Random::new(self.seed);
-        let root =
-            self.root()?.make_all(Path::new(TREE)).map_err(|e| refused("a directory", &e))?;
-        if work.large > Bytes::ZERO {
-            lay_out(&root, LARGE, work.large, self.work_dir.content)?;
-        }
-        tree::create(&root, &work.tree, &mut random, self.work_dir.content)?;
-        for _ in 0..work.age {
-            age(&root, work, &mut random, self.work_dir.content)?;
-        }
-        if self.work_dir.remount.is_none() {
-            forget_all(&root)?;
-        }
-        drop(root);
-        if self.work_dir.remount.is_some() {
-            self.forget(Between::Remount, &[])?;
-        }
-        let root = self.root()?.below(TREE).map_err(|e| refused("a directory", &e))?;
-        let mut meter = self.begin();
-        // Orders other than that of the directories are of all files together, so all directories
-        // are listed first. The time for that counts.
-        let mut directories = vec![PathBuf::new()];
-        let mut listed = Vec::new();
-        while let Some(directory) = directories.pop() {
-            let (mut below, mut files) =
-                list(&root, &directory).map_err(|e| refused("a directory", &e))?;
-            directories.append(&mut below);
-            listed.append(&mut files);
-            if work.order == Order::Directory || directories.is_empty() {
-                let files = std::mem::take(&mut listed);
-                let files =
-                    sorted(&root, files, work.order).map_err(|e| refused("a directory", &e))?;
-                read_each(&root, &files, &mut meter)?;
-            }
-        }
-        let elapsed = meter.end();
-        let all = u64::from(work.tree.files) + u64::from(work.large > Bytes::ZERO);
-        let cut = meter.number < all;
-        let warnings =
-            if cut { vec!["the time was over before the tree was".into()] } else { Vec::new() };
-        Ok(Done { elapsed, is_whole: !cut, told: Vec::new(), warnings })
+/// Creates and ages the tree, then reads it; each file is an operation.
+pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
+    let mut random = Random::new(stage.seed);
+    let root = stage.root()?.make_all(Path::new(TREE)).map_err(|e| refused("a directory", &e))?;
+    if work.large > Bytes::ZERO {
+        lay_out(&root, LARGE, work.large, stage.work_dir.content)?;
     }
+    tree::create(&root, &work.tree, &mut random, stage.work_dir.content)?;
+    for _ in 0..work.age {
+        age(&root, work, &mut random, stage.work_dir.content)?;
+    }
+    if stage.work_dir.remount.is_none() {
+        forget_all(&root)?;
+    }
+    drop(root);
+    if stage.work_dir.remount.is_some() {
+        stage.forget(Between::Remount, &[])?;
+    }
+    let root = stage.root()?.below(TREE).map_err(|e| refused("a directory", &e))?;
+    let mut meter = stage.begin();
+    // Orders other than that of the directories are of all files together, so all directories
+    // are listed first. The time for that counts.
+    let mut directories = vec![PathBuf::new()];
+    let mut listed = Vec::new();
+    while let Some(directory) = directories.pop() {
+        let (mut below, mut files) =
+            list(&root, &directory).map_err(|e| refused("a directory", &e))?;
+        directories.append(&mut below);
+        listed.append(&mut files);
+        if work.order == Order::Directory || directories.is_empty() {
+            let files = std::mem::take(&mut listed);
+            let files = sorted(&root, files, work.order).map_err(|e| refused("a directory", &e))?;
+            read_each(&root, &files, &mut meter)?;
+        }
+    }
+    let elapsed = meter.end();
+    let all = u64::from(work.tree.files) + u64::from(work.large > Bytes::ZERO);
+    let cut = meter.operations() < all;
+    let warnings =
+        if cut { vec!["the time was over before the tree was".into()] } else { Vec::new() };
+    Ok(Done { elapsed, is_whole: !cut, told: Vec::new(), warnings })
 }
 
 /// Replaces up to a third of the files: removes old ones, and creates new ones in the space that

@@ -6,6 +6,7 @@
 //! completion. `docs/run-directory.md` describes the columns. The file appears under its name only
 //! when it is complete.
 
+mod decoded;
 mod pages;
 mod read;
 mod row;
@@ -15,7 +16,7 @@ mod values;
 pub use read::{Log, read};
 pub use row::{Columns, Row};
 
-use super::Sample;
+use super::sample::Sample;
 use crate::error::{Error, Result};
 use crate::guest::memory::touch_stack;
 use assay_fs::{Directory, Draft, Replace};

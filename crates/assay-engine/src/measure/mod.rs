@@ -2,6 +2,7 @@
 
 pub mod drive_series;
 pub mod log;
+pub mod sample;
 pub mod series;
 
 mod first;
@@ -10,27 +11,8 @@ use assay_spec::record::{FirstRecord, OpRecord, SeriesRecord};
 use assay_spec::{Bytes, Histogram, Nanos, Op};
 use first::First;
 use log::LogWriter;
+use sample::Sample;
 use series::Series;
-
-/// A finished request, as it is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// The time of its submission, or of its intended arrival in an open loop, since the start of
-    /// the measured phase.
-    pub submit: Nanos,
-    /// The time of its completion, since the same start.
-    pub complete: Nanos,
-    /// The address of its first byte on the target.
-    pub offset: Bytes,
-    /// Its length.
-    pub length: Bytes,
-    /// The kind of request.
-    pub op: Op,
-    /// The index of its job; 0 in an open loop, which is one process of arrivals.
-    pub job: u32,
-    /// Its `errno`, or 0.
-    pub error: i32,
-}
 
 /// A recorder of the requests of a measured phase.
 pub struct Recorder {

@@ -3,7 +3,8 @@
 //! A run directory keeps the texts of all files that an array is made of, one after the other, each
 //! below a line with its name. A resumed run uses these texts, even if the files have changed.
 
-use super::{PlanError, PlannedTarget, TargetKind, cell_name, load_model};
+use super::model::load_model;
+use super::target::{PlanError, PlannedTarget, TargetKind, cell_name};
 use crate::error::Error;
 use crate::read;
 use assay_sim::{ArraySetup, MemberDrive, MemberSetup};

@@ -2,24 +2,14 @@
 //! run.
 
 use super::array::Files;
-use super::{PlanError, PlannedTarget, TargetKind, cell_name};
+use super::target::{PlanError, PlannedTarget, TargetKind, cell_name};
 use crate::error::Error;
+use crate::linux::setup::LinuxSetup;
 use assay_linux::kernel::{self, Kernel};
 use assay_sim::ArraySetup;
 use assay_spec::array::{ArraySpec, CHUNK, Level, MemberSpec, parse_linux};
 use assay_spec::linux::{BlockDevice, LinuxSpec, Settings};
 use assay_spec::record::TargetRecord;
-
-/// Linux on modelled drives, ready to be booted.
-#[derive(Clone, Debug)]
-pub struct LinuxSetup {
-    /// The drives and settings as written.
-    pub spec: LinuxSpec,
-    /// The drives that the kernel sees, as members of a JBOD.
-    pub drives: ArraySetup,
-    /// The kernel, or the reason why there is none.
-    pub kernel: Result<Kernel, String>,
-}
 
 /// Finds the kernel in the cache.
 pub(super) fn kernel() -> Result<Kernel, Error> {

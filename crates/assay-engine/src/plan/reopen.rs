@@ -1,8 +1,9 @@
 //! Reopens the targets of a saved run, and refuses any that is not the same.
 
-use super::{
-    PlanError, PlannedTarget, array, directory, linux, model_target, null_target, real_target,
-};
+use super::model::{model_target, null_target};
+use super::real::{directory, real_target};
+use super::target::{PlanError, PlannedTarget};
+use super::{array, linux};
 use crate::error::{Error, Result};
 use crate::safety::{Intent, identity};
 use crate::target::block;

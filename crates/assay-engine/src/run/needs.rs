@@ -3,16 +3,15 @@
 //! *Invariant.* A run that would need more memory than the machine has is refused; otherwise the
 //! system would kill it halfway and without a word.
 
-use super::Run;
+use super::planned::Run;
+use crate::available::available_memory;
 use crate::error::{Error, Result};
-use crate::plan::{LinuxSetup, PlannedTarget, TargetKind};
+use crate::linux::setup::LinuxSetup;
+use crate::plan::{PlannedTarget, TargetKind};
 use assay_spec::experiment::{Amount, Step, WorkloadSpec};
 use assay_spec::record::CellPlan;
 use assay_spec::units::human_size;
 use assay_spec::{Bytes, Nanos};
-use rustix::process::{Resource, getrlimit};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// The memory of a cell beside its target: its series, and rows of its log not yet written.
 const CELL: Bytes = Bytes(48 << 20);
@@ -193,41 +192,6 @@ impl PlannedTarget {
     }
 }
 
-/// Returns the files with the memory limits of control groups: of those that `groups`, the text of
-/// `/proc/self/cgroup`, names, and of all above them. In a container the path may be one of the
-/// host, but the root is the container's.
-fn limit_files(groups: &str) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for line in groups.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        let (root, file) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max"),
-            _ if controllers.split(',').any(|name| name == "memory") => {
-                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-            }
-            _ => continue,
-        };
-        let path = Path::new(path.trim_start_matches('/'));
-        files.extend(path.ancestors().map(|above| Path::new(root).join(above).join(file)));
-    }
-    files
-}
-
-/// Returns how much of the machine's memory this process may use.
-pub(crate) fn available_memory() -> Bytes {
-    let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kibibytes = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
-    let machine = kibibytes.map_or(u64::MAX, |n: u64| n << 10);
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let stated = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse().ok();
-    let group = limit_files(&groups).into_iter().filter_map(stated).min().unwrap_or(u64::MAX);
-    let limits = [Resource::As, Resource::Data].map(|of| getrlimit(of).current);
-    let limit = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
-    Bytes(machine.min(group).min(limit))
-}
-
 /// Checks that there is memory for a guest on modelled drives.
 ///
 /// # Errors
@@ -250,31 +214,4 @@ pub fn check_guest_memory(setup: &LinuxSetup) -> Result<()> {
 pub fn guest_memory(setup: &LinuxSetup) -> Bytes {
     let own = setup.spec.settings.memory.0.saturating_add(GUEST.0);
     Bytes(setup.drives.memory().0.saturating_add(own))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_limits_of_both_kinds_of_groups_are_found() {
-        let files = |groups| -> Vec<String> {
-            limit_files(groups).iter().map(|file| file.display().to_string()).collect()
-        };
-        assert_eq!(
-            files("0::/user/app\n"),
-            [
-                "/sys/fs/cgroup/user/app/memory.max",
-                "/sys/fs/cgroup/user/memory.max",
-                "/sys/fs/cgroup/memory.max"
-            ]
-        );
-        assert_eq!(
-            files("4:cpu,memory:/a\n1:name=systemd:/b\nx\n"),
-            [
-                "/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
-                "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-            ]
-        );
-    }
 }

@@ -5,7 +5,7 @@
 //! Combinations come in random order, so that the part of them that is measured when the budget or
 //! the user's patience ends covers all levels.
 
-use super::Run;
+use super::planned::Run;
 use assay_spec::seed;
 
 /// Indices of cells in the plan.

@@ -10,9 +10,10 @@
 //! read through the given descriptor.
 
 use super::signature::{self, Window};
-use crate::load_loop;
+use crate::stop;
 use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
 use assay_linux::child::{brief, tool};
+use assay_linux::kernel::tool_path;
 use assay_spec::{Bytes, seed};
 use std::fs::File;
 use std::io;
@@ -99,7 +100,7 @@ pub(crate) fn are_all_ours(file: &File, size: u64) -> io::Result<bool> {
     for start in (0..size).step_by(CHUNK) {
         let place = start..(start + CHUNK as u64).min(size);
         let window = read(file, place, Bytes(BLOCK))?;
-        if load_loop::is_interrupted() || is_foreign(&window.data) {
+        if stop::is_interrupted() || is_foreign(&window.data) {
             return Ok(false);
         }
     }
@@ -170,7 +171,7 @@ fn read(file: &File, place: Range<u64>, block: Bytes) -> io::Result<Window> {
 /// Returns the formats that `blkid` recognises in `file`. If `blkid` is missing or fails, returns a
 /// text about that, which counts as contents.
 pub(crate) fn blkid(file: &File) -> Vec<String> {
-    let Some(program) = super::tool_path("blkid") else {
+    let Some(program) = tool_path("blkid") else {
         let text = "something that nobody can name: `blkid` of util-linux is not installed";
         return vec![text.to_owned()];
     };
@@ -179,7 +180,7 @@ pub(crate) fn blkid(file: &File) -> Vec<String> {
     let mut command = tool(program);
     // Opens the very inode again, whatever its names are.
     command.args(["-p", "-o", "export", "/proc/self/fd/0"]).stdin(Stdio::from(input));
-    let Ok(output) = brief(&mut command, PATIENCE, load_loop::is_interrupted) else {
+    let Ok(output) = brief(&mut command, PATIENCE, stop::is_interrupted) else {
         return failed();
     };
     match (output.status.code(), output.stderr.is_empty()) {

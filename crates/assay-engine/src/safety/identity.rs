@@ -4,7 +4,7 @@
 //! replaced by another with the same identity goes unnoticed.
 
 use super::machine::Machine;
-use super::stack::Store;
+use super::store::Store;
 use super::sysfs::Device;
 use assay_fs::{Node, NodeKind};
 use std::path::PathBuf;

@@ -10,7 +10,7 @@
 //! the process. So are the signals of a terminal that would stop it (Ctrl-Z): a stopped process
 //! loses its lease after 45 seconds, and its requests in flight would still be written.
 
-use crate::load_loop;
+use crate::stop;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -86,7 +86,7 @@ fn watch_over(file: &File, over: &AtomicBool) {
                 libc::F_WRLCK => {}
                 libc::F_RDLCK => held = set(file, libc::F_UNLCK).is_err(),
                 _ => {
-                    load_loop::stop_for_another_writer(
+                    stop::stop_for_another_writer(
                         "somebody else opened a target file for writing while it was measured",
                     );
                     // The other process goes on when the last request is done and the file is

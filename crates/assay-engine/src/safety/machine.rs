@@ -8,11 +8,12 @@
 
 use super::overlay;
 use super::paths;
-use super::stack::{Extent, Loop, Store, below, foundation_of, loops};
+use super::stack::{Loop, below, foundation_of, loops};
+use super::store::{Birth, Extent, Store};
 use super::sysfs::Device;
 use super::tables::{self, Mount};
 use super::view;
-use super::writers::{Birth, Writers, processes, writers};
+use super::writers::{Writers, processes, writers};
 use assay_fs::DeviceNumber;
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Finds files, directories and devices that lie in memory: a measurement of them uses no drive.
 
 use super::machine::Machine;
-use super::stack::Store;
+use super::store::Store;
 use super::sysfs::Device;
 use assay_fs::DeviceNumber;
 use std::path::Path;

@@ -7,9 +7,8 @@
 //!
 //! *Invariant.* In doubt, two files count as one.
 
-use super::stack::Store;
+use super::store::{Birth, Store};
 use super::tables::Mount;
-use super::writers::Birth;
 use assay_fs::DeviceNumber;
 
 /// Returns those of `files` that may be the file `store`, born at `born`, on another device.

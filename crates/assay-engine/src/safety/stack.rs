@@ -3,10 +3,12 @@
 //! *Invariants.* Ranges are in bytes of the store that they belong to. Unknown ranges count as all
 //! bytes: a mapping whose table cannot be read overlaps all of its slaves.
 
+use super::store::{Birth, Extent, Store};
 use super::sysfs::Device;
-use super::writers::{Birth, found_at};
+use super::writers::found_at;
 use assay_fs::DeviceNumber;
 use assay_linux::child::{brief, tool};
+use assay_linux::kernel::tool_path;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -14,52 +16,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-
-/// A device or file that holds bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Store {
-    /// A block device.
-    Device(DeviceNumber),
-    /// A file, by the device number of its file system and its inode number.
-    File(DeviceNumber, u64),
-}
-
-impl Store {
-    /// Returns the number of the device, if it is one.
-    pub(crate) fn device(self) -> Option<DeviceNumber> {
-        match self {
-            Store::Device(number) => Some(number),
-            Store::File(..) => None,
-        }
-    }
-}
-
-/// A range of bytes of a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
-    pub(crate) store: Store,
-    pub(crate) bytes: Range<u64>,
-}
-
-impl Extent {
-    /// Returns the extent that covers all of a store.
-    pub(crate) fn all(store: Store) -> Extent {
-        Extent { store, bytes: 0..u64::MAX }
-    }
-
-    /// Returns `true` if both have a byte in common.
-    pub(crate) fn overlaps(&self, other: &Extent) -> bool {
-        self.store == other.store
-            && self.bytes.start < other.bytes.end
-            && other.bytes.start < self.bytes.end
-    }
-
-    /// Returns the part `inner` of this extent, where `inner` counts from its start.
-    fn part(&self, inner: &Range<u64>) -> Extent {
-        let at = |offset: u64| self.bytes.start.saturating_add(offset).min(self.bytes.end);
-        Extent { store: self.store, bytes: at(inner.start)..at(inner.end) }
-    }
-}
 
 /// A loop device and the file or device behind it.
 #[derive(Clone, Debug)]
@@ -173,7 +129,7 @@ pub(crate) fn below(device: &Device, loops: &[Loop]) -> Vec<Extent> {
 /// cannot be read, or has other targets than linear and striped ones.
 fn table_of(device: &Device) -> Option<Vec<Extent>> {
     let DeviceNumber { major, minor } = device.number;
-    let mut command = tool(super::tool_path("dmsetup")?);
+    let mut command = tool(tool_path("dmsetup")?);
     command.args(["table", "--major", &major.to_string(), "--minor", &minor.to_string()]);
     let most = Duration::from_secs(10);
     let output = brief(command.stdin(Stdio::null()), most, || false).ok()?;

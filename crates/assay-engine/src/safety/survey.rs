@@ -3,9 +3,10 @@
 //! *Invariants.* No device is opened for writing or exclusively. The answer holds for this moment;
 //! a run checks again. Partitions are not listed on their own.
 
+use super::loss::{contents_of, destroy_word};
 use super::machine::Machine;
+use super::refusal::refusal_now;
 use super::sysfs::Device;
-use super::{contents_of, destroy_word, refusal_now};
 use assay_spec::Bytes;
 use std::fmt;
 use std::fs::File;

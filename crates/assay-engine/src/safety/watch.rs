@@ -6,7 +6,7 @@
 
 use super::stack;
 use crate::error::Error;
-use crate::load_loop;
+use crate::stop;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +48,7 @@ fn watch(refusal: impl Fn() -> Option<Error>, over: &AtomicBool) {
             let begun = processor_time();
             if let Some(error) = refusal() {
                 let what = format!("while it was measured, this came up: {}", error.message);
-                return load_loop::stop_for_another_writer(&what);
+                return stop::stop_for_another_writer(&what);
             }
             attached = now;
             due = Instant::now() + (processor_time() - begun) * SHARE;

@@ -8,7 +8,7 @@
 //! *Invariants.* Reads only `/proc`. This process does not count. Only root sees the processes of
 //! other users; for files, the lease ([`super::lease`]) notices them, too.
 
-use super::stack::Store;
+use super::store::{Birth, Store};
 use super::tables;
 use assay_fs::DeviceNumber;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
@@ -17,9 +17,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// The birth time of a file, in seconds and nanoseconds.
-pub(crate) type Birth = (i64, u32);
 
 /// A process that may write to a device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]

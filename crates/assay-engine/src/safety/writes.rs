@@ -10,7 +10,7 @@
 //! which could wait there for half a minute, are written back before the count.
 
 use super::machine::Machine;
-use super::stack::Store;
+use super::store::Store;
 use super::sysfs::{Device, Written};
 use assay_fs::{DeviceNumber, Node};
 use rustix::fs::{AtFlags, StatxFlags, statx};

@@ -20,7 +20,7 @@
 use super::{Submit, Target};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::load_loop;
+use crate::stop;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -301,8 +301,8 @@ impl Drop for UringTarget {
         let begun = std::time::Instant::now();
         let mut completions = Vec::new();
         while self.in_flight > 0 {
-            let patient = !load_loop::is_interrupted();
-            if !patient && begun.elapsed() > load_loop::PATIENCE {
+            let patient = !stop::is_interrupted();
+            if !patient && begun.elapsed() > stop::PATIENCE {
                 return;
             }
             self.enter(match patient {

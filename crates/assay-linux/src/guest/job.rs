@@ -51,7 +51,7 @@ pub enum Task {
     Command(Vec<String>),
     /// A shell for a user at the console, which is the guest's last drive.
     Shell(Terminal),
-    /// A task of the caller's, which the `work` function of [`main`] interprets.
+    /// A task of the caller's, which the `work` function of [`main`](super::main) does.
     Own(String),
 }
 

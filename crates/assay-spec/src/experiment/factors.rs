@@ -7,6 +7,7 @@
 //! syntax of targets does, or two combinations are the same target.
 
 pub(super) mod read;
+
 #[cfg(test)]
 mod tests;
 

@@ -9,7 +9,7 @@ const ENDS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// is signalled twice, by the shell and by the terminal itself, so it does not count as a second.)
 pub(super) fn watch_for_interrupt() {
     extern "C" fn on_interrupt(signal: libc::c_int) {
-        assay_engine::load_loop::interrupt();
+        assay_engine::stop::interrupt();
         if signal != libc::SIGHUP {
             // SAFETY: `signal` is async-signal-safe, and restoring the default takes no pointer.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -22,7 +22,7 @@ pub(super) fn watch_for_interrupt() {
 /// because a terminal that was lent must get its settings back before the program ends.
 pub(super) fn watch_for_every_end() {
     extern "C" fn on_end(_signal: libc::c_int) {
-        assay_engine::load_loop::interrupt();
+        assay_engine::stop::interrupt();
     }
     watch(on_end as *const () as libc::sighandler_t);
 }

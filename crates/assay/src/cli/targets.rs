@@ -34,8 +34,8 @@ pub(super) fn open_targets(
 ) -> Result<Vec<PlannedTarget>, Failure> {
     let mut targets: Vec<PlannedTarget> = Vec::new();
     for text in written {
-        if assay_engine::load_loop::is_interrupted() {
-            return Err(assay_engine::load_loop::interrupted().into());
+        if assay_engine::stop::is_interrupted() {
+            return Err(assay_engine::stop::interrupted().into());
         }
         let mut target = match asked_for.is_empty() || asked_for.contains(text) {
             true => open_target(text, intent, plan)?,

@@ -1,8 +1,8 @@
 //! Clones the user's repository, and finds its last tags.
 
-use super::{IDS, SETTINGS, command, no_git, program};
+use super::git::{IDS, SETTINGS, command, no_git, program};
 use crate::error::{Error, Result};
-use crate::files::refused;
+use crate::files::stage::refused;
 use assay_fs::Directory;
 use rustix::fs::OFlags;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -104,7 +104,7 @@ fn said(command: &mut Command) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::git;
+    use super::super::git::git;
     use super::*;
     use std::fs;
 

@@ -4,7 +4,7 @@
 //! file of its length can have. Otherwise a page of a few bytes could claim 2 GiB, and unpack to
 //! them.
 
-use super::read::{Told, told};
+use super::decoded::{Decoded, in_words};
 use super::thrift::{FOOTER, LEVELS, PACKED, PAGE, PLAIN, SCHEMA, SECOND, Walk};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
@@ -24,16 +24,16 @@ const COLUMNS: i64 = 256;
 const END: u64 = 8;
 
 /// Checks the footer of a file of this length, which says where everything lies.
-pub fn footer(file: &File, length: u64) -> Told<()> {
+pub fn footer(file: &File, length: u64) -> Decoded<()> {
     if length < END {
         return Ok(()); // The decoder reports the error.
     }
-    let end = file.get_bytes(length - END, END as usize).map_err(told)?;
+    let end = file.get_bytes(length - END, END as usize).map_err(in_words)?;
     let bytes = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
     if !end.ends_with(b"PAR1") || bytes > length - END {
         return Ok(()); // The decoder reports this one, too.
     }
-    let from = file.get_read(length - END - bytes).map_err(told)?;
+    let from = file.get_read(length - END - bytes).map_err(in_words)?;
     let mut columns = 0;
     Walk::new(from, bytes).walk(FOOTER, &mut |_, id, count| {
         columns = if id == SCHEMA { columns.max(count) } else { columns };
@@ -58,13 +58,13 @@ impl<'f> Pages<'f> {
     }
 
     /// Checks the pages of these `columns` of a group.
-    pub fn check(&mut self, group: &RowGroupMetaData, columns: &[usize]) -> Told<()> {
+    pub fn check(&mut self, group: &RowGroupMetaData, columns: &[usize]) -> Decoded<()> {
         let rows = u64::try_from(group.num_rows()).unwrap_or(0);
         columns.iter().try_for_each(|column| self.column(group.column(*column), rows))
     }
 
     /// Checks the pages of a column with this number of rows, and takes their room.
-    fn column(&mut self, column: &ColumnChunkMetaData, rows: u64) -> Told<()> {
+    fn column(&mut self, column: &ColumnChunkMetaData, rows: u64) -> Decoded<()> {
         let whole = [Some(column.data_page_offset()), column.dictionary_page_offset()];
         let lengths = [Some(column.compressed_size())];
         if whole.into_iter().chain(lengths).flatten().any(|n| n < 0) {
@@ -78,7 +78,7 @@ impl<'f> Pages<'f> {
         let most = rows.saturating_mul(ROW).saturating_add(GROUP_FREE).min(self.plain);
         let mut plain = 0;
         // One reader serves all pages, because there may be one in every few bytes.
-        let mut from = self.file.get_read(at).map_err(told)?;
+        let mut from = self.file.get_read(at).map_err(in_words)?;
         while left > 0 {
             let page = Page::next(&mut from, left)?;
             plain += page.plain;
@@ -104,7 +104,7 @@ struct Page {
 
 impl Page {
     /// Reads the header of the next page, in the `left` bytes of its column, and skips to its end.
-    fn next(from: &mut BufReader<File>, left: u64) -> Told<Page> {
+    fn next(from: &mut BufReader<File>, left: u64) -> Decoded<Page> {
         let (mut plain, mut packed, mut levels) = (-1, -1, [0; 2]);
         let mut walk = Walk::new(&mut *from, left);
         walk.walk(PAGE, &mut |parent, id, value| {
@@ -133,7 +133,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::super::{LogWriter, read};
-    use crate::measure::Sample;
+    use crate::measure::sample::Sample;
     use assay_fs::Directory;
     use assay_spec::{Bytes, Nanos, Op};
     use parquet::file::metadata::ColumnChunkMetaData;

@@ -1,15 +1,15 @@
 //! Reads logs back, column by column. This takes the memory of the rows, and a file may have no
 //! more rows than its length allows.
 
+use super::decoded::{Decoded, in_words};
 use super::pages::{self, Pages};
 use super::values::{Number, values};
+use crate::available::available_memory;
 use crate::error::{Error, Result};
 use crate::read;
-use crate::run::available_memory;
 use assay_spec::trace::TraceRow;
 use assay_spec::{Bytes, Nanos, Op};
 use parquet::basic::Type;
-use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
 use std::fs::File;
@@ -59,23 +59,11 @@ pub fn read(path: &Path) -> Result<Log> {
     })
 }
 
-/// A result whose error says what is wrong with a file.
-pub(super) type Told<T> = std::result::Result<T, String>;
-
-/// Converts an error of the decoder to text.
-pub(super) fn told(e: ParquetError) -> String {
-    let text = e.to_string();
-    match text.contains("Disabled feature") {
-        true => "its compression is not read: save it with zstd, or uncompressed".to_owned(),
-        false => text,
-    }
-}
-
 /// Reads the log in a file of `length` bytes, if it claims no more than such a file can hold.
-fn columns(file: File, length: u64) -> Told<Log> {
+fn columns(file: File, length: u64) -> Decoded<Log> {
     pages::footer(&file, length)?;
     let twin = file.try_clone().map_err(|e| e.to_string())?;
-    let reader = SerializedFileReader::new(file).map_err(told)?;
+    let reader = SerializedFileReader::new(file).map_err(in_words)?;
     let groups = reader.metadata().row_groups().iter();
     let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
     let claimed = rows.fold(0, u64::saturating_add);
@@ -96,7 +84,7 @@ fn columns(file: File, length: u64) -> Told<Log> {
     let mut pages = Pages::of(&twin, length, claimed, used.len() as u64);
     let mut rows = Vec::new();
     for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group).map_err(told)?;
+        let group = reader.get_row_group(group).map_err(in_words)?;
         pages.check(group.metadata(), &used)?;
         self::rows(group.as_ref(), required, optional, &mut rows)?;
     }
@@ -117,7 +105,7 @@ fn rows(
     required: [usize; REQUIRED.len()],
     optional: [Option<usize>; OPTIONAL.len()],
     rows: &mut Vec<TraceRow>,
-) -> Told<()> {
+) -> Decoded<()> {
     let count = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
     let wide = |place| wide(group, place, count);
     let narrow = |place| narrow(group, place, count);
@@ -162,11 +150,11 @@ fn rows(
     Ok(())
 }
 
-fn wide(group: &dyn RowGroupReader, place: usize, count: usize) -> Told<Vec<Option<i64>>> {
+fn wide(group: &dyn RowGroupReader, place: usize, count: usize) -> Decoded<Vec<Option<i64>>> {
     numbers(group, place, count, Type::INT64, "a column has not 64 bits")
 }
 
-fn narrow(group: &dyn RowGroupReader, place: usize, count: usize) -> Told<Vec<Option<i32>>> {
+fn narrow(group: &dyn RowGroupReader, place: usize, count: usize) -> Decoded<Vec<Option<i32>>> {
     numbers(group, place, count, Type::INT32, "a column has not 32 bits")
 }
 
@@ -176,11 +164,11 @@ fn numbers<T: Number>(
     count: usize,
     kind: Type,
     otherwise: &str,
-) -> Told<Vec<Option<T>>> {
+) -> Decoded<Vec<Option<T>>> {
     let column = group.metadata().column(place);
     if column.column_type() != kind {
         return Err(otherwise.to_owned());
     }
     let has_nulls = column.column_descr().max_def_level() > 0;
-    values(group.get_column_page_reader(place).map_err(told)?, count, has_nulls)
+    values(group.get_column_page_reader(place).map_err(in_words)?, count, has_nulls)
 }

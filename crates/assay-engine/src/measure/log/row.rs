@@ -1,6 +1,6 @@
 //! Rows of logs, and their conversion to columns.
 
-use crate::measure::Sample;
+use crate::measure::sample::Sample;
 use assay_spec::Nanos;
 use assay_spec::trace::TraceRow;
 use parquet::data_type::{Int32Type, Int64Type};

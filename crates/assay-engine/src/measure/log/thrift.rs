@@ -5,7 +5,7 @@
 //! the format (`parquet.thrift`, in Thrift's compact protocol) are accepted, with the right types,
 //! and no list may have more elements than there are bytes left.
 
-use super::read::Told;
+use super::decoded::Decoded;
 use std::io::Read;
 
 /// The type of a field.
@@ -176,13 +176,13 @@ impl<R: Read> Walk<R> {
     }
 
     /// Walks through a structure that may have these fields.
-    pub fn walk(&mut self, fields: Fields, hear: Hear<'_>) -> Told<()> {
+    pub fn walk(&mut self, fields: Fields, hear: Hear<'_>) -> Decoded<()> {
         self.structure(fields, 0, hear)
     }
 
     /// Walks through a structure. `parent` is the field that it is in, 0 for the outermost one, or
     /// -1 if the listener is not called.
-    fn structure(&mut self, fields: Fields, parent: i16, hear: Hear<'_>) -> Told<()> {
+    fn structure(&mut self, fields: Fields, parent: i16, hear: Hear<'_>) -> Decoded<()> {
         let mut last = 0_i16;
         loop {
             let head = self.byte()?;
@@ -214,7 +214,7 @@ impl<R: Read> Walk<R> {
     }
 
     /// Reads a value; returns the number, the length of a list, or 0 for anything else.
-    fn value(&mut self, shape: &Shape) -> Told<i64> {
+    fn value(&mut self, shape: &Shape) -> Decoded<i64> {
         match shape {
             Flag | Byte => drop(self.byte()?),
             Int => return self.number(),
@@ -238,7 +238,7 @@ impl<R: Read> Walk<R> {
         Ok(0)
     }
 
-    fn byte(&mut self) -> Told<u8> {
+    fn byte(&mut self) -> Decoded<u8> {
         let mut byte = [0];
         let is_left = self.left > 0 && self.from.read_exact(&mut byte).is_ok();
         self.left = self.left.saturating_sub(1);
@@ -246,7 +246,7 @@ impl<R: Read> Walk<R> {
     }
 
     /// Reads an unsigned number, which has seven bits in each byte.
-    fn count(&mut self) -> Told<u64> {
+    fn count(&mut self) -> Decoded<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -259,12 +259,12 @@ impl<R: Read> Walk<R> {
     }
 
     /// Reads a signed number, which has its sign in the lowest bit.
-    fn number(&mut self) -> Told<i64> {
+    fn number(&mut self) -> Decoded<i64> {
         let value = self.count()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    fn skip(&mut self, bytes: u64) -> Told<()> {
+    fn skip(&mut self, bytes: u64) -> Decoded<()> {
         if bytes > self.left {
             return Err("it ends early".to_owned());
         }

@@ -4,7 +4,7 @@
 //! page contradicts itself, and allocate room for as many values as the page claims. The encodings
 //! are those of assay's logs, and those that other writers use for integers.
 
-use super::read::{Told, told};
+use super::decoded::{Decoded, in_words};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageReader};
 
@@ -43,11 +43,11 @@ pub fn values<T: Number>(
     mut pages: Box<dyn PageReader>,
     rows: usize,
     has_nulls: bool,
-) -> Told<Vec<Option<T>>> {
+) -> Decoded<Vec<Option<T>>> {
     let (mut found, mut dictionary) = (Vec::new(), Vec::new());
     while found.len() < rows {
         let left = rows - found.len();
-        let page = pages.get_next_page().map_err(told)?.ok_or("a column ends early")?;
+        let page = pages.get_next_page().map_err(in_words)?.ok_or("a column ends early")?;
         let (levels, data, encoding, count) = match &page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 dictionary = plain::<T>(buf, *num_values as usize)?;
@@ -96,7 +96,7 @@ fn decode<T: Number>(
     mut data: &[u8],
     count: usize,
     dictionary: &[T],
-) -> Told<Vec<T>> {
+) -> Decoded<Vec<T>> {
     match encoding {
         Encoding::PLAIN => plain(data, count),
         Encoding::DELTA_BINARY_PACKED => deltas(data, count),
@@ -120,14 +120,14 @@ fn decode<T: Number>(
 }
 
 /// Decodes `PLAIN`: numbers one after the other.
-fn plain<T: Number>(data: &[u8], count: usize) -> Told<Vec<T>> {
+fn plain<T: Number>(data: &[u8], count: usize) -> Decoded<Vec<T>> {
     let bytes = data.get(..count.saturating_mul(T::WIDTH)).ok_or_else(contradiction)?;
     Ok(bytes.chunks_exact(T::WIDTH).map(T::read).collect())
 }
 
 /// Decodes Parquet's RLE/bit-packing hybrid: runs of one number, mixed with numbers of `width` bits
 /// side by side.
-fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
+fn runs(mut data: &[u8], width: usize, count: usize) -> Decoded<Vec<u32>> {
     is(width <= 32)?;
     let mut found = Vec::with_capacity(count);
     while found.len() < count {
@@ -150,7 +150,7 @@ fn runs(mut data: &[u8], width: usize, count: usize) -> Told<Vec<u32>> {
 
 /// Decodes `DELTA_BINARY_PACKED`: differences in blocks. A block has a number that is added to all
 /// its differences, and each of its parts has a width in bits.
-fn deltas<T: Number>(mut data: &[u8], count: usize) -> Told<Vec<T>> {
+fn deltas<T: Number>(mut data: &[u8], count: usize) -> Decoded<Vec<T>> {
     let data = &mut data;
     let (block, parts) = (number(data)?, number(data)?);
     let (claimed, mut value) = (number(data)?, signed(data)?);
@@ -189,7 +189,7 @@ fn bits(data: &[u8], at: usize, width: usize) -> u64 {
 }
 
 /// Reads an unsigned number, which has seven bits in each byte.
-fn number(data: &mut &[u8]) -> Told<u64> {
+fn number(data: &mut &[u8]) -> Decoded<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let byte = take(data, 1)?[0];
@@ -202,20 +202,20 @@ fn number(data: &mut &[u8]) -> Told<u64> {
 }
 
 /// Reads a signed number, which has its sign in the lowest bit.
-fn signed(data: &mut &[u8]) -> Told<i64> {
+fn signed(data: &mut &[u8]) -> Decoded<i64> {
     let value = number(data)?;
     Ok((value >> 1) as i64 ^ -((value & 1) as i64))
 }
 
 /// Takes `bytes` bytes from the front of `data`.
-fn take<'d>(data: &mut &'d [u8], bytes: usize) -> Told<&'d [u8]> {
+fn take<'d>(data: &mut &'d [u8], bytes: usize) -> Decoded<&'d [u8]> {
     let (head, rest) = data.split_at_checked(bytes).ok_or_else(contradiction)?;
     *data = rest;
     Ok(head)
 }
 
 /// Returns the error of a page that contradicts itself, unless the condition is `right`.
-fn is(right: bool) -> Told<()> {
+fn is(right: bool) -> Decoded<()> {
     if right { Ok(()) } else { Err(contradiction()) }
 }
 
@@ -299,7 +299,7 @@ mod tests {
         data: &[u8],
         count: usize,
         dictionary: &[i64],
-    ) -> Told<Vec<i64>> {
+    ) -> Decoded<Vec<i64>> {
         decode(encoding, data, count, dictionary)
     }
 

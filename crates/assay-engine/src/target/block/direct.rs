@@ -1,7 +1,7 @@
 //! Checks that reads of a file go past the page cache, as `O_DIRECT` demands. Some file systems
 //! accept the flag and ignore it: ext4 with `data=journal`, btrfs for compressed data.
 
-use super::Opened;
+use super::opened::{Kind, Opened};
 use crate::aligned::Aligned;
 use crate::error::{Error, Result};
 use assay_spec::Bytes;
@@ -16,36 +16,34 @@ const COUNTED: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
 /// The number of places in the file that are read.
 const PLACES: u64 = 16;
 
-impl Opened {
-    /// Checks that reads of a file come from its drive, not from memory. Accepts devices, and files
-    /// for which the kernel counts nothing.
-    pub(crate) fn check_direct(&self) -> Result<()> {
-        let kind = fstatfs(&self.file).map_or(0, |stat| stat.f_type as u64);
-        let is_file = self.kind == super::Kind::File;
-        if !is_file || !COUNTED.contains(&kind) {
-            return Ok(());
-        }
-        let unit = self.granularity.0.max(4096);
-        let last = (self.capacity.0 / unit).saturating_sub(1);
-        for place in 0..PLACES {
-            let offset = last * place / (PLACES - 1) * unit;
-            match is_answered_from_memory(&self.file, offset, Bytes(unit)) {
-                Ok(true) => return Err(self.not_direct()),
-                Ok(false) => {}
-                // A read that fails here fails in the run, too; without counts nothing is known.
-                Err(_) => return Ok(()),
-            }
-        }
-        Ok(())
+/// Checks that reads of a file come from its drive, not from memory. Accepts devices, and files
+/// for which the kernel counts nothing.
+pub(super) fn check_direct(opened: &Opened) -> Result<()> {
+    let kind = fstatfs(&opened.file).map_or(0, |stat| stat.f_type as u64);
+    let is_file = opened.kind == Kind::File;
+    if !is_file || !COUNTED.contains(&kind) {
+        return Ok(());
     }
+    let unit = opened.granularity.0.max(4096);
+    let last = (opened.capacity.0 / unit).saturating_sub(1);
+    for place in 0..PLACES {
+        let offset = last * place / (PLACES - 1) * unit;
+        match is_answered_from_memory(&opened.file, offset, Bytes(unit)) {
+            Ok(true) => return Err(not_direct(opened)),
+            Ok(false) => {}
+            // A read that fails here fails in the run, too; without counts nothing is known.
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
 
-    fn not_direct(&self) -> Error {
-        let path = self.identity.path.display();
-        let message = format!("reads of {path} are answered from memory, in spite of O_DIRECT");
-        let hint = "ext4 with data=journal and btrfs for compressed data ignore it: name a file \
-                    elsewhere, or the device";
-        Error::environment("no-direct-io", message, hint)
-    }
+fn not_direct(opened: &Opened) -> Error {
+    let path = opened.identity.path.display();
+    let message = format!("reads of {path} are answered from memory, in spite of O_DIRECT");
+    let hint = "ext4 with data=journal and btrfs for compressed data ignore it: name a file \
+                elsewhere, or the device";
+    Error::environment("no-direct-io", message, hint)
 }
 
 /// Reads a block twice and returns whether the second read went to no device.

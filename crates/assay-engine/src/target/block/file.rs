@@ -1,16 +1,20 @@
 //! Regular files: only those that assay made are written to, and only while they hold nothing else.
 
-use super::{Opened, cannot_open, describe, lock, no_thread, set_direct, watched};
+use super::descriptor::{cannot_open, lock, no_thread, set_direct, watched};
+use super::direct::check_direct;
+use super::opened::{Opened, describe, first_hole};
 use crate::error::{Error, Result};
-use crate::load_loop;
+use crate::safety::contents;
+use crate::safety::intent::{Intent, check_write};
 use crate::safety::lease::{self, Lease};
 use crate::safety::machine::Machine;
 use crate::safety::mark::{self, Stage};
-use crate::safety::stack::Store;
+use crate::safety::refusal::patiently;
+use crate::safety::store::Store;
 use crate::safety::watch::Watch;
-use crate::safety::{self, Intent, contents};
+use crate::stop;
 use assay_fs::{InodeId, Node, NodeKind};
-use rustix::fs::{OFlags, SeekFrom, seek};
+use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,11 +28,11 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
         set_direct(&file, path)?;
         lock(path, &file)?;
         let opened = Opened { is_stranger: !is_ours, ..describe(path, node, file)? };
-        opened.check_direct()?;
+        check_direct(&opened)?;
         return Ok(opened);
     }
     let fatal = file_refusal(path, node, is_ours);
-    safety::check_write(path, node, intent, fatal.as_ref().map(|e| e.message.as_str()))?;
+    check_write(path, node, intent, fatal.as_ref().map(|e| e.message.as_str()))?;
     if let Some(error) = fatal {
         return Err(error);
     }
@@ -42,7 +46,7 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
     let lease = take_lease(path, &file)?;
     let opened = Opened { lease, ..describe(path, node, file)? };
     check_file_contents(path, &opened, named)?;
-    opened.check_direct()?;
+    check_direct(&opened)?;
     let watch = watch_file(path, node)?;
     Ok(Opened { watch, ..opened })
 }
@@ -57,7 +61,7 @@ pub(super) fn watch_file(path: &Path, node: &Node) -> Result<Option<Watch>> {
 /// Returns how a file is in use, as an error, if it is.
 fn file_use(name: &str, id: InodeId, kind: NodeKind) -> Option<Error> {
     let size = if let NodeKind::File(size) = kind { size } else { 0 };
-    safety::patiently(|| {
+    patiently(|| {
         let machine = Machine::read();
         let usage = machine.use_of(Store::File(id.device, id.inode), id.born);
         let usage = usage.or_else(|| machine.unknown_use(id.device, size))?;
@@ -102,8 +106,8 @@ pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Er
 fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Result<()> {
     let looked = contents::look(&opened.file, opened.capacity, opened.granularity);
     let mut found = looked.map_err(|e| cannot_open(path, e))?;
-    if load_loop::is_interrupted() {
-        return Err(load_loop::interrupted());
+    if stop::is_interrupted() {
+        return Err(stop::interrupted());
     }
     found.kinds.extend(named);
     if found.is_ours() {
@@ -136,13 +140,6 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
             Some(device) => refuse(format!("{name} may be what is behind {device}")),
         },
     }
-}
-
-/// Returns the offset of the first hole in a file of `size` bytes. Space that is only preallocated
-/// counts as a hole, too.
-pub(super) fn first_hole(file: &File, size: u64) -> Option<u64> {
-    // A file system that does not track holes returns the end of the file or an error.
-    seek(file, SeekFrom::Hole(0)).ok().filter(|at| *at < size)
 }
 
 /// Refuses a file that was not written from end to end, because the file system answers reads of

@@ -3,12 +3,12 @@
 //! *Invariants.* An existing file is written to only if assay made it, or if `--write` names it
 //! again. Its contents belong to the guest and are not examined.
 
-use super::cannot_open;
-use super::create::parent;
+use super::descriptor::{cannot_open, lock};
 use super::file::{file_refusal, stage_of};
+use super::new_file::parent;
 use crate::error::{Error, Result};
+use crate::safety::intent::{Intent, check_write};
 use crate::safety::mark::{self, Stage};
-use crate::safety::{self, Intent};
 use assay_fs::{Directory, Node, NodeKind, remove};
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, seek};
 use rustix::io::Errno;
@@ -75,7 +75,7 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
     let is_ours = stage_of(&node, &file) == Some(Stage::Whole);
     if let Some(write) = write {
         let intent = Intent { write: Some(write.to_owned()), ..Intent::default() };
-        safety::check_write(path, &node, &intent, None)?;
+        check_write(path, &node, &intent, None)?;
     }
     if let Some(error) = file_refusal(path, &node, is_ours || write.is_some()) {
         let hint = format!("if the guest may change it: --write {}", path.display());
@@ -83,7 +83,7 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
         return Err(Error { hint, ..error });
     }
     let file = node.open(OFlags::RDWR).map_err(|e| cannot_open(path, e))?;
-    super::lock(path, &file)?;
+    lock(path, &file)?;
     Ok(Image { file, made: None })
 }
 
@@ -97,7 +97,7 @@ fn create(path: &Path) -> Result<Image> {
         file,
         made: Some((directory.try_clone().map_err(|e| cannot_open(path, e))?, name.to_owned())),
     };
-    super::lock(path, &image.file)?;
+    lock(path, &image.file)?;
     mark::put(&image.file, &directory, name, Stage::Whole).map_err(|e| cannot_open(path, e))?;
     Ok(image)
 }

@@ -4,7 +4,7 @@
 //! later, after cells that only read. A program that opens the device, writes and closes it at once
 //! appears in no table of open files, but the kernel counts its writes.
 
-use super::Opened;
+use super::opened::Opened;
 use crate::error::{Error, Result};
 use crate::safety::sysfs::Device;
 use crate::safety::writes::Ways;

@@ -48,8 +48,7 @@ pub fn main(options: &Options) -> Outcome {
     let mut bar = Bar { bar: ProgressBar::hidden(), quiet: options.common.quiet };
     let jobs = options.jobs.unwrap_or(processors);
     watch_for_interrupt();
-    let identity =
-        kernel_build::build(&origin, jobs, assay_engine::load_loop::is_interrupted, &mut bar);
+    let identity = kernel_build::build(&origin, jobs, assay_engine::stop::is_interrupted, &mut bar);
     bar.bar.finish_and_clear();
     let identity = identity.map_err(|e| Failure::from(assay_engine::Error::from(e)))?;
     if options.common.json {

@@ -9,10 +9,10 @@ use crate::cli::run::{default_directory, parse_size};
 use crate::cli::signals::{end_on_signals, watch_for_every_end, watch_for_interrupt};
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, not_written, talk};
-use assay_engine::guest::{Guest, Start, run_guest};
+use assay_engine::linux::{Guest, LinuxSetup, Start, run_guest};
 use assay_engine::machine::utc_now;
 use assay_engine::measure::log::LogWriter;
-use assay_engine::plan::{LinuxSetup, open_drives};
+use assay_engine::plan::open_drives;
 use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{GuestOutcome, Job, StorageSetup, Task};
@@ -91,7 +91,7 @@ pub fn main(options: Options) -> Outcome {
     let limits = Limits {
         time: time("--limit", &options.limit)?,
         silence: Duration::from_nanos(time("--watchdog", &options.watchdog)?.0),
-        stop: assay_engine::load_loop::is_interrupted,
+        stop: assay_engine::stop::is_interrupted,
     };
     match options.shell {
         true => watch_for_every_end(),
@@ -162,7 +162,7 @@ fn live(
     let lent = options.shell.then(Lent::take).transpose()?;
     let is_the_kernels = setup.spec.settings.historical().is_none();
     let storage = StorageSetup {
-        rotational: assay_engine::guest::rotational(setup),
+        rotational: assay_engine::linux::rotational(setup),
         scheduler: is_the_kernels.then(|| options.scheduler.clone()),
         ..StorageSetup::default()
     };

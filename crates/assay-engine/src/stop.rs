@@ -3,6 +3,10 @@
 use crate::error::{Error, ErrorKind};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The longest wait for requests in flight when a phase is asked to end.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The reason why every running phase is to end, or [`GO_ON`].
 static STOP: AtomicU8 = AtomicU8::new(GO_ON);

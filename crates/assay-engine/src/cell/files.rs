@@ -1,0 +1,73 @@
+//! A repeat of a workload of files.
+
+use super::repeat::Repeat;
+use crate::error::{Error, Result};
+use crate::files::{self, Content, WorkDir};
+use crate::measure::series::write_series;
+use crate::measure::{Recorded, Recorder};
+use assay_fs::Scratch;
+use assay_spec::experiment::FileWork;
+use assay_spec::record::RepeatRecord;
+use assay_spec::seed;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Runs a workload of files in a new directory in `path`, which is removed afterwards.
+pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<RepeatRecord> {
+    let work = repeat.workload.files.as_ref().expect("others are skipped");
+    let directory = Scratch::new(path, "assay", crate::files::makes).map_err(|e| {
+        let message = format!("no directory can be made in {}", path.display());
+        Error::environment("directory-unusable", message, "check its permissions").caused_by(e)
+    })?;
+    let mut content = vec![0; 1 << 20];
+    fill(&mut content, repeat.seed);
+    let until = repeat.limit.map(|limit| Instant::now() + Duration::from_nanos(limit.0));
+    let work_dir = WorkDir {
+        directory: &directory.directory().path(),
+        remount: None,
+        is_free: false,
+        content: Content { bytes: &content, until },
+        limit: repeat.limit,
+    };
+    run_on_files(repeat, work, &work_dir, &mut || {})
+}
+
+/// Fills `content` with pseudo-random bytes, which no drive can compress.
+fn fill(content: &mut [u8], seed: u64) {
+    let mut state = seed;
+    for word in content.chunks_mut(8) {
+        state = seed::mix(state.wrapping_add(1));
+        word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
+    }
+}
+
+/// Runs `work` in `work_dir` and records it. Calls `before_measure` when the measured phase
+/// begins.
+pub(crate) fn run_on_files(
+    repeat: &Repeat<'_>,
+    work: &FileWork,
+    work_dir: &WorkDir<'_>,
+    before_measure: &mut dyn FnMut(),
+) -> Result<RepeatRecord> {
+    let mut recorder = Recorder::new(repeat.log_writer()?).keeping(repeat.workload.first);
+    let done = files::run(work, work_dir, repeat.seed, &mut recorder, before_measure)?;
+    let Recorded { ops, seconds, fine, first } = recorder.finish()?;
+    if let Some(directory) = repeat.directory {
+        write_series(directory.series()?, &format!("{}.parquet", repeat.stem), &fine)?;
+    }
+    let mut told = done.told;
+    if done.is_whole {
+        let full = done.elapsed.0 as f64 / repeat.scale.as_f64();
+        told.push(("full_time".to_owned(), full));
+    }
+    Ok(RepeatRecord {
+        seed: repeat.seed,
+        elapsed: done.elapsed,
+        ops,
+        series: seconds,
+        first,
+        steady: None,
+        device: told,
+        warnings: done.warnings,
+    })
+}

@@ -1,0 +1,85 @@
+//! The models of a guest's drives, and what the guest sees of them.
+
+use super::setup::{LinuxSetup, depth, rotational, wears_out};
+use crate::error::{Error, Result};
+use crate::plan::switch_caches_off;
+use crate::target::block::Image;
+use assay_linux::disks::{DiskSetup, Disks, TAGS_PER_PROCESS, Watch};
+use assay_linux::store::Store;
+use assay_sim::{Array, Drive, Host, MemberSetup, Past};
+use assay_spec::Bytes;
+use assay_spec::experiment::HostSpec;
+use assay_spec::linux::Settings;
+use std::path::PathBuf;
+
+/// Builds the models, and the drives that the guest sees on them.
+pub(super) fn drives<'w>(
+    setup: &LinuxSetup,
+    past: Past,
+    is_cached: bool,
+    paths: &[PathBuf],
+    images: &[Image],
+    watch: Watch<'w>,
+) -> Result<Disks<'w>> {
+    let mut all = setup.drives.clone();
+    if !is_cached {
+        switch_caches_off(&mut all);
+    }
+    let sizes: Vec<Bytes> = all.members.iter().map(|m| m.drive.capacity()).collect();
+    let is_flash: Vec<bool> = rotational(setup).into_iter().map(|turns| !turns).collect();
+    let settings = &setup.spec.settings;
+    let elevator = settings.historical();
+    let hosted = |drive: Box<dyn Drive>| -> Box<dyn Drive> {
+        if !settings.costs() && elevator.is_none() {
+            return drive;
+        }
+        // An array accepts any number of requests, which then wait for its members. The host
+        // limits them to what the members can work on, so that the elevator has a choice.
+        let deepest = settings.queue_depth.unwrap_or_else(|| depth(&setup.drives));
+        let queue_depth = elevator.is_some().then_some(deepest);
+        let Settings { gap, copy, prepare, .. } = *settings;
+        let spec = HostSpec { gap, copy, prepare, queue_depth, ..HostSpec::default() };
+        let mut host = Host::new(drive, spec, elevator.unwrap_or_default());
+        host.set_processes(TAGS_PER_PROCESS);
+        Box::new(host)
+    };
+    // Drives that share a card or a host are one model; otherwise each drive is a model.
+    let shared = !all.controllers.is_empty() || settings.costs();
+    let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
+    let models: Vec<Box<dyn Drive>> = match shared {
+        true => vec![hosted(Box::new(Array::new(&all, past)))],
+        false => {
+            let build = |(i, m): (usize, &MemberSetup)| hosted(m.drive.build(past.of_member(i)));
+            all.members.iter().enumerate().map(build).collect()
+        }
+    };
+    let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
+        let capacity = if shared { least } else { *size };
+        let capacity = settings.partition.map_or(capacity, |part| part.min(capacity));
+        let store = match images.get(index) {
+            Some(image) => {
+                let no_file = |e| {
+                    let message = "an image cannot be opened twice";
+                    Error::environment("linux-image", message, "close some files").caused_by(e)
+                };
+                let file = image.file.try_clone().map_err(no_file)?;
+                Store::in_file(file, &paths[index], capacity)?
+            }
+            None => Store::in_memory(capacity).map_err(|e| {
+                let hint = "free some, or keep the contents in files: `--image`";
+                Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)
+            })?,
+        };
+        Ok(DiskSetup {
+            model: if shared { 0 } else { index },
+            base: if shared { least * index as u64 } else { Bytes::ZERO },
+            capacity,
+            discards: settings.discard && is_flash[index],
+            wears_out: wears_out(&all.members[index].drive),
+            store,
+        })
+    };
+    let disks = sizes.iter().enumerate().map(disk).collect::<Result<Vec<DiskSetup>>>()?;
+    let disks = Disks::new(models, disks, watch);
+    Ok(if elevator.is_some() { disks.by_process() } else { disks })
+}

@@ -1,0 +1,113 @@
+//! Runs guests: Linux in virtual time on modelled drives.
+//!
+//! The host builds the models, boots the kernel, and counts the requests to the drives. What runs
+//! in the guest is in [`crate::guest`]. Its result comes back as text; log and series lie in the
+//! directory that it shares with the host.
+
+mod drives;
+mod seen;
+pub(crate) mod setup;
+pub(crate) mod task;
+
+pub use setup::{LinuxSetup, rotational};
+
+use crate::error::Result;
+use crate::measure::log::LogWriter;
+use crate::target::block::{Image, open_image};
+use assay_linux::boot::{Boot, Outcome, boot};
+use assay_linux::clock::Schedule;
+use assay_linux::console::Console;
+use assay_linux::disks::Traced;
+use assay_linux::guest::Job;
+use assay_linux::limits::Limits;
+use assay_sim::Past;
+use assay_spec::Bytes;
+use drives::drives;
+use seen::Seen;
+use setup::depth;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// The initial state of a guest's drives, and the limits of the guest.
+pub struct Start {
+    /// The state in which its flash drives begin.
+    pub past: Past,
+    /// Whether the write caches of its drives are on.
+    pub cached: bool,
+    /// Whether requests to the drives are counted only from the guest's signal on; otherwise they
+    /// are counted from the start.
+    pub watches_itself: bool,
+    /// The limits of its time.
+    pub limits: Limits,
+    /// The way in which host and guest exchange times.
+    pub schedule: Schedule,
+    /// Files with the contents of the first drives; the others begin with zeros.
+    pub images: Vec<PathBuf>,
+    /// An image that assay did not make but may change.
+    pub write: Option<PathBuf>,
+    /// The terminal of the guest, if it has one.
+    pub console: Option<Console>,
+}
+
+/// The results of a guest that has ended.
+pub struct Guest {
+    /// The results that it left.
+    pub outcome: Outcome,
+    /// The counts of requests to its drives, and the drives' own counters: (name, value).
+    pub drives: Vec<(String, f64)>,
+}
+
+/// Boots Linux on the drives of `setup`, runs `job`, and logs the requests to the drives.
+///
+/// # Errors
+/// If the guest cannot be booted or breaks off.
+pub fn run_guest(
+    setup: &LinuxSetup,
+    job: &Job,
+    start: Start,
+    log: Option<LogWriter>,
+) -> Result<Guest> {
+    let settings = &setup.spec.settings;
+    // The kernel has one queue depth for all its drives, and a terminal always has a read in
+    // flight.
+    let least = if start.console.is_some() { 2 } else { 1 };
+    let guest = Boot {
+        kernel: setup.kernel.as_ref().expect("what has no kernel is skipped"),
+        job: job.text(),
+        memory: settings.memory,
+        queue_depth: match settings.historical() {
+            // Twice the old kernels' `nr_requests` of 128, which limited each direction, so that
+            // the elevator has as many requests to choose from.
+            Some(_) => 256,
+            None => settings.queue_depth.unwrap_or_else(|| depth(&setup.drives)).max(least),
+        },
+        sector: Bytes(512),
+        schedule: start.schedule,
+        limits: start.limits,
+        watches_itself: start.watches_itself,
+    };
+    let seen = Rc::new(RefCell::new(Seen::new(log)));
+    let watch = Rc::clone(&seen);
+    let opened = start.images.iter().map(|path| open_image(path, start.write.as_deref()));
+    let mut images = opened.collect::<Result<Vec<Image>>>()?;
+    let watch = Box::new(move |traced: &Traced| watch.borrow_mut().take(traced));
+    let disks = drives(setup, start.past, start.cached, &start.images, &images, watch)?;
+    let (outcome, mut machine) = boot(&guest, disks, start.console)?;
+    images.iter_mut().for_each(Image::keep);
+    let models = machine.disks().models();
+    let several = models.len() > 1;
+    let mut drives = Vec::new();
+    for (index, model) in models.iter().enumerate() {
+        let prefix = if several { format!("member_{}_", index + 1) } else { String::new() };
+        let counters = model.counters().into_iter();
+        drives.extend(counters.map(|(name, value)| (prefix.clone() + &name, value)));
+    }
+    drop(machine);
+    for (image, path) in images.iter().zip(&start.images) {
+        image.save(path)?;
+    }
+    let seen = Rc::into_inner(seen).expect("the machine is gone").into_inner();
+    drives.extend(seen.finish()?);
+    Ok(Guest { outcome, drives })
+}

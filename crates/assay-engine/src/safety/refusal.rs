@@ -1,0 +1,88 @@
+//! The reasons why a device must not be written to, whatever the options are.
+
+use super::machine::Machine;
+use super::sysfs::Device;
+use crate::error::Error;
+use std::time::Duration;
+
+/// The number of checks, and their interval, before a use by a program counts: tools such as
+/// losetup and udev open a new device for a moment.
+const LOOKS: u32 = 5;
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Calls `look` up to [`LOOKS`] times, as long as its flag says that a program causes the error,
+/// because such a use may end in a moment. Returns the last error.
+pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Error> {
+    let mut refused = look();
+    for _ in 1..LOOKS {
+        if !refused.as_ref().is_some_and(|(_, is_program)| *is_program) {
+            break;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+        refused = look();
+    }
+    refused.map(|(error, _)| error)
+}
+
+/// Returns why `device` must not be written to, whatever the options are, or `None` if it may be.
+pub(crate) fn refusal(device: &Device) -> Option<Error> {
+    refusal_on(Machine::read, device)
+}
+
+/// Returns why `device`, which this run has opened exclusively, must not be written to any more.
+pub(crate) fn new_refusal(device: &Device) -> Option<Error> {
+    refusal_on(|| Machine::read().without_what_is_in_flight(), device)
+}
+
+fn refusal_on(read: impl Fn() -> Machine, device: &Device) -> Option<Error> {
+    patiently(|| {
+        let machine = read();
+        let usage = machine.use_of_device(device.number);
+        Some((refusal_now(&machine, device)?, usage.is_some_and(|usage| usage.is_program)))
+    })
+}
+
+/// Returns why `device` must not be written to, by the tables in `machine`.
+pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
+    let name = device.title();
+    if machine.is_system(device) {
+        let message = format!("{name} belongs to the disk that carries this system");
+        let hint = "the system's own disk is never written to; reading it is allowed. \
+                    To write on this disk's speed, use a new file: `./scratch.img --size 1GiB`";
+        return Some(Error::environment("device-system", message, hint));
+    }
+    if let Some(usage) = machine.use_of_device(device.number) {
+        let message = format!("{name} {}", usage.text);
+        let hint = match usage.is_program {
+            true => "end that program first, or choose another device",
+            false => {
+                "release it first (umount, swapoff, losetup -d, dmsetup remove, mdadm --stop), \
+                 or choose another device"
+            }
+        };
+        return Some(Error::environment("device-mounted", message, hint));
+    }
+    if let Some(error) = unknown_users(machine, &name) {
+        return Some(error);
+    }
+    if device.is_read_only() || device.disk().is_read_only() {
+        let message = format!("{name} is read-only");
+        let hint = "check the write-protect switch, or `blockdev --setrw` if it was set by hand";
+        return Some(Error::environment("device-readonly", message, hint));
+    }
+    None
+}
+
+/// Returns why it is unknown who else uses the device `name`, if it is.
+pub(crate) fn unknown_users(machine: &Machine, name: &str) -> Option<Error> {
+    let hint = "run assay outside of the container or namespace, with /proc and /sys as the kernel \
+                shows them (`--pid=host --cap-add=SYS_PTRACE` of a container); or write to a new \
+                file: `./scratch.img --size 1GiB`";
+    let why = match (machine.obstacle(), machine.unknown_loop()) {
+        (Some(obstacle), _) => obstacle.to_owned(),
+        (None, Some(device)) => format!("nobody says what is behind {device}"),
+        (None, None) => return None,
+    };
+    let message = format!("nobody can say who else uses {name}: {why}");
+    Some(Error::environment("users-unknown", message, hint))
+}

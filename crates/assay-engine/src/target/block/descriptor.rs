@@ -1,0 +1,125 @@
+//! The descriptors of targets: opened, claimed, locked, watched.
+
+use crate::error::{Error, Result};
+use crate::safety::watch::{self, Watch};
+use assay_fs::Node;
+use rustix::fs::OFlags;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The longest wait for the end of somebody else's claim, and the time between two attempts. The
+/// kernel frees an io_uring a moment after its process has ended, and until then keeps the files
+/// that are registered with it open.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Locks the target against other runs of assay (and other programs that lock what they use: mkfs,
+/// udev), because two runs that measure one device measure each other.
+pub(super) fn lock(path: &Path, file: &File) -> Result<()> {
+    let begun = Instant::now();
+    let mut tried = file.try_lock();
+    while matches!(tried, Err(fs::TryLockError::WouldBlock)) && begun.elapsed() < PATIENCE {
+        std::thread::sleep(LOOK_AGAIN);
+        tried = file.try_lock();
+    }
+    match tried {
+        Err(fs::TryLockError::WouldBlock) => Err(Error::environment(
+            "target-locked",
+            format!("{} is being measured already", path.display()),
+            "wait for the other run, which holds a lock on it, or name each target only once",
+        )),
+        // On a file system without locks the target is measured without one.
+        Err(fs::TryLockError::Error(_)) | Ok(()) => Ok(()),
+    }
+}
+
+/// Watches the open target; `refusal` returns why it must not be written to any more, if so.
+pub(super) fn watched(
+    path: &Path,
+    refusal: impl Fn() -> Option<Error> + Send + 'static,
+) -> Result<Option<Watch>> {
+    watch::begin(refusal).map(Some).map_err(|e| no_thread(path, e))
+}
+
+/// Returns the error for a target that cannot be watched, because no thread could be started.
+pub(super) fn no_thread(path: &Path, cause: io::Error) -> Error {
+    let message = format!("there is no thread to watch over {}", path.display());
+    let hint = "let this user have more processes (`ulimit -u`), or free memory";
+    Error::environment("no-thread", message, hint).caused_by(cause)
+}
+
+/// Opens a device exclusively, waiting a while for somebody else's claim to end.
+pub(super) fn claim(node: &Node) -> io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        match node.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT) {
+            Err(e) if e.raw_os_error() == Some(libc::EBUSY) && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Switches `file` to direct I/O, past the page cache.
+pub(super) fn set_direct(file: &File, path: &Path) -> Result<()> {
+    // SAFETY: fcntl on a descriptor that `file` keeps open, with plain numbers.
+    let result = unsafe {
+        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags | libc::O_DIRECT)
+    };
+    if result == 0 {
+        return Ok(());
+    }
+    let message = format!("the file system of {} has no O_DIRECT", path.display());
+    let hint = "without it the page cache would be measured; use ext4, XFS, btrfs, or the device";
+    let cause = io::Error::last_os_error();
+    Err(Error::environment("no-direct-io", message, hint).caused_by(cause))
+}
+
+/// Returns the error for an open that failed with `cause`.
+pub(super) fn cannot_open(path: &Path, cause: io::Error) -> Error {
+    let name = path.display();
+    let error = match cause.raw_os_error() {
+        Some(libc::EBUSY) => Error::environment(
+            "device-busy",
+            format!("somebody else has claimed {name}"),
+            "a mount in another namespace, ZFS, md, dm or another assay holds it: release it",
+        ),
+        // Not even root may do it: the file is immutable or append-only, or the container forbids
+        // it.
+        Some(libc::EPERM) => Error::environment(
+            "no-permission",
+            format!("the system lets no one open {name} like this"),
+            "`lsattr` shows whether it is immutable or append-only (`chattr -ia` ends that); \
+             in a container, the device must be allowed",
+        ),
+        Some(libc::EACCES) => Error::environment(
+            "no-permission",
+            format!("no permission to open {name}"),
+            "run as root, or as a member of the group that owns it (`ls -l`)",
+        ),
+        Some(libc::EROFS) => Error::environment(
+            "device-readonly",
+            format!("{name} is read-only"),
+            "check the write-protect switch, or remount the file system read-write",
+        ),
+        Some(libc::ENOMEDIUM) => {
+            let message = format!("{name} has no medium");
+            Error::environment("target-empty", message, "insert one")
+        }
+        Some(libc::ENXIO | libc::ENODEV) => Error::environment(
+            "no-such-device",
+            format!("the kernel has no device behind {name}"),
+            "`assay devices` lists the devices of this machine",
+        ),
+        _ => {
+            let message = format!("cannot open {name}");
+            Error::environment("target-open", message, "check the path")
+        }
+    };
+    error.caused_by(cause)
+}
