@@ -5,14 +5,8 @@
 //! appends the completions. Time never runs back. The results do not depend on how often, or how
 //! far, a drive is advanced.
 
-use crate::ftl::history::RandomWrites;
-use crate::ftl::page::scaled_drive::Shape;
-use crate::hdd::Hdd;
 use crate::nand::{Flash, Observer};
-use crate::ssd::{self, Snapshot};
-use crate::volume::Volume;
-use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
-use assay_spec::seed::mix;
+use crate::ssd::stall::Snapshot;
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
 /// The answer of a drive to a request.
@@ -135,58 +129,5 @@ impl<D: Drive + ?Sized> Drive for Box<D> {
     }
     fn check(&self) {
         (**self).check();
-    }
-}
-
-/// The state in which a flash drive is built; other drives ignore it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Past {
-    /// Nothing is written.
-    New,
-    /// Everything was written from start to end, again and again.
-    Filled,
-    /// Random writes have gone on until the drive reached its steady state. Only drives for which
-    /// [`can_be_steady`] returns `Ok` can be built like that.
-    Steady(RandomWrites),
-}
-
-impl Past {
-    /// Returns the past of member `index` of an array with this past: the members' seeds differ.
-    pub fn of_member(self, index: usize) -> Past {
-        match self {
-            Past::Steady(writes) => Past::Steady(writes.seeded(mix(writes.seed ^ !(index as u64)))),
-            past => past,
-        }
-    }
-}
-
-/// Checks whether a drive can be built in the steady state of random writes.
-///
-/// # Errors
-/// Returns the reason in words. Only a page map can have one: it is modelled on a smaller drive,
-/// which is not possible if there are too few blocks, or too few or too many spare pages.
-pub fn can_be_steady(spec: &DeviceSpec) -> Result<(), &'static str> {
-    let DeviceKind::Ssd(ssd) = &spec.kind else { return Ok(()) };
-    let map = match &ssd.ftl {
-        FtlSpec::Page(map) => map,
-        // A hybrid map needs only the end of the history; in-place writes leave no traces.
-        FtlSpec::Hybrid(_) | FtlSpec::InPlace => return Ok(()),
-    };
-    let logical = (spec.capacity.0 / ssd.nand.page.0) as u32;
-    Shape::of(&ssd.nand, map, logical).map(|_| ())
-}
-
-/// Builds the drive of `spec`.
-///
-/// # Panics
-/// If `past` is steady and [`can_be_steady`] returns an error.
-pub fn build(spec: &DeviceSpec, past: Past) -> Box<dyn Drive + Send> {
-    if let (Past::Steady(_), Err(why)) = (past, can_be_steady(spec)) {
-        panic!("{} cannot be built steady: {why}", spec.name);
-    }
-    match &spec.kind {
-        DeviceKind::Ssd(ssd) => ssd::build(ssd, spec.link, spec.capacity, past),
-        DeviceKind::Hdd(hdd) => Box::new(Hdd::new(hdd, spec.link, spec.capacity)),
-        DeviceKind::Volume(volume) => Box::new(Volume::new(volume, spec.link, spec.capacity)),
     }
 }

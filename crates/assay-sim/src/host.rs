@@ -12,7 +12,7 @@
 use crate::drive::{Accept, Drive};
 use crate::elevator::{self, Elevator, Next, Queue, Waiting};
 use crate::nand::Observer;
-use crate::ssd::Snapshot;
+use crate::ssd::stall::Snapshot;
 use assay_spec::experiment::{ElevatorKind, HostSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;

@@ -14,6 +14,7 @@ pub mod elevator;
 pub mod host;
 pub mod timeline;
 
+mod build;
 mod closed;
 mod completions;
 mod events;
@@ -21,14 +22,16 @@ mod ftl;
 mod hdd;
 mod memory;
 mod nand;
+mod past;
 mod ssd;
 mod volume;
 mod waits;
 mod work;
 
 pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};
+pub use build::{build, can_be_steady};
 pub use closed::Closed;
-pub use drive::{Accept, Drive, Past, build, can_be_steady};
+pub use drive::{Accept, Drive};
 pub use ftl::history::RandomWrites;
 pub use host::Host;
 pub use memory::memory;
@@ -36,5 +39,6 @@ pub use nand::Step;
 pub use nand::{
     BlockFound, Cause, Checker, Flash, FlashCommand, Found, Observer, Operation, OutOfBand, Record,
 };
+pub use past::Past;
 pub use ssd::{Snapshot, Stall};
 pub use work::{Activity, Work};

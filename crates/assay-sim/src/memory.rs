@@ -3,7 +3,7 @@
 //! *Invariant.* The estimate is never much too small (`tests/memory.rs` compares it): otherwise the
 //! kernel would kill the program without a message.
 
-use crate::{ArraySetup, MemberDrive};
+use crate::array::{ArraySetup, MemberDrive};
 use assay_spec::Bytes;
 use assay_spec::device::{DeviceKind, DeviceSpec};
 

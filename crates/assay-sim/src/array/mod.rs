@@ -26,7 +26,7 @@ mod tests;
 pub use setup::{ArraySetup, MemberDrive, MemberSetup};
 
 use crate::drive::{Accept, Drive};
-use crate::ssd::Snapshot;
+use crate::ssd::stall::Snapshot;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use controller::Controller;
 use job::{Job, Operation, Slab};

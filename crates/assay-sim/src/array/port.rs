@@ -4,7 +4,7 @@
 //! or waits, never both; every operation lies inside the drive.
 
 use crate::drive::{Accept, Drive};
-use crate::ssd::Snapshot;
+use crate::ssd::stall::Snapshot;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
 

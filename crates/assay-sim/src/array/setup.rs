@@ -6,7 +6,9 @@ use super::layout::Layout;
 use super::port::Port;
 use super::rebuild::Spares;
 use super::{Array, Event};
-use crate::drive::{self, Drive, Past};
+use crate::build::{build, can_be_steady};
+use crate::drive::Drive;
+use crate::past::Past;
 use assay_spec::array::{Level, Rebuild};
 use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec};
 use assay_spec::{Bytes, Nanos};
@@ -75,10 +77,10 @@ impl ArraySetup {
     /// Checks whether all its drives can be built in the steady state of random writes.
     ///
     /// # Errors
-    /// Returns the reason why a drive cannot, as [`drive::can_be_steady`] does.
+    /// Returns the reason why a drive cannot, as [`can_be_steady`] does.
     pub fn can_be_steady(&self) -> Result<(), &'static str> {
         self.members.iter().try_for_each(|m| match &m.drive {
-            MemberDrive::Device(spec) => drive::can_be_steady(spec),
+            MemberDrive::Device(spec) => can_be_steady(spec),
             MemberDrive::Array(array) => array.can_be_steady(),
         })
     }
@@ -96,7 +98,7 @@ impl MemberDrive {
     /// Builds the drive or array in the state `past`.
     pub fn build(&self, past: Past) -> Box<dyn Drive + Send> {
         match self {
-            MemberDrive::Device(spec) => drive::build(spec, past),
+            MemberDrive::Device(spec) => build(spec, past),
             MemberDrive::Array(array) => Box::new(Array::new(array, past)),
         }
     }

@@ -10,7 +10,7 @@
 //! it does not wait if a check, made once in [`READ_EXPIRE`], finds a read that waits longer.
 
 use super::io_context::{self, IoContext};
-use super::{Elevator, Next, Waiting, nearest, oldest};
+use super::policy::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos, Op};
 
 /// The longest wait for a read that may come: `antic_expire`, HZ / 150 in whole milliseconds.

@@ -10,7 +10,7 @@
 //! request that it ends in; the drive idles at most [`SLICE_IDLE`] for one process.
 
 use super::io_context::IoContext;
-use super::{Elevator, Next, Waiting, nearest, oldest};
+use super::policy::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeSet;
 

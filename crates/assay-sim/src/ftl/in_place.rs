@@ -66,7 +66,8 @@ impl Ftl for InPlace {
 
 #[cfg(test)]
 mod tests {
-    use crate::drive::{Past, build};
+    use crate::build::build;
+    use crate::past::Past;
     use assay_spec::catalog::{DEVICES, find};
     use assay_spec::decode::Source;
     use assay_spec::device::DeviceSpec;

@@ -6,6 +6,7 @@
 //! cannot be read.
 
 use super::observe::{Operation, Step};
+use super::record::Record;
 use assay_spec::Nanos;
 use assay_spec::device::NandSpec;
 use std::collections::{HashMap, VecDeque};
@@ -18,29 +19,6 @@ pub struct OutOfBand {
     pub logical: u32,
     /// A number that each write of a page gets, higher than any before. Copies keep it.
     pub version: u64,
-}
-
-/// A page of the record of trimmed logical pages: one bit for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// The logical page of the first bit.
-    pub first: u32,
-    /// The bits, lowest first; set for trimmed pages.
-    pub trimmed: Vec<u64>,
-}
-
-impl Record {
-    /// Returns `true` if the record says that logical page `page` is trimmed.
-    pub fn has(&self, page: u32) -> bool {
-        let bit = page.wrapping_sub(self.first);
-        self.trimmed.get(bit as usize / 64).is_some_and(|word| word >> (bit % 64) & 1 != 0)
-    }
-
-    /// Returns the logical pages that the record says are trimmed.
-    pub(crate) fn pages(&self) -> impl Iterator<Item = u32> + '_ {
-        let all = self.first..self.first + self.trimmed.len() as u32 * 64;
-        all.filter(|page| self.has(*page))
-    }
 }
 
 /// The state of a physical page as found after a power failure.

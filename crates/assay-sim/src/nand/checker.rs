@@ -6,9 +6,10 @@
 //! programmed once and in ascending order, that an array or a channel serves one operation at a
 //! time, and, on request, that nothing is erased that a power failure would need.
 
-use super::cells::{Cells, Flash, Found, OutOfBand, Record};
+use super::cells::{Cells, Flash, Found, OutOfBand};
 use super::geometry::Geometry;
 use super::observe::{Cause, FlashCommand, Observer, Operation, Step};
+use super::record::Record;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 

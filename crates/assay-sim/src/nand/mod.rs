@@ -26,10 +26,11 @@ pub mod observe;
 mod ops;
 mod pending_erases;
 mod plane_fast_path;
+mod record;
 mod suspend;
 mod token;
 
-pub use cells::{BlockFound, Flash, Found, OutOfBand, Record};
+pub use cells::{BlockFound, Flash, Found, OutOfBand};
 pub use checker::Checker;
 pub(crate) use ecc::Ecc;
 
@@ -44,6 +45,7 @@ pub use observe::{Cause, FlashCommand, Observer, Operation, Step};
 use ops::{NO_OP, Pool};
 use pending_erases::PendingErases;
 use plane_fast_path::PlaneFastPath;
+pub use record::Record;
 use suspend::Suspension;
 pub(crate) use token::{Token, Waiter};
 

@@ -1,6 +1,6 @@
 //! The interface through which observers follow a drive's flash.
 
-use super::cells::Record;
+use super::record::Record;
 use crate::work::Work;
 use assay_spec::Nanos;
 

@@ -1,5 +1,6 @@
 //! Builds a flash drive from its specification.
 
+use super::Ssd;
 use super::addressing::Addressing;
 use super::buffer::WriteBuffer;
 use super::firmware::Firmware;
@@ -10,15 +11,16 @@ use super::map_save::MapSave;
 use super::power::PowerMeter;
 use super::read_ahead::ReadAhead;
 use super::requests::Requests;
+use super::slots::FLASH;
 use super::write_back_cache::WriteBackCache;
 use super::write_queue::WriteQueue;
-use super::{FLASH, Ssd};
-use crate::drive::{Drive, Past};
+use crate::drive::Drive;
 use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
 use crate::nand::{Ecc, Nand};
+use crate::past::Past;
 use assay_spec::Bytes;
 use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, SsdSpec};
 

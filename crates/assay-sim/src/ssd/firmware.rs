@@ -1,5 +1,6 @@
 //! The firmware's processor: one command at a time, in the order of arrival.
 
+use super::slots::FIRMWARE;
 use crate::events::{Events, Queue};
 use crate::waits::Waits;
 use assay_spec::Nanos;
@@ -38,7 +39,7 @@ impl Firmware {
     /// Begins the first command of the queue, after a `pause` for throttling.
     #[inline]
     pub(super) fn begin(&mut self, pause: Nanos, events: &mut Events) {
-        events.after(Queue::Firmware, super::FIRMWARE, self.command + pause);
+        events.after(Queue::Firmware, FIRMWARE, self.command + pause);
     }
 
     /// Ends the command under way and returns its request, or `None` if the queue was cleared.

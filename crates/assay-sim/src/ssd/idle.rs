@@ -1,6 +1,6 @@
 //! The idle timer: it starts background work, and the flush of the write-back cache.
 
-use super::TIMER;
+use super::slots::TIMER;
 use crate::events::{Events, Queue};
 use assay_spec::Nanos;
 use assay_spec::device::FtlSpec;

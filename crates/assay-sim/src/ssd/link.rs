@@ -5,6 +5,7 @@
 
 use super::addressing::Addressing;
 use super::requests::Requests;
+use super::slots::LINK;
 use crate::events::{Events, Queue};
 use crate::waits::Waits;
 use assay_spec::device::LinkSpec;
@@ -82,7 +83,7 @@ impl HostLink {
         self.under_way = Some(transfer);
         let time = self.time(transfer, requests);
         self.busy += time;
-        events.after(Queue::Link, super::LINK, time);
+        events.after(Queue::Link, LINK, time);
     }
 
     /// Ends the transfer under way, begins the next, and returns the ended one.

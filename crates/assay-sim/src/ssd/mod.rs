@@ -22,7 +22,8 @@ mod power;
 mod read;
 mod read_ahead;
 mod requests;
-mod stall;
+mod slots;
+pub(crate) mod stall;
 mod thermal_throttling;
 mod write;
 mod write_back_cache;
@@ -50,12 +51,6 @@ pub use stall::{Snapshot, Stall};
 use std::array;
 use write_back_cache::WriteBackCache;
 use write_queue::{SlotWait, WriteQueue};
-
-/// Event slots of the firmware, the host link, the idle timer, and the first of the flash.
-const FIRMWARE: usize = 0;
-const LINK: usize = 1;
-const TIMER: usize = 2;
-const FLASH: usize = 3;
 
 /// A solid-state drive with a translation layer.
 pub(crate) struct Ssd<F> {

@@ -2,7 +2,7 @@
 //! (Rosenblum and Ousterhout, ACM TOCS 1992; Kawaguchi et al., USENIX 1995, for flash). Old blocks
 //! are emptied with more valid pages left; young ones wait until more of their pages are stale.
 
-use super::{Candidates, Victim};
+use super::victim::{Candidates, Victim};
 
 pub(super) struct CostBenefit;
 

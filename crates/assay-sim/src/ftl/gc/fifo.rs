@@ -1,7 +1,7 @@
 //! First in, first out (FIFO): the block closed longest ago. Wear is even, but more pages are
 //! copied (Desnoyers, SYSTOR 2012, gives the write amplification in closed form).
 
-use super::{Candidates, Victim};
+use super::victim::{Candidates, Victim};
 
 pub(super) struct Fifo;
 

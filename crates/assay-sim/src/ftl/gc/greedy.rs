@@ -1,7 +1,7 @@
 //! Greedy: the block with the fewest valid pages. Optimal for uniform random writes (Hu et al.,
 //! SYSTOR 2009; Yang et al., Performance Evaluation 2014), but blind to hot and cold data.
 
-use super::{Candidates, Victim};
+use super::victim::{Candidates, Victim};
 
 pub(super) struct Greedy;
 

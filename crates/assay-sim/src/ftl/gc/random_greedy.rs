@@ -4,7 +4,7 @@
 //!
 //! The draw is a function of the drive's state, not of the number of earlier calls.
 
-use super::{Candidates, Victim};
+use super::victim::{Candidates, Victim};
 use assay_spec::seed::mix;
 
 pub(super) struct RandomGreedy {

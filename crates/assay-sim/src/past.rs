@@ -1,0 +1,26 @@
+//! The state in which a drive is built.
+
+use crate::ftl::history::RandomWrites;
+use assay_spec::seed::mix;
+
+/// The state in which a flash drive is built; other drives ignore it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Past {
+    /// Nothing is written.
+    New,
+    /// Everything was written from start to end, again and again.
+    Filled,
+    /// Random writes have gone on until the drive reached its steady state. Only drives for which
+    /// [`can_be_steady`](crate::can_be_steady) returns `Ok` can be built like that.
+    Steady(RandomWrites),
+}
+
+impl Past {
+    /// Returns the past of member `index` of an array with this past: the members' seeds differ.
+    pub fn of_member(self, index: usize) -> Past {
+        match self {
+            Past::Steady(writes) => Past::Steady(writes.seeded(mix(writes.seed ^ !(index as u64)))),
+            past => past,
+        }
+    }
+}
