@@ -50,7 +50,7 @@ fn doubts(whole: &Run, run: &Run) -> Vec<Finding> {
         let cells: Vec<&CellRecord> = run.cells.iter().filter(|c| c.id == id).collect();
         requests(&cells)
     };
-    let one = |v: soundness::Verdict| Finding {
+    let one = |v: soundness::Doubt| Finding {
         id: format!("{DOUBTS}{}/{}", v.check, v.cell),
         statement: format!("{}: {}", v.cell, v.statement),
         samples: samples(&v.cell),
@@ -59,9 +59,9 @@ fn doubts(whole: &Run, run: &Run) -> Vec<Finding> {
         confidence: None,
         reproduce: command(run),
     };
-    let single = |v: &soundness::Verdict| run.cells.iter().any(|c| c.id == v.cell);
+    let single = |v: &soundness::Doubt| run.cells.iter().any(|c| c.id == v.cell);
     let (single, together) = soundness::verdicts(whole).into_iter().partition(single);
-    let single: Vec<soundness::Verdict> = single;
+    let single: Vec<soundness::Doubt> = single;
     single.into_iter().map(one).chain(factors::doubts(whole, together)).collect()
 }
 

@@ -23,7 +23,7 @@ use case::{Case, Fault};
 
 /// A fault of a cell.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct Doubt {
     /// The name of the check, one of `CHECKS`.
     pub check: &'static str,
     /// The id of the cell: `EXPERIMENT/WORKLOAD@TARGET`.
@@ -52,7 +52,7 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// Returns everything that is wrong with the cells of a run, in the order of the cells.
-pub fn verdicts(run: &Run) -> Vec<Verdict> {
+pub fn verdicts(run: &Run) -> Vec<Doubt> {
     let parse = |e: &assay_spec::record::ExperimentRecord| {
         Experiment::parse(Source { file: &e.file, text: &e.text }).ok()
     };
@@ -61,7 +61,7 @@ pub fn verdicts(run: &Run) -> Vec<Verdict> {
     for cell in run.cells.iter().filter(|c| c.skipped.is_none() && !c.repeats.is_empty()) {
         let case = Case::of(run, cell, &experiments);
         for (check, look) in CHECKS {
-            let verdict = |f: Fault| Verdict {
+            let verdict = |f: Fault| Doubt {
                 check,
                 cell: cell.id.clone(),
                 statement: f.statement,

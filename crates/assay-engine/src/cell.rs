@@ -13,7 +13,7 @@ use crate::plan::{PlannedTarget, TargetKind, switch_caches_off};
 use crate::run::directory::RunDirectory;
 use crate::target::null::NullTarget;
 use crate::target::uring::{UringOptions, UringTarget};
-use assay_sim::{Array, build};
+use assay_sim::build;
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{Amount, Experiment, HostSpec, HostVariant, Step, WorkloadSpec};
 use assay_spec::record::{CellRecord, RepeatRecord};
@@ -185,7 +185,7 @@ fn run_on(
                 switch_caches_off(&mut setup);
             }
             let is_disk = setup.has_disk();
-            repeat.run_model(host, is_disk, |past| Array::new(&setup, past))
+            repeat.run_model(host, is_disk, |past| setup.build(past))
         }
         TargetKind::Linux(setup) => run_linux(repeat, setup, experiment),
         TargetKind::Directory(path) => run_in_directory(repeat, path),

@@ -117,13 +117,13 @@ struct InFlight {
 }
 
 /// The arrivals of an open loop; Poisson arrivals if there is a `random`.
-struct Open {
+struct OpenLoop {
     interval: Nanos,
     random: Option<Random>,
     next: Nanos,
 }
 
-impl Open {
+impl OpenLoop {
     /// Returns the time of the next arrival, and draws the one after it.
     fn take(&mut self) -> Nanos {
         let at = self.next;
@@ -157,7 +157,7 @@ struct Phase {
     thinking: BinaryHeap<Reverse<(Nanos, u32)>>,
     think: Nanos,
     queue_depth: u32,
-    open: Option<Open>,
+    open: Option<OpenLoop>,
     rounds: Option<Rounds>,
     submitted: u64,
     in_flight: usize,
@@ -179,7 +179,7 @@ impl Phase {
             }
             Arrival::Open { interval, poisson, max_in_flight } => {
                 let random = poisson.then(|| Random::new(seed));
-                let open = Open { interval, random, next: start };
+                let open = OpenLoop { interval, random, next: start };
                 // An open loop is one job, whatever number of its requests wait.
                 (max_in_flight, Nanos::ZERO, max_in_flight, Some(open))
             }

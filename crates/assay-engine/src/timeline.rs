@@ -88,7 +88,7 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
     let seed = seed::derive(plan.seed, &["timeline"]);
     let depth = plan.depth.min(spec.link.queue_depth);
     let mut stream =
-        Stream { generator: Generator::new(&plan.streams, spec.capacity, seed), depth };
+        ClosedLoop { generator: Generator::new(&plan.streams, spec.capacity, seed), depth };
     let recorder = Recorder::new(spec);
     drive.observe(Box::new(recorder.clone()));
     let (start, _) = stream.serve(&mut *drive, Nanos::ZERO, plan.skip);
@@ -113,12 +113,12 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
 }
 
 /// A closed loop of requests.
-struct Stream {
+struct ClosedLoop {
     generator: Generator,
     depth: u32,
 }
 
-impl Stream {
+impl ClosedLoop {
     /// Serves `count` requests from `now` on. Returns the end of the last one, and all of them.
     fn serve(&mut self, drive: &mut dyn Drive, now: Nanos, count: u32) -> (Nanos, Vec<Served>) {
         let mut served: Vec<Served> = Vec::with_capacity(count as usize);

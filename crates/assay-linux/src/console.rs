@@ -11,7 +11,7 @@
 
 use crate::disks::Disks;
 use crate::error::{Error, Result};
-use crate::vhost::block::{Ask, BlockRequest, SECTOR, Status};
+use crate::vhost::block::{BlockOperation, BlockRequest, SECTOR, Status};
 use crate::vhost::memory::Memory;
 use crate::vhost::message::Malformed;
 use crate::vhost::ring::Piece;
@@ -113,7 +113,7 @@ impl Console {
         let is_one_sector =
             |pieces: &[Piece]| pieces.iter().map(|p| u64::from(p.length)).sum::<u64>() == SECTOR;
         let status = match request.ask {
-            Ask::Read(pieces) if request.offset == INPUT && is_one_sector(&pieces) => {
+            BlockOperation::Read(pieces) if request.offset == INPUT && is_one_sector(&pieces) => {
                 if self.reader.is_some() {
                     disks.end(now, disk, ticket, Status::Failed);
                     return Ok(());
@@ -125,26 +125,26 @@ impl Console {
                 return Ok(());
             }
             // The kernel looks for a partition table: zeros are none.
-            Ask::Read(pieces) => {
+            BlockOperation::Read(pieces) => {
                 for piece in pieces {
                     memory.write(piece.guest, &vec![0; piece.length as usize])?;
                 }
                 Status::Fine
             }
-            Ask::Write(pieces) if request.offset == OUTPUT && is_one_sector(&pieces) => {
+            BlockOperation::Write(pieces) if request.offset == OUTPUT && is_one_sector(&pieces) => {
                 self.show(&pieces, memory)?;
                 Status::Fine
             }
-            Ask::Write(_) if request.offset == PROMPT => {
+            BlockOperation::Write(_) if request.offset == PROMPT => {
                 self.is_prompting = true;
                 Status::Fine
             }
-            Ask::Write(_) if request.offset == CLOSE => {
+            BlockOperation::Write(_) if request.offset == CLOSE => {
                 self.is_closed = true;
                 self.answer(now, disk, &[], memory, disks)?;
                 Status::Fine
             }
-            Ask::Flush => Status::Fine,
+            BlockOperation::Flush => Status::Fine,
             _ => Status::Unsupported,
         };
         disks.end(now, disk, ticket, status);

@@ -9,7 +9,7 @@
 //! runs back.
 
 use crate::store::Store;
-use crate::vhost::block::{Ask, BlockRequest, Range, Status};
+use crate::vhost::block::{BlockOperation, BlockRequest, Range, Status};
 use crate::vhost::memory::Memory;
 use crate::vhost::message::Malformed;
 use crate::vhost::ring::Piece;
@@ -253,28 +253,28 @@ impl<'w> Disks<'w> {
         let store = &mut setup.store;
         let buffer = &mut self.buffer;
         let moved = match &request.ask {
-            Ask::Read(pieces) => each(pieces, request.offset, |offset, piece| {
+            BlockOperation::Read(pieces) => each(pieces, request.offset, |offset, piece| {
                 buffer.resize(piece.length as usize, 0);
                 let read = store.read(offset, buffer);
                 memory.write(piece.guest, buffer).map(|()| read)
             }),
-            Ask::Write(pieces) => each(pieces, request.offset, |offset, piece| {
+            BlockOperation::Write(pieces) => each(pieces, request.offset, |offset, piece| {
                 buffer.resize(piece.length as usize, 0);
                 memory.read(piece.guest, buffer).map(|()| store.write(offset, buffer))
             }),
-            Ask::Discard(_) if !setup.discards => return Ok(Status::Unsupported),
-            Ask::Discard(ranges) | Ask::WriteZeroes(ranges) => {
+            BlockOperation::Discard(_) if !setup.discards => return Ok(Status::Unsupported),
+            BlockOperation::Discard(ranges) | BlockOperation::WriteZeroes(ranges) => {
                 Ok(ranges.iter().try_for_each(|r| store.clear(r.offset, r.length)))
             }
-            Ask::Flush => Ok(Ok(())),
-            Ask::Name(piece) => {
+            BlockOperation::Flush => Ok(Ok(())),
+            BlockOperation::Name(piece) => {
                 let name = format!("assay-{disk}");
                 let mut bytes = vec![0; NAME.min(piece.length as usize)];
                 bytes.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
                 memory.write(piece.guest, &bytes)?;
                 Ok(Ok(()))
             }
-            Ask::Unknown => return Ok(Status::Unsupported),
+            BlockOperation::Unknown => return Ok(Status::Unsupported),
         }?;
         Ok(match moved {
             Ok(()) => Status::Fine,

@@ -13,7 +13,7 @@ use crate::child::tool;
 use crate::error::{Error, Result};
 use crate::kernel::{IDENTITY, INIT, KERNEL, cache, missing, tool_path};
 use assay_fs::Scratch;
-use place::Place;
+use place::KernelPlace;
 use std::fs;
 use std::path::{Path, PathBuf};
 use work::Work;
@@ -49,7 +49,7 @@ pub fn build(
         check_source(path)?;
     }
     let cache = cache()?;
-    let place = Place::new(&cache)?;
+    let place = KernelPlace::new(&cache)?;
     let scratch = Scratch::new(&cache, "linux.building", |_| true)
         .map_err(|e| Error::system(&format!("a directory in {}", cache.display()), e))?;
     let work = Work { path: scratch.path(), stop };

@@ -1,6 +1,6 @@
 //! A request through the ring and back, as an honest kernel sends it.
 
-use assay_linux::vhost::block::{Ask as BlockAsk, Status};
+use assay_linux::vhost::block::{BlockOperation as BlockAsk, Status};
 use assay_linux::vhost::message::{Ask, Malformed, Region};
 use assay_linux::vhost::session::Session;
 use assay_spec::{Bytes, Op};

@@ -4,7 +4,7 @@ use crate::drive::Drive;
 use crate::ftl::page::scaled_drive::Shape;
 use crate::hdd::Hdd;
 use crate::past::Past;
-use crate::ssd;
+use crate::ssd::build::build as build_ssd;
 use crate::volume::Volume;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
 
@@ -33,7 +33,7 @@ pub fn build(spec: &DeviceSpec, past: Past) -> Box<dyn Drive + Send> {
         panic!("{} cannot be built steady: {why}", spec.name);
     }
     match &spec.kind {
-        DeviceKind::Ssd(ssd) => ssd::build(ssd, spec.link, spec.capacity, past),
+        DeviceKind::Ssd(ssd) => build_ssd(ssd, spec.link, spec.capacity, past),
         DeviceKind::Hdd(hdd) => Box::new(Hdd::new(hdd, spec.link, spec.capacity)),
         DeviceKind::Volume(volume) => Box::new(Volume::new(volume, spec.link, spec.capacity)),
     }

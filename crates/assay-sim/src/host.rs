@@ -10,7 +10,7 @@
 //! are with the drive; a request for which the drive had no room goes before any other.
 
 use crate::drive::{Accept, Drive};
-use crate::elevator::{self, Elevator, Next, Queue, Waiting};
+use crate::elevator::{self, Elevator, Next, RequestQueue, Waiting};
 use crate::nand::Observer;
 use crate::ssd::stall::Snapshot;
 use assay_spec::experiment::{ElevatorKind, HostSpec};
@@ -23,7 +23,7 @@ pub struct Host<D> {
     spec: HostSpec,
     depth: usize,
     elevator: Box<dyn Elevator + Send>,
-    queue: Queue,
+    queue: RequestQueue,
     /// Waiting flushes and trims, which no elevator sorts.
     direct: VecDeque<Waiting>,
     /// The tag of a chosen request that the full drive has not taken yet.
@@ -51,7 +51,7 @@ impl<D: Drive> Host<D> {
             spec,
             depth: spec.queue_depth.map_or(usize::MAX, |d| d as usize),
             elevator: elevator::build(elevator),
-            queue: Queue::default(),
+            queue: RequestQueue::default(),
             direct: VecDeque::new(),
             held: None,
             sent: Vec::new(),

@@ -71,12 +71,12 @@ pub(crate) struct Volume {
     link_free: Nanos,
     completions: Completions,
     clock: Nanos,
-    counts: Counts,
+    counts: VolumeCounts,
 }
 
 /// The counters since the last mark.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct VolumeCounts {
     operations: u64,
     throttled: u64,
     throttled_time: Nanos,
@@ -94,7 +94,7 @@ impl Volume {
             link_free: Nanos::ZERO,
             completions: Completions::default(),
             clock: Nanos::ZERO,
-            counts: Counts::default(),
+            counts: VolumeCounts::default(),
         }
     }
 
@@ -151,7 +151,7 @@ impl Drive for Volume {
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
-        let Counts { operations, throttled, throttled_time } = self.counts;
+        let VolumeCounts { operations, throttled, throttled_time } = self.counts;
         [
             ("operations", operations),
             ("throttled", throttled),
@@ -164,7 +164,7 @@ impl Drive for Volume {
     }
 
     fn mark(&mut self) {
-        self.counts = Counts::default();
+        self.counts = VolumeCounts::default();
     }
 }
 

@@ -15,7 +15,7 @@ mod tests;
 mod workload;
 
 pub use crate::name::is_name;
-pub use factors::{Factor, Factors, Level as FactorLevel, Point};
+pub use factors::{Factor, FactorLevel, Factors, Point};
 pub use files::{
     Between, Checkouts, Clients, FileWork, History, Made, Operation, Order, Records, Sync, Tree,
     Walk,

@@ -239,13 +239,13 @@ struct Drives {
     /// The names of the cards, each once.
     cards: BTreeSet<String>,
     /// The arrangement of the drives.
-    shape: Shape,
+    shape: Arrangement,
 }
 
 /// An arrangement of drives in arrays. Its leaves are in the order of the drives.
-enum Shape {
+enum Arrangement {
     Drive,
-    Array(Level, Vec<Shape>),
+    Array(Level, Vec<Arrangement>),
 }
 
 impl Drives {
@@ -256,7 +256,7 @@ impl Drives {
             names: Vec::new(),
             capacities: Vec::new(),
             cards: BTreeSet::new(),
-            shape: Shape::Drive,
+            shape: Arrangement::Drive,
         };
         let mut drives = none();
         match target.kind.as_str() {
@@ -288,32 +288,34 @@ impl Drives {
         self.capacities.push(spec.map(|s| s.capacity.0 as f64));
     }
 
-    fn member(&mut self, member: &MemberSpec, texts: &[(String, String)]) -> Shape {
+    fn member(&mut self, member: &MemberSpec, texts: &[(String, String)]) -> Arrangement {
         self.cards.extend(member.controller.clone());
         match &member.target {
             MemberTarget::Drive(name) => {
                 let text = texts.iter().find(|(key, _)| *key == format!("sim:{name}"));
                 self.add(name, text.map(|(_, text)| text.as_str()));
-                Shape::Drive
+                Arrangement::Drive
             }
             MemberTarget::Array(array) => self.array(array, texts),
         }
     }
 
-    fn members(&mut self, members: &[MemberSpec], texts: &[(String, String)]) -> Vec<Shape> {
+    fn members(&mut self, members: &[MemberSpec], texts: &[(String, String)]) -> Vec<Arrangement> {
         members.iter().map(|m| self.member(m, texts)).collect()
     }
 
-    fn array(&mut self, spec: &ArraySpec, texts: &[(String, String)]) -> Shape {
+    fn array(&mut self, spec: &ArraySpec, texts: &[(String, String)]) -> Arrangement {
         self.cards.extend(spec.controller.clone());
-        Shape::Array(spec.level, self.members(&spec.members, texts))
+        Arrangement::Array(spec.level, self.members(&spec.members, texts))
     }
 
-    fn linux(&mut self, spec: &LinuxSpec, texts: &[(String, String)]) -> Shape {
+    fn linux(&mut self, spec: &LinuxSpec, texts: &[(String, String)]) -> Arrangement {
         match &spec.device {
             BlockDevice::Drive(member) => self.member(member, texts),
             BlockDevice::Array(array) => self.array(array, texts),
-            BlockDevice::RaidZ(members) => Shape::Array(Level::Raid5, self.members(members, texts)),
+            BlockDevice::RaidZ(members) => {
+                Arrangement::Array(Level::Raid5, self.members(members, texts))
+            }
         }
     }
 
@@ -322,11 +324,11 @@ impl Drives {
     }
 }
 
-impl Shape {
+impl Arrangement {
     /// Returns the usable bytes of drives with these capacities, or the bytes that can be written
     /// to drives with these endurances. The smallest member bounds both.
     fn usable(&self, sold: &mut dyn Iterator<Item = f64>) -> f64 {
-        let Shape::Array(level, members) = self else { return sold.next().unwrap_or(0.0) };
+        let Arrangement::Array(level, members) = self else { return sold.next().unwrap_or(0.0) };
         let members: Vec<f64> = members.iter().map(|m| m.usable(sold)).collect();
         usable(*level, &members)
     }

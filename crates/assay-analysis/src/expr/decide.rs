@@ -2,7 +2,7 @@
 //! decision on a comparison whose sides were measured and are not exact.
 
 use super::evaluate::{self, EvalError};
-use super::node::{Comparison, Node, NodeKind, Reference};
+use super::node::{ComparisonOperator, Node, NodeKind, Reference};
 use crate::metric::MetricError;
 use crate::stats::{Estimate, student};
 
@@ -75,13 +75,13 @@ pub(super) fn decide(n: &Node, over: Repeats<'_>) -> Result<Decision, EvalError>
 }
 
 /// Compares the values of the two sides in all repeats.
-fn compare(op: Comparison, a: &[f64], b: &[f64]) -> Decision {
+fn compare(op: ComparisonOperator, a: &[f64], b: &[f64]) -> Decision {
     // A side that is not a number passes neither a comparison nor its negation.
     if a.iter().chain(b).any(|v| v.is_nan()) {
         return Decision::Undecided;
     }
-    if op == Comparison::NotEqual {
-        return compare(Comparison::Equal, a, b).not();
+    if op == ComparisonOperator::NotEqual {
+        return compare(ComparisonOperator::Equal, a, b).not();
     }
     let in_each = || a.iter().zip(b).map(|(a, b)| evaluate::compare(op, *a, *b));
     // Counts can be equal; a margin is not needed then.
@@ -100,9 +100,9 @@ fn compare(op: Comparison, a: &[f64], b: &[f64]) -> Decision {
     };
     match op {
         _ if ahead.abs() <= half => Decision::Undecided,
-        Comparison::Less | Comparison::LessEqual => Decision::of(ahead > 0.0),
-        Comparison::Greater | Comparison::GreaterEqual => Decision::of(ahead < 0.0),
-        Comparison::Equal | Comparison::NotEqual => Decision::Fails,
+        ComparisonOperator::Less | ComparisonOperator::LessEqual => Decision::of(ahead > 0.0),
+        ComparisonOperator::Greater | ComparisonOperator::GreaterEqual => Decision::of(ahead < 0.0),
+        ComparisonOperator::Equal | ComparisonOperator::NotEqual => Decision::Fails,
     }
 }
 

@@ -2,7 +2,7 @@
 //! error, so that nothing is judged without its measurements.
 
 use super::dimension::Dimension;
-use super::node::{Arithmetic, Comparison, Function, LookUp, Node, NodeKind, Reference};
+use super::node::{Arithmetic, ComparisonOperator, Function, LookUp, Node, NodeKind, Reference};
 use super::units::of_metric;
 use crate::metric::MetricError;
 
@@ -59,30 +59,36 @@ pub(super) fn base(n: &Node, look_up: LookUp<'_>) -> Result<f64, EvalError> {
 
 /// A number in base units, and its dimension if that is known.
 #[derive(Clone, Copy)]
-struct Quantity {
+struct DimensionedNumber {
     base: f64,
     dimension: Option<Dimension>,
 }
 
-fn number(n: &Node, look_up: LookUp<'_>) -> Result<Quantity, EvalError> {
+fn number(n: &Node, look_up: LookUp<'_>) -> Result<DimensionedNumber, EvalError> {
     Ok(match &n.kind {
-        NodeKind::Number(base, dimension) => Quantity { base: *base, dimension: Some(*dimension) },
+        NodeKind::Number(base, dimension) => {
+            DimensionedNumber { base: *base, dimension: Some(*dimension) }
+        }
         NodeKind::Reference(r) => {
             let base = look_up(r).map_err(|e| EvalError::Missing(r.clone(), e))?;
-            Quantity { base, dimension: of_metric(&r.metric) }
+            DimensionedNumber { base, dimension: of_metric(&r.metric) }
         }
         NodeKind::Negate(a) => {
             let a = number(a, look_up)?;
-            Quantity { base: -a.base, ..a }
+            DimensionedNumber { base: -a.base, ..a }
         }
         NodeKind::Arithmetic(op, a, b) => arithmetic(*op, number(a, look_up)?, number(b, look_up)?),
         NodeKind::Call(function, nodes) => {
-            let all: Result<Vec<Quantity>, _> = nodes.iter().map(|a| number(a, look_up)).collect();
+            let all: Result<Vec<DimensionedNumber>, _> =
+                nodes.iter().map(|a| number(a, look_up)).collect();
             let all = all?;
             let values: Vec<f64> = all.iter().map(|q| q.base).collect();
             // In pairs, the counts are plain numbers and the rates have a unit, which `common`
             // finds.
-            Quantity { base: call(*function, &values), dimension: function.gives(common(&all)) }
+            DimensionedNumber {
+                base: call(*function, &values),
+                dimension: function.gives(common(&all)),
+            }
         }
         NodeKind::Not(_) | NodeKind::Compare(..) | NodeKind::And(_) | NodeKind::Or(_) => {
             let Value::Truth(found) = node(n, look_up)? else { unreachable!("it is a truth") };
@@ -91,40 +97,42 @@ fn number(n: &Node, look_up: LookUp<'_>) -> Result<Quantity, EvalError> {
     })
 }
 
-fn arithmetic(op: Arithmetic, a: Quantity, b: Quantity) -> Quantity {
+fn arithmetic(op: Arithmetic, a: DimensionedNumber, b: DimensionedNumber) -> DimensionedNumber {
     let sign = match op {
-        Arithmetic::Add => return Quantity { base: a.base + b.base, dimension: common(&[a, b]) },
+        Arithmetic::Add => {
+            return DimensionedNumber { base: a.base + b.base, dimension: common(&[a, b]) };
+        }
         Arithmetic::Subtract => {
-            return Quantity { base: a.base - b.base, dimension: common(&[a, b]) };
+            return DimensionedNumber { base: a.base - b.base, dimension: common(&[a, b]) };
         }
         Arithmetic::Multiply => 1,
         Arithmetic::Divide => -1,
     };
     let base = if sign > 0 { a.base * b.base } else { a.base / b.base };
     let Some((a, b)) = a.dimension.zip(b.dimension) else {
-        return Quantity { base, dimension: None };
+        return DimensionedNumber { base, dimension: None };
     };
     let dimension = a.times(b, sign);
     let scale = a.in_ns() + sign * b.in_ns() - dimension.in_ns();
     let base = if scale < 0 { base * 1e9_f64.powi(-scale) } else { base / 1e9_f64.powi(scale) };
-    Quantity { base, dimension: Some(dimension) }
+    DimensionedNumber { base, dimension: Some(dimension) }
 }
 
 /// Returns the dimension of numbers that stand side by side. A plain number such as 0 takes the
 /// dimension of the others.
-fn common(all: &[Quantity]) -> Option<Dimension> {
+fn common(all: &[DimensionedNumber]) -> Option<Dimension> {
     let known = || all.iter().filter_map(|q| q.dimension);
     known().find(|d| *d != Dimension::PLAIN).or_else(|| known().next())
 }
 
-pub(super) fn compare(op: Comparison, a: f64, b: f64) -> bool {
+pub(super) fn compare(op: ComparisonOperator, a: f64, b: f64) -> bool {
     match op {
-        Comparison::Less => a < b,
-        Comparison::LessEqual => a <= b,
-        Comparison::Greater => a > b,
-        Comparison::GreaterEqual => a >= b,
-        Comparison::Equal => a == b,
-        Comparison::NotEqual => a != b,
+        ComparisonOperator::Less => a < b,
+        ComparisonOperator::LessEqual => a <= b,
+        ComparisonOperator::Greater => a > b,
+        ComparisonOperator::GreaterEqual => a >= b,
+        ComparisonOperator::Equal => a == b,
+        ComparisonOperator::NotEqual => a != b,
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) enum NodeKind {
     Negate(Box<Node>),
     Not(Box<Node>),
     Arithmetic(Arithmetic, Box<Node>, Box<Node>),
-    Compare(Comparison, Box<Node>, Box<Node>),
+    Compare(ComparisonOperator, Box<Node>, Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
     Call(Function, Vec<Node>),
@@ -41,7 +41,7 @@ pub(super) enum Arithmetic {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum ComparisonOperator {
     Less,
     LessEqual,
     Greater,

@@ -2,7 +2,7 @@
 //! `not`, comparison (does not chain), `+ -`, `* /`, unary `-`.
 
 use super::lexer::{Placed, Token, tokens, unit};
-use super::node::{Arithmetic, Comparison, ExprError, FUNCTIONS, Node, NodeKind};
+use super::node::{Arithmetic, ComparisonOperator, ExprError, FUNCTIONS, Node, NodeKind};
 
 /// The deepest nesting of parentheses and calls, and the longest chain of `-` signs or of `not`.
 const DEEPEST: usize = 64;
@@ -132,12 +132,12 @@ impl Parser {
         let left = self.sum()?;
         let Some(Token::Sign(sign)) = self.peek() else { return Ok(left) };
         let comparison = match *sign {
-            "<" => Comparison::Less,
-            "<=" => Comparison::LessEqual,
-            ">" => Comparison::Greater,
-            ">=" => Comparison::GreaterEqual,
-            "==" => Comparison::Equal,
-            "!=" => Comparison::NotEqual,
+            "<" => ComparisonOperator::Less,
+            "<=" => ComparisonOperator::LessEqual,
+            ">" => ComparisonOperator::Greater,
+            ">=" => ComparisonOperator::GreaterEqual,
+            "==" => ComparisonOperator::Equal,
+            "!=" => ComparisonOperator::NotEqual,
             _ => return Ok(left),
         };
         self.next += 1;

@@ -12,7 +12,7 @@ use crate::metric;
 
 /// The kind of a part of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum ValueKind {
     Truth,
     /// A number; the dimension is `None` if only the target knows it.
     Number(Option<Dimension>),
@@ -21,8 +21,8 @@ enum Kind {
 /// Refuses an expectation that is not a truth value, or that mixes units.
 pub(super) fn check(text: &str, root: &Node) -> Result<(), ExprError> {
     match kind(text, root)? {
-        Kind::Truth => Ok(()),
-        Kind::Number(dimension) => {
+        ValueKind::Truth => Ok(()),
+        ValueKind::Number(dimension) => {
             let text = root.text(text);
             let unit = dimension.and_then(Dimension::usual_unit).unwrap_or_default();
             let message = format!("`{text}` is a number, not a comparison");
@@ -49,31 +49,31 @@ fn error(at: &Node, message: String, hint: String) -> ExprError {
     ExprError { position: at.start, end: at.end, message, hint }
 }
 
-fn kind(text: &str, n: &Node) -> Result<Kind, ExprError> {
+fn kind(text: &str, n: &Node) -> Result<ValueKind, ExprError> {
     Ok(match &n.kind {
-        NodeKind::Number(_, dimension) => Kind::Number(Some(*dimension)),
-        NodeKind::Reference(r) => Kind::Number(of_metric(&r.metric)),
-        NodeKind::Negate(a) => Kind::Number(number(text, a)?),
+        NodeKind::Number(_, dimension) => ValueKind::Number(Some(*dimension)),
+        NodeKind::Reference(r) => ValueKind::Number(of_metric(&r.metric)),
+        NodeKind::Negate(a) => ValueKind::Number(number(text, a)?),
         NodeKind::Not(a) => truth(text, a)?,
         NodeKind::And(nodes) | NodeKind::Or(nodes) => {
             for node in nodes {
                 truth(text, node)?;
             }
-            Kind::Truth
+            ValueKind::Truth
         }
         NodeKind::Compare(_, a, b) => {
             alike(text, n, [a, b])?;
-            Kind::Truth
+            ValueKind::Truth
         }
         NodeKind::Arithmetic(Arithmetic::Add | Arithmetic::Subtract, a, b) => {
-            Kind::Number(alike(text, n, [a, b])?)
+            ValueKind::Number(alike(text, n, [a, b])?)
         }
         NodeKind::Arithmetic(op, a, b) => {
             let sign = if *op == Arithmetic::Divide { -1 } else { 1 };
             let (a, b) = (number(text, a)?, number(text, b)?);
-            Kind::Number(a.zip(b).map(|(a, b)| a.times(b, sign)))
+            ValueKind::Number(a.zip(b).map(|(a, b)| a.times(b, sign)))
         }
-        NodeKind::Call(function, nodes) => Kind::Number(of_call(text, n, *function, nodes)?),
+        NodeKind::Call(function, nodes) => ValueKind::Number(of_call(text, n, *function, nodes)?),
     })
 }
 
@@ -137,18 +137,18 @@ fn of_pairs(
 
 fn number(text: &str, n: &Node) -> Result<Option<Dimension>, ExprError> {
     match kind(text, n)? {
-        Kind::Number(dimension) => Ok(dimension),
-        Kind::Truth => {
+        ValueKind::Number(dimension) => Ok(dimension),
+        ValueKind::Truth => {
             let message = format!("`{}` is a comparison, not a number", n.text(text));
             Err(error(n, message, "join comparisons with `and` or `or`".into()))
         }
     }
 }
 
-fn truth(text: &str, n: &Node) -> Result<Kind, ExprError> {
+fn truth(text: &str, n: &Node) -> Result<ValueKind, ExprError> {
     match kind(text, n)? {
-        Kind::Truth => Ok(Kind::Truth),
-        Kind::Number(_) => {
+        ValueKind::Truth => Ok(ValueKind::Truth),
+        ValueKind::Number(_) => {
             let message = format!("`{}` is a number, not a comparison", n.text(text));
             Err(error(n, message, "`and`, `or` and `not` join comparisons".into()))
         }

@@ -4,7 +4,7 @@
 use super::statement::{DOUBTS, Finding, command, requests, separate, short};
 use crate::factors::{Crossed, all};
 use crate::load::Run;
-use crate::soundness::Verdict;
+use crate::soundness::Doubt;
 use crate::stats::effects::{Effects, Pair};
 use crate::text::number::rate;
 use assay_spec::record::CellRecord;
@@ -238,13 +238,13 @@ fn evidence(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
 }
 
 /// Returns what is wrong with cells of factors: one finding for each check, not for each cell.
-pub(super) fn doubts(run: &Run, verdicts: Vec<Verdict>) -> Vec<Finding> {
+pub(super) fn doubts(run: &Run, verdicts: Vec<Doubt>) -> Vec<Finding> {
     let mut found = Vec::new();
     for crossed in all(run) {
-        let own = |v: &&Verdict| crossed.measured.iter().any(|m| m.cell.id == v.cell);
-        let mut rest: Vec<&Verdict> = verdicts.iter().filter(own).collect();
+        let own = |v: &&Doubt| crossed.measured.iter().any(|m| m.cell.id == v.cell);
+        let mut rest: Vec<&Doubt> = verdicts.iter().filter(own).collect();
         while let Some(first) = rest.first().copied() {
-            let (same, others): (Vec<&Verdict>, Vec<&Verdict>) =
+            let (same, others): (Vec<&Doubt>, Vec<&Doubt>) =
                 rest.into_iter().partition(|v| v.check == first.check);
             rest = others;
             let (n, of) = (same.len(), crossed.measured.len());

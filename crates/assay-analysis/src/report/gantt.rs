@@ -7,7 +7,7 @@
 
 use super::axis;
 use super::html::escape;
-use super::picture::{self, Frame, MARGIN, WIDTH};
+use super::picture::{self, MARGIN, PictureFrame, WIDTH};
 
 /// The position at which the time axis begins; the names are left of it.
 const LEFT: f64 = 112.0;
@@ -17,7 +17,7 @@ const GROUP_GAP: f64 = 6.0;
 
 /// A row: a resource, and the group it belongs to.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct GanttRow {
     /// The name of the resource.
     pub name: String,
     /// The group; rows of one group stand together.
@@ -26,7 +26,7 @@ pub struct Row {
 
 /// A bar in a row or a lane.
 #[derive(Clone, Debug)]
-pub struct Bar {
+pub struct GanttBar {
     /// The index of its row or request.
     pub row: usize,
     /// The index of its kind.
@@ -56,7 +56,7 @@ pub struct Request {
 
 /// A kind of work: a class of the style sheet (`k0` to `k10`) and a word.
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub struct GanttBarKind {
     /// The number of its colour.
     pub colour: usize,
     /// The word in the legend.
@@ -71,15 +71,15 @@ pub struct Gantt {
     /// The lines below the headline.
     pub notes: Vec<String>,
     /// The kinds in the legend; bars refer to these by index.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<GanttBarKind>,
     /// The requests in the order of arrival.
     pub requests: Vec<Request>,
     /// The steps of the requests.
-    pub steps: Vec<Bar>,
+    pub steps: Vec<GanttBar>,
     /// The rows of resources.
-    pub rows: Vec<Row>,
+    pub rows: Vec<GanttRow>,
     /// The work of the resources.
-    pub bars: Vec<Bar>,
+    pub bars: Vec<GanttBar>,
     /// The end of the time axis in nanoseconds. Bars are cut off there.
     pub end: f64,
 }
@@ -209,7 +209,12 @@ fn lanes(out: &mut String, layout: &Layout, gantt: &Gantt) {
     let gap = if layout.lane > 6.0 { GAP } else { 0.6 };
     let top = |request: usize| layout.lanes_top + layout.lanes[request] as f64 * layout.lane;
     let frame = |request: usize, start: f64, end: f64| {
-        Frame::between(layout.x(start), layout.x(end), top(request) + gap / 2.0, layout.lane - gap)
+        PictureFrame::between(
+            layout.x(start),
+            layout.x(end),
+            top(request) + gap / 2.0,
+            layout.lane - gap,
+        )
     };
     name(out, "in flight", layout.lanes_top + layout.lane.max(14.0) / 2.0);
     for (index, request) in gantt.requests.iter().enumerate().filter(|(_, r)| r.start < layout.ns) {
@@ -246,24 +251,24 @@ fn rows(out: &mut String, layout: &Layout, gantt: &Gantt) {
     ));
     for bar in joined(&gantt.bars, layout) {
         let (top, height) = (layout.rows[bar.row] + GAP / 2.0, layout.row - GAP);
-        let frame = Frame::between(layout.x(bar.start), layout.x(bar.end), top, height);
+        let frame = PictureFrame::between(layout.x(bar.start), layout.x(bar.end), top, height);
         picture::rect(out, &class(gantt, &bar), &frame, &bar.text);
         picture::label(out, &format!("on {}", class(gantt, &bar)), &frame, &bar.label);
     }
 }
 
-fn class(gantt: &Gantt, bar: &Bar) -> String {
+fn class(gantt: &Gantt, bar: &GanttBar) -> String {
     format!("k{}", gantt.kinds[bar.kind].colour)
 }
 
 /// Returns the bars that begin within the picture. Neighbours of one kind that cannot be told apart
 /// are joined.
-fn joined(bars: &[Bar], layout: &Layout) -> Vec<Bar> {
-    let mut order: Vec<&Bar> = bars.iter().filter(|bar| bar.start < layout.ns).collect();
+fn joined(bars: &[GanttBar], layout: &Layout) -> Vec<GanttBar> {
+    let mut order: Vec<&GanttBar> = bars.iter().filter(|bar| bar.start < layout.ns).collect();
     order.sort_by(|a, b| {
         (a.row, a.start).partial_cmp(&(b.row, b.start)).expect("times are numbers")
     });
-    let mut kept: Vec<(Bar, usize)> = Vec::new();
+    let mut kept: Vec<(GanttBar, usize)> = Vec::new();
     for bar in order {
         match kept.last_mut() {
             Some((last, more))
@@ -277,11 +282,11 @@ fn joined(bars: &[Bar], layout: &Layout) -> Vec<Bar> {
             _ => kept.push((bar.clone(), 0)),
         }
     }
-    let say = |(bar, more): (Bar, usize)| match more {
+    let say = |(bar, more): (GanttBar, usize)| match more {
         0 => bar,
         n => {
             let text = format!("{}\nand {n} more like it", bar.text);
-            Bar { text, label: String::new(), ..bar }
+            GanttBar { text, label: String::new(), ..bar }
         }
     };
     kept.into_iter().map(say).collect()
@@ -291,8 +296,8 @@ fn joined(bars: &[Bar], layout: &Layout) -> Vec<Bar> {
 mod tests {
     use super::*;
 
-    fn bar(row: usize, kind: usize, start: f64, end: f64) -> Bar {
-        Bar { row, kind, start, end, label: "7".into(), text: format!("<{start}>") }
+    fn bar(row: usize, kind: usize, start: f64, end: f64) -> GanttBar {
+        GanttBar { row, kind, start, end, label: "7".into(), text: format!("<{start}>") }
     }
 
     fn request(start: f64, end: f64) -> Request {
@@ -306,15 +311,18 @@ mod tests {
         assert_eq!(lanes_of(&requests), [0, 1, 1, 1, 0]);
     }
 
-    fn gantt(bars: Vec<Bar>) -> Gantt {
-        let kind = |name: &str, colour| Kind { name: name.into(), colour };
+    fn gantt(bars: Vec<GanttBar>) -> Gantt {
+        let kind = |name: &str, colour| GanttBarKind { name: name.into(), colour };
         Gantt {
             title: "A & B".into(),
             notes: vec!["one".into()],
             kinds: vec![kind("read", 6), kind("write", 8)],
             requests: vec![request(0.0, 900.0)],
             steps: vec![bar(0, 0, 0.0, 500.0)],
-            rows: vec![Row { name: "bus".into(), group: 0 }, Row { name: "die".into(), group: 1 }],
+            rows: vec![
+                GanttRow { name: "bus".into(), group: 0 },
+                GanttRow { name: "die".into(), group: 1 },
+            ],
             bars,
             end: 1000.0,
         }

@@ -41,29 +41,29 @@ text.on{fill:#fff}text.k2,text.k3,text.k5,text.k7,text.k8{fill:#14171a}\
 .line.s0{stroke:var(--c0)}.line.s1{stroke:var(--c1);stroke-dasharray:8 3}";
 
 /// A rectangle in user units.
-pub(super) struct Frame {
+pub(super) struct PictureFrame {
     left: f64,
     top: f64,
     width: f64,
     height: f64,
 }
 
-impl Frame {
-    pub(super) fn between(left: f64, right: f64, top: f64, height: f64) -> Frame {
-        Frame { left, top, width: right - left, height }
+impl PictureFrame {
+    pub(super) fn between(left: f64, right: f64, top: f64, height: f64) -> PictureFrame {
+        PictureFrame { left, top, width: right - left, height }
     }
 
     /// Returns the frame that is drawn: slightly narrower on both sides, so that neighbours can be
     /// told apart, but never too thin to be seen.
-    fn drawn(&self) -> Frame {
+    fn drawn(&self) -> PictureFrame {
         let hair = if self.width > 2.4 { 0.35 } else { 0.0 };
         let width = (self.width - 2.0 * hair).max(0.8);
-        Frame { left: self.left + hair, width, ..*self }
+        PictureFrame { left: self.left + hair, width, ..*self }
     }
 }
 
 /// Draws a few letters in the middle of a rectangle, if there is room.
-pub(super) fn label(out: &mut String, class: &str, frame: &Frame, text: &str) {
+pub(super) fn label(out: &mut String, class: &str, frame: &PictureFrame, text: &str) {
     if text.is_empty() || frame.width < 6.5 * text.len() as f64 + 5.0 {
         return;
     }
@@ -76,7 +76,7 @@ pub(super) fn label(out: &mut String, class: &str, frame: &Frame, text: &str) {
 }
 
 /// Draws a filled rectangle that shows `text` when it is pointed at.
-pub(super) fn rect(out: &mut String, class: &str, frame: &Frame, text: &str) {
+pub(super) fn rect(out: &mut String, class: &str, frame: &PictureFrame, text: &str) {
     let frame = frame.drawn();
     out.push_str(&format!(
         "<rect class=\"{class}\" x=\"{:.2}\" y=\"{:.1}\" width=\"{:.2}\" height=\"{:.1}\">\

@@ -184,7 +184,7 @@ fn doubt_lines(run: &Run) -> Vec<String> {
     verdicts.sort_by_key(|v| v.check);
     let mut lines = Vec::new();
     for of_check in verdicts.chunk_by(|a, b| a.check == b.check) {
-        let line = |v: &soundness::Verdict| format!("warning: {}: {}.", v.cell, v.statement);
+        let line = |v: &soundness::Doubt| format!("warning: {}: {}.", v.cell, v.statement);
         lines.extend(of_check.iter().take(SHOWN).map(line));
         if of_check.len() > SHOWN {
             let more = of_check.len() - SHOWN;

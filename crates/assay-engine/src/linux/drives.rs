@@ -6,7 +6,7 @@ use crate::plan::switch_caches_off;
 use crate::target::block::Image;
 use assay_linux::disks::{DiskSetup, Disks, TAGS_PER_PROCESS, Watch};
 use assay_linux::store::Store;
-use assay_sim::{Array, Drive, Host, MemberSetup, Past};
+use assay_sim::{Drive, Host, MemberSetup, Past};
 use assay_spec::Bytes;
 use assay_spec::experiment::HostSpec;
 use assay_spec::linux::Settings;
@@ -47,7 +47,7 @@ pub(super) fn drives<'w>(
     let shared = !all.controllers.is_empty() || settings.costs();
     let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
     let models: Vec<Box<dyn Drive>> = match shared {
-        true => vec![hosted(Box::new(Array::new(&all, past)))],
+        true => vec![hosted(Box::new(all.build(past)))],
         false => {
             let build = |(i, m): (usize, &MemberSetup)| hosted(m.drive.build(past.of_member(i)));
             all.members.iter().enumerate().map(build).collect()

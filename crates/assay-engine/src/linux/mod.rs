@@ -23,7 +23,7 @@ use assay_linux::limits::Limits;
 use assay_sim::Past;
 use assay_spec::Bytes;
 use drives::drives;
-use seen::Seen;
+use seen::DriveTraffic;
 use setup::depth;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ pub fn run_guest(
         limits: start.limits,
         watches_itself: start.watches_itself,
     };
-    let seen = Rc::new(RefCell::new(Seen::new(log)));
+    let seen = Rc::new(RefCell::new(DriveTraffic::new(log)));
     let watch = Rc::clone(&seen);
     let opened = start.images.iter().map(|path| open_image(path, start.write.as_deref()));
     let mut images = opened.collect::<Result<Vec<Image>>>()?;

@@ -7,17 +7,17 @@ use assay_linux::disks::Traced;
 use assay_spec::Op;
 
 /// The requests that the drives got while they were watched, by kind; `time` is in ns.
-pub(super) struct Seen {
+pub(super) struct DriveTraffic {
     count: [u64; Op::ALL.len()],
     bytes: [u64; Op::ALL.len()],
     time: [u64; Op::ALL.len()],
     log: Option<LogWriter>,
 }
 
-impl Seen {
+impl DriveTraffic {
     /// Creates counts of zero, which also write `log`, if there is one.
-    pub(super) fn new(log: Option<LogWriter>) -> Seen {
-        Seen { count: [0; 4], bytes: [0; 4], time: [0; 4], log }
+    pub(super) fn new(log: Option<LogWriter>) -> DriveTraffic {
+        DriveTraffic { count: [0; 4], bytes: [0; 4], time: [0; 4], log }
     }
 
     /// Counts and logs a request.

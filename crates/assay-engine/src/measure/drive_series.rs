@@ -9,7 +9,7 @@ use assay_spec::Nanos;
 
 /// The state of a drive in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
+struct DriveSeriesRow {
     /// The start of the interval, since the start of the phase.
     start: Nanos,
     /// The number of the drive among the flash drives of the target, from 1.
@@ -31,7 +31,7 @@ pub struct DriveSeries {
     /// By drive and cause: the time that the drive's counter had reached when the current interval
     /// began.
     told: Vec<[Nanos; Stall::COUNT]>,
-    rows: Vec<Row>,
+    rows: Vec<DriveSeriesRow>,
 }
 
 impl DriveSeries {
@@ -65,7 +65,12 @@ impl DriveSeries {
                 waited
             });
             let start = self.start - self.origin;
-            self.rows.push(Row { start, drive: index + 1, free_blocks, stalled: waited });
+            self.rows.push(DriveSeriesRow {
+                start,
+                drive: index + 1,
+                free_blocks,
+                stalled: waited,
+            });
         }
         self.start = self.end;
         self.end += FINE;
@@ -127,7 +132,9 @@ mod tests {
         // The first drive has failed; a spare took the place of the second.
         series.take(&[None, told(4, 10)]);
         series.take(&[None, told(4, 25)]);
-        let row = |r: &Row| (r.start.0, r.drive, r.free_blocks, r.stalled[Stall::Link as usize].0);
+        let row = |r: &DriveSeriesRow| {
+            (r.start.0, r.drive, r.free_blocks, r.stalled[Stall::Link as usize].0)
+        };
         let rows: Vec<_> = series.rows.iter().map(row).collect();
         let f = FINE.0;
         assert_eq!(rows, [(0, 1, 9, 100), (0, 2, 5, 30), (f, 2, 4, 0), (2 * f, 2, 4, 15)]);

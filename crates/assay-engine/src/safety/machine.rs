@@ -39,7 +39,7 @@ pub(crate) struct Machine {
 
 /// A use of a target by somebody else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Use {
+pub(crate) struct Usage {
     /// A description to follow the target's name, e.g. "is active swap".
     pub(crate) text: String,
     /// Whether a program uses it.
@@ -176,19 +176,19 @@ impl Machine {
     }
 
     /// Returns a use of the bytes of the device `number` by somebody else, if there is one.
-    pub(crate) fn use_of_device(&self, number: DeviceNumber) -> Option<Use> {
+    pub(crate) fn use_of_device(&self, number: DeviceNumber) -> Option<Usage> {
         self.use_of(Store::Device(number), None).or_else(|| {
             // The lease reveals such users of a file; a device has none.
             let process = self.writers.in_flight.as_ref()?;
             let text = format!(
                 "may be open for writing: descriptors are on their way in a socket of {process}"
             );
-            Some(Use { text, is_program: true })
+            Some(Usage { text, is_program: true })
         })
     }
 
     /// Returns a use of the bytes of `target`, born at `born`, by somebody else, if there is one.
-    pub(crate) fn use_of(&self, target: Store, born: Option<Birth>) -> Option<Use> {
+    pub(crate) fn use_of(&self, target: Store, born: Option<Birth>) -> Option<Usage> {
         let mut foundation = foundation_of(Extent::all(target), &self.loops);
         let same = |extent: &Extent| {
             let born = if extent.store == target { born } else { self.birth(extent.store) };
@@ -220,14 +220,14 @@ impl Machine {
 
     /// Returns a use of `extent`, or of a device that lies on it. The flag is `false` if such a
     /// device exists, but is not in use now.
-    fn use_above(&self, extent: &Extent, lead: &str, own: &[Extent]) -> Option<(Use, bool)> {
+    fn use_above(&self, extent: &Extent, lead: &str, own: &[Extent]) -> Option<(Usage, bool)> {
         let mut weak = None;
         let mut seen = BTreeSet::new();
         let mut waiting = vec![(extent.clone(), lead.to_owned())];
         while let Some((extent, lead)) = waiting.pop() {
             if let Some(direct) = self.direct_use(extent.store) {
                 let text = format!("{lead}{}", direct.text);
-                return Some((Use { text, ..direct }, true));
+                return Some((Usage { text, ..direct }, true));
             }
             for (above, how) in self.devices_on(&extent) {
                 let store = Store::Device(above.number);
@@ -238,7 +238,7 @@ impl Machine {
                 let how = how.unwrap_or_else(|| format!("has the partition {}", above.name));
                 if !is_partition && weak.is_none() {
                     let text = format!("{lead}{how}");
-                    weak = Some((Use { text, is_program: false }, false));
+                    weak = Some((Usage { text, is_program: false }, false));
                 }
                 waiting.push((Extent::all(store), format!("{lead}{how}, which ")));
             }
@@ -274,8 +274,8 @@ impl Machine {
     }
 
     /// Returns a use of the store itself.
-    fn direct_use(&self, store: Store) -> Option<Use> {
-        let used = |text: String| Some(Use { text, is_program: false });
+    fn direct_use(&self, store: Store) -> Option<Usage> {
+        let used = |text: String| Some(Usage { text, is_program: false });
         if self.swaps.contains(&store) {
             return used("is active swap".to_owned());
         }
@@ -287,17 +287,17 @@ impl Machine {
         }
         let writer = self.writers.known.iter().find(|writer| writer.store == store)?;
         let text = format!("{} {}", writer.how, writer.process);
-        Some(Use { text, is_program: true })
+        Some(Usage { text, is_program: true })
     }
 
     /// Finds a loop device that could have a file of `size` bytes on the overlay `system` behind
     /// it: for a file of the layer below, it may be unknown which file that is.
-    pub(crate) fn unknown_use(&self, system: DeviceNumber, size: u64) -> Option<Use> {
+    pub(crate) fn unknown_use(&self, system: DeviceNumber, size: u64) -> Option<Usage> {
         let may_be = |l: &&Loop| l.behind.is_none() && l.fits(size);
         let found = self.loops.iter().find(may_be)?;
         overlay::may_be(system, &self.mounts).then(|| {
             let text = format!("may be what is behind the loop device {}", found.device.name);
-            Use { text, is_program: false }
+            Usage { text, is_program: false }
         })
     }
 

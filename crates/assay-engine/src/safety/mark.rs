@@ -24,18 +24,18 @@ const LONGEST: usize = 256;
 
 /// A stage in the making of a marked file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum MarkStage {
     /// The file is being made: its contents are of no use yet.
     Begun,
     /// The file is complete.
     Whole,
 }
 
-impl Stage {
+impl MarkStage {
     fn word(self) -> &'static str {
         match self {
-            Stage::Begun => "begun",
-            Stage::Whole => "whole",
+            MarkStage::Begun => "begun",
+            MarkStage::Whole => "whole",
         }
     }
 }
@@ -44,7 +44,12 @@ impl Stage {
 ///
 /// # Errors
 /// If the file system has no attributes and the sidecar's name is taken; also if a call fails.
-pub(crate) fn put(file: &File, directory: impl AsFd, name: &OsStr, stage: Stage) -> io::Result<()> {
+pub(crate) fn put(
+    file: &File,
+    directory: impl AsFd,
+    name: &OsStr,
+    stage: MarkStage,
+) -> io::Result<()> {
     let text = text(Node::of_file(file)?.id, stage);
     match fsetxattr(file, NAME, text.as_bytes(), XattrFlags::empty()) {
         Ok(()) => Ok(()),
@@ -81,7 +86,7 @@ pub(crate) fn remove_beside(file: &File, directory: impl AsFd, name: &OsStr) {
 
 /// Returns the stage that the mark of `file`, which is `name` in `directory`, states, or `None` if
 /// the file has no valid mark.
-pub(crate) fn stage(file: &File, directory: impl AsFd, name: &OsStr) -> Option<Stage> {
+pub(crate) fn stage(file: &File, directory: impl AsFd, name: &OsStr) -> Option<MarkStage> {
     let mut value = [0_u8; LONGEST];
     let length = fgetxattr(file, NAME, &mut value[..]).unwrap_or(0);
     let marked = parse(&value[..length], Node::of_file(file).ok()?.id);
@@ -89,7 +94,7 @@ pub(crate) fn stage(file: &File, directory: impl AsFd, name: &OsStr) -> Option<S
 }
 
 /// Returns the stage that the sidecar of `file` states, and the sidecar.
-fn beside(file: &File, directory: impl AsFd, name: &OsStr) -> Option<(Stage, Node)> {
+fn beside(file: &File, directory: impl AsFd, name: &OsStr) -> Option<(MarkStage, Node)> {
     let node = Node::find_at(directory, Path::new(&sidecar(name)), OFlags::NOFOLLOW).ok()?;
     let NodeKind::File(1..=256) = node.kind else { return None };
     let mut text = Vec::new();
@@ -104,13 +109,15 @@ fn sidecar(name: &OsStr) -> OsString {
     sidecar
 }
 
-fn text(id: InodeId, stage: Stage) -> String {
+fn text(id: InodeId, stage: MarkStage) -> String {
     format!("assay 2 {} {id}\n", stage.word())
 }
 
 /// Returns the stage that `mark` states for the inode `id`.
-fn parse(mark: &[u8], id: InodeId) -> Option<Stage> {
-    [Stage::Begun, Stage::Whole].into_iter().find(|stage| mark == text(id, *stage).as_bytes())
+fn parse(mark: &[u8], id: InodeId) -> Option<MarkStage> {
+    [MarkStage::Begun, MarkStage::Whole]
+        .into_iter()
+        .find(|stage| mark == text(id, *stage).as_bytes())
 }
 
 #[cfg(test)]
@@ -129,7 +136,7 @@ mod tests {
         fs::write(dir.path().join(name), "x").unwrap();
         let file = File::open(dir.path().join(name)).unwrap();
         assert_eq!(stage(&file, &at, name), None);
-        for want in [Stage::Begun, Stage::Whole] {
+        for want in [MarkStage::Begun, MarkStage::Whole] {
             put(&file, &at, name, want).unwrap();
             assert_eq!(stage(&file, &at, name), Some(want));
         }
@@ -148,9 +155,9 @@ mod tests {
         let (at, name) = (open(dir.path()), OsStr::new("data"));
         fs::write(dir.path().join(name), "x").unwrap();
         let file = File::open(dir.path().join(name)).unwrap();
-        let words = text(Node::of_file(&file).unwrap().id, Stage::Whole);
+        let words = text(Node::of_file(&file).unwrap().id, MarkStage::Whole);
         put_beside(&file, &at, name, &words).unwrap();
-        assert_eq!(stage(&file, &at, name), Some(Stage::Whole));
+        assert_eq!(stage(&file, &at, name), Some(MarkStage::Whole));
         fs::write(dir.path().join("new"), "y").unwrap();
         fs::rename(dir.path().join("new"), dir.path().join(name)).unwrap();
         let new = File::open(dir.path().join(name)).unwrap();
@@ -163,7 +170,7 @@ mod tests {
         let (at, name) = (open(dir.path()), OsStr::new("data"));
         fs::write(dir.path().join(name), "x").unwrap();
         let file = File::open(dir.path().join(name)).unwrap();
-        let words = text(Node::of_file(&file).unwrap().id, Stage::Whole);
+        let words = text(Node::of_file(&file).unwrap().id, MarkStage::Whole);
         fs::write(dir.path().join("letter"), "mine").unwrap();
         let beside = dir.path().join("data.assay");
         std::os::unix::fs::symlink("letter", &beside).unwrap();

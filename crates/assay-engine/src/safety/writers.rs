@@ -52,7 +52,7 @@ pub(crate) fn writers() -> Writers {
     for process in processes().filter(|number| own.as_os_str() != number.as_str()) {
         let directory = Path::new("/proc").join(&process);
         let mut known = Vec::new();
-        let mut open = Open::default();
+        let mut open = OpenDescriptors::default();
         for thread in threads(&directory) {
             open_in(&thread, &mut known, &mut open);
         }
@@ -112,7 +112,7 @@ fn share_descriptors(one: libc::pid_t, other: libc::pid_t) -> bool {
 
 /// Facts about the descriptors of a process.
 #[derive(Default)]
-struct Open {
+struct OpenDescriptors {
     /// Whether descriptors wait in its sockets.
     in_flight: bool,
     /// Whether some may not be examined.
@@ -120,7 +120,7 @@ struct Open {
 }
 
 /// Adds files that a thread has open for writing.
-fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>, open: &mut Open) {
+fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>, open: &mut OpenDescriptors) {
     let listed = fs::read_dir(thread.join("fd"));
     open.is_hidden |= listed.as_ref().is_err_and(|e| e.kind() == ErrorKind::PermissionDenied);
     for entry in listed.into_iter().flatten().flatten() {

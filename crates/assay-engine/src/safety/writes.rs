@@ -21,14 +21,14 @@ use std::path::Path;
 /// The ways to the bytes of a device; the first is the device itself.
 #[derive(Debug)]
 pub(crate) struct Ways {
-    all: Vec<Way>,
+    all: Vec<WritePath>,
     /// The open devices whose page caches are written back before a count.
     devices: Vec<File>,
 }
 
 /// A way to the bytes of a device.
 #[derive(Debug)]
-enum Way {
+enum WritePath {
     /// A device.
     Device(Device),
     /// A disk outside of its partitions.
@@ -39,7 +39,7 @@ enum Way {
 
 /// The mark of each way, in the order of the ways; `None` for a way without one.
 #[derive(Debug)]
-pub(crate) struct Count(Vec<Option<Mark>>);
+pub(crate) struct WriteCount(Vec<Option<Mark>>);
 
 /// A value that changes with each write by a way.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,64 +57,64 @@ impl Ways {
         let mut next = Some(device.clone());
         while let Some(device) = next.take() {
             let disk = device.disk();
-            ways.push(Way::Device(device.clone()));
+            ways.push(WritePath::Device(device.clone()));
             if disk.number != device.number {
-                ways.push(Way::Disk(disk.clone()));
+                ways.push(WritePath::Disk(disk.clone()));
                 // Writes to another partition are also counted below the disk.
                 if disk.partitions().len() > 1 {
                     break;
                 }
             }
             let others = machine.other_paths_to(disk.number).into_iter().filter_map(Device::find);
-            ways.extend(others.map(Way::Device));
+            ways.extend(others.map(WritePath::Device));
             match machine.behind(disk.number) {
                 Some((Store::Device(below), ..)) => next = Device::find(below),
                 Some((Store::File(system, inode), _, name)) => {
-                    ways.extend(file(name, system, inode).map(Way::File));
+                    ways.extend(file(name, system, inode).map(WritePath::File));
                 }
                 None => {}
             }
         }
         let devices = ways.iter().flat_map(|way| match way {
             // A partition has a page cache of its own, and the disk counts its writes later.
-            Way::Device(device) => [vec![device.clone()], device.partitions()].concat(),
-            Way::Disk(disk) => vec![disk.clone()],
-            Way::File(_) => Vec::new(),
+            WritePath::Device(device) => [vec![device.clone()], device.partitions()].concat(),
+            WritePath::Disk(disk) => vec![disk.clone()],
+            WritePath::File(_) => Vec::new(),
         });
         let devices = devices.filter_map(|device| File::open(device.node()).ok()).collect();
         Ways { all: ways, devices }
     }
 
     /// Writes page caches back and reads the marks of all ways.
-    pub(crate) fn count(&self) -> Count {
+    pub(crate) fn count(&self) -> WriteCount {
         self.devices.iter().for_each(write_back);
         let machine = Machine::devices_alone();
         let mut is_shared = false;
-        let count = |(depth, way): (usize, &Way)| {
+        let count = |(depth, way): (usize, &WritePath)| {
             // Writes by another loop device are also counted here and below.
             is_shared |= depth > 0 && way.store().is_some_and(|s| machine.loops_on(s) > 1);
             if is_shared { None } else { way.mark() }
         };
-        Count(self.all.iter().enumerate().map(count).collect())
+        WriteCount(self.all.iter().enumerate().map(count).collect())
     }
 }
 
-impl Way {
+impl WritePath {
     /// Returns the store that it leads to, or `None` for a part of a disk.
     fn store(&self) -> Option<Store> {
         match self {
-            Way::Device(device) => Some(Store::Device(device.number)),
-            Way::Disk(_) => None,
-            Way::File(node) => Some(Store::File(node.id.device, node.id.inode)),
+            WritePath::Device(device) => Some(Store::Device(device.number)),
+            WritePath::Disk(_) => None,
+            WritePath::File(node) => Some(Store::File(node.id.device, node.id.inode)),
         }
     }
 
     /// Reads the present mark, if the way has one.
     fn mark(&self) -> Option<Mark> {
         match self {
-            Way::Device(device) => device.written().map(Mark::Written),
-            Way::Disk(disk) => disk.written_past_partitions().map(Mark::Written),
-            Way::File(node) => {
+            WritePath::Device(device) => device.written().map(Mark::Written),
+            WritePath::Disk(disk) => disk.written_past_partitions().map(Mark::Written),
+            WritePath::File(node) => {
                 let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
                 let stat = statx(node, "", flags, StatxFlags::CTIME).ok()?;
                 Some(Mark::Changed(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec))
@@ -123,9 +123,9 @@ impl Way {
     }
 }
 
-impl Count {
+impl WriteCount {
     /// Returns `true` if no way shows a write between `before` and this count of the same ways.
-    pub(crate) fn is_as(&self, before: &Count) -> bool {
+    pub(crate) fn is_as(&self, before: &WriteCount) -> bool {
         let mut pairs = self.0.iter().zip(&before.0);
         pairs.all(|(now, before)| now.is_none() || before.is_none() || now == before)
     }

@@ -32,37 +32,37 @@ const CGROUP: u32 = 1 << 8;
 
 /// The byte order of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ByteOrder {
     /// The lowest byte comes first.
     Little,
     /// The highest byte comes first.
     Big,
 }
 
-impl Order {
+impl ByteOrder {
     /// Returns its name in `trace.json`.
     pub fn name(self) -> &'static str {
         match self {
-            Order::Little => "little",
-            Order::Big => "big",
+            ByteOrder::Little => "little",
+            ByteOrder::Big => "big",
         }
     }
 }
 
 /// Returns the byte order if `data` begins with a record, of any version.
-pub fn sniff(data: &[u8]) -> Option<Order> {
+pub fn sniff(data: &[u8]) -> Option<ByteOrder> {
     let first: [u8; 4] = data.get(..4)?.try_into().ok()?;
     let is_magic = |word: u32| word & !0xff == MAGIC;
     match (is_magic(u32::from_le_bytes(first)), is_magic(u32::from_be_bytes(first))) {
-        (true, _) => Some(Order::Little),
-        (_, true) => Some(Order::Big),
+        (true, _) => Some(ByteOrder::Little),
+        (_, true) => Some(ByteOrder::Big),
         _ => None,
     }
 }
 
 /// The reason why decoding stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum RecordStop {
     /// The data has no more complete record.
     Short,
     /// There are as many events as wanted.
@@ -75,44 +75,53 @@ pub enum Stop {
 
 /// Decodes records into `events`, up to `room` of them. Returns the number of bytes that they took,
 /// and the reason why it stopped.
-pub fn decode(data: &[u8], order: Order, events: &mut Vec<Event>, room: usize) -> (usize, Stop) {
+pub fn decode(
+    data: &[u8],
+    order: ByteOrder,
+    events: &mut Vec<Event>,
+    room: usize,
+) -> (usize, RecordStop) {
     match order {
-        Order::Little => records::<false>(data, events, room),
-        Order::Big => records::<true>(data, events, room),
+        ByteOrder::Little => records::<false>(data, events, room),
+        ByteOrder::Big => records::<true>(data, events, room),
     }
 }
 
-fn records<const BIG: bool>(data: &[u8], events: &mut Vec<Event>, room: usize) -> (usize, Stop) {
+fn records<const BIG: bool>(
+    data: &[u8],
+    events: &mut Vec<Event>,
+    room: usize,
+) -> (usize, RecordStop) {
     let mut at = 0;
     while events.len() < room {
         let Some(record) = data.get(at..).and_then(<[u8]>::first_chunk::<RECORD>) else {
-            let stop = lost(data, &mut at).map_or(Stop::Short, Stop::Lost);
+            let stop = lost(data, &mut at).map_or(RecordStop::Short, RecordStop::Lost);
             return (at, stop);
         };
         let magic = word::<BIG>(record, 0);
         if magic != MAGIC | VERSION {
             return match lost(data, &mut at) {
-                Some(count) => (at, Stop::Lost(count)),
-                None => (at, Stop::Broken(no_record(magic))),
+                Some(count) => (at, RecordStop::Lost(count)),
+                None => (at, RecordStop::Broken(no_record(magic))),
             };
         }
         let length = RECORD + usize::from(half::<BIG>(record, 46));
         if data.len() - at < length {
-            return (at, Stop::Short);
+            return (at, RecordStop::Short);
         }
         let event = event::<BIG>(record);
         if event.time > TIME_MAX {
             let text = format!("no trace lasts until {} ns", event.time);
-            return (at, Stop::Broken(text));
+            return (at, RecordStop::Broken(text));
         }
         if event.sector >= SECTORS_MAX && event.bytes > 0 && matches!(event.of, Of::Data(_)) {
             let text = format!("block {} lies beyond every drive", event.sector);
-            return (at, Stop::Broken(text));
+            return (at, RecordStop::Broken(text));
         }
         events.push(event);
         at += length;
     }
-    (at, Stop::Full)
+    (at, RecordStop::Full)
 }
 
 #[inline]

@@ -2,8 +2,8 @@
 
 use super::event::{Action, Event, Of};
 use super::pair::Pairing;
-use super::source::{Format, Input, Stream};
-use super::window::Window;
+use super::source::{EventStream, Format, Input};
+use super::window::SortingWindow;
 use crate::error::{Error, Result};
 use crate::stop::{interrupted, is_interrupted};
 use assay_spec::trace::{Device, DeviceCount, EventCount, SCHEMA, TraceRecord, TraceRow};
@@ -28,7 +28,8 @@ pub fn follow(
     wanted: Option<Device>,
     done: &mut impl FnMut(TraceRow),
 ) -> Result<TraceRecord> {
-    let mut streams = inputs.into_iter().map(Stream::open).collect::<Result<Vec<Stream>>>()?;
+    let mut streams =
+        inputs.into_iter().map(EventStream::open).collect::<Result<Vec<EventStream>>>()?;
     let format = common_format(&streams)?;
     let mut follower = Follower { wanted, ..Follower::default() };
     match &mut streams[..] {
@@ -41,10 +42,10 @@ pub fn follow(
 
 /// Returns the format of all inputs. Text and records cannot be mixed: times in text count from the
 /// beginning of the trace, those in records do not.
-fn common_format(streams: &[Stream]) -> Result<Format> {
+fn common_format(streams: &[EventStream]) -> Result<Format> {
     let none = || Error::usage("trace-missing", "no trace is named", "name a file, or `-`");
     let first = streams.first().ok_or_else(none)?.format();
-    let is_text = |stream: &Stream| stream.format() == Format::Text;
+    let is_text = |stream: &EventStream| stream.format() == Format::Text;
     if streams.iter().any(|s| is_text(s) != (first == Format::Text)) {
         let text = "some of the files are text, and some are not";
         let hint = "times of text count from the start of the trace: import them one by one";
@@ -57,7 +58,7 @@ fn common_format(streams: &[Stream]) -> Result<Format> {
 #[derive(Default)]
 struct Follower {
     wanted: Option<Device>,
-    window: Window,
+    window: SortingWindow,
     devices: Devices,
     /// The device whose requests are paired, the wanted or the first one, and its requests.
     pairing: Option<(Device, Pairing)>,
@@ -70,7 +71,7 @@ struct Follower {
 }
 
 impl Follower {
-    fn one(&mut self, stream: &mut Stream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
+    fn one(&mut self, stream: &mut EventStream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
         while stream.refill()? {
             while let Some(event) = stream.next() {
                 self.sort(event, done);
@@ -81,12 +82,16 @@ impl Follower {
     }
 
     /// Reads several streams, always the one with the earliest event.
-    fn several(&mut self, streams: &mut [Stream], done: &mut impl FnMut(TraceRow)) -> Result<()> {
+    fn several(
+        &mut self,
+        streams: &mut [EventStream],
+        done: &mut impl FnMut(TraceRow),
+    ) -> Result<()> {
         for stream in streams.iter_mut() {
             self.ready(stream, done)?;
         }
         loop {
-            let head = |stream: &Stream| stream.peek().map(|event| event.time);
+            let head = |stream: &EventStream| stream.peek().map(|event| event.time);
             let heads = streams.iter().enumerate().filter_map(|(i, s)| Some((head(s)?, i)));
             let Some((_, first)) = heads.clone().min() else { return Ok(()) };
             let others = heads.filter(|(_, index)| *index != first);
@@ -101,7 +106,7 @@ impl Follower {
     }
 
     /// Decodes more of a stream until it has a next event or ends.
-    fn ready(&mut self, stream: &mut Stream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
+    fn ready(&mut self, stream: &mut EventStream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
         while stream.peek().is_none() {
             self.between(stream, done)?;
             if !stream.refill()? {
@@ -113,7 +118,7 @@ impl Follower {
 
     /// Does the work between two batches of a stream: checks for an interruption and for too many
     /// requests in flight, and forgets these if events were lost.
-    fn between(&mut self, stream: &mut Stream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
+    fn between(&mut self, stream: &mut EventStream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
         if is_interrupted() {
             let hint = "the same command begins again";
             return Err(Error { hint: hint.to_owned(), ..interrupted() });
@@ -174,7 +179,7 @@ impl Follower {
     }
 
     /// Returns the description of the trace, for `trace.json`.
-    fn record(self, streams: &[Stream], format: Format) -> Result<TraceRecord> {
+    fn record(self, streams: &[EventStream], format: Format) -> Result<TraceRecord> {
         let devices = self.devices.list();
         let list = || {
             let mut known: Vec<&DeviceCount> =
@@ -207,7 +212,7 @@ impl Follower {
             (count > 0).then_some(Unpaired { what, count, why })
         };
         let missing = of.map_or(0, |of| of.missing);
-        let others: u64 = streams.iter().map(Stream::others).sum();
+        let others: u64 = streams.iter().map(EventStream::others).sum();
         unpaired.extend(note("lost events", self.lost, "ftrace says so: its buffer was full"));
         unpaired.extend(note(
             "missing sequence numbers",
@@ -220,7 +225,7 @@ impl Follower {
             "they come long after later ones: are files of processors joined into one?",
         ));
         unpaired.extend(note("lines that are no events", others, "headings, summaries, blanks"));
-        for cut in streams.iter().filter_map(Stream::cut) {
+        for cut in streams.iter().filter_map(EventStream::cut) {
             let why = format!("{} ends within a record, which begins at byte {}", cut.name, cut.at);
             unpaired.extend(note("bytes at a cut-off end", cut.bytes, &why));
         }
@@ -242,7 +247,7 @@ impl Follower {
     }
 }
 
-fn source(streams: &[Stream], format: Format) -> TraceSource {
+fn source(streams: &[EventStream], format: Format) -> TraceSource {
     let order = match format {
         Format::Records(order) => Some(order.name().to_owned()),
         Format::Text => None,
@@ -251,7 +256,7 @@ fn source(streams: &[Stream], format: Format) -> TraceSource {
         files: streams.iter().map(|s| s.name().to_owned()).collect(),
         format: if order.is_some() { "blktrace" } else { "blkparse" }.to_owned(),
         byte_order: order,
-        bytes: streams.iter().map(Stream::bytes).sum(),
+        bytes: streams.iter().map(EventStream::bytes).sum(),
     }
 }
 

@@ -12,7 +12,7 @@ pub const NEVER: u64 = u64::MAX;
 
 /// A request in flight, or a part of one. Its times are in ns on the trace's clock.
 #[derive(Clone, Copy, Debug)]
-pub struct Open {
+pub struct OpenRequest {
     /// The kind of request.
     pub op: Op,
     /// The first block that is not done.
@@ -40,7 +40,7 @@ const NONE: u32 = u32::MAX;
 
 /// An element of the list of requests with the same key.
 struct Slot {
-    open: Open,
+    open: OpenRequest,
     next: u32,
 }
 
@@ -73,7 +73,7 @@ impl Table {
     }
 
     /// Adds a request, behind others with its key.
-    pub fn push(&mut self, open: Open) {
+    pub fn push(&mut self, open: OpenRequest) {
         let slot = Slot { open, next: NONE };
         let index = match self.free.pop() {
             Some(index) => {
@@ -94,7 +94,7 @@ impl Table {
 
     /// Takes a request of this kind and first block: one of `bytes` bytes if there is one among the
     /// first [`LOOKED_AT`], else the first.
-    pub fn take(&mut self, op: Op, sector: u64, bytes: u64) -> Option<Open> {
+    pub fn take(&mut self, op: Op, sector: u64, bytes: u64) -> Option<OpenRequest> {
         let key = key(op, sector);
         let ends = self.ends.get_mut(&key)?;
         let (mut before, mut index) = (NONE, ends.0);

@@ -7,7 +7,7 @@
 //! so a completion ends waiting pieces.
 
 use super::event::{Action, Event, Of};
-use super::open::{NEVER, Open, Table};
+use super::open::{NEVER, OpenRequest, Table};
 use assay_spec::trace::{BLOCK, Happened, RequestCount, TraceRow, Unpaired};
 use assay_spec::{Bytes, Nanos, Op};
 
@@ -20,13 +20,13 @@ pub struct Pairing {
     waiting: Table,
     /// Dispatched requests.
     flying: Table,
-    requests: [Count; Op::ALL.len()],
+    requests: [PairingCount; Op::ALL.len()],
     happened: Happened,
     left: Left,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Count {
+struct PairingCount {
     requests: u64,
     bytes: u64,
     errors: u64,
@@ -69,7 +69,7 @@ impl Pairing {
         };
         match event.action {
             Action::Queue if op == Op::Flush || event.bytes > 0 => {
-                self.waiting.push(Open { queue: event.time, ..open(op, event) });
+                self.waiting.push(OpenRequest { queue: event.time, ..open(op, event) });
             }
             Action::Insert if op == Op::Flush || event.bytes > 0 => self.insert(op, event),
             Action::Issue if op == Op::Flush || event.bytes > 0 => self.issue(op, event),
@@ -106,7 +106,7 @@ impl Pairing {
         match self.flying.take(op, place, u64::from(event.bytes)) {
             Some(one) => {
                 self.happened.requeued += 1;
-                self.waiting.push(Open { dispatch: NEVER, ..one });
+                self.waiting.push(OpenRequest { dispatch: NEVER, ..one });
             }
             None => self.left.not_flying += 1,
         }
@@ -114,18 +114,18 @@ impl Pairing {
 
     /// Takes all waiting pieces in the range of an event, joined to one, or `None` if there are
     /// none.
-    fn absorb(&mut self, op: Op, event: &Event) -> Option<Open> {
+    fn absorb(&mut self, op: Op, event: &Event) -> Option<OpenRequest> {
         if op == Op::Flush {
             return self.absorb_flushes();
         }
         let (mut at, mut left) = (event.sector, u64::from(event.bytes));
-        let mut all: Option<Open> = None;
+        let mut all: Option<OpenRequest> = None;
         while left > 0 {
             let Some(mut one) = self.waiting.take(op, at, left) else { break };
             if one.bytes > left {
                 let sector = at + left / BLOCK.0;
                 let bytes = one.bytes - left;
-                self.waiting.push(Open { sector, bytes, ..one });
+                self.waiting.push(OpenRequest { sector, bytes, ..one });
                 self.happened.split += 1;
                 one.bytes = left;
             }
@@ -140,11 +140,11 @@ impl Pairing {
             });
         }
         // The length of the event counts: the trace may lack the beginning of some pieces.
-        all.map(|one| Open { bytes: u64::from(event.bytes), ..one })
+        all.map(|one| OpenRequest { bytes: u64::from(event.bytes), ..one })
     }
 
     /// Takes all waiting flushes, joined to one, because one flush of the drive serves all of them.
-    fn absorb_flushes(&mut self) -> Option<Open> {
+    fn absorb_flushes(&mut self) -> Option<OpenRequest> {
         let mut all = self.waiting.take(Op::Flush, 0, 0)?;
         while let Some(one) = self.waiting.take(Op::Flush, 0, 0) {
             self.happened.merged += 1;
@@ -191,7 +191,7 @@ impl Pairing {
     }
 
     /// Counts the request `one`, which `event` ends, and gives it to `done`.
-    fn end(&mut self, one: Open, event: &Event, done: &mut impl FnMut(TraceRow)) {
+    fn end(&mut self, one: OpenRequest, event: &Event, done: &mut impl FnMut(TraceRow)) {
         let known = [one.begun, one.queue, one.insert, one.dispatch];
         // The clocks of processors may differ a little, but nothing ends before it began.
         let latest = known.into_iter().filter(|time| *time != NEVER).max();
@@ -283,8 +283,8 @@ fn place(op: Op, event: &Event) -> u64 {
 }
 
 /// Returns the request of an event, with no other event known.
-fn open(op: Op, event: &Event) -> Open {
-    Open {
+fn open(op: Op, event: &Event) -> OpenRequest {
+    OpenRequest {
         op,
         sector: place(op, event),
         bytes: u64::from(event.bytes),
@@ -298,8 +298,8 @@ fn open(op: Op, event: &Event) -> Open {
 }
 
 /// Joins two pieces to one, which has the place of `first` and the earliest times of both.
-fn joined(first: Open, second: &Open) -> Open {
-    Open {
+fn joined(first: OpenRequest, second: &OpenRequest) -> OpenRequest {
+    OpenRequest {
         bytes: first.bytes + second.bytes,
         begun: first.begun.min(second.begun),
         queue: first.queue.min(second.queue),

@@ -73,13 +73,13 @@ impl Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Records of blktrace.
-    Records(binary::Order),
+    Records(binary::ByteOrder),
     /// Text of blkparse.
     Text,
 }
 
 /// The events of an input.
-pub struct Stream {
+pub struct EventStream {
     input: Input,
     format: Format,
     /// The decoded events; those from `at` on have not been taken.
@@ -106,12 +106,12 @@ pub struct Cut {
     pub bytes: u64,
 }
 
-impl Stream {
+impl EventStream {
     /// Reads the beginning of an input and recognises its format.
     ///
     /// # Errors
     /// If it is empty or has none of the formats.
-    pub fn open(mut input: Input) -> Result<Stream> {
+    pub fn open(mut input: Input) -> Result<EventStream> {
         while input.data().len() < HEADING && input.fill()? {}
         if is_of_fio(input.data()) {
             return Err(Error::usage(
@@ -142,7 +142,7 @@ impl Stream {
         })?;
         let batch = Vec::with_capacity(BATCH);
         let (at, lines, others, lost, has_ended, cut) = (0, 0, 0, 0, false, None);
-        Ok(Stream { input, format, batch, at, lines, others, lost, has_ended, cut })
+        Ok(EventStream { input, format, batch, at, lines, others, lost, has_ended, cut })
     }
 
     /// Returns the name of the input.
@@ -212,14 +212,14 @@ impl Stream {
     }
 
     /// Decodes the records in the buffer. Returns `false` if more data is needed.
-    fn records(&mut self, order: binary::Order) -> Result<bool> {
+    fn records(&mut self, order: binary::ByteOrder) -> Result<bool> {
         let (used, stop) = binary::decode(self.input.data(), order, &mut self.batch, BATCH);
         self.input.from += used;
         match stop {
-            binary::Stop::Short => return Ok(false),
-            binary::Stop::Full => {}
-            binary::Stop::Lost(count) => self.lost = count.max(1),
-            binary::Stop::Broken(what) => {
+            binary::RecordStop::Short => return Ok(false),
+            binary::RecordStop::Full => {}
+            binary::RecordStop::Lost(count) => self.lost = count.max(1),
+            binary::RecordStop::Broken(what) => {
                 let place = format!("byte {}", self.input.position());
                 return Err(self.malformed(&place, &what));
             }
@@ -232,9 +232,9 @@ impl Stream {
         let (done, stop) = text::decode(self.input.data(), false, &mut self.batch, BATCH);
         self.count(done);
         match stop {
-            text::Stop::Short => Ok(false),
-            text::Stop::Full => Ok(true),
-            text::Stop::Broken(column, what) => {
+            text::TextStop::Short => Ok(false),
+            text::TextStop::Full => Ok(true),
+            text::TextStop::Broken(column, what) => {
                 let place = format!("line {}, column {column}", self.lines + 1);
                 Err(self.malformed(&place, &what))
             }

@@ -13,7 +13,7 @@ pub const LONGEST: usize = 64 << 10;
 
 /// The reason why decoding stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum TextStop {
     /// The data has no more complete line.
     Short,
     /// There are as many events as wanted.
@@ -34,7 +34,12 @@ pub struct Progress {
 }
 
 /// Decodes lines into `events`, up to `room` of them; with `end`, the last one needs no line feed.
-pub fn decode(data: &[u8], end: bool, events: &mut Vec<Event>, room: usize) -> (Progress, Stop) {
+pub fn decode(
+    data: &[u8],
+    end: bool,
+    events: &mut Vec<Event>,
+    room: usize,
+) -> (Progress, TextStop) {
     let mut done = Progress::default();
     while events.len() < room {
         let rest = &data[done.bytes..];
@@ -42,20 +47,20 @@ pub fn decode(data: &[u8], end: bool, events: &mut Vec<Event>, room: usize) -> (
         let (line, length) = match feed {
             Some(at) => (&rest[..at], at + 1),
             None if rest.len() >= LONGEST => {
-                return (done, Stop::Broken(LONGEST, "the line does not end".to_owned()));
+                return (done, TextStop::Broken(LONGEST, "the line does not end".to_owned()));
             }
             None if end && !rest.is_empty() => (rest, rest.len()),
-            None => return (done, Stop::Short),
+            None => return (done, TextStop::Short),
         };
         match (Line { text: line, at: 0 }).event() {
             Ok(Some(event)) => events.push(event),
             Ok(None) => done.others += 1,
-            Err((at, text)) => return (done, Stop::Broken(at + 1, text)),
+            Err((at, text)) => return (done, TextStop::Broken(at + 1, text)),
         }
         done.bytes += length;
         done.lines += 1;
     }
-    (done, Stop::Full)
+    (done, TextStop::Full)
 }
 
 /// The column where a line is wrong, from 0, and what is wrong.

@@ -13,7 +13,7 @@ const EVENTS: usize = 1024;
 
 /// The latest events of a trace, sorted by time.
 #[derive(Default)]
-pub struct Window {
+pub struct SortingWindow {
     events: VecDeque<Event>,
     /// The latest time of events that have left the window.
     passed: u64,
@@ -21,7 +21,7 @@ pub struct Window {
     late: u64,
 }
 
-impl Window {
+impl SortingWindow {
     /// Adds an event. If the window is full, removes and returns the earliest one.
     #[inline]
     pub fn push(&mut self, event: Event) -> Option<Event> {
@@ -64,9 +64,9 @@ mod tests {
 
     #[test]
     fn what_is_near_is_sorted_and_what_is_far_is_counted() {
-        let mut window = Window::default();
+        let mut window = SortingWindow::default();
         let mut times = Vec::new();
-        let mut push = |window: &mut Window, time, sequence| {
+        let mut push = |window: &mut SortingWindow, time, sequence| {
             times.extend(window.push(event(time, sequence)).map(|e| (e.time, e.sequence)));
         };
         for i in 0..EVENTS as u64 * 3 {

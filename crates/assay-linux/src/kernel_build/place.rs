@@ -10,17 +10,17 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// The directory of the kernel, reserved for one build.
-pub(super) struct Place {
+pub(super) struct KernelPlace {
     path: PathBuf,
     _lock: File,
 }
 
-impl Place {
+impl KernelPlace {
     /// Reserves the place in the cache directory, which is made if it does not exist.
     ///
     /// # Errors
     /// If another build has it, or it holds anything but a kernel of ours.
-    pub(super) fn new(cache: &Path) -> Result<Place> {
+    pub(super) fn new(cache: &Path) -> Result<KernelPlace> {
         let name = cache.display();
         let failed = |e| Error::system(&format!("the directory {name}"), e);
         fs::create_dir_all(cache).map_err(failed)?;
@@ -30,7 +30,7 @@ impl Place {
             let hint = "wait for its end; `assay linux status` tells of the kernel";
             return Err(Error::new("linux-busy", format!("a build goes on in {name}"), hint));
         }
-        let place = Place { path: cache.join("linux"), _lock: lock };
+        let place = KernelPlace { path: cache.join("linux"), _lock: lock };
         place.check()?;
         Ok(place)
     }

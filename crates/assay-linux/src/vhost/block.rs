@@ -28,7 +28,7 @@ pub enum Status {
 
 /// The type of a request, with its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum BlockOperation {
     /// A read into these pieces of memory.
     Read(Vec<Piece>),
     /// A write from these pieces of memory.
@@ -58,7 +58,7 @@ pub struct Range {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRequest {
     /// The type, with its data.
-    pub ask: Ask,
+    pub ask: BlockOperation,
     /// The first byte on the drive, for a read or write.
     pub offset: Bytes,
     /// The number of the process that sends it, which a program sets as the hint of its I/O
@@ -95,13 +95,16 @@ impl BlockRequest {
         let offset = sector.checked_mul(SECTOR).map_or(Bytes(u64::MAX), Bytes);
         let all = |is_writable| pieces.iter().all(|p| p.is_writable == is_writable);
         let ask = match kind {
-            0 if all(true) => Ask::Read(pieces),
-            1 if all(false) => Ask::Write(pieces),
-            4 => Ask::Flush,
-            8 => pieces.iter().find(|p| p.is_writable).map_or(Ask::Unknown, |p| Ask::Name(*p)),
-            11 if all(false) => Ask::Discard(ranges(memory, &pieces)?),
-            13 if all(false) => Ask::WriteZeroes(ranges(memory, &pieces)?),
-            _ => Ask::Unknown,
+            0 if all(true) => BlockOperation::Read(pieces),
+            1 if all(false) => BlockOperation::Write(pieces),
+            4 => BlockOperation::Flush,
+            8 => pieces
+                .iter()
+                .find(|p| p.is_writable)
+                .map_or(BlockOperation::Unknown, |p| BlockOperation::Name(*p)),
+            11 if all(false) => BlockOperation::Discard(ranges(memory, &pieces)?),
+            13 if all(false) => BlockOperation::WriteZeroes(ranges(memory, &pieces)?),
+            _ => BlockOperation::Unknown,
         };
         Ok(BlockRequest { ask, offset, process, status, writable })
     }
@@ -118,14 +121,14 @@ impl BlockRequest {
             all.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
         };
         match &self.ask {
-            Ask::Read(pieces) => data(Op::Read, pieces),
-            Ask::Write(pieces) => data(Op::Write, pieces),
-            Ask::Discard(ranges) => each(Op::Trim, ranges),
-            Ask::WriteZeroes(ranges) => each(Op::Write, ranges),
-            Ask::Flush => {
+            BlockOperation::Read(pieces) => data(Op::Read, pieces),
+            BlockOperation::Write(pieces) => data(Op::Write, pieces),
+            BlockOperation::Discard(ranges) => each(Op::Trim, ranges),
+            BlockOperation::WriteZeroes(ranges) => each(Op::Write, ranges),
+            BlockOperation::Flush => {
                 Some(vec![(Op::Flush, Range { offset: Bytes::ZERO, length: Bytes::ZERO })])
             }
-            Ask::Name(_) | Ask::Unknown => Some(Vec::new()),
+            BlockOperation::Name(_) | BlockOperation::Unknown => Some(Vec::new()),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! An array is a drive over drives. A request is split at the borders of rows (`layout.rs`); for
 //! each row a job (`job.rs`) follows a plan of reads, then writes (`plan.rs`); its operations go
-//! through shared controllers (`controller.rs`) to the members (`port.rs`). Members may fail before
+//! (`operations.rs`) through shared controllers (`controller.rs`) to the members (`port.rs`). Members may fail before
 //! the start or at a set time, and spares are filled while requests go on (`rebuild.rs`). After
 //! Patterson, Gibson, Katz, SIGMOD 1988, and the rules of Linux md. Not modelled: a cache on the
 //! card, media errors, and that a worn member, which refuses writes, is dropped: the host gets its
@@ -13,94 +13,40 @@
 //! data of a failed member is used. A row that has lost too many members answers with an
 //! input/output error, never with wrong data.
 
+mod agenda;
+mod build;
 mod controller;
 mod job;
 mod layout;
+mod operations;
 mod plan;
 mod port;
 mod rebuild;
 mod setup;
+mod slab;
+mod spares;
+mod state;
 #[cfg(test)]
 mod tests;
 
 pub use setup::{ArraySetup, MemberDrive, MemberSetup};
+pub use state::Array;
 
 use crate::drive::{Accept, Drive};
 use crate::ssd::stall::Snapshot;
+use agenda::Event;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use controller::Controller;
-use job::{Job, Operation, Slab};
-use layout::{Layout, Members};
+use layout::Members;
 use port::Port;
-use rebuild::{Rebuilding, Spares};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-
-/// Several drives that appear as one.
-pub struct Array {
-    layout: Layout,
-    ports: Vec<Port>,
-    controllers: Vec<Controller>,
-    /// The controller that makes the array, or `None` if the host makes it.
-    front: Option<usize>,
-    /// Members that have failed, until their spares are filled.
-    missing: Members,
-    rebuilding: Option<Rebuilding>,
-    spares: Option<Spares>,
-    hosts: Slab<Host>,
-    jobs: Slab<Job>,
-    operations: Slab<Operation>,
-    /// By row that is locked by a job: the jobs that wait for the lock.
-    locks: BTreeMap<u64, VecDeque<u32>>,
-    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
-    sequence: u64,
-    requests: usize,
-    done: VecDeque<Completion>,
-    clock: Nanos,
-    buffer: Vec<Completion>,
-    #[cfg(test)]
-    trace: Vec<tests::Trace>,
-}
-
-/// A request of the host, in progress.
-#[derive(Clone, Copy, Debug)]
-struct Host {
-    request: Request,
-    jobs_left: u32,
-    error: i32,
-}
-
-/// An event inside the array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// The card's processor has processed a request.
-    Taken(u32),
-    /// The data of a write is on the card.
-    Started(u32),
-    /// The card's link has set up an operation.
-    SetUp(u32),
-    /// The processor of the member's card has processed an operation.
-    Commanded(u32),
-    /// The data of a write operation is on the member's card.
-    Handed(u32),
-    /// The data of a read operation has passed the member's card.
-    Ended(u32),
-    /// The parities of a job have been computed.
-    Computed(u32),
-    /// The data of a job has reached the host.
-    Delivered(u32),
-    /// This number of members fails.
-    Fail(u32),
-    /// The next row is rebuilt, if that is allowed.
-    Rebuild,
-}
+use spares::Rebuilding;
+use state::HostRequest;
 
 impl Array {
     /// Schedules `event` at `at`.
     fn after(&mut self, at: Nanos, event: Event) {
         assert!(at >= self.clock, "an event in the past");
-        self.sequence += 1;
-        self.events.push(Reverse((at, self.sequence, event)));
+        self.agenda.add(at, event);
     }
 
     fn happen(&mut self, now: Nanos, event: Event) {
@@ -120,7 +66,7 @@ impl Array {
 
     /// Returns when the next event happens, and in which port, or `None` for the array's own.
     fn next_inside(&self) -> Option<(Nanos, Option<usize>)> {
-        let own = self.events.peek().map(|Reverse((at, ..))| (*at, None));
+        let own = self.agenda.next().map(|at| (at, None));
         let ports = self.ports.iter().enumerate();
         let ports = ports.filter_map(|(i, p)| p.next_event().map(|at| (at, Some(i))));
         own.into_iter().chain(ports).min_by_key(|(at, _)| *at)
@@ -135,7 +81,7 @@ impl Array {
             match port {
                 Some(port) => self.run_port(port),
                 None => {
-                    let Reverse((.., event)) = self.events.pop().expect("it was seen");
+                    let event = self.agenda.take().expect("it was seen");
                     self.happen(self.clock, event);
                 }
             }
@@ -163,9 +109,9 @@ impl Array {
     /// write.
     fn taken(&mut self, now: Nanos, host: u32) {
         let Request { op, length, .. } = self.hosts[host].request;
-        match self.front.filter(|_| op == Op::Write) {
+        match self.cards.front.filter(|_| op == Op::Write) {
             Some(card) => {
-                let at = self.controllers[card].transfer(now, length);
+                let at = self.cards.controllers[card].transfer(now, length);
                 self.after(at, Event::Started(host));
             }
             None => self.start(now, host),
@@ -173,7 +119,7 @@ impl Array {
     }
 
     fn complete(&mut self, now: Nanos, host: u32) {
-        let Host { request, error, .. } = self.hosts[host];
+        let HostRequest { request, error, .. } = self.hosts[host];
         self.hosts.remove(host);
         self.requests -= 1;
         self.done.push_back(Completion { tag: request.tag, at: now, error });
@@ -184,7 +130,7 @@ impl Array {
 
     /// Returns the members that have no valid data of `row`.
     fn missing_in(&self, row: u64) -> Members {
-        match &self.rebuilding {
+        match &self.recovery.rebuilding {
             Some(rebuilding) if row < rebuilding.next_row => self.missing & !rebuilding.targets,
             _ => self.missing,
         }
@@ -199,15 +145,16 @@ impl Drive for Array {
     fn submit(&mut self, now: Nanos, request: Request) -> Accept {
         assert!(request.end() <= self.capacity(), "request beyond the end of the array");
         self.run_to(now, false);
-        let depth = self.front.map_or(usize::MAX, |card| self.controllers[card].queue_depth());
+        let depth =
+            self.cards.front.map_or(usize::MAX, |card| self.cards.controllers[card].queue_depth());
         if self.requests >= depth {
             return Accept::QueueFull;
         }
         self.requests += 1;
-        let host = self.hosts.insert(Host { request, jobs_left: 0, error: 0 });
-        match self.front {
+        let host = self.hosts.insert(HostRequest { request, jobs_left: 0, error: 0 });
+        match self.cards.front {
             Some(card) => {
-                let at = self.controllers[card].command(now);
+                let at = self.cards.controllers[card].command(now);
                 self.after(at, Event::Taken(host));
             }
             None => self.start(now, host),
@@ -247,11 +194,11 @@ impl Drive for Array {
             ("member_reads".to_owned(), reads as f64),
             ("member_writes".to_owned(), writes as f64),
         ];
-        if let Some(rebuilding) = &self.rebuilding {
+        if let Some(rebuilding) = &self.recovery.rebuilding {
             let share = rebuilding.next_row as f64 / self.layout.rows as f64;
             all.push(("rebuilt_share".to_owned(), share));
         }
-        for (i, controller) in self.controllers.iter().enumerate() {
+        for (i, controller) in self.cards.controllers.iter().enumerate() {
             let (link, processor) = controller.busy();
             all.push((format!("controller_{}_link_busy_s", i + 1), link.as_secs_f64()));
             all.push((format!("controller_{}_processor_busy_s", i + 1), processor.as_secs_f64()));
@@ -265,7 +212,7 @@ impl Drive for Array {
 
     fn time_waits(&mut self) {
         self.ports.iter_mut().for_each(Port::time_waits);
-        let spares = self.spares.iter_mut().flat_map(|spares| &mut spares.drives);
+        let spares = self.recovery.spares.iter_mut().flat_map(|spares| &mut spares.drives);
         spares.for_each(|drive| drive.time_waits());
     }
 
@@ -275,13 +222,13 @@ impl Drive for Array {
 
     fn mark(&mut self) {
         self.ports.iter_mut().for_each(Port::mark);
-        self.controllers.iter_mut().for_each(Controller::mark);
+        self.cards.controllers.iter_mut().for_each(Controller::mark);
     }
 
     fn check(&self) {
         self.ports.iter().for_each(Port::check);
-        assert!(self.requests > 0 || self.rebuilding.is_some() || self.locks.is_empty());
+        assert!(self.requests > 0 || self.recovery.rebuilding.is_some() || self.locks.is_empty());
         let inside = |r: &Rebuilding| r.next_row < self.layout.rows && self.missing != 0;
-        assert!(self.rebuilding.as_ref().is_none_or(inside), "rebuilding what is whole");
+        assert!(self.recovery.rebuilding.as_ref().is_none_or(inside), "rebuilding what is whole");
     }
 }

@@ -15,7 +15,7 @@ use assay_spec::{Bytes, Op};
 
 /// A request to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct MemberRequest {
     pub(crate) member: usize,
     pub(crate) op: Op,
     /// The byte address on the member.
@@ -34,8 +34,8 @@ pub(crate) struct Range {
 /// The reads of a job and the writes that follow them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
-    pub(crate) reads: Vec<Part>,
-    pub(crate) writes: Vec<Part>,
+    pub(crate) reads: Vec<MemberRequest>,
+    pub(crate) writes: Vec<MemberRequest>,
 }
 
 /// The error that more members are missing than the row can do without.
@@ -153,9 +153,9 @@ impl Plan {
 }
 
 /// Makes the request for `from..to`, offsets within the chunk of `row` on `member`.
-fn part(layout: &Layout, row: u64, member: usize, op: Op, from: Bytes, to: Bytes) -> Part {
+fn part(layout: &Layout, row: u64, member: usize, op: Op, from: Bytes, to: Bytes) -> MemberRequest {
     assert!(from < to && to <= layout.chunk, "within the chunk");
-    Part { member, op, offset: layout.place(row) + from, length: to - from }
+    MemberRequest { member, op, offset: layout.place(row) + from, length: to - from }
 }
 
 /// Returns the columns that a range touches, each with the offsets within its chunk.
@@ -229,7 +229,7 @@ fn update_sources(
 }
 
 /// Joins requests that touch or overlap on a member.
-fn join(parts: &mut Vec<Part>) {
+fn join(parts: &mut Vec<MemberRequest>) {
     if parts.len() < 2 {
         return;
     }

@@ -32,12 +32,12 @@ pub(crate) struct Port {
     flying: Vec<u32>,
     /// The offset at which the last operation ends.
     head: Bytes,
-    counts: Counts,
+    counts: PortCounts,
 }
 
 /// The numbers of operations of a member since the last mark.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct PortCounts {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
 }
@@ -52,7 +52,7 @@ impl Port {
             waiting: VecDeque::new(),
             flying: Vec::new(),
             head: Bytes::ZERO,
-            counts: Counts::default(),
+            counts: PortCounts::default(),
         }
     }
 
@@ -123,7 +123,7 @@ impl Port {
         undone
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> PortCounts {
         self.counts
     }
 
@@ -148,7 +148,7 @@ impl Port {
     }
 
     pub(crate) fn mark(&mut self) {
-        self.counts = Counts::default();
+        self.counts = PortCounts::default();
         self.drive.mark();
     }
 }

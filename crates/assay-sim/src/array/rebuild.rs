@@ -7,29 +7,12 @@
 //!
 //! *Invariant.* While a row is rebuilt, no other job works on it.
 
+use super::agenda::Event;
 use super::layout::Members;
-use super::{Array, Event};
-use crate::drive::Drive;
+use super::spares::Rebuilding;
+use super::state::Array;
 use assay_spec::Nanos;
 use assay_spec::array::Rebuild;
-
-/// The progress of rebuilding.
-pub(super) struct Rebuilding {
-    /// The members whose spares are being filled.
-    pub(super) targets: Members,
-    /// The next row to rebuild, or the one being rebuilt; those before it are done.
-    pub(super) next_row: u64,
-    /// Whether a row is being rebuilt, or the event that begins it is pending.
-    pub(super) is_busy: bool,
-    /// The earliest time at which the next row may begin.
-    pub(super) earliest: Nanos,
-}
-
-/// Drives that replace failed members, and how they are filled.
-pub(super) struct Spares {
-    pub(super) rebuild: Rebuild,
-    pub(super) drives: Vec<Box<dyn Drive + Send>>,
-}
 
 impl Array {
     /// Lets `count` members fail, chosen so that no data is lost; spares take their places.
@@ -42,13 +25,13 @@ impl Array {
         self.missing |= lost;
         let mut undone = Vec::new();
         for member in super::layout::each(lost) {
-            let spare = self.spares.as_mut().and_then(|s| s.drives.pop());
+            let spare = self.recovery.spares.as_mut().and_then(|s| s.drives.pop());
             undone.extend(self.ports[member].fail(spare));
         }
-        if self.spares.is_some() {
+        if self.recovery.spares.is_some() {
             let (targets, earliest) = (lost, now);
             let rebuilding = Rebuilding { targets, next_row: 0, is_busy: true, earliest };
-            self.rebuilding = Some(rebuilding);
+            self.recovery.rebuilding = Some(rebuilding);
             self.after(now, Event::Rebuild);
         }
         for operation in undone {
@@ -58,13 +41,17 @@ impl Array {
 
     /// Returns the members whose spares are being filled.
     pub(super) fn rebuild_targets(&self) -> Members {
-        self.rebuilding.as_ref().map_or(0, |r| r.targets)
+        self.recovery.rebuilding.as_ref().map_or(0, |r| r.targets)
     }
 
     /// Rebuilds the next row, if that is allowed now.
     pub(super) fn rebuild_next(&mut self, now: Nanos) {
         let idle = self.requests == 0;
-        let (Some(rebuilding), Some(spares)) = (&mut self.rebuilding, &self.spares) else { return };
+        let (Some(rebuilding), Some(spares)) =
+            (&mut self.recovery.rebuilding, &self.recovery.spares)
+        else {
+            return;
+        };
         if spares.rebuild == Rebuild::Idle && !idle {
             // When the last request ends, it calls `rebuild_when_idle`.
             rebuilding.is_busy = false;
@@ -80,7 +67,7 @@ impl Array {
 
     /// Resumes rebuilding if it has paused. Called when no request is in progress any more.
     pub(super) fn rebuild_when_idle(&mut self, now: Nanos) {
-        if let Some(rebuilding) = self.rebuilding.as_mut().filter(|r| !r.is_busy) {
+        if let Some(rebuilding) = self.recovery.rebuilding.as_mut().filter(|r| !r.is_busy) {
             rebuilding.is_busy = true;
             self.after(now, Event::Rebuild);
         }
@@ -89,7 +76,7 @@ impl Array {
     /// Handles the end of a row: schedules the next one, or ends the rebuilding.
     pub(super) fn rebuilt(&mut self, now: Nanos) {
         let rows = self.layout.rows;
-        let Some(rebuilding) = &mut self.rebuilding else { return };
+        let Some(rebuilding) = &mut self.recovery.rebuilding else { return };
         rebuilding.next_row += 1;
         if rebuilding.next_row < rows {
             let at = rebuilding.earliest.max(now);
@@ -97,6 +84,6 @@ impl Array {
             return;
         }
         self.missing &= !rebuilding.targets;
-        self.rebuilding = None;
+        self.recovery.rebuilding = None;
     }
 }

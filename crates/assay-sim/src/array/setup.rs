@@ -1,18 +1,10 @@
-//! Construction of an array from its declaration, in which drives and controllers are resolved.
+//! The declaration of an array, in which drives and controllers are resolved.
 
-use super::controller::Controller;
-use super::job::Slab;
 use super::layout::Layout;
-use super::port::Port;
-use super::rebuild::Spares;
-use super::{Array, Event};
-use crate::build::{build, can_be_steady};
-use crate::drive::Drive;
-use crate::past::Past;
+use crate::build::can_be_steady;
 use assay_spec::array::{Level, Rebuild};
 use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec};
 use assay_spec::{Bytes, Nanos};
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// An array to be built.
 #[derive(Clone, Debug)]
@@ -55,7 +47,7 @@ pub enum MemberDrive {
 
 impl ArraySetup {
     /// Returns the bytes of the smallest member; no more are used of the others.
-    fn member_capacity(&self) -> Bytes {
+    pub(super) fn member_capacity(&self) -> Bytes {
         let each = self.members.iter().map(|m| m.drive.capacity());
         each.min().expect("an array has members")
     }
@@ -92,79 +84,6 @@ impl MemberDrive {
         match self {
             MemberDrive::Device(spec) => spec.capacity,
             MemberDrive::Array(array) => array.capacity(),
-        }
-    }
-
-    /// Builds the drive or array in the state `past`.
-    pub fn build(&self, past: Past) -> Box<dyn Drive + Send> {
-        match self {
-            MemberDrive::Device(spec) => build(spec, past),
-            MemberDrive::Array(array) => Box::new(Array::new(array, past)),
-        }
-    }
-}
-
-impl Array {
-    /// Builds `setup` of drives in the state `past`. Spares are new.
-    pub fn new(setup: &ArraySetup, past: Past) -> Array {
-        let member = |(index, m): (usize, &MemberSetup)| {
-            (m.drive.build(past.of_member(index)), m.controller)
-        };
-        let members = setup.members.iter().enumerate().map(member).collect();
-        let spares = setup.rebuild.map(|rebuild| {
-            let layout =
-                Layout::new(setup.level, setup.members.len(), setup.chunk, setup.member_capacity());
-            let lost = layout.victims(setup.failed).fold(0, |set, i| set | layout.lost_with(i));
-            let spare = |i: usize| setup.members[i].drive.build(Past::New);
-            // `fail` takes spares from the end.
-            let lost: Vec<usize> = super::layout::each(lost).collect();
-            let drives = lost.into_iter().rev().map(spare).collect();
-            Spares { rebuild, drives }
-        });
-        let mut array = Array::over(setup.level, setup.chunk, members, spares);
-        array.controllers = setup.controllers.iter().cloned().map(Controller::new).collect();
-        array.front = setup.front;
-        if setup.failed > 0 {
-            let at = setup.fail_at.unwrap_or(Nanos::ZERO);
-            array.after(at, Event::Fail(setup.failed as u32));
-            if at == Nanos::ZERO {
-                array.run_to(Nanos::ZERO, false);
-            }
-        }
-        array
-    }
-
-    /// Builds an array over drives, each with the index of its controller. The caller adds the
-    /// controllers, and a front.
-    pub(super) fn over(
-        level: Level,
-        chunk: Bytes,
-        members: Vec<(Box<dyn Drive + Send>, Option<usize>)>,
-        spares: Option<Spares>,
-    ) -> Array {
-        let ports = members.into_iter().map(|(drive, controller)| Port::new(drive, controller));
-        let ports: Vec<Port> = ports.collect();
-        let smallest = ports.iter().map(Port::capacity).min().expect("an array has members");
-        Array {
-            layout: Layout::new(level, ports.len(), chunk, smallest),
-            ports,
-            controllers: Vec::new(),
-            front: None,
-            missing: 0,
-            rebuilding: None,
-            spares,
-            hosts: Slab::default(),
-            jobs: Slab::default(),
-            operations: Slab::default(),
-            locks: BTreeMap::new(),
-            events: BinaryHeap::new(),
-            sequence: 0,
-            requests: 0,
-            done: VecDeque::new(),
-            clock: Nanos::ZERO,
-            buffer: Vec::new(),
-            #[cfg(test)]
-            trace: Vec::new(),
         }
     }
 }

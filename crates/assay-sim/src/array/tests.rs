@@ -4,36 +4,27 @@ mod content;
 mod formulas;
 mod layouts;
 
+use super::build::over;
 use super::job::REBUILD;
-use super::rebuild::Spares;
+use super::job::Trace;
+use super::spares::Spares;
 use super::{Array, plan};
 use crate::drive::{Accept, Drive};
 use assay_spec::array::Level;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
-use plan::{Part, Range};
+use plan::{MemberRequest, Range};
 use std::collections::VecDeque;
-
-/// A step of an array at work, for the model of the contents.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Trace {
-    /// A job was planned, perhaps not for the first time; `tag` is that of its request, if any.
-    Planned { job: u32, tag: Option<u32>, op: Op, range: Range },
-    /// A member has done one operation of a job.
-    Ended { job: u32, part: Part },
-    /// All operations of a job have ended.
-    Done { job: u32 },
-}
 
 impl Array {
     pub(super) fn trace_plan(&mut self, job: u32) {
-        let super::Job { host, range, op, .. } = self.jobs[job].clone();
+        let super::job::Job { host, range, op, .. } = self.jobs[job].clone();
         let tag = (host != REBUILD).then(|| self.hosts[host].request.tag);
         let (op, range) = (op.unwrap(), range.unwrap());
         self.trace.push(Trace::Planned { job, tag, op, range });
     }
 
     pub(super) fn trace_ended(&mut self, operation: u32) {
-        let super::Operation { job, part, .. } = self.operations[operation];
+        let super::job::MemberOperation { job, part, .. } = self.operations[operation];
         self.trace.push(Trace::Ended { job, part });
     }
 
@@ -113,7 +104,7 @@ pub(super) fn array(
         let drives = (0..members).map(|_| member()).collect();
         Spares { rebuild, drives }
     });
-    Array::over(level, chunk, (0..members).map(|_| (member(), None)).collect(), spares)
+    over(level, chunk, (0..members).map(|_| (member(), None)).collect(), spares)
 }
 
 /// A generator of a fixed sequence of pseudo-random numbers.

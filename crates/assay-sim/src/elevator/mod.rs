@@ -84,7 +84,7 @@ struct Link {
 
 /// The requests that wait for an elevator's choice.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct RequestQueue {
     /// The requests that the elevator chooses from, in the order of arrival.
     waiting: Vec<Waiting>,
     /// By direction: the requests, each with its process, that `waiting` has no room for.
@@ -97,7 +97,7 @@ pub(crate) struct Queue {
     touched: Option<(Op, Bytes)>,
 }
 
-impl Queue {
+impl RequestQueue {
     /// Returns `true` if no request waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.before.iter().all(VecDeque::is_empty)

@@ -2,7 +2,9 @@
 
 mod hosted;
 
-use super::{ELEVATORS, Elevator, MERGED_MAX, Next, Queue, Waiting, anticipatory, cfq, deadline};
+use super::{
+    ELEVATORS, Elevator, MERGED_MAX, Next, RequestQueue, Waiting, anticipatory, cfq, deadline,
+};
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::{Bytes, Nanos, Op, Request};
 
@@ -30,7 +32,7 @@ fn every_elevator_is_listed_once_under_its_name() {
 
 /// An elevator and its queue without a host.
 struct Bench {
-    queue: Queue,
+    queue: RequestQueue,
     elevator: Box<dyn Elevator + Send>,
     tags: u32,
     sent: Vec<Waiting>,
@@ -38,7 +40,7 @@ struct Bench {
 
 impl Bench {
     fn new(kind: ElevatorKind) -> Bench {
-        let (queue, elevator) = (Queue::default(), super::build(kind));
+        let (queue, elevator) = (RequestQueue::default(), super::build(kind));
         Bench { queue, elevator, tags: 0, sent: Vec::new() }
     }
 

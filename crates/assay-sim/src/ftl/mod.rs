@@ -97,3 +97,8 @@ pub(crate) trait Ftl: Send {
     /// Sets a mark: counters begin at zero from now on.
     fn mark(&mut self) {}
 }
+
+/// Returns the number of erases of all blocks since the drive was made.
+pub(crate) fn erased_ever(ftl: &impl Ftl) -> u64 {
+    ftl.erases().iter().map(|n| u64::from(*n)).sum()
+}

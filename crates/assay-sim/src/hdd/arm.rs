@@ -6,14 +6,14 @@
 //!
 //! *Invariant.* An access in pieces ends at the same nanosecond as in one.
 
-use super::geometry::{Geometry, Place};
+use super::geometry::{DiskGeometry, SectorPlace};
 use super::seek::SeekCurve;
 use assay_spec::Nanos;
 use assay_spec::device::HddSpec;
 
 /// The arm, its position, and the geometry under it.
 pub(crate) struct Arm {
-    pub geometry: Geometry,
+    pub geometry: DiskGeometry,
     curve: SeekCurve,
     turn: u32,
     head_switch: u32,
@@ -29,14 +29,14 @@ pub(crate) struct Arm {
 /// A stretch of time in which the arm did one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub part: Part,
+    pub part: ArmPart,
     pub start: Nanos,
     pub end: Nanos,
 }
 
 /// A part of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ArmPart {
     Moving,
     Waiting,
     Passing,
@@ -72,21 +72,21 @@ pub(crate) struct Passed {
     /// When a link that moves the sectors in order has moved the last one.
     pub delivered: Nanos,
     /// The place of the next sector, if it directly follows on the track.
-    pub next: Option<Place>,
+    pub next: Option<SectorPlace>,
 }
 
 /// The progress of a sequential read: all before sector `next` is read by time `at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stream {
+pub(crate) struct HeadStream {
     pub next: u64,
     pub at: Nanos,
     /// The place of `next`, if it is known.
-    pub place: Option<Place>,
+    pub place: Option<SectorPlace>,
 }
 
 impl Arm {
     pub(crate) fn new(spec: &HddSpec) -> Arm {
-        let geometry = Geometry::new(spec);
+        let geometry = DiskGeometry::new(spec);
         let cylinders = geometry.cylinders();
         Arm {
             turn: geometry.turn(),
@@ -102,14 +102,14 @@ impl Arm {
     }
 
     #[inline]
-    fn note(&mut self, part: Part, start: Nanos, end: Nanos) {
+    fn note(&mut self, part: ArmPart, start: Nanos, end: Nanos) {
         if let Some(spans) = self.spans.as_mut().filter(|_| end > start) {
             spans.push(Span { part, start, end });
         }
     }
 
     /// Returns the time of a move to the track of `place`, in nanoseconds.
-    fn moving(&self, place: &Place, write: bool) -> u32 {
+    fn moving(&self, place: &SectorPlace, write: bool) -> u32 {
         let mut time = self.curve.time(self.cylinder.abs_diff(place.cylinder));
         if self.head != place.head {
             time = time.max(self.head_switch);
@@ -132,7 +132,7 @@ impl Arm {
     pub(crate) fn positioning(
         &self,
         phase: u32,
-        place: &Place,
+        place: &SectorPlace,
         write: bool,
         bound: u32,
     ) -> Option<u32> {
@@ -143,27 +143,27 @@ impl Arm {
     }
 
     /// Moves to the track of `place` from `from` on; returns when the head is there.
-    fn go(&mut self, from: Nanos, place: &Place, write: bool) -> Nanos {
+    fn go(&mut self, from: Nanos, place: &SectorPlace, write: bool) -> Nanos {
         let over = from + Nanos(u64::from(self.moving(place, write)));
         (self.cylinder, self.head) = (place.cylinder, place.head);
-        self.note(Part::Moving, from, over);
+        self.note(ArmPart::Moving, from, over);
         over
     }
 
     /// Returns when the sector of `place` next begins to pass under the head, at `over` or later.
-    fn begins(&self, over: Nanos, place: &Place) -> Nanos {
+    fn begins(&self, over: Nanos, place: &SectorPlace) -> Nanos {
         over + Nanos(u64::from(self.wait(self.phase(over), place.angle)))
     }
 
     /// Returns the time in which `sectors` from `place` on pass under the head.
-    fn passing(&self, place: &Place, sectors: u32) -> Nanos {
+    fn passing(&self, place: &SectorPlace, sectors: u32) -> Nanos {
         let pass = self.geometry.pass(place.index + sectors, place.per_track);
         Nanos(u64::from(pass - place.pass))
     }
 
     /// Returns the number of whole sectors from `place` on that pass within `time`; with `up`, one
     /// that passes in part counts, too.
-    fn passed(&self, place: &Place, time: Nanos, up: bool) -> u32 {
+    fn passed(&self, place: &SectorPlace, time: Nanos, up: bool) -> u32 {
         // The largest k with floor(k·turn/sectors of the track) ≤ limit.
         let limit = time.0 + u64::from(place.pass);
         let k = ((limit + 1) * u64::from(place.per_track) - 1) / u64::from(self.turn);
@@ -172,7 +172,7 @@ impl Arm {
     }
 
     /// Reads or writes sectors with the arm from `from` on. `place` is that of the first one.
-    pub(crate) fn access(&mut self, from: Nanos, place: Place, access: &Access) -> Passed {
+    pub(crate) fn access(&mut self, from: Nanos, place: SectorPlace, access: &Access) -> Passed {
         debug_assert!(access.sectors > 0);
         let (mut place, mut next, mut at) = (place, access.first, from);
         let end = access.first + access.sectors;
@@ -202,8 +202,8 @@ impl Arm {
             };
             done.end = begin + if last == run { passing } else { self.passing(&place, last) };
             done.past = begin + passing;
-            self.note(Part::Waiting, arrived, begin);
-            self.note(Part::Passing, begin, done.end);
+            self.note(ArmPart::Waiting, arrived, begin);
+            self.note(ArmPart::Passing, begin, done.end);
             let first = begin + self.passing(&place, 1);
             if next == access.first {
                 done.first = first;
@@ -225,13 +225,13 @@ impl Arm {
 
     /// Returns the place `sectors` after `place`, if it is in the same run. The sectors take
     /// `passing` to pass.
-    fn along(&self, place: &Place, sectors: u32, passing: Nanos) -> Option<Place> {
+    fn along(&self, place: &SectorPlace, sectors: u32, passing: Nanos) -> Option<SectorPlace> {
         if sectors >= place.run {
             return None;
         }
         let passing = passing.0 as u32;
         let angle = place.angle + passing;
-        Some(Place {
+        Some(SectorPlace {
             angle: if angle >= self.turn { angle - self.turn } else { angle },
             index: place.index + sectors,
             pass: place.pass + passing,
@@ -242,8 +242,14 @@ impl Arm {
 
     /// Continues to read up to sector `limit` or time `until`. With `stop`, the sector under the
     /// head at `until` is finished; otherwise it does not count yet. A move is always finished.
-    pub(crate) fn stream(&mut self, from: Stream, limit: u64, until: Nanos, stop: bool) -> Stream {
-        let Stream { mut next, mut at, place: mut known } = from;
+    pub(crate) fn stream(
+        &mut self,
+        from: HeadStream,
+        limit: u64,
+        until: Nanos,
+        stop: bool,
+    ) -> HeadStream {
+        let HeadStream { mut next, mut at, place: mut known } = from;
         while next < limit && at < until {
             let place = match known {
                 Some(place) => place,
@@ -267,13 +273,13 @@ impl Arm {
             if run == 0 {
                 break;
             }
-            self.note(Part::Waiting, at, begin);
-            self.note(Part::Passing, begin, begin + passing);
+            self.note(ArmPart::Waiting, at, begin);
+            self.note(ArmPart::Passing, begin, begin + passing);
             at = begin + passing;
             next += u64::from(run);
             known = self.along(&place, run, passing);
         }
-        Stream { next, at, place: known }
+        HeadStream { next, at, place: known }
     }
 }
 

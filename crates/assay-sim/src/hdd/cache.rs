@@ -13,7 +13,7 @@
 //! *Hot path.* Tens of thousands of packed writes may wait. An ordered map finds them by sector,
 //! and a counter keeps the sum of their sectors.
 
-use super::geometry::Place;
+use super::geometry::SectorPlace;
 use assay_spec::Nanos;
 use assay_spec::device::CacheSpec;
 use std::collections::{BTreeMap, VecDeque};
@@ -33,7 +33,7 @@ pub(crate) struct Dirty {
     pub came: u64,
     /// The place of its first sector when it became dirty. The arm compares places at each choice;
     /// shingled disks do not use it.
-    pub place: Place,
+    pub place: SectorPlace,
 }
 
 /// The cache of a disk.
@@ -276,7 +276,12 @@ impl Cache {
 
     /// Puts a write of `first..end`, which begins at `place`, into a segment of its own. Its data
     /// comes from the first to the second of `times`. There must be room.
-    pub(crate) fn write(&mut self, (first, end): (u64, u64), place: Place, times: (Nanos, Nanos)) {
+    pub(crate) fn write(
+        &mut self,
+        (first, end): (u64, u64),
+        place: SectorPlace,
+        times: (Nanos, Nanos),
+    ) {
         let (ready, arrived) = times;
         let stale = |slot: &usize| {
             self.used[*slot] != HELD && self.first[*slot] < end && first < self.end[*slot]

@@ -6,7 +6,7 @@
 //! for the arm is answered from the cache if its data has been read for another command meanwhile.
 
 use super::Hdd;
-use super::command_queue::{Command, Kind};
+use super::command_queue::{Command, CommandKind};
 use assay_spec::Nanos;
 
 impl Hdd {
@@ -25,7 +25,7 @@ impl Hdd {
 
     /// Makes a write wait for room, which it may have from `ready` on.
     pub(super) fn wait_for_room(&mut self, command: Command, ready: Nanos) {
-        let command = Command { kind: Kind::Room, ..command };
+        let command = Command { kind: CommandKind::Room, ..command };
         match self.is_room_awaited() {
             true => self.queue.push_for_room(command, ready),
             false => self.wish_for_arm(command, ready, command.first),
@@ -70,7 +70,7 @@ impl Hdd {
         while index < self.queue.len() {
             let command = self.queue.get(index);
             let is_there = from <= command.first && command.first + command.sectors <= to;
-            let reads = matches!(command.kind, Kind::Read | Kind::Rest { .. });
+            let reads = matches!(command.kind, CommandKind::Read | CommandKind::Rest { .. });
             if is_there && reads && command.came < read && self.queue.ready(index) <= at {
                 self.queue.remove(index);
                 self.counts.read_hits += 1;

@@ -1,7 +1,7 @@
 //! The queue of commands: those that wait for the arm, and writes that wait for room in the cache.
 
 use super::arm::Arm;
-use super::geometry::Place;
+use super::geometry::SectorPlace;
 use super::schedule::{Order, PendingSeek};
 use assay_spec::Nanos;
 use std::collections::VecDeque;
@@ -19,12 +19,12 @@ pub(super) struct Command {
     pub sectors: u64,
     /// Whether it is a write that ends only when it is on the platter.
     pub fua: bool,
-    pub kind: Kind,
+    pub kind: CommandKind,
 }
 
 /// What a waiting command waits for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum CommandKind {
     /// The arm, to read all sectors.
     Read,
     /// The arm, to read the sectors behind the first `have`. Segment `slot` has those, and the link
@@ -55,9 +55,9 @@ impl CommandQueue {
     }
 
     /// Adds a command that the arm may serve from `ready` on, at `place`.
-    pub(super) fn push(&mut self, command: Command, ready: Nanos, place: Place) {
+    pub(super) fn push(&mut self, command: Command, ready: Nanos, place: SectorPlace) {
         let Command { number, came, kind, .. } = command;
-        let write = matches!(kind, Kind::Write | Kind::Room);
+        let write = matches!(kind, CommandKind::Write | CommandKind::Room);
         self.seeks.push(PendingSeek { number, came, ready, place, write });
         self.commands.push(command);
     }
@@ -78,7 +78,7 @@ impl CommandQueue {
     }
 
     /// Changes the place to which the arm must go for command `index`.
-    pub(super) fn set_place(&mut self, index: usize, place: Place) {
+    pub(super) fn set_place(&mut self, index: usize, place: SectorPlace) {
         self.seeks[index].place = place;
     }
 
@@ -110,7 +110,7 @@ impl CommandQueue {
 
     /// Returns the index of the first write that waits for room.
     pub(super) fn first_for_room(&self) -> Option<usize> {
-        self.commands.iter().position(|command| matches!(command.kind, Kind::Room))
+        self.commands.iter().position(|command| matches!(command.kind, CommandKind::Room))
     }
 
     /// Adds a write that waits for room behind the first one, and may have it from `ready` on.

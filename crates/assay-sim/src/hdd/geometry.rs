@@ -14,7 +14,7 @@ use assay_spec::device::{HddSpec, SeekSpec};
 
 /// The place of a sector, and the run of sectors from it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SectorPlace {
     /// The cylinder, counted from the outer edge.
     pub cylinder: u32,
     /// The head, which selects the surface.
@@ -68,7 +68,7 @@ struct Skew {
 }
 
 /// The geometry of a disk.
-pub(crate) struct Geometry {
+pub(crate) struct DiskGeometry {
     zones: Vec<Zone>,
     /// By bucket of 2^shift sectors: the zone of its first sector.
     buckets: Vec<u16>,
@@ -79,8 +79,8 @@ pub(crate) struct Geometry {
     turn: u32,
 }
 
-impl Geometry {
-    pub(crate) fn new(spec: &HddSpec) -> Geometry {
+impl DiskGeometry {
+    pub(crate) fn new(spec: &HddSpec) -> DiskGeometry {
         let turn = (60_000_000_000 / u64::from(spec.rpm)) as u32;
         let (mut first_sector, mut angle) = (0, 0);
         let mut zones = Vec::with_capacity(spec.zones.len());
@@ -130,7 +130,7 @@ impl Geometry {
         let bucket = |b: u64| zones.partition_point(|z: &Zone| z.first_sector <= b << shift) - 1;
         let buckets = (0..=first_sector >> shift).map(|b| bucket(b) as u16).collect();
         let (heads, serpentine) = (spec.heads, spec.serpentine);
-        Geometry { zones, buckets, shift, heads, serpentine, turn }
+        DiskGeometry { zones, buckets, shift, heads, serpentine, turn }
     }
 
     /// Returns the time of a revolution, in nanoseconds.
@@ -153,7 +153,7 @@ impl Geometry {
     }
 
     /// Returns the place of `sector`.
-    pub(crate) fn place(&self, sector: u64) -> Place {
+    pub(crate) fn place(&self, sector: u64) -> SectorPlace {
         let zone = self.zone(sector);
         let (physical, run) = zone.physical(sector - zone.first_sector);
         self.at(zone, physical, run)
@@ -161,7 +161,7 @@ impl Geometry {
 
     /// Returns the place number `physical` of a zone. `run` sectors follow each other from there,
     /// as far as the track goes.
-    fn at(&self, zone: &Zone, physical: u64, run: u64) -> Place {
+    fn at(&self, zone: &Zone, physical: u64, run: u64) -> SectorPlace {
         // Zones are smaller than 2^32 sectors, and 32-bit divisions are faster.
         let (physical, per_track) = (physical as u32, zone.per_track);
         let (track, index) = (physical / per_track, physical % per_track);
@@ -171,7 +171,7 @@ impl Geometry {
         let start = zone.track_start(self, cylinder, order);
         let pass = self.pass(index, per_track);
         let angle = start + pass;
-        Place {
+        SectorPlace {
             cylinder: zone.first_cylinder + cylinder,
             head,
             angle: if angle >= self.turn { angle - self.turn } else { angle },
@@ -277,7 +277,7 @@ impl Zone {
     }
 
     /// Returns the time in a revolution at which a track of the zone begins, in nanoseconds.
-    fn track_start(&self, geometry: &Geometry, cylinder: u32, order: u32) -> u32 {
+    fn track_start(&self, geometry: &DiskGeometry, cylinder: u32, order: u32) -> u32 {
         let (cylinder, order) = (u64::from(cylinder), u64::from(order));
         let switches = order + u64::from(geometry.heads - 1) * cylinder;
         let skew = self.skew.offset + switches * self.skew.track + cylinder * self.skew.cylinder;

@@ -6,7 +6,7 @@ use assay_spec::{Bytes, Nanos};
 /// Data that comes off the platter. The link may begin at `at`; if it is free then, it ends at
 /// `delivered`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Transfer {
+pub(super) struct DiskTransfer {
     pub(super) at: Nanos,
     pub(super) delivered: Nanos,
     pub(super) sectors: u64,
@@ -21,7 +21,7 @@ pub(super) struct DiskLink {
     /// When the link has moved everything so far.
     free: Nanos,
     /// Data that the link takes when it has come off the platter.
-    transfers: Vec<Transfer>,
+    transfers: Vec<DiskTransfer>,
 }
 
 impl DiskLink {
@@ -47,7 +47,7 @@ impl DiskLink {
     }
 
     /// Moves data that comes off the platter; returns the start and the end.
-    pub(super) fn deliver(&mut self, transfer: &Transfer) -> (Nanos, Nanos) {
+    pub(super) fn deliver(&mut self, transfer: &DiskTransfer) -> (Nanos, Nanos) {
         let held_up = self.free.saturating_sub(transfer.at);
         let start = self.free.max(transfer.at);
         self.free = match held_up {
@@ -58,7 +58,7 @@ impl DiskLink {
     }
 
     /// Adds a transfer that begins later.
-    pub(super) fn add(&mut self, transfer: Transfer) {
+    pub(super) fn add(&mut self, transfer: DiskTransfer) {
         self.transfers.push(transfer);
     }
 
@@ -73,7 +73,7 @@ impl DiskLink {
     }
 
     /// Removes and returns a transfer that is due by `at`.
-    pub(super) fn take_due(&mut self, at: Nanos) -> Option<Transfer> {
+    pub(super) fn take_due(&mut self, at: Nanos) -> Option<DiskTransfer> {
         let index = self.transfers.iter().position(|transfer| transfer.at <= at)?;
         Some(self.transfers.remove(index))
     }

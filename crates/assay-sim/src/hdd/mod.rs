@@ -34,7 +34,7 @@ use arm::Arm;
 use assay_spec::device::{HddSpec, LinkSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use cache::Cache;
-use command_queue::{Command, CommandQueue, Kind};
+use command_queue::{Command, CommandKind, CommandQueue};
 use link::DiskLink;
 use read_ahead::Ahead;
 use schedule::order;
@@ -62,7 +62,7 @@ pub(crate) struct Hdd {
     /// When the drive last got or ended a request.
     idle_since: Nanos,
     clock: Nanos,
-    counts: Counts,
+    counts: DiskCounts,
     observer: Option<Box<dyn Observer>>,
 }
 
@@ -80,7 +80,7 @@ struct Flush {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct DiskCounts {
     read_hits: u64,
     media_reads: u64,
     destaged: u64,
@@ -107,7 +107,7 @@ impl Hdd {
             last: 0,
             idle_since: Nanos::ZERO,
             clock: Nanos::ZERO,
-            counts: Counts::default(),
+            counts: DiskCounts::default(),
             observer: None,
         }
     }
@@ -188,7 +188,8 @@ impl Hdd {
         let sectors = request.end().0.div_ceil(512) - first;
         let number = self.completions.number();
         let (tag, fua) = (request.tag, request.fua);
-        let command = Command { tag, number, came: now, first, sectors, fua, kind: Kind::Read };
+        let command =
+            Command { tag, number, came: now, first, sectors, fua, kind: CommandKind::Read };
         let overhead = self.controller.overheads(request.op, self.last);
         match request.op {
             Op::Flush => self.flushes.push_back(Flush {
@@ -267,7 +268,7 @@ impl Drive for Hdd {
     }
 
     fn counters(&self) -> Vec<(String, f64)> {
-        let Counts { read_hits, media_reads, destaged } = self.counts;
+        let DiskCounts { read_hits, media_reads, destaged } = self.counts;
         let named =
             [("read_hits", read_hits), ("media_reads", media_reads), ("destaged", destaged)];
         let mut told: Vec<_> = named.map(|(name, n)| (name.to_owned(), n as f64)).into();
@@ -278,7 +279,7 @@ impl Drive for Hdd {
     }
 
     fn mark(&mut self) {
-        self.counts = Counts::default();
+        self.counts = DiskCounts::default();
         if let Some(shingled) = &mut self.shingled {
             shingled.counts = Default::default();
         }

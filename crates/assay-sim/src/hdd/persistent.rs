@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 /// The log and its map.
-pub(crate) struct Log {
+pub(crate) struct PersistentLog {
     /// The sectors of a band.
     pub band: u64,
     /// The sectors of the host.
@@ -75,11 +75,11 @@ pub(crate) struct Cleaning {
     pub end: u64,
 }
 
-impl Log {
+impl PersistentLog {
     /// Creates an empty log. All sizes are in sectors; `last` is the number of those of the host,
     /// `most` that of extents.
-    pub(crate) fn new(band: u64, last: u64, size: u64, overhead: u64, most: u32) -> Log {
-        Log {
+    pub(crate) fn new(band: u64, last: u64, size: u64, overhead: u64, most: u32) -> PersistentLog {
+        PersistentLog {
             band,
             last,
             size,

@@ -7,7 +7,7 @@
 //! never read ahead.
 
 use super::Hdd;
-use super::arm::Stream;
+use super::arm::HeadStream;
 use crate::work::Activity;
 use assay_spec::Nanos;
 use assay_spec::device::ReadAhead;
@@ -16,7 +16,7 @@ use assay_spec::device::ReadAhead;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub slot: usize,
-    pub head: Stream,
+    pub head: HeadStream,
     pub limit: u64,
 }
 

@@ -5,7 +5,7 @@
 //! the oldest ready command has waited longer, it goes first.
 
 use super::arm::Arm;
-use super::geometry::Place;
+use super::geometry::SectorPlace;
 use assay_spec::Nanos;
 use assay_spec::device::OrderSpec;
 
@@ -18,7 +18,7 @@ pub(crate) struct PendingSeek {
     pub came: Nanos,
     /// When it may be served.
     pub ready: Nanos,
-    pub place: Place,
+    pub place: SectorPlace,
     pub write: bool,
 }
 

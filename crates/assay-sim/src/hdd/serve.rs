@@ -5,10 +5,10 @@
 //! the link has brought its data; the arm may begin to seek for it before that. Read-ahead begins
 //! where a read ends, and stops behind the sector under the head when the arm is needed.
 
-use super::arm::{Access, Stream};
-use super::command_queue::{Command, Kind};
-use super::geometry::Place;
-use super::link::Transfer;
+use super::arm::{Access, HeadStream};
+use super::command_queue::{Command, CommandKind};
+use super::geometry::SectorPlace;
+use super::link::DiskTransfer;
 use super::read_ahead::Ahead;
 use super::schedule::PendingSeek;
 use super::{Flush, Hdd};
@@ -97,7 +97,7 @@ impl Hdd {
                 self.read_from(ahead.head.at, ahead.slot, have, there, &command);
             }
             _ => {
-                let kind = Kind::Rest { have, slot, from: there };
+                let kind = CommandKind::Rest { have, slot, from: there };
                 self.wait_for_arm(Command { kind, ..command }, miss, held);
             }
         }
@@ -111,7 +111,7 @@ impl Hdd {
 
     /// Queues a command for the arm, from `ready` on, at the place of `sector`.
     pub(super) fn wish_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
-        let write = matches!(command.kind, Kind::Write | Kind::Room);
+        let write = matches!(command.kind, CommandKind::Write | CommandKind::Room);
         let goal = if write { self.goal(sector) } else { self.locate(sector) };
         let place = self.arm.geometry.place(goal);
         self.queue.push(command, ready, place);
@@ -126,7 +126,11 @@ impl Hdd {
         let end = command.first + command.sectors;
         let goes_through = command.fua && self.cache.dirty_in(command.first, end).is_none();
         if !self.controller.cache.write_cache || goes_through {
-            self.wait_for_arm(Command { kind: Kind::Write, ..command }, ready, command.first);
+            self.wait_for_arm(
+                Command { kind: CommandKind::Write, ..command },
+                ready,
+                command.first,
+            );
         } else {
             self.tell(Activity::Command, command.tag, Some(command.first), (now, ready));
             if self.is_room_awaited() || !self.admit(now, ready, &command) {
@@ -177,15 +181,15 @@ impl Hdd {
     pub(super) fn serve(&mut self, at: Nanos, index: usize) {
         let command = self.queue.get(index);
         self.follow(at);
-        if matches!(command.kind, Kind::Room) {
+        if matches!(command.kind, CommandKind::Room) {
             return self.make_room(at);
         }
         let (_, seek_request) = self.queue.remove(index);
         match command.kind {
-            Kind::Room => unreachable!("room was made for it"),
-            Kind::Write => self.write_through(at, &seek_request, &command),
-            Kind::Read => self.read(at, &seek_request, 0, None, &command),
-            Kind::Rest { have, slot, from } => {
+            CommandKind::Room => unreachable!("room was made for it"),
+            CommandKind::Write => self.write_through(at, &seek_request, &command),
+            CommandKind::Read => self.read(at, &seek_request, 0, None, &command),
+            CommandKind::Rest { have, slot, from } => {
                 let held = command.first + have;
                 let (start, end) = self.cache.range(slot);
                 let still = start <= command.first && end == held && !self.cache.is_dirty(slot);
@@ -242,7 +246,7 @@ impl Hdd {
     fn read_from_place(
         &mut self,
         at: Nanos,
-        place: Place,
+        place: SectorPlace,
         slot: Option<usize>,
         have: u64,
         link: Nanos,
@@ -278,13 +282,13 @@ impl Hdd {
             let limit = self.limit(slot, end);
             self.ahead = (limit > end).then_some(Ahead {
                 slot,
-                head: Stream { next: end, at: passed.past, place: passed.next },
+                head: HeadStream { next: end, at: passed.past, place: passed.next },
                 limit,
             });
         }
         let at = if have > 0 { link } else { passed.first };
         let Command { sectors, number, tag, .. } = *command;
-        let transfer = Transfer { at, delivered: passed.delivered, sectors, number, tag };
+        let transfer = DiskTransfer { at, delivered: passed.delivered, sectors, number, tag };
         match self.controller.depth {
             1 => self.deliver(transfer),
             _ => self.link.add(transfer),
@@ -292,8 +296,8 @@ impl Hdd {
     }
 
     /// Moves data that has come off the platter over the link, and completes its command.
-    pub(super) fn deliver(&mut self, transfer: Transfer) {
-        let Transfer { number, tag, .. } = transfer;
+    pub(super) fn deliver(&mut self, transfer: DiskTransfer) {
+        let DiskTransfer { number, tag, .. } = transfer;
         let (start, end) = self.link.deliver(&transfer);
         self.tell(Activity::ToHost, tag, None, (start, end));
         self.complete(end + self.controller.overhead.read_end, number, tag);
@@ -321,7 +325,7 @@ impl Hdd {
         if self.is_on_its_way(slot, now, at) {
             let at = self.filled.1;
             let delivered = at + self.link.time(sectors);
-            return self.link.add(Transfer { at, delivered, sectors, number, tag });
+            return self.link.add(DiskTransfer { at, delivered, sectors, number, tag });
         }
         let (start, end) = self.link.transfer(at, sectors);
         self.tell(Activity::CacheHit, tag, Some(command.first), (start, end));

@@ -17,16 +17,16 @@
 
 use super::Hdd;
 use super::arm::{Access, Passed};
-use super::persistent::{Cleaning, Log, Piece};
+use super::persistent::{Cleaning, PersistentLog, Piece};
 use crate::work::Activity;
 use assay_spec::Nanos;
 use assay_spec::device::ShingledSpec;
 
 /// The state that only a shingled disk has.
 pub(super) struct Shingled {
-    pub log: Log,
+    pub log: PersistentLog,
     /// The streams, the least recently continued first.
-    streams: Vec<Stream>,
+    streams: Vec<BandStream>,
     most_streams: usize,
     /// The time without a write after which a stream has ended.
     stream_wait: Nanos,
@@ -34,12 +34,12 @@ pub(super) struct Shingled {
     clean_after: Nanos,
     /// When the last write came to the cache, which may have changed what waits for a stream.
     changed: Nanos,
-    pub counts: Counts,
+    pub counts: BandCounts,
 }
 
 /// A stream: sequential writes from the start of a band on.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct BandStream {
     /// The first sector of its first band that is not written yet.
     first: u64,
     /// The sector behind its last write.
@@ -50,7 +50,7 @@ struct Stream {
 
 /// The counters since the last mark.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct BandCounts {
     /// Bands cleaned.
     cleaned: u64,
     /// Bands written by streams.
@@ -67,13 +67,13 @@ impl Shingled {
         let (band, size) = (sectors(spec.band), sectors(spec.cache));
         let overhead = sectors(spec.entry_overhead);
         Shingled {
-            log: Log::new(band, last, size, overhead, spec.map_entries),
+            log: PersistentLog::new(band, last, size, overhead, spec.map_entries),
             streams: Vec::new(),
             most_streams: spec.streams as usize,
             stream_wait: spec.stream_wait,
             clean_after: spec.clean_after,
             changed: Nanos::ZERO,
-            counts: Counts::default(),
+            counts: BandCounts::default(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Shingled {
         if let Some(index) = self.streams.iter().position(|s| s.first <= first && first <= s.next) {
             // The stream that was continued last is at the end.
             let stream = self.streams.remove(index);
-            self.streams.push(Stream { next: stream.next.max(end), ends, ..stream });
+            self.streams.push(BandStream { next: stream.next.max(end), ends, ..stream });
             return;
         }
         let start = first.next_multiple_of(self.log.band);
@@ -94,12 +94,12 @@ impl Shingled {
             if self.streams.len() == self.most_streams {
                 self.streams.remove(0);
             }
-            self.streams.push(Stream { first: start, next: end, ends });
+            self.streams.push(BandStream { first: start, next: end, ends });
         }
     }
 
     /// Returns the end of the last band that a stream has whole, or `first` if it has none.
-    fn whole_to(&self, stream: &Stream) -> u64 {
+    fn whole_to(&self, stream: &BandStream) -> u64 {
         let whole = match self.log.band_end(stream.next) == stream.next {
             // The last band of the disk may be shorter.
             true => stream.next,
@@ -110,14 +110,14 @@ impl Shingled {
 
     /// Returns until when `sector` waits for the rest of its band, or `None` if it does not.
     fn held(&self, sector: u64) -> Option<Nanos> {
-        let waits = |s: &&Stream| (self.whole_to(s)..s.next).contains(&sector);
+        let waits = |s: &&BandStream| (self.whole_to(s)..s.next).contains(&sector);
         self.streams.iter().find(waits).map(|s| s.ends)
     }
 
     /// Returns the first whole band, as first sector and end, of the stream that has `sector` in
     /// a whole band.
     fn whole_band(&self, sector: u64) -> Option<(u64, u64)> {
-        let whole = |s: &&Stream| (s.first..self.whole_to(s)).contains(&sector);
+        let whole = |s: &&BandStream| (s.first..self.whole_to(s)).contains(&sector);
         self.streams.iter().find(whole).map(|s| (s.first, self.log.band_end(s.first)))
     }
 
@@ -138,7 +138,7 @@ impl Shingled {
     }
 
     pub(super) fn counters(&self, told: &mut Vec<(String, f64)>) {
-        let Counts { cleaned, streamed, host, written } = self.counts;
+        let BandCounts { cleaned, streamed, host, written } = self.counts;
         let (bytes, extents) = (self.log.live() * 512, self.log.extents() as u64);
         let named = [
             ("bands_cleaned", cleaned),

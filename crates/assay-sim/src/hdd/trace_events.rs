@@ -1,7 +1,7 @@
 //! Reports of the disk's work to the observer, if there is one.
 
 use super::Hdd;
-use super::arm::Part;
+use super::arm::ArmPart;
 use crate::work::{Activity, Work};
 use assay_spec::Nanos;
 
@@ -29,9 +29,9 @@ impl Hdd {
         };
         for span in spans.drain(..) {
             let activity = match span.part {
-                Part::Moving => Activity::Seek,
-                Part::Waiting => Activity::Turn,
-                Part::Passing => passing,
+                ArmPart::Moving => Activity::Seek,
+                ArmPart::Waiting => Activity::Turn,
+                ArmPart::Passing => passing,
             };
             let (first, start, end) = (Some(first), span.start, span.end);
             observer.work(&Work { activity, tag, first, start, end });

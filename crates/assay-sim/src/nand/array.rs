@@ -2,7 +2,7 @@
 
 use super::geometry::Geometry;
 use super::observe::{Operation, Step};
-use super::ops::{Kind, NO_OP, Op};
+use super::ops::{NO_OP, Op, OpKind};
 use super::{FlashEvent, Nand, Token};
 use crate::events::Queue;
 use assay_spec::Nanos;
@@ -36,13 +36,13 @@ impl Nand {
         let index = self.arrays[array].op;
         index != NO_OP && !self.has_priority_read(array) && {
             let op = self.pool.get(index);
-            op.kind == Kind::Read && op.ppa.plane == plane
+            op.kind == OpKind::Read && op.ppa.plane == plane
         }
     }
 
     /// Returns `true` if the operation under way on `array` is a read. The array must be busy.
     pub(super) fn is_sensed(&self, array: usize) -> bool {
-        self.pool.get(self.arrays[array].op).kind == Kind::Read
+        self.pool.get(self.arrays[array].op).kind == OpKind::Read
     }
 
     /// Returns `true` if `array` serves a priority read.
@@ -84,7 +84,7 @@ impl Nand {
             }
             let (kind, next, duration) = (op.kind, op.next, op.duration);
             let idle = self.is_array_idle(plane);
-            if kind == Kind::Program {
+            if kind == OpKind::Program {
                 // Without a cache register data is loaded only while the array is idle; with one,
                 // not while the array senses a page that will need the register.
                 let room = idle || (self.chip.cache_register && !self.is_sensing(plane));
@@ -98,23 +98,23 @@ impl Nand {
             // With one register even an erase waits until the data is out: its command needs the
             // bus that transfers the data.
             let is_taken =
-                || !self.chip.cache_register || self.pool.get(register).kind == Kind::Program;
+                || !self.chip.cache_register || self.pool.get(register).kind == OpKind::Program;
             if !idle || register != NO_OP && is_taken() {
                 return;
             }
             let (queue, duration) = match kind {
-                Kind::Read => self.sense_time(head),
-                Kind::Copy => (Queue::Other, duration),
+                OpKind::Read => self.sense_time(head),
+                OpKind::Copy => (Queue::Other, duration),
                 _ => (Queue::Other, self.chip.erase),
             };
             let p = &mut self.planes[plane as usize];
             p.head = next;
-            if kind != Kind::Erase && !self.chip.cache_register {
+            if kind != OpKind::Erase && !self.chip.cache_register {
                 p.register = head;
             }
             self.start(plane, head, queue, duration);
             // With a cache register, data may be loaded during the operation.
-            if !self.chip.cache_register || kind == Kind::Read {
+            if !self.chip.cache_register || kind == OpKind::Read {
                 return;
             }
         }
@@ -136,12 +136,12 @@ impl Nand {
             // It ends with the program that it joins.
             self.arrays[array].joined.push(index);
         }
-        if self.suspension.is_some() && self.pool.get(index).kind == Kind::Erase {
+        if self.suspension.is_some() && self.pool.get(index).kind == OpKind::Erase {
             self.note_erasing(self.pool.get(index).ppa.page);
         }
         if self.observer.is_some() {
             let mut op = *self.pool.get(index);
-            if op.kind == Kind::Program {
+            if op.kind == OpKind::Program {
                 // A program of several pages is reported by its last page.
                 op.ppa.page += self.pages_of(index) - 1;
             }
@@ -158,10 +158,10 @@ impl Nand {
             observer.operation(&Operation { step, cause, plane, page, start, end });
         };
         match op.kind {
-            Kind::Read => notify(Step::Sense, op.ppa.page, start, end),
-            Kind::Program => notify(Step::Program, op.ppa.page, start, end),
-            Kind::Erase => notify(Step::Erase, op.ppa.page, start, end),
-            Kind::Copy => {
+            OpKind::Read => notify(Step::Sense, op.ppa.page, start, end),
+            OpKind::Program => notify(Step::Program, op.ppa.page, start, end),
+            OpKind::Erase => notify(Step::Erase, op.ppa.page, start, end),
+            OpKind::Copy => {
                 // This is one copy: with an observer copies are not merged.
                 let sensed = start + self.chip.read;
                 notify(Step::Sense, op.source, start, sensed);
@@ -191,7 +191,7 @@ impl Nand {
                 let op = self.pool.get(index);
                 let (cause, plane) = (op.cause, op.ppa.plane);
                 let (step, page) = match op.kind {
-                    Kind::Erase => (Step::Erase, op.ppa.page),
+                    OpKind::Erase => (Step::Erase, op.ppa.page),
                     _ => (Step::Program, op.ppa.page + self.pages_of(index) - 1),
                 };
                 Operation { step, cause, plane, page, start, end }
@@ -219,7 +219,7 @@ impl Nand {
     /// Programs operation `index`, which has the register of `plane`, as [`Nand::confirm`] does.
     fn confirm_loaded(&mut self, plane: u32, index: u32) {
         let op = self.pool.get(index);
-        if op.kind != Kind::Program || !op.loaded || op.held {
+        if op.kind != OpKind::Program || !op.loaded || op.held {
             return;
         }
         if !self.chip.multi_plane {
@@ -245,7 +245,7 @@ impl Nand {
         let p = &self.planes[plane as usize];
         let (head, register) = (p.head, p.register);
         let same = |op: &Op, geometry: &Geometry| {
-            op.kind == Kind::Program && (geometry.page_in_block(op.ppa.page), op.is_slc) == page
+            op.kind == OpKind::Program && (geometry.page_in_block(op.ppa.page), op.is_slc) == page
         };
         if register != NO_OP {
             let op = *self.pool.get(register);
@@ -262,7 +262,7 @@ impl Nand {
     fn is_ready_for(&self, index: u32, page: (u32, bool)) -> bool {
         let op = *self.pool.get(index);
         let same = (self.geometry.page_in_block(op.ppa.page), op.is_slc) == page;
-        op.kind == Kind::Program && op.loaded && !op.held && same
+        op.kind == OpKind::Program && op.loaded && !op.held && same
     }
 
     /// Begins program `index`, which is loaded on `plane`.
@@ -308,16 +308,16 @@ impl Nand {
     fn on_program_or_erase_done(&mut self, index: u32, flash_events: &mut Vec<FlashEvent>) {
         let op = self.pool.get(index);
         let (kind, token, plane) = (op.kind, op.token, op.ppa.plane);
-        if !self.chip.cache_register && kind != Kind::Erase {
+        if !self.chip.cache_register && kind != OpKind::Erase {
             self.planes[plane as usize].register = NO_OP;
         }
-        if self.suspension.is_some() && kind != Kind::Erase {
+        if self.suspension.is_some() && kind != OpKind::Erase {
             self.note_written(index);
         }
-        if kind == Kind::Program && token != Token::NONE {
+        if kind == OpKind::Program && token != Token::NONE {
             flash_events.push(FlashEvent::Programmed(token, plane));
         }
-        if kind == Kind::Program && self.has_multi_page() {
+        if kind == OpKind::Program && self.has_multi_page() {
             self.program_ended(index, plane, flash_events);
         }
         self.end(index);

@@ -2,7 +2,7 @@
 
 use super::counts::CollectionWait;
 use super::observe::{Operation, Step};
-use super::ops::{Kind, NO_OP};
+use super::ops::{NO_OP, OpKind};
 use super::{FlashEvent, Nand, Token};
 use crate::events::Queue;
 
@@ -35,7 +35,7 @@ impl Nand {
         self.counts.channel_busy += duration;
         if let Some(observer) = &mut self.observer {
             let op = self.pool.get(index);
-            let step = if op.kind == Kind::Read { Step::TransferOut } else { Step::TransferIn };
+            let step = if op.kind == OpKind::Read { Step::TransferOut } else { Step::TransferIn };
             let (cause, plane, page) = (op.cause, op.ppa.plane, op.ppa.page);
             let start = self.events.now();
             observer.operation(&Operation { step, cause, plane, page, start, end });
@@ -54,7 +54,7 @@ impl Nand {
         }
         let op = self.pool.get_mut(index);
         let (plane, token) = (op.ppa.plane, op.token);
-        if op.kind == Kind::Program {
+        if op.kind == OpKind::Program {
             op.loaded = true;
             let held = op.held;
             if self.has_multi_page() {

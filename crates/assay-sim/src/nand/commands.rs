@@ -2,7 +2,7 @@
 
 use super::counts::CollectionWait;
 use super::observe::FlashCommand;
-use super::ops::{Kind, NO_OP};
+use super::ops::{NO_OP, OpKind};
 use super::{Batch, Cause, Nand, Plane, Ppa, Token};
 use assay_spec::Nanos;
 
@@ -14,7 +14,7 @@ impl Nand {
     pub(crate) fn read(&mut self, ppa: Ppa, cause: Cause, token: Token) -> u32 {
         self.counts.reads[cause as usize] += 1;
         if self.fast_path.is_some() {
-            self.serve(Kind::Read, ppa.plane, cause, token, self.chip.read);
+            self.serve(OpKind::Read, ppa.plane, cause, token, self.chip.read);
             return NO_OP;
         }
         let first = match self.suspension.is_some() && is_awaited(cause, token) {
@@ -26,8 +26,8 @@ impl Nand {
         self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: token.subject() });
         // A priority read does not wait behind collection.
         let token =
-            if first { token } else { self.count_and_mark(Kind::Read, ppa.plane, cause, token) };
-        let index = self.pool.put(Kind::Read, cause, ppa, token);
+            if first { token } else { self.count_and_mark(OpKind::Read, ppa.plane, cause, token) };
+        let index = self.pool.put(OpKind::Read, cause, ppa, token);
         if self.has_multi_page() {
             self.note_slc(index, ppa.page);
         }
@@ -51,8 +51,8 @@ impl Nand {
     ) -> u32 {
         self.counts.reads[cause as usize] += 1;
         self.notify_command(cause, FlashCommand::Read { page: ppa.page, subject: token.subject() });
-        let token = self.count_and_mark(Kind::Read, ppa.plane, cause, token);
-        let index = self.pool.put(Kind::Read, cause, ppa, token);
+        let token = self.count_and_mark(OpKind::Read, ppa.plane, cause, token);
+        let index = self.pool.put(OpKind::Read, cause, ppa, token);
         self.pool.get_mut(index).waits = others.len() as u16;
         self.enqueue(index, ppa.plane);
         self.wait_for(index, others);
@@ -110,7 +110,7 @@ impl Nand {
             debug_assert!(reads.is_empty(), "it waits for more than its plane");
             self.counts.programs[cause as usize] += 1;
             let (_, time) = self.chip.program_step(self.geometry.page_in_block(ppa.page));
-            self.serve(Kind::Program, ppa.plane, cause, token, time);
+            self.serve(OpKind::Program, ppa.plane, cause, token, time);
             return NO_OP;
         }
         self.notify_command(
@@ -122,8 +122,8 @@ impl Nand {
             self.add_to_program(ppa, cause, token, reads, old);
             return NO_OP;
         }
-        let token = self.count_and_mark(Kind::Program, ppa.plane, cause, token);
-        let index = self.pool.put(Kind::Program, cause, ppa, token);
+        let token = self.count_and_mark(OpKind::Program, ppa.plane, cause, token);
+        let index = self.pool.put(OpKind::Program, cause, ppa, token);
         self.add_to_erase_group(index, old);
         self.enqueue_program(index, ppa, cause, reads);
         index
@@ -142,7 +142,7 @@ impl Nand {
         if self.has_multi_page() {
             return self.add_to_program(to, cause, Token::NONE, others, old);
         }
-        let index = self.pool.put(Kind::Program, cause, to, Token::NONE);
+        let index = self.pool.put(OpKind::Program, cause, to, Token::NONE);
         if from.plane != to.plane {
             self.add_to_erase_group(index, old);
         }
@@ -166,8 +166,8 @@ impl Nand {
             FlashCommand::Program { page: ppa.page, subject: token.subject() },
         );
         self.note_write(ppa, None);
-        let token = self.count_and_mark(Kind::Program, ppa.plane, cause, token);
-        let index = self.pool.put(Kind::Program, cause, ppa, token);
+        let token = self.count_and_mark(OpKind::Program, ppa.plane, cause, token);
+        let index = self.pool.put(OpKind::Program, cause, ppa, token);
         self.pool.get_mut(index).held = true;
         self.enqueue_program(index, ppa, cause, &[]);
         index
@@ -232,12 +232,12 @@ impl Nand {
             // With neither another plane on the array nor a load, nothing comes between consecutive
             // copies: one operation of their total duration is the same.
             let last = self.pool.get_mut(tail);
-            if last.kind == Kind::Copy && last.cause == cause {
+            if last.kind == OpKind::Copy && last.cause == cause {
                 last.duration += duration;
                 return;
             }
         }
-        let index = self.pool.put(Kind::Copy, cause, to, Token::NONE);
+        let index = self.pool.put(OpKind::Copy, cause, to, Token::NONE);
         self.pool.get_mut(index).source = from.page;
         self.count_collecting(to.plane, cause);
         self.pool.get_mut(index).duration = duration;
@@ -248,11 +248,11 @@ impl Nand {
     pub(crate) fn erase(&mut self, ppa: Ppa, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         if self.fast_path.is_some() {
-            return self.serve(Kind::Erase, ppa.plane, cause, Token::NONE, self.chip.erase);
+            return self.serve(OpKind::Erase, ppa.plane, cause, Token::NONE, self.chip.erase);
         }
         self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
         self.note_erase(ppa.page);
-        let index = self.pool.put(Kind::Erase, cause, ppa, Token::NONE);
+        let index = self.pool.put(OpKind::Erase, cause, ppa, Token::NONE);
         if self.delay_behind_replacers(index, ppa) {
             return;
         }
@@ -268,7 +268,7 @@ impl Nand {
         self.pool.pending += 1;
         let op = self.pool.get(index);
         let (kind, ppa) = (op.kind, op.ppa);
-        if matches!(kind, Kind::Program | Kind::Copy)
+        if matches!(kind, OpKind::Program | OpKind::Copy)
             && let Some(erase) = self.erase_due(ppa)
         {
             self.queue(erase, plane);
@@ -287,7 +287,7 @@ impl Nand {
     #[inline]
     pub(super) fn count_and_mark(
         &mut self,
-        kind: Kind,
+        kind: OpKind,
         plane: u32,
         cause: Cause,
         token: Token,
@@ -301,9 +301,9 @@ impl Nand {
 
     /// Begins a wait behind collection and returns `token` marked as behind collection.
     #[inline(never)]
-    fn begin_collection_wait(&mut self, kind: Kind, token: Token) -> Token {
+    fn begin_collection_wait(&mut self, kind: OpKind, token: Token) -> Token {
         let (wait, alone) = match kind {
-            Kind::Read => (CollectionWait::Read, self.chip.read + self.chip.page_transfer),
+            OpKind::Read => (CollectionWait::Read, self.chip.read + self.chip.page_transfer),
             _ => (CollectionWait::Program, self.chip.page_transfer),
         };
         self.counts.begin_collection_wait(wait, self.events.now() + alone);
@@ -314,7 +314,7 @@ impl Nand {
     /// empty.
     #[inline]
     fn queue(&mut self, index: u32, plane: u32) {
-        if self.suspension.is_some() && self.pool.get(index).kind == Kind::Erase {
+        if self.suspension.is_some() && self.pool.get(index).kind == OpKind::Erase {
             self.delay_behind_reads(index, plane);
         }
         let p = &mut self.planes[plane as usize];

@@ -85,7 +85,7 @@ struct Plane {
 
 /// A cell array.
 #[derive(Clone, Debug)]
-struct Array {
+struct CellArray {
     /// The operation under way, or the read whose sensed page waits for a register.
     op: u32,
     /// Programs of other planes in the same multi-plane program.
@@ -120,7 +120,7 @@ pub(crate) struct Nand {
     /// The events of the whole drive.
     pub events: Events,
     planes: Vec<Plane>,
-    arrays: Vec<Array>,
+    arrays: Vec<CellArray>,
     channels: Vec<Channel>,
     pool: Pool,
     batches: Vec<Batch>,
@@ -151,7 +151,7 @@ impl Nand {
             channel: geometry.channel(index) as u32,
             collecting: 0,
         };
-        let array = Array { op: NO_OP, joined: Vec::new(), waits: false, turn: 0 };
+        let array = CellArray { op: NO_OP, joined: Vec::new(), waits: false, turn: 0 };
         let channel = || Channel { now: NO_OP, first: NO_OP, last: NO_OP };
         Nand {
             events: Events::new(first_slot + (spec.channels + spec.planes()) as usize),

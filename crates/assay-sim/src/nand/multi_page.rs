@@ -6,7 +6,7 @@
 //! Until then they are on no chip, and reads of them are served from the controller.
 
 use super::counts::CollectionWait;
-use super::ops::{Kind, NO_OP};
+use super::ops::{NO_OP, OpKind};
 use super::{Cause, FlashEvent, Nand, Ppa, Token};
 use crate::events::Queue;
 use assay_spec::Nanos;
@@ -158,7 +158,7 @@ impl Nand {
             None => self.open_program(ppa, cause, is_slc),
         };
         let token = match cause == Cause::Host && token != Token::NONE {
-            true => self.count_and_mark(Kind::Program, ppa.plane, cause, token),
+            true => self.count_and_mark(OpKind::Program, ppa.plane, cause, token),
             false => token,
         };
         let Some(multi_page) = &mut self.multi_page else { return };
@@ -181,7 +181,7 @@ impl Nand {
 
     /// Opens a program that begins with page `ppa`, and returns its index among those of the plane.
     fn open_program(&mut self, ppa: Ppa, cause: Cause, is_slc: bool) -> usize {
-        let op = self.pool.put(Kind::Program, cause, ppa, Token::NONE);
+        let op = self.pool.put(OpKind::Program, cause, ppa, Token::NONE);
         // The program waits for its own last page.
         self.pool.get_mut(op).waits = 1;
         self.pool.get_mut(op).is_slc = is_slc;

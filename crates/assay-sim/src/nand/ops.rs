@@ -8,7 +8,7 @@ pub(crate) const NO_OP: u32 = u32::MAX;
 
 /// The kind of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OpKind {
     /// Sense, then transfer to the controller.
     Read,
     /// Transfer to the register, then program.
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 /// A flash operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
-    pub kind: Kind,
+    pub kind: OpKind,
     pub cause: Cause,
     /// The page that is read or programmed, or the first of the block that is erased.
     pub ppa: Ppa,
@@ -77,7 +77,7 @@ impl Pool {
     /// copied in wider words, and that copy would wait until all writes before it have left the
     /// processor.
     #[inline]
-    pub(super) fn put(&mut self, kind: Kind, cause: Cause, ppa: Ppa, token: Token) -> u32 {
+    pub(super) fn put(&mut self, kind: OpKind, cause: Cause, ppa: Ppa, token: Token) -> u32 {
         let mut index = self.free;
         if index == NO_OP {
             index = self.grow();
@@ -104,7 +104,7 @@ impl Pool {
     #[cold]
     fn grow(&mut self) -> u32 {
         self.ops.push(Op {
-            kind: Kind::Erase,
+            kind: OpKind::Erase,
             cause: Cause::Host,
             ppa: Ppa { plane: 0, page: 0 },
             token: Token::NONE,

@@ -3,7 +3,7 @@
 //! before that, the old pages are still needed.
 
 use super::observe::FlashCommand;
-use super::ops::{Kind, NO_OP};
+use super::ops::{NO_OP, OpKind};
 use super::{Cause, Nand, Ppa, Token};
 use crate::events::Queue;
 use assay_spec::device::NandSpec;
@@ -101,7 +101,7 @@ impl Nand {
         self.counts.erases[cause as usize] += 1;
         self.notify_command(cause, FlashCommand::Erase { page: ppa.page });
         self.note_erase(ppa.page);
-        let index = self.pool.put(Kind::Erase, cause, ppa, Token::NONE);
+        let index = self.pool.put(OpKind::Erase, cause, ppa, Token::NONE);
         if !self.delay_behind_replacers(index, ppa) {
             self.queue_idle_erase(index, ppa.plane);
         } else {

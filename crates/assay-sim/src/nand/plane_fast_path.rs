@@ -12,7 +12,7 @@
 //! random drives (`tests/random_drives.rs`).
 
 use super::counts::CollectionWait;
-use super::ops::Kind;
+use super::ops::OpKind;
 use super::{Cause, FlashEvent, Nand, Token};
 use crate::events::{Events, Moment, Queue};
 use assay_spec::Nanos;
@@ -26,7 +26,7 @@ struct FastOp {
     token: Token,
     /// The time that the operation takes on the array.
     time: Nanos,
-    kind: Kind,
+    kind: OpKind,
     cause: Cause,
 }
 
@@ -151,7 +151,7 @@ impl PlaneFastPath {
         let fast_plane = &mut self.planes[plane as usize];
         let Some(mut op) = fast_plane.queue.pop_front() else { return };
         match op.kind {
-            Kind::Read => {
+            OpKind::Read => {
                 fast_plane.bus_request_at = now + op.time;
                 events.after(
                     Queue::Sense,
@@ -160,7 +160,7 @@ impl PlaneFastPath {
                 );
                 self.request_bus(plane, events.moment_at(now + op.time, slot));
             }
-            Kind::Program => {
+            OpKind::Program => {
                 fast_plane.bus_request_at = now;
                 let moment = events.moment();
                 self.request_bus(plane, moment);
@@ -172,11 +172,11 @@ impl PlaneFastPath {
                 };
                 events.after(queue, slot, end);
             }
-            Kind::Copy => {
+            OpKind::Copy => {
                 let mut end = op.time;
                 fast_plane.bus_request_at = now + end;
                 let next = fast_plane.queue.front().copied();
-                if let Some(program) = next.filter(|next| next.kind == Kind::Program) {
+                if let Some(program) = next.filter(|next| next.kind == OpKind::Program) {
                     fast_plane.queue.pop_front();
                     fast_plane.copies = Some(op.time);
                     self.request_bus(plane, events.moment_at(now + op.time, slot));
@@ -185,7 +185,7 @@ impl PlaneFastPath {
                 }
                 events.after(Queue::Other, slot, end);
             }
-            Kind::Erase => fast_plane.bus_request_at = events.after(Queue::Other, slot, op.time),
+            OpKind::Erase => fast_plane.bus_request_at = events.after(Queue::Other, slot, op.time),
         }
         self.planes[plane as usize].now = Some(op);
     }
@@ -224,7 +224,7 @@ impl PlaneFastPath {
     fn end(&mut self, plane: u32, slot: usize, events: &mut Events) -> Option<FastOp> {
         let fast_plane = &self.planes[plane as usize];
         let op = fast_plane.now?;
-        if matches!(op.kind, Kind::Read | Kind::Program) {
+        if matches!(op.kind, OpKind::Read | OpKind::Program) {
             let transfer_end = match fast_plane.transfer_end {
                 Some(transfer_end) => transfer_end,
                 None => self.transfer_end(
@@ -232,7 +232,7 @@ impl PlaneFastPath {
                     self.bus_request_at(plane, fast_plane.bus_request_at, events),
                 ),
             };
-            let end = if op.kind == Kind::Read { transfer_end } else { transfer_end + op.time };
+            let end = if op.kind == OpKind::Read { transfer_end } else { transfer_end + op.time };
             if end > events.now() {
                 events.after(Queue::Other, slot, end - events.now());
                 return None;
@@ -260,13 +260,13 @@ impl PlaneFastPath {
         for (fast_plane, transfer_end) in self.planes.iter().zip(transfer_end) {
             let Some(op) = fast_plane.now else { continue };
             let before = match op.kind {
-                Kind::Program => fast_plane.copies.unwrap_or_default(),
+                OpKind::Program => fast_plane.copies.unwrap_or_default(),
                 _ => op.time,
             };
             arrays += passed(fast_plane.bus_request_at - before, before);
             if let Some(transfer_end) = transfer_end {
                 buses += passed(transfer_end - self.page_transfer, self.page_transfer);
-                if op.kind == Kind::Program {
+                if op.kind == OpKind::Program {
                     arrays += passed(transfer_end, op.time);
                 }
             }
@@ -309,7 +309,7 @@ impl Nand {
     #[inline]
     pub(super) fn serve(
         &mut self,
-        kind: Kind,
+        kind: OpKind,
         plane: u32,
         cause: Cause,
         token: Token,
@@ -321,7 +321,7 @@ impl Nand {
         let mut token = token;
         if cause == Cause::Host && fast_path.is_collection_ahead(plane, &self.events) {
             token = token.behind_collection();
-            if kind == Kind::Read {
+            if kind == OpKind::Read {
                 let alone = self.chip.read + self.chip.page_transfer;
                 let begin = self.events.now() + alone;
                 self.counts.begin_collection_wait(CollectionWait::Read, begin);
@@ -339,8 +339,8 @@ impl Nand {
     pub(super) fn serve_copy(&mut self, plane: u32, cause: Cause, time: Nanos) {
         let Some(fast_path) = &mut self.fast_path else { return };
         match fast_path.planes[plane as usize].queue.back_mut() {
-            Some(last) if last.kind == Kind::Copy && last.cause == cause => last.time += time,
-            _ => self.serve(Kind::Copy, plane, cause, Token::NONE, time),
+            Some(last) if last.kind == OpKind::Copy && last.cause == cause => last.time += time,
+            _ => self.serve(OpKind::Copy, plane, cause, Token::NONE, time),
         }
     }
 
@@ -367,22 +367,22 @@ impl Nand {
             self.counts.array_busy += copies;
         }
         match kind {
-            Kind::Read => {
+            OpKind::Read => {
                 self.counts.channel_busy += self.chip.page_transfer;
                 if token != Token::NONE {
                     flash_events.push(FlashEvent::Read(token));
                 }
             }
-            Kind::Program => {
+            OpKind::Program => {
                 self.counts.channel_busy += self.chip.page_transfer;
                 if token != Token::NONE {
                     flash_events.push(FlashEvent::Programmed(token, plane));
                 }
             }
-            Kind::Copy | Kind::Erase => {}
+            OpKind::Copy | OpKind::Erase => {}
         }
         fast_path.begin(plane, &mut self.events);
-        if kind == Kind::Read && token != Token::NONE && token.is_behind_collection() {
+        if kind == OpKind::Read && token != Token::NONE && token.is_behind_collection() {
             self.counts.end_collection_wait(CollectionWait::Read, self.events.now());
         }
     }

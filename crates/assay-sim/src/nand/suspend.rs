@@ -9,7 +9,7 @@
 //! the queues has its turn; and an operation is suspended a limited number of times.
 
 use super::geometry::Geometry;
-use super::ops::{Kind, NO_OP};
+use super::ops::{NO_OP, OpKind};
 use super::{Nand, Ppa};
 use crate::events::Queue;
 use assay_spec::Nanos;
@@ -202,7 +202,7 @@ impl Nand {
         let block = self.geometry.block(page);
         let erase = queue.find(|index| {
             let op = self.pool.get(*index);
-            op.kind == Kind::Erase && self.geometry.block(op.ppa.page) == block
+            op.kind == OpKind::Erase && self.geometry.block(op.ppa.page) == block
         });
         if let Some(erase) = erase {
             self.pool.get_mut(erase).waits += 1;
@@ -216,7 +216,7 @@ impl Nand {
         let (now, spec) = (self.events.now(), suspension.spec);
         let reads = &mut suspension.arrays[array];
         let index = self.arrays[array].op;
-        let can_be = matches!(self.pool.get(index).kind, Kind::Program | Kind::Erase);
+        let can_be = matches!(self.pool.get(index).kind, OpKind::Program | OpKind::Erase);
         let is_shorter = reads.ends_at > now + spec.suspend;
         if !can_be || !is_shorter || reads.is_suspending || reads.admissions == spec.most {
             return;

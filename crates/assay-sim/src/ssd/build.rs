@@ -15,10 +15,11 @@ use super::slots::FLASH;
 use super::write_back_cache::WriteBackCache;
 use super::write_queue::WriteQueue;
 use crate::drive::Drive;
-use crate::ftl::Ftl;
 use crate::ftl::hybrid::Hybrid;
+use crate::ftl::hybrid::steady::build_steady;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
+use crate::ftl::{Ftl, erased_ever};
 use crate::nand::{Ecc, Nand};
 use crate::past::Past;
 use assay_spec::Bytes;
@@ -48,7 +49,7 @@ pub(crate) fn build(
             let ftl = match past {
                 Past::New => Hybrid::new(&spec.nand, hybrid, logical, false),
                 Past::Filled => Hybrid::new(&spec.nand, hybrid, logical, true),
-                Past::Steady(history) => Hybrid::steady(&spec.nand, hybrid, logical, history),
+                Past::Steady(history) => build_steady(&spec.nand, hybrid, logical, history),
             };
             let ftl = ftl.wearing_out(spec.endurance);
             Box::new(assemble(ftl, spec, link, capacity))
@@ -106,9 +107,4 @@ pub(super) fn assemble<F: Ftl>(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity:
         flash_events: Vec::new(),
         power: PowerMeter::new(spec),
     }
-}
-
-/// Returns the number of erases of all blocks since the drive was made.
-pub(super) fn erased_ever(ftl: &impl Ftl) -> u64 {
-    ftl.erases().iter().map(|n| u64::from(*n)).sum()
 }

@@ -17,7 +17,7 @@ const FRAME: Bytes = Bytes(8 << 10);
 
 /// The transfer of one page, or of the part that a request covers, over the host link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Transfer {
+pub(super) struct LinkTransfer {
     /// The number of the request.
     pub(super) number: u32,
     pub(super) page: u32,
@@ -35,8 +35,8 @@ pub(super) struct HostLink {
     /// The time from the drive's request for a data frame until the frame begins.
     activate: Nanos,
     /// The transfers that wait.
-    queue: VecDeque<Transfer>,
-    under_way: Option<Transfer>,
+    queue: VecDeque<LinkTransfer>,
+    under_way: Option<LinkTransfer>,
     /// The busy time since the last mark. A transfer counts when it begins.
     busy: Nanos,
     /// The pages of writes that have been transferred since the last mark.
@@ -67,7 +67,7 @@ impl HostLink {
     #[inline]
     pub(super) fn transfer(
         &mut self,
-        transfer: Transfer,
+        transfer: LinkTransfer,
         requests: &Requests,
         events: &mut Events,
     ) {
@@ -79,7 +79,7 @@ impl HostLink {
     }
 
     #[inline]
-    fn begin(&mut self, transfer: Transfer, requests: &Requests, events: &mut Events) {
+    fn begin(&mut self, transfer: LinkTransfer, requests: &Requests, events: &mut Events) {
         self.under_way = Some(transfer);
         let time = self.time(transfer, requests);
         self.busy += time;
@@ -88,7 +88,7 @@ impl HostLink {
 
     /// Ends the transfer under way, begins the next, and returns the ended one.
     #[inline]
-    pub(super) fn end(&mut self, requests: &Requests, events: &mut Events) -> Option<Transfer> {
+    pub(super) fn end(&mut self, requests: &Requests, events: &mut Events) -> Option<LinkTransfer> {
         let ended = self.under_way.take()?;
         self.pages_written += u64::from(!requests.is(ended.number, Op::Read));
         if let Some(transfer) = self.queue.pop_front() {
@@ -99,14 +99,14 @@ impl HostLink {
     }
 
     /// Returns the transfers under way and waiting.
-    pub(super) fn transfers(&self) -> impl Iterator<Item = Transfer> {
+    pub(super) fn transfers(&self) -> impl Iterator<Item = LinkTransfer> {
         self.under_way.iter().chain(&self.queue).copied()
     }
 
     /// Returns the time that a transfer takes, with its share of the overhead.
     #[inline]
-    pub(super) fn time(&self, transfer: Transfer, requests: &Requests) -> Nanos {
-        let Transfer { number, page } = transfer;
+    pub(super) fn time(&self, transfer: LinkTransfer, requests: &Requests) -> Nanos {
+        let LinkTransfer { number, page } = transfer;
         let flight = &requests[number];
         let data = match flight.whole {
             true => self.page_time,

@@ -5,7 +5,7 @@
 //! write waits behind that write.
 
 use super::buffer::StagedPage;
-use super::link::Transfer;
+use super::link::LinkTransfer;
 use crate::nand::Token;
 use crate::waits::Waits;
 use assay_spec::Nanos;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EntryUse {
     /// A read for the host.
-    Read(Transfer),
+    Read(LinkTransfer),
     /// A read-ahead.
     Ahead(Token),
     /// A write.
@@ -36,7 +36,7 @@ impl EntryUse {
     }
 
     /// Returns `true` for a host read whose transfer satisfies `is_so`.
-    pub(super) fn reads(self, is_so: impl Fn(Transfer) -> bool) -> bool {
+    pub(super) fn reads(self, is_so: impl Fn(LinkTransfer) -> bool) -> bool {
         matches!(self, EntryUse::Read(transfer) if is_so(transfer))
     }
 

@@ -5,7 +5,7 @@
 //! The operations then continue in arrival order.
 
 use super::buffer::StagedPage;
-use super::link::Transfer;
+use super::link::LinkTransfer;
 use crate::waits::Waits;
 use assay_spec::Nanos;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ pub(super) enum WaitsForMap {
     /// A page in the buffer.
     Page(StagedPage),
     /// A read of a page that an operation in this queue writes or trims.
-    Read(Transfer),
+    Read(LinkTransfer),
     /// A trim: request number and pages.
     Trim(u32, Range<u32>),
 }

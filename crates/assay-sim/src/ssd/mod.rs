@@ -10,7 +10,7 @@
 
 mod addressing;
 mod buffer;
-mod build;
+pub(crate) mod build;
 mod counters;
 mod firmware;
 mod idle;
@@ -31,16 +31,14 @@ mod write_queue;
 
 use crate::drive::{Accept, Drive};
 use crate::events::Queue;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, erased_ever};
 use crate::nand::{Flash, FlashEvent, Nand, Observer};
 use addressing::Addressing;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use buffer::{StagedPage, WriteBuffer};
-pub(crate) use build::build;
-use build::erased_ever;
 use firmware::Firmware;
 use idle::IdleTimer;
-use link::{HostLink, Transfer};
+use link::{HostLink, LinkTransfer};
 use map_miss::MapMisses;
 use map_save::{MapSave, WaitsForMap};
 use observe::{report_command, report_origin, report_transfer};
@@ -189,7 +187,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Begins a transfer over the host link, or queues it.
     #[inline]
-    fn transfer(&mut self, transfer: Transfer) {
+    fn transfer(&mut self, transfer: LinkTransfer) {
         self.link.transfer(transfer, &self.requests, &mut self.nand.events);
     }
 

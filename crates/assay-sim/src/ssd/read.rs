@@ -2,7 +2,7 @@
 //! memory or the flash.
 
 use super::Ssd;
-use super::link::Transfer;
+use super::link::LinkTransfer;
 use super::map_miss::EntryUse;
 use super::map_save::WaitsForMap;
 use super::observe::report_origin;
@@ -27,9 +27,9 @@ impl<F: Ftl> Ssd<F> {
                 self.note_if_lost(number, page);
             }
             match hit {
-                Hit::There => self.transfer(Transfer { number, page }),
+                Hit::There => self.transfer(LinkTransfer { number, page }),
                 Hit::OnItsWay => (),
-                Hit::Miss => self.fetch(Transfer { number, page }),
+                Hit::Miss => self.fetch(LinkTransfer { number, page }),
             }
         }
         if streaming {
@@ -44,11 +44,11 @@ impl<F: Ftl> Ssd<F> {
     /// began. The buffer serves it now, or the read waits until the map is saved.
     #[inline]
     pub(super) fn waits_for_map(&mut self, number: u32, page: u32) -> bool {
-        !self.map_save.is_queue_empty() && self.waits_for_change(Transfer { number, page })
+        !self.map_save.is_queue_empty() && self.waits_for_change(LinkTransfer { number, page })
     }
 
     #[cold]
-    fn waits_for_change(&mut self, transfer: Transfer) -> bool {
+    fn waits_for_change(&mut self, transfer: LinkTransfer) -> bool {
         let page = transfer.page..transfer.page + 1;
         let Some(last) = self.map_save.last_change(&page) else { return false };
         match last {
@@ -62,7 +62,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Fetches a page from the buffer or the flash; first its mapping entry, if not in memory.
     #[inline]
-    pub(super) fn fetch(&mut self, transfer: Transfer) {
+    pub(super) fn fetch(&mut self, transfer: LinkTransfer) {
         if !self.map_misses.may_miss() || !self.must_read_entry(EntryUse::Read(transfer)) {
             self.fetch_known(transfer);
         }
@@ -70,8 +70,8 @@ impl<F: Ftl> Ssd<F> {
 
     /// Fetches a page whose mapping entry is in memory.
     #[inline]
-    pub(super) fn fetch_known(&mut self, transfer: Transfer) {
-        let Transfer { number, page } = transfer;
+    pub(super) fn fetch_known(&mut self, transfer: LinkTransfer) {
+        let LinkTransfer { number, page } = transfer;
         let is_there = self.is_read_in_cache(transfer)
             || self.is_buffered(page)
             || !self.ftl.read(
@@ -101,7 +101,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Returns `true` if the write-back cache holds all that `transfer` reads.
     #[inline]
-    fn is_read_in_cache(&self, Transfer { number, page }: Transfer) -> bool {
+    fn is_read_in_cache(&self, LinkTransfer { number, page }: LinkTransfer) -> bool {
         self.cache.as_ref().is_some_and(|cache| {
             cache.has(page, &self.addressing.part_of(&self.requests[number].request, page))
         })
@@ -112,14 +112,14 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn on_page_read(&mut self, waiter: Waiter, page: u32) {
         match waiter {
             Waiter::Request(number) => match self.requests[number].request.op {
-                Op::Read => self.transfer(Transfer { number, page }),
+                Op::Read => self.transfer(LinkTransfer { number, page }),
                 _ => self.on_rest_read(Some(number), page),
             },
             Waiter::Buffer => self.on_rest_read(None, page),
             Waiter::ReadAhead(window) => {
                 let arrived = |r: &mut ReadAhead| r.arrived(page, window);
                 if let Some(number) = self.readahead.as_mut().and_then(arrived) {
-                    self.transfer(Transfer { number, page });
+                    self.transfer(LinkTransfer { number, page });
                 }
             }
             Waiter::MapMiss => self.on_map_page_read(page),
@@ -178,8 +178,8 @@ impl<F: Ftl> Ssd<F> {
         let page = entry_use.page();
         let Some(map_page) = self.ftl.map_page(page) else { return false };
         // The cache has the newest data of a page; otherwise a waiting write has, and goes first.
-        let is_kept = |t: Transfer| self.is_read_in_cache(t);
-        let is_buffered = |t: Transfer| self.is_buffered(t.page);
+        let is_kept = |t: LinkTransfer| self.is_read_in_cache(t);
+        let is_buffered = |t: LinkTransfer| self.is_buffered(t.page);
         let is_behind = self.has_waiting_write(page);
         if entry_use.reads(is_kept)
             || !is_behind && (entry_use.reads(is_buffered) || self.ftl.has_entry(page))

@@ -15,7 +15,7 @@ pub(crate) struct ReadAhead {
     reach: Reach,
     direction: Direction,
     /// Streams, the most recently read last.
-    streams: Vec<Stream>,
+    streams: Vec<ReadStream>,
     /// Number of the newest window; pages that arrive for a discarded window are ignored.
     epochs: u32,
     /// (epoch, page, request): requests that wait for pages on their way.
@@ -26,7 +26,7 @@ pub(crate) struct ReadAhead {
 
 /// A sequential stream.
 #[derive(Clone, Debug)]
-struct Stream {
+struct ReadStream {
     /// Pages of the last request, and the number of requests in sequence.
     last: Range<u32>,
     run: u32,
@@ -41,7 +41,7 @@ struct Stream {
     in_one_piece: Option<u32>,
 }
 
-impl Stream {
+impl ReadStream {
     /// Returns the index of `page` in the window, or `None` if it is not there.
     fn index(&self, page: u32) -> Option<usize> {
         let index = match self.is_backward {
@@ -77,7 +77,7 @@ pub(crate) enum Hit {
 
 impl ReadAhead {
     pub(crate) fn new(spec: ReadAheadSpec, page: Bytes) -> Self {
-        let stream = |index| Stream {
+        let stream = |index| ReadStream {
             last: u32::MAX..u32::MAX,
             run: 0,
             is_backward: false,
@@ -131,7 +131,7 @@ impl ReadAhead {
     /// Returns the index of the stream that a request continues or replaces.
     fn place(&self, pages: &Range<u32>) -> usize {
         let goes_on = self.streams.iter().position(|s| s.goes_on_with(pages));
-        let turns = |s: &Stream| s.run == 1 && !s.is_backward && pages.end == s.last.start;
+        let turns = |s: &ReadStream| s.run == 1 && !s.is_backward && pages.end == s.last.start;
         let both = self.direction == Direction::Both;
         goes_on.or_else(|| self.streams.iter().position(|s| both && turns(s))).unwrap_or(0)
     }
@@ -151,7 +151,7 @@ impl ReadAhead {
         if let Some(index) = self.asked.iter().position(|(asked, _)| *asked == page) {
             return Some((self.asked.swap_remove(index).1, self.streams.last()?.epoch));
         }
-        let holds = |s: &&mut Stream| s.index(page).is_some();
+        let holds = |s: &&mut ReadStream| s.index(page).is_some();
         let stream = self.streams.iter_mut().rev().find(holds)?;
         let index = stream.index(page)?;
         let there = stream.there[index];

@@ -2,7 +2,7 @@
 
 use super::Ssd;
 use super::buffer::StagedPage;
-use super::link::Transfer;
+use super::link::LinkTransfer;
 use super::map_miss::EntryUse;
 use super::map_save::WaitsForMap;
 use super::observe::report_origin;
@@ -42,7 +42,7 @@ impl<F: Ftl> Ssd<F> {
             }
             for page in next..end {
                 if self.cache.as_mut().is_some_and(|cache| cache.expect_data(page)) {
-                    self.fetch_from_host(Transfer { number, page });
+                    self.fetch_from_host(LinkTransfer { number, page });
                     continue;
                 }
                 if !self.buffer.reserve() {
@@ -52,7 +52,7 @@ impl<F: Ftl> Ssd<F> {
                     // A page of an incomplete stripe holds a slot, so it must not wait forever.
                     return self.ftl.release_stripe(&mut self.nand);
                 }
-                self.fetch_from_host(Transfer { number, page });
+                self.fetch_from_host(LinkTransfer { number, page });
             }
             self.writes.pop();
             if empty {
@@ -75,7 +75,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Fetches a page of a write from the host.
     #[inline]
-    fn fetch_from_host(&mut self, transfer: Transfer) {
+    fn fetch_from_host(&mut self, transfer: LinkTransfer) {
         self.writes.end_wait(self.nand.events.now());
         self.transfer(transfer);
     }
@@ -97,7 +97,7 @@ impl<F: Ftl> Ssd<F> {
     /// Adds a page that the link has transferred, or a part of one, to the write-back cache, and
     /// evicts pages if needed.
     #[inline(never)]
-    pub(super) fn add_to_cache(&mut self, Transfer { number, page }: Transfer) {
+    pub(super) fn add_to_cache(&mut self, LinkTransfer { number, page }: LinkTransfer) {
         let part = self.addressing.part_of(&self.requests[number].request, page);
         let is_flushing = self.is_flushing();
         let Some(cache) = &mut self.cache else { return };
@@ -366,7 +366,7 @@ impl<F: Ftl> Ssd<F> {
     /// first waits for all fetched write data, because an incomplete program wastes flash pages.
     #[cold]
     pub(super) fn drain_if_due(&mut self) {
-        let is_write = |t: Transfer| self.requests.is(t.number, Op::Write);
+        let is_write = |t: LinkTransfer| self.requests.is(t.number, Op::Write);
         if self.link.transfers().any(is_write) || self.map_misses.has_writes() {
             return;
         }

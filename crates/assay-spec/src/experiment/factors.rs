@@ -40,12 +40,12 @@ pub struct Factor {
     /// The name, which stands in the template.
     pub name: String,
     /// The levels.
-    pub levels: Vec<Level>,
+    pub levels: Vec<FactorLevel>,
 }
 
 /// A value of a factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Level {
+pub struct FactorLevel {
     /// The name in tables; it is also a part of the target's name.
     pub name: String,
     /// The text that replaces the factor's place in the template.

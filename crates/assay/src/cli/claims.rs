@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of `assay claims`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct ClaimsOptions {
     /// Study whose claims to show [default: all]
     study: Option<String>,
     /// Run directory to hold them against [default: the latest below `runs`]
@@ -23,7 +23,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(mut options: Options) -> Outcome {
+pub fn main(mut options: ClaimsOptions) -> Outcome {
     let names: Vec<&str> = LEDGERS.iter().map(|b| b.name).collect();
     if let Some(study) = options.study.take_if(|s| !names.contains(&s.as_str())) {
         // The only argument may be a run directory: the study of its run says which ledgers are

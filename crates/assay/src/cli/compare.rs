@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of `assay compare`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct CompareOptions {
     /// Targets (`sim:ssd-m`, a file, a block device), or run directories; the first is the
     /// reference
     #[arg(required = true)]
@@ -31,7 +31,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: CompareOptions) -> Outcome {
     let is_run = |s: &String| Path::new(s).join("run.json").exists();
     let runs = options.subjects.iter().filter(|s| is_run(s)).count();
     match runs {
@@ -47,7 +47,7 @@ pub fn main(options: Options) -> Outcome {
     }
 }
 
-fn compare_targets(options: Options) -> Outcome {
+fn compare_targets(options: CompareOptions) -> Outcome {
     if options.subjects.len() < 2 {
         return Err(Failure::usage(
             "one target alone has nothing to be compared with",
@@ -84,7 +84,7 @@ fn compare_targets(options: Options) -> Outcome {
 
 /// Compares every run with the first, target by target. A single run has its targets compared with
 /// its first target.
-fn compare_runs(options: Options) -> Outcome {
+fn compare_runs(options: CompareOptions) -> Outcome {
     if options.common.plan {
         let cells = options.subjects.iter().map(|s| Path::new(s).join("cells.json"));
         return Plan::reading(&cells.collect::<Vec<_>>()).show(&options.common);

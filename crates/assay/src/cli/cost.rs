@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// Options of `assay cost`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct CostOptions {
     /// The run directory [default: the latest below `runs`]
     directory: Option<PathBuf>,
     /// Only this workload
@@ -89,7 +89,7 @@ fn size(text: &str) -> Result<Bytes, String> {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: CostOptions) -> Outcome {
     let directory = saved::or_latest(options.directory.clone())?;
     if options.common.plan {
         return Plan::reading_run(&directory).show(&options.common);
@@ -135,7 +135,7 @@ pub fn main(options: Options) -> Outcome {
 ///
 /// # Errors
 /// If the given target has no price.
-fn reference(options: &Options, run: &Run, costs: &Costs) -> Result<String, Failure> {
+fn reference(options: &CostOptions, run: &Run, costs: &Costs) -> Result<String, Failure> {
     let targets = run.targets();
     let priced: Vec<&str> = targets.into_iter().filter(|t| costs.target(t).is_some()).collect();
     let Some(name) = &options.against else {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of `assay devices`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct DevicesOptions {
     /// A modelled drive, a controller, or a device file (`mine.toml`): show every value with its
     /// source
     name: Option<String>,
@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: DevicesOptions) -> Outcome {
     if options.common.plan {
         let specs: Vec<&PathBuf> = options.import_disksim.iter().collect();
         return Plan::reading(&specs).show(&options.common);

@@ -16,12 +16,12 @@ use std::path::PathBuf;
 
 /// Options of `assay explain`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct ExplainOptions {
     /// A word (`p99`, `drift`), an error (`device-mounted`), a claim (`S-03`); none: lists all
     #[arg(value_name = "WORD")]
     words: Vec<String>,
     #[command(flatten)]
-    timeline: timeline::Options,
+    timeline: timeline::TimelineOptions,
     #[command(flatten)]
     common: Common,
 }
@@ -203,7 +203,7 @@ impl Topic {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: ExplainOptions) -> Outcome {
     if let Some(target) = &options.timeline.target {
         return timeline::main(target, &options.timeline, &options.common);
     }

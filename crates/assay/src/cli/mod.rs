@@ -36,25 +36,25 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run a study (`quick`) or an experiment file
-    Run(run::Options),
+    Run(run::RunOptions),
     /// Drive models with their sources; block devices of this machine and what may be done to them
-    Devices(devices::Options),
+    Devices(devices::DevicesOptions),
     /// Same work, several targets or saved runs, with effect sizes
-    Compare(compare::Options),
+    Compare(compare::CompareOptions),
     /// The ledger: what was published beside what was measured
-    Claims(claims::Options),
+    Claims(claims::ClaimsOptions),
     /// What a run's targets cost over years, break-even prices, the five-minute rule
-    Cost(cost::Options),
+    Cost(cost::CostOptions),
     /// Write the page of a run again, or print its tables
-    Report(report::Options),
+    Report(report::ReportOptions),
     /// Go on with an interrupted run
-    Resume(resume::Options),
+    Resume(resume::ResumeOptions),
     /// The method and source behind a number, a claim or an error
-    Explain(explain::Options),
+    Explain(explain::ExplainOptions),
     /// The real Linux kernel in virtual time on modelled drives
-    Linux(linux::Options),
+    Linux(linux::LinuxOptions),
     /// Block traces: blktrace and blkparse, read and shown
-    Trace(trace::Options),
+    Trace(trace::TraceOptions),
 }
 
 /// Parses the command line and runs its verb.

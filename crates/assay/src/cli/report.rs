@@ -28,7 +28,7 @@ const PAGE: &str = "report.html";
 
 /// Options of `assay report`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct ReportOptions {
     /// The run directory [default: the latest below `runs`]
     directory: Option<PathBuf>,
     /// Print every metric of every cell as CSV
@@ -44,7 +44,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: ReportOptions) -> Outcome {
     let directory = saved::or_latest(options.directory)?;
     if options.common.plan {
         let plan = Plan::reading_run(&directory);

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// Options of `assay resume`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct ResumeOptions {
     /// The run directory
     directory: PathBuf,
     /// Allow writing to this device again, if it tells nothing that shows it to be the same
@@ -28,7 +28,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: ResumeOptions) -> Outcome {
     let path = &options.directory;
     // The directory is locked before it is read, because another process may still write to it.
     let directory = match options.common.plan {

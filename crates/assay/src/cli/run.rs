@@ -25,7 +25,7 @@ use std::time::Instant;
 
 /// Options of `assay run`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct RunOptions {
     /// A study (`quick`) or an experiment file (`slow.toml`)
     subject: String,
     /// Targets to measure beside the experiment's own: `sim:NAME`, `raid5(sim:NAME*4)`, `null`, a
@@ -75,7 +75,7 @@ pub struct Subject {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: RunOptions) -> Outcome {
     let mut subject = find_subject(&options.subject)?;
     if let Some(text) = options.scale.as_deref().or(options.full.then_some("1")) {
         rescale(&mut subject, text)?;

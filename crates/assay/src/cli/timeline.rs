@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Options of a timeline.
 #[derive(Debug, clap::Args)]
 #[group(id = "timeline")]
-pub struct Options {
+pub struct TimelineOptions {
     /// Show what each part of this modelled drive (`sim:ssd-m`, `sim:FILE.toml`) does when
     #[arg(long = "timeline", value_name = "TARGET", conflicts_with = "words")]
     pub target: Option<String>,
@@ -54,7 +54,7 @@ pub struct Options {
 }
 
 /// Draws or prints the timeline of `target`.
-pub fn main(target: &str, options: &Options, common: &Common) -> Outcome {
+pub fn main(target: &str, options: &TimelineOptions, common: &Common) -> Outcome {
     let spec = model(target)?;
     let is_disk = matches!(spec.kind, DeviceKind::Hdd(_));
     let words = options.workload.as_deref().unwrap_or(if is_disk { "rnd-rd" } else { "rnd-wr" });

@@ -2,9 +2,7 @@
 //! requests with and without the cache.
 
 use super::ask::{Answer, Ask, no, yes};
-use super::rule::{
-    BEGIN, FAST, LARGE, NamedDifference, Standing, largest, that_are, told, unclear,
-};
+use super::rule::{BEGIN, Change, FAST, LARGE, NamedDifference, largest, that_are, told, unclear};
 use crate::metric::{self, MetricError};
 use crate::stats::median;
 use assay_spec::record::CellRecord;
@@ -41,9 +39,9 @@ fn means(all: &[NamedDifference], what: &str) -> String {
 pub(super) fn reads(ask: &mut Ask<'_>) -> Result<Answer, String> {
     let all = patterns(ask, "reads", "rd")?;
     let stream = stream(ask);
-    let differ = all.iter().filter(|n| n.by.standing != Standing::Alike);
+    let differ = all.iter().filter(|n| n.by.standing != Change::Alike);
     let certain: Vec<&NamedDifference> =
-        differ.filter(|n| n.by.standing != Standing::Unclear).collect();
+        differ.filter(|n| n.by.standing != Change::Unclear).collect();
     if certain.is_empty() {
         unclear(&all)?;
         let most = all.iter().map(|n| n.by.shift.distance).fold(0.0, f64::max);
@@ -109,14 +107,14 @@ pub(super) fn writes(ask: &mut Ask<'_>) -> Result<Answer, String> {
     let means = means(&against, "writes");
     let rnd = to_sequential.by.times();
     match (to_sequential.by.standing, other.by.standing) {
-        (Standing::Slower, Standing::Slower) => no(format!(
+        (Change::Slower, Change::Slower) => no(format!(
             "stride writes are slower still: {means}; random to sequential {rnd}, {to_stride}; \
              {spikes}"
         )),
-        (Standing::Slower, _) => yes(format!(
+        (Change::Slower, _) => yes(format!(
             "{means}; random to sequential {rnd}, {to_stride}, none is certainly worse; {spikes}"
         )),
-        (Standing::Unclear, _) => {
+        (Change::Unclear, _) => {
             let why = to_sequential.by.why_unclear();
             Err(format!("{means}; random to sequential {rnd}, {why}; {spikes}"))
         }
@@ -149,7 +147,7 @@ pub(super) fn cache(ask: &mut Ask<'_>) -> Result<Answer, String> {
         let names = (&*format!("{word} writes without it"), "with it");
         all.push(ask.compare_named(names, (off, None), (on, None))?);
     }
-    let (slower, faster) = (that_are(&all, Standing::Slower), that_are(&all, Standing::Faster));
+    let (slower, faster) = (that_are(&all, Change::Slower), that_are(&all, Change::Faster));
     let reads = reads_without(ask).map(|r| format!("; {r}")).unwrap_or_default();
     if !slower.is_empty() {
         let part = if slower.len() < all.len() { "for some writes; " } else { "" };
@@ -174,7 +172,7 @@ fn reads_without(ask: &mut Ask<'_>) -> Option<String> {
     }
     let most = largest(&all.iter().collect::<Vec<_>>())?.clone();
     match most.by.standing {
-        Standing::Slower => Some(format!("reads are slower too: {}", most.told())),
+        Change::Slower => Some(format!("reads are slower too: {}", most.told())),
         _ => Some(format!("reads do not need it ({})", most.by.times())),
     }
 }

@@ -1,7 +1,7 @@
 //! Fragmentation: streams before and after scattered writes, and after what might cure it.
 
 use super::ask::{Answer, Ask, no, yes};
-use super::rule::{Standing, largest, that_are, told, unclear};
+use super::rule::{Change, largest, that_are, told, unclear};
 use assay_spec::units::three_digits;
 
 const STREAMS: [(&str, &str); 4] = [
@@ -24,7 +24,7 @@ pub(super) fn fragmentation(ask: &mut Ask<'_>) -> Result<Answer, String> {
         let after = ask.cell("fragmentation", &format!("after-striker-{stream}"))?;
         all.push(ask.compare_named((words, "before"), (after, None), (before, None))?);
     }
-    let slower = that_are(&all, Standing::Slower);
+    let slower = that_are(&all, Change::Slower);
     if slower.is_empty() {
         unclear(&all)?;
         let most = largest(&all.iter().collect::<Vec<_>>()).map(|n| n.told());
@@ -53,9 +53,9 @@ fn cures(ask: &mut Ask<'_>) -> Result<String, String> {
         };
         let named = ask.compare_named((words, "before"), (cell, None), (before, None))?;
         let does = match named.by.standing {
-            Standing::Slower => "does not cure it",
-            Standing::Unclear => "may not cure it",
-            Standing::Alike | Standing::Faster => "cures it",
+            Change::Slower => "does not cure it",
+            Change::Unclear => "may not cure it",
+            Change::Alike | Change::Faster => "cures it",
         };
         said.push(format!(
             "{words} {does} ({} times as before)",

@@ -2,7 +2,7 @@
 //! without pauses compared with those with pauses.
 
 use super::ask::{Answer, Ask, no, yes};
-use super::rule::{NamedDifference, Standing, largest, that_are, unclear};
+use super::rule::{Change, NamedDifference, largest, that_are, unclear};
 use crate::metric;
 use assay_spec::Op;
 use assay_spec::record::CellRecord;
@@ -53,7 +53,7 @@ fn turns(ask: &mut Ask<'_>, suffix: &str) -> Result<Vec<NamedDifference>, String
 
 pub(super) fn interference(ask: &mut Ask<'_>) -> Result<Answer, String> {
     let all = turns(ask, "")?;
-    let slower = that_are(&all, Standing::Slower);
+    let slower = that_are(&all, Change::Slower);
     let Some(worst) = largest(&slower) else {
         unclear(&all)?;
         let most = largest(&all.iter().collect::<Vec<_>>()).map(|n| n.told());
@@ -123,7 +123,7 @@ pub(super) fn background(ask: &mut Ask<'_>) -> Result<Answer, String> {
     if all.is_empty() {
         return Err("with and without pauses, too unlike numbers of requests were ended".into());
     }
-    let slower = that_are(&all, Standing::Slower);
+    let slower = that_are(&all, Change::Slower);
     if let Some(worst) = largest(&slower) {
         let others = slower.len() - 1;
         let more = if others > 0 { format!(", and {others} more") } else { String::new() };

@@ -55,7 +55,7 @@ pub type Part<'a> = (&'a CellRecord, Option<Op>);
 
 /// The relation of one mean to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Change {
     /// The mean is larger, by the rule.
     Slower,
     /// The mean is smaller, by the rule.
@@ -76,7 +76,7 @@ pub struct Difference {
     /// The probability of superiority and the distance of the distributions.
     pub shift: shift::Shift,
     /// The relation of the means by the rule.
-    pub standing: Standing,
+    pub standing: Change,
 }
 
 impl Difference {
@@ -137,7 +137,7 @@ pub fn difference(part: Part<'_>, base: Part<'_>) -> Result<Difference, String> 
     let sure = moved || (measured(&a) && measured(&b));
     let ratio = ratio(&a, &b);
     let standing = match standing(&ratio, sure, moved) {
-        Standing::Unclear => apart(&ratio, &shift, [&x, &y]),
+        Change::Unclear => apart(&ratio, &shift, [&x, &y]),
         certain => certain,
     };
     Ok(Difference { means: (a.value, b.value), shift, standing, ratio })
@@ -150,31 +150,31 @@ fn measured(mean: &Mean) -> bool {
 
 /// Applies the rule. `sure` says whether the interval of the ratio is reliable, `moved` whether
 /// many requests have moved.
-fn standing(ratio: &Estimate, sure: bool, moved: bool) -> Standing {
+fn standing(ratio: &Estimate, sure: bool, moved: bool) -> Change {
     let small = |r: f64| r < LARGE && r > 1.0 / LARGE;
     match ratio.interval {
-        Some((low, _)) if sure && low >= LARGE => Standing::Slower,
-        Some((_, high)) if sure && high <= 1.0 / LARGE => Standing::Faster,
-        Some((low, high)) if small(low) && small(high) => Standing::Alike,
-        _ if small(ratio.value) && !moved => Standing::Alike,
-        _ => Standing::Unclear,
+        Some((low, _)) if sure && low >= LARGE => Change::Slower,
+        Some((_, high)) if sure && high <= 1.0 / LARGE => Change::Faster,
+        Some((low, high)) if small(low) && small(high) => Change::Alike,
+        _ if small(ratio.value) && !moved => Change::Alike,
+        _ => Change::Unclear,
     }
 }
 
 /// Returns `Slower` or `Faster` if nearly all requests of one part took longer than nearly all of
 /// the other, and the means and medians agree with that; `Unclear` otherwise.
-fn apart(ratio: &Estimate, shift: &shift::Shift, [x, y]: [&Histogram; 2]) -> Standing {
+fn apart(ratio: &Estimate, shift: &shift::Shift, [x, y]: [&Histogram; 2]) -> Change {
     let median = |h: &Histogram| h.quantile(0.5).map_or(0.0, |ns| ns.0 as f64);
     let (a, b) = (median(x), median(y));
     if shift.distance - shift::chance(x.count(), y.count()) < APART {
-        return Standing::Unclear;
+        return Change::Unclear;
     }
     if ratio.value >= LARGE && a >= LARGE * b {
-        Standing::Slower
+        Change::Slower
     } else if ratio.value <= 1.0 / LARGE && b >= LARGE * a {
-        Standing::Faster
+        Change::Faster
     } else {
-        Standing::Unclear
+        Change::Unclear
     }
 }
 
@@ -199,7 +199,7 @@ impl NamedDifference {
 }
 
 /// Returns the comparisons with this standing.
-pub fn that_are(all: &[NamedDifference], standing: Standing) -> Vec<&NamedDifference> {
+pub fn that_are(all: &[NamedDifference], standing: Change) -> Vec<&NamedDifference> {
     all.iter().filter(|n| n.by.standing == standing).collect()
 }
 
@@ -215,7 +215,7 @@ pub fn largest<'a>(all: &[&'a NamedDifference]) -> Option<&'a NamedDifference> {
 
 /// Returns an error that says why the question is open if any comparison is unclear.
 pub fn unclear(all: &[NamedDifference]) -> Result<(), String> {
-    match that_are(all, Standing::Unclear).as_slice() {
+    match that_are(all, Change::Unclear).as_slice() {
         [] => Ok(()),
         open => {
             let one = |n: &&NamedDifference| format!("{}, {}", n.told(), n.by.why_unclear());
@@ -233,16 +233,16 @@ mod tests {
         let by = |value, interval, sure, moved| {
             standing(&Estimate { value, interval, basis: Basis::Batches(10) }, sure, moved)
         };
-        assert_eq!(by(1.3, Some((1.1, 1.5)), true, true), Standing::Slower);
-        assert_eq!(by(1.3, Some((1.0999, 1.5)), true, true), Standing::Unclear);
-        assert_eq!(by(1.3, Some((1.2, 1.4)), false, false), Standing::Unclear);
-        assert_eq!(by(0.7, Some((0.6, 0.9)), true, true), Standing::Faster);
-        assert_eq!(by(1.102, Some((1.07, 1.13)), true, false), Standing::Unclear);
-        assert_eq!(by(1.098, Some((1.07, 1.13)), true, true), Standing::Unclear);
-        assert_eq!(by(1.05, Some((1.01, 1.0999)), true, true), Standing::Alike);
+        assert_eq!(by(1.3, Some((1.1, 1.5)), true, true), Change::Slower);
+        assert_eq!(by(1.3, Some((1.0999, 1.5)), true, true), Change::Unclear);
+        assert_eq!(by(1.3, Some((1.2, 1.4)), false, false), Change::Unclear);
+        assert_eq!(by(0.7, Some((0.6, 0.9)), true, true), Change::Faster);
+        assert_eq!(by(1.102, Some((1.07, 1.13)), true, false), Change::Unclear);
+        assert_eq!(by(1.098, Some((1.07, 1.13)), true, true), Change::Unclear);
+        assert_eq!(by(1.05, Some((1.01, 1.0999)), true, true), Change::Alike);
         // A few outliers make a wide interval of requests that hardly differ.
-        assert_eq!(by(1.05, Some((0.8, 1.3)), true, false), Standing::Alike);
-        assert_eq!(by(1.0, None, true, true), Standing::Unclear);
+        assert_eq!(by(1.05, Some((0.8, 1.3)), true, false), Change::Alike);
+        assert_eq!(by(1.0, None, true, true), Change::Unclear);
     }
 
     /// Returns a histogram of pairs (latency in ns, number of requests).
@@ -261,15 +261,15 @@ mod tests {
             apart(&wide, &shift::between(&x, &y).expect("requests"), [&x, &y])
         };
         let fast = [(150, 5000)];
-        assert_eq!(by(&[(1430, 5000), (50_000, 60)], &fast), Standing::Slower);
-        assert_eq!(by(&fast, &[(1430, 5000), (50_000, 60)]), Standing::Faster);
+        assert_eq!(by(&[(1430, 5000), (50_000, 60)], &fast), Change::Slower);
+        assert_eq!(by(&fast, &[(1430, 5000), (50_000, 60)]), Change::Faster);
         // At most a tenth of them, less what chance does, may be as fast as the others.
-        assert_eq!(by(&[(1430, 4700), (150, 300)], &fast), Standing::Slower);
-        assert_eq!(by(&[(1430, 4600), (150, 400)], &fast), Standing::Unclear);
+        assert_eq!(by(&[(1430, 4700), (150, 300)], &fast), Change::Slower);
+        assert_eq!(by(&[(1430, 4600), (150, 400)], &fast), Change::Unclear);
         // Apart, but not by much; or slower in the mean because of a few requests only.
-        assert_eq!(by(&[(164, 5000)], &fast), Standing::Unclear);
-        assert_eq!(by(&[(148, 5000), (5_000_000, 20)], &fast), Standing::Unclear);
+        assert_eq!(by(&[(164, 5000)], &fast), Change::Unclear);
+        assert_eq!(by(&[(148, 5000), (5_000_000, 20)], &fast), Change::Unclear);
         // Too few requests to decide.
-        assert_eq!(by(&[(1430, 100)], &[(150, 100)]), Standing::Unclear);
+        assert_eq!(by(&[(1430, 100)], &[(150, 100)]), Change::Unclear);
     }
 }

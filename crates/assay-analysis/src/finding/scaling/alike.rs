@@ -15,7 +15,7 @@ pub(super) struct Group<'r> {
 
 /// The properties that must be equal: all of a target but the number of its drives and its name.
 #[derive(Clone, PartialEq)]
-struct Kind {
+struct CellKind {
     experiment: String,
     workload: String,
     settings: Option<Settings>,
@@ -30,7 +30,7 @@ struct Kind {
 
 /// Returns every group with at least three numbers of drives, in the order of its first cell.
 pub(super) fn groups(run: &Run) -> Vec<Group<'_>> {
-    let mut found: Vec<(Kind, Vec<(usize, &CellRecord)>)> = Vec::new();
+    let mut found: Vec<(CellKind, Vec<(usize, &CellRecord)>)> = Vec::new();
     let mut alone = Vec::new();
     for cell in run.cells.iter().filter(|c| c.skipped.is_none() && !c.repeats.is_empty()) {
         let Some((kind, count)) = kind(run, cell) else { continue };
@@ -47,13 +47,13 @@ pub(super) fn groups(run: &Run) -> Vec<Group<'_>> {
 }
 
 fn group<'r>(
-    kind: &Kind,
+    kind: &CellKind,
     mut cells: Vec<(usize, &'r CellRecord)>,
-    alone: &[(Kind, &'r CellRecord)],
+    alone: &[(CellKind, &'r CellRecord)],
 ) -> Option<Group<'r>> {
     // A single drive joins a group as a RAID-0 of one, unless a card makes the arrays.
     let joins = kind.array.level == Level::Raid0 && kind.array.controller.is_none();
-    let same = |k: &Kind| joins && like_alone(kind) == *k;
+    let same = |k: &CellKind| joins && like_alone(kind) == *k;
     cells.extend(alone.iter().find(|(k, _)| same(k)).map(|(_, cell)| (1, *cell)));
     cells.sort_by_key(|(count, _)| *count);
     let mut counts: Vec<usize> = cells.iter().map(|(count, _)| *count).collect();
@@ -62,8 +62,8 @@ fn group<'r>(
 }
 
 /// Returns the kind that a single drive must have to join a group.
-fn like_alone(kind: &Kind) -> Kind {
-    Kind { by_kernel: false, array: plain(), ..kind.clone() }
+fn like_alone(kind: &CellKind) -> CellKind {
+    CellKind { by_kernel: false, array: plain(), ..kind.clone() }
 }
 
 /// Returns an array in which everything is the default.
@@ -80,7 +80,7 @@ fn plain() -> ArraySpec {
     }
 }
 
-fn kind(run: &Run, cell: &CellRecord) -> Option<(Kind, usize)> {
+fn kind(run: &Run, cell: &CellRecord) -> Option<(CellKind, usize)> {
     let target = run.target(&cell.target)?;
     let host = cell.target.strip_suffix(&target.name).unwrap_or_default().to_owned();
     let (settings, by_kernel, array) = match target.kind.as_str() {
@@ -108,7 +108,7 @@ fn kind(run: &Run, cell: &CellRecord) -> Option<(Kind, usize)> {
     // A chunk size is the same whether it is written or the default.
     let array = ArraySpec { members: Vec::new(), has_chunk: false, ..array };
     let (experiment, workload) = (cell.experiment.clone(), cell.workload.clone());
-    Some((Kind { experiment, workload, settings, by_kernel, array, member, host }, count))
+    Some((CellKind { experiment, workload, settings, by_kernel, array, member, host }, count))
 }
 
 /// Returns the array that a card shows as one drive, or the drive as an array of one.
@@ -120,7 +120,7 @@ fn of_member(member: MemberSpec) -> ArraySpec {
     }
 }
 
-fn title(kind: &Kind) -> String {
+fn title(kind: &CellKind) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(kind.settings.iter().map(|s| s.filesystem.unwrap_or("raw").to_owned()));
     let md = if kind.by_kernel { "md-" } else { "" };

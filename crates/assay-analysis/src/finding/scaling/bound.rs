@@ -21,7 +21,7 @@ const NEARLY: f64 = 0.8;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Resource {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// The bytes a second of the whole target that the resource can pass, if declared.
     pub rate: Option<f64>,
     /// The share of the time that the resource was busy.
@@ -32,7 +32,7 @@ pub(super) struct Resource {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ResourceKind {
     Card,
     Machine,
     Links,
@@ -71,20 +71,26 @@ pub(super) fn resources(run: &Run, cell: &CellRecord) -> Vec<Resource> {
         let told = number(&format!("controller_{}_link_busy_s", index + 1));
         let told = told.map(|seconds| seconds * 1e9 / elapsed);
         let busy = told.or(rate.map(|rate| bandwidth / rate));
-        let (name, kind) = (format!("the card {card}"), Kind::Card);
+        let (name, kind) = (format!("the card {card}"), ResourceKind::Card);
         all.push(Resource { name, kind, rate, busy, told: told.is_some() });
     }
     let linux = parse_linux(&target.written).ok().filter(|_| target.kind == "linux");
     if let Some(copy) = linux.and_then(|l| l.settings.copy) {
         let rate = copy.0 as f64;
         let (busy, name) = (Some(bandwidth / rate), "the machine's copying".to_owned());
-        all.push(Resource { name, kind: Kind::Machine, rate: Some(rate), busy, told: false });
+        all.push(Resource {
+            name,
+            kind: ResourceKind::Machine,
+            rate: Some(rate),
+            busy,
+            told: false,
+        });
     }
     let links: Vec<f64> =
         (1..).map_while(|i| number(&format!("member_{i}_link_busy_ns"))).collect();
     if !links.is_empty() {
         let busy = links.iter().sum::<f64>() / links.len() as f64 / elapsed;
-        let (name, kind) = ("the drives' own links".to_owned(), Kind::Links);
+        let (name, kind) = ("the drives' own links".to_owned(), ResourceKind::Links);
         all.push(Resource { name, kind, rate: None, busy: Some(busy), told: true });
     }
     all
@@ -163,7 +169,7 @@ fn capital(text: &str) -> String {
 
 fn lift(held: &Resource, knee: &Knee, most: usize) -> String {
     match held.kind {
-        Kind::Card => {
+        ResourceKind::Card => {
             // If the rate never grew, the fit does not say what a drive can add.
             let each = if knee.each.2.is_finite() { knee.each.1 } else { f64::INFINITY };
             let line = each * most as f64;
@@ -173,7 +179,7 @@ fn lift(held: &Resource, knee: &Knee, most: usize) -> String {
                 three_digits(line.min(2.0 * knee.cap.1) * 1e-6)
             )
         }
-        Kind::Machine => "A machine that takes what was read faster would lift it".into(),
-        Kind::Links => "Drives with a faster link would lift it".into(),
+        ResourceKind::Machine => "A machine that takes what was read faster would lift it".into(),
+        ResourceKind::Links => "Drives with a faster link would lift it".into(),
     }
 }

@@ -13,7 +13,7 @@ use super::file::{place_of, stage_of, take_lease, watch_file};
 use super::new_file::{NewFile, allocate, fill, parent};
 use super::opened::{Opened, describe};
 use crate::error::{Error, Result};
-use crate::safety::mark::{self, Stage};
+use crate::safety::mark::{self, MarkStage};
 use crate::safety::{Intent, contents};
 use assay_fs::{Node, NodeKind, remove};
 use assay_spec::Bytes;
@@ -119,7 +119,7 @@ pub(super) fn is_half_made(node: &Node, size: u64, intent: &Intent) -> bool {
     let Ok(file) = node.open(OFlags::RDONLY) else { return false };
     let is_ours = || contents::are_all_ours(&file, size).unwrap_or(false);
     intent.size.is_some()
-        && stage_of(node, &file) == Some(Stage::Begun)
+        && stage_of(node, &file) == Some(MarkStage::Begun)
         && lock(Path::new(""), &file).is_ok()
         && is_ours()
 }

@@ -8,7 +8,7 @@ use crate::safety::contents;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::lease::{self, Lease};
 use crate::safety::machine::Machine;
-use crate::safety::mark::{self, Stage};
+use crate::safety::mark::{self, MarkStage};
 use crate::safety::refusal::patiently;
 use crate::safety::store::Store;
 use crate::safety::watch::Watch;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Opens the file `node`, found at `path`, for what `intent` allows.
 pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) -> Result<Opened> {
     let file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(path, e))?;
-    let is_ours = stage_of(node, &file) == Some(Stage::Whole);
+    let is_ours = stage_of(node, &file) == Some(MarkStage::Whole);
     if !intent.writes {
         refuse_holes(path, size, &file)?;
         set_direct(&file, path)?;
@@ -72,7 +72,7 @@ fn file_use(name: &str, id: InodeId, kind: NodeKind) -> Option<Error> {
 }
 
 /// Returns how far assay came in making the file, by its mark.
-pub(super) fn stage_of(node: &Node, file: &File) -> Option<Stage> {
+pub(super) fn stage_of(node: &Node, file: &File) -> Option<MarkStage> {
     // A sidecar names the inode of its file, so it does not vouch for another of that name.
     let (directory, name) = place_of(node)?;
     mark::stage(file, File::open(directory).ok()?, &name)

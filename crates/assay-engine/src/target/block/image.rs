@@ -8,7 +8,7 @@ use super::file::{file_refusal, stage_of};
 use super::new_file::parent;
 use crate::error::{Error, Result};
 use crate::safety::intent::{Intent, check_write};
-use crate::safety::mark::{self, Stage};
+use crate::safety::mark::{self, MarkStage};
 use assay_fs::{Directory, Node, NodeKind, remove};
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, seek};
 use rustix::io::Errno;
@@ -72,7 +72,7 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
         return Err(Error::environment("linux-image", message, hint));
     }
     let file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(path, e))?;
-    let is_ours = stage_of(&node, &file) == Some(Stage::Whole);
+    let is_ours = stage_of(&node, &file) == Some(MarkStage::Whole);
     if let Some(write) = write {
         let intent = Intent { write: Some(write.to_owned()), ..Intent::default() };
         check_write(path, &node, &intent, None)?;
@@ -98,6 +98,6 @@ fn create(path: &Path) -> Result<Image> {
         made: Some((directory.try_clone().map_err(|e| cannot_open(path, e))?, name.to_owned())),
     };
     lock(path, &image.file)?;
-    mark::put(&image.file, &directory, name, Stage::Whole).map_err(|e| cannot_open(path, e))?;
+    mark::put(&image.file, &directory, name, MarkStage::Whole).map_err(|e| cannot_open(path, e))?;
     Ok(image)
 }

@@ -7,7 +7,7 @@ use crate::safety::identity;
 use crate::safety::lease::Lease;
 use crate::safety::sysfs::Device;
 use crate::safety::watch::Watch;
-use crate::safety::writes::{Count, Ways};
+use crate::safety::writes::{Ways, WriteCount};
 use assay_fs::{Node, NodeKind};
 use assay_spec::Bytes;
 use rustix::fs::seek;
@@ -77,7 +77,7 @@ pub struct Opened {
     /// The state of a new file that is not complete yet.
     pub(super) new: Option<NewFile>,
     /// For a device that will be written to: the kernel's counts of writes, as assay last saw them.
-    pub(super) written: Mutex<Option<(Ways, Count)>>,
+    pub(super) written: Mutex<Option<(Ways, WriteCount)>>,
 }
 
 impl Opened {

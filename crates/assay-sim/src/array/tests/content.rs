@@ -137,7 +137,7 @@ impl Model {
         self.seen = array.trace.len();
     }
 
-    fn ended(&mut self, job: u32, part: Part) {
+    fn ended(&mut self, job: u32, part: MemberRequest) {
         let units = self.layout.chunk.0 / UNIT;
         for place in part.offset.0 / UNIT..(part.offset.0 + part.length.0) / UNIT {
             let (row, unit) = (place / units, place % units);

@@ -114,7 +114,7 @@ fn card(rate: u64) -> Controller {
 /// Builds a RAID-0 made by the host, with its members on cards of 250 MB/s.
 fn on_cards(cards: &[usize]) -> Array {
     let mut array = array(Level::Raid0, cards.len(), CHUNK, hundred, None);
-    array.controllers = vec![card(250_000_000), card(250_000_000)];
+    array.cards.controllers = vec![card(250_000_000), card(250_000_000)];
     for (port, card) in array.ports.iter_mut().zip(cards) {
         port.controller = Some(*card);
     }
@@ -147,15 +147,15 @@ fn a_card_that_makes_the_array_pays_for_each_stripe() {
     for chunk in [16, 64, 256] {
         let chunk = Bytes::KIB * chunk;
         let mut array = array(Level::Raid0, 5, chunk, hundred, None);
-        array.controllers = vec![card(400_000_000)];
-        array.front = Some(0);
+        array.cards.controllers = vec![card(400_000_000)];
+        array.cards.front = Some(0);
         let seconds = 100e-6 + chunk.0 as f64 / 400e6;
         let formula = (chunk.0 as f64 / seconds / 1e6).min(500.0);
         close(bandwidth(&mut array, Op::Read, chunk * 5), formula);
     }
     let mut array = array(Level::Raid5, 30, CHUNK, thousand, None);
-    array.controllers = vec![card(400_000_000)];
-    array.front = Some(0);
+    array.cards.controllers = vec![card(400_000_000)];
+    array.cards.front = Some(0);
     // Each write sets up four member requests; then its own 4 KiB cross the link.
     close(iops(&mut array, Op::Write), 1.0 / (4.0 * 100e-6 + 4096.0 / 400e6));
 }
@@ -163,8 +163,8 @@ fn a_card_that_makes_the_array_pays_for_each_stripe() {
 #[test]
 fn a_full_card_says_so() {
     let mut array = array(Level::Raid0, 2, CHUNK, thousand, None);
-    array.controllers = vec![card(400_000_000)];
-    array.front = Some(0);
+    array.cards.controllers = vec![card(400_000_000)];
+    array.cards.front = Some(0);
     let mut ask = |tag| {
         let request =
             Request { tag, op: Op::Read, offset: Bytes::ZERO, length: Bytes(4096), fua: false };
@@ -185,7 +185,7 @@ fn rebuilding_takes_what_the_rate_says_and_ends() {
         array.advance(at, &mut Vec::new());
         last = at;
     }
-    assert!(array.missing == 0 && array.rebuilding.is_none());
+    assert!(array.missing == 0 && array.recovery.rebuilding.is_none());
     // The last row begins 99 rows after the first, then is read and written at 100 MB/s.
     let row = CHUNK.time_at(rate);
     assert_eq!(last, row * 99 + CHUNK.time_at(Bytes(100_000_000)) * 2);
@@ -201,14 +201,17 @@ fn rebuilding_in_idle_time_waits_for_the_host() {
     array.fail(Nanos::ZERO, 1);
     let mut completions = Vec::new();
     array.advance(EACH - Nanos(1), &mut completions);
-    assert_eq!(array.rebuilding.as_ref().map(|r| (r.is_busy, r.next_row)), Some((false, 0)));
+    assert_eq!(
+        array.recovery.rebuilding.as_ref().map(|r| (r.is_busy, r.next_row)),
+        Some((false, 0))
+    );
     assert!(completions.is_empty());
     array.advance(EACH, &mut completions);
     assert_eq!(completions.len(), 1);
-    assert!(array.rebuilding.as_ref().is_some_and(|r| r.is_busy));
+    assert!(array.recovery.rebuilding.as_ref().is_some_and(|r| r.is_busy));
     // A row of a RAID-1 is 1 MiB: a read and a write, 1 ms each.
     array.advance(EACH * 3, &mut completions);
-    assert_eq!(array.rebuilding.as_ref().map(|r| r.next_row), Some(1));
+    assert_eq!(array.recovery.rebuilding.as_ref().map(|r| r.next_row), Some(1));
 }
 
 #[test]

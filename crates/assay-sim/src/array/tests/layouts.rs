@@ -165,7 +165,7 @@ proptest! {
                 prop_assert_eq!(missing & 1 << part.member, 0);
                 prop_assert!(part.offset >= layout.chunk * row);
                 prop_assert!(part.offset + part.length <= layout.chunk * (row + 1));
-                let apart = |p: &super::super::plan::Part| {
+                let apart = |p: &super::super::plan::MemberRequest| {
                     p.member != part.member
                         || p.offset > part.offset + part.length
                         || part.offset > p.offset + p.length

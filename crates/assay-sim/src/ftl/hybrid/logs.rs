@@ -1,8 +1,11 @@
-//! Writes to the stream, if they come in order, or else to logs; and the merges of logs.
+//! Writes to the stream, if they come in order, or else to logs; and the merges of logs. Of a mapping
+//! unit that is written only in part, the rest is read before and written behind.
 
-use super::shape::Place;
+use super::shape::PagePlace;
+use super::shared::SharedLog;
 use super::*;
-use super::{Hybrid, Log, Stream};
+use super::{Hybrid, OpenStream, SuperblockLog};
+use assay_spec::device::{LogOpens, UnitReads};
 
 impl Hybrid {
     /// Lets the held programs of an incomplete stripe begin.
@@ -22,16 +25,21 @@ impl Hybrid {
     }
 
     /// Opens a stream at `place`, after ending the one before. Copies the pages before `place`.
-    pub(super) fn open_stream(&mut self, nand: &mut Nand, place: Place) {
+    pub(super) fn open_stream(&mut self, nand: &mut Nand, place: PagePlace) {
         self.close_stream(nand);
         let block = self.superblocks.take(place.superblock);
         self.copy(nand, place.superblock, block, 0..place.offset);
         let superblock = place.superblock;
-        self.stream = Some(Stream { superblock, block, fill: place.offset });
+        self.stream = Some(OpenStream { superblock, block, fill: place.offset });
     }
 
     /// Writes the next page of the stream, at `place`. Returns its plane.
-    pub(super) fn write_in_order(&mut self, nand: &mut Nand, place: Place, token: Token) -> u32 {
+    pub(super) fn write_in_order(
+        &mut self,
+        nand: &mut Nand,
+        place: PagePlace,
+        token: Token,
+    ) -> u32 {
         let Some(stream) = &mut self.stream else { return 0 };
         let ppa = self.superblocks.ppa(place, stream.block, place.offset / self.shape.width);
         stream.fill += 1;
@@ -49,16 +57,16 @@ impl Hybrid {
 
     /// Returns the index of the log of the superblock of `place`, which has room for a unit. Merges
     /// logs and opens one if needed.
-    pub(super) fn log_for(&mut self, nand: &mut Nand, place: Place) -> usize {
+    pub(super) fn log_for(&mut self, nand: &mut Nand, place: PagePlace) -> usize {
         let superblock = place.superblock;
         let found = self.logs.iter().position(|log| log.superblock == superblock);
         if let Some(index) = found {
             // A unit may have more pages than there are planes.
-            let most = self.unit.div_ceil(self.shape.width);
-            let pages = self.shape.pages_per_block * self.blocks_per_log;
+            let most = self.policy.unit.div_ceil(self.shape.width);
+            let pages = self.shape.pages_per_block * self.policy.blocks_per_log;
             let room = |next: &u16| u32::from(*next) + most <= pages;
             let own = (place.offset % self.shape.width) as usize;
-            let full = match self.switches_logs {
+            let full = match self.policy.switches_logs {
                 // The last row is yet to be filled when its first page is there.
                 true => !room(&self.logs[index].next[own]),
                 false => !self.logs[index].next.iter().all(room),
@@ -71,8 +79,8 @@ impl Hybrid {
                 return self.logs.len() - 1;
             }
             self.merge(nand, superblock);
-        } else if self.logs.len() >= self.log_limit {
-            let oldest = self.logs.iter().take(self.merge_together);
+        } else if self.logs.len() >= self.policy.log_limit {
+            let oldest = self.logs.iter().take(self.policy.merge_together);
             for superblock in oldest.map(|log| log.superblock).collect::<Vec<u32>>() {
                 self.merge(nand, superblock);
             }
@@ -82,12 +90,12 @@ impl Hybrid {
     }
 
     /// Opens a log for a write at `place`.
-    pub(super) fn open_log(&mut self, nand: &mut Nand, place: Place) {
-        let Place { superblock, offset } = place;
+    pub(super) fn open_log(&mut self, nand: &mut Nand, place: PagePlace) {
+        let PagePlace { superblock, offset } = place;
         let block = self.superblocks.take(superblock);
-        let before = match self.log_opens {
+        let before = match self.policy.log_opens {
             LogOpens::Empty => 0,
-            LogOpens::InPlace => offset - offset % self.unit,
+            LogOpens::InPlace => offset - offset % self.policy.unit,
         };
         self.copy(nand, superblock, block, 0..before);
         let width = self.shape.width;
@@ -96,7 +104,7 @@ impl Hybrid {
         let index = |offset: u32| if copied(offset) { (offset / width) as u16 } else { NOT_HERE };
         let next = (0..width).map(|plane| (before + width - 1 - plane) / width);
         self.opened += 1;
-        self.logs.push_back(Log {
+        self.logs.push_back(SuperblockLog {
             superblock,
             opened: self.opened,
             blocks: vec![block],
@@ -112,7 +120,7 @@ impl Hybrid {
             // The stream has the newest pages. With the rest copied it replaces data and log.
             return self.close_stream(nand);
         }
-        if self.switches_logs && self.switch(nand, superblock) {
+        if self.policy.switches_logs && self.switch(nand, superblock) {
             return;
         }
         self.merges[FULL] += 1;
@@ -143,7 +151,7 @@ impl Hybrid {
     }
 
     /// Takes the next place of a page in log `number`, and returns it.
-    pub(super) fn append(&mut self, number: usize, place: Place) -> Ppa {
+    pub(super) fn append(&mut self, number: usize, place: PagePlace) -> Ppa {
         let index = self.logs[number].next[(place.offset % self.shape.width) as usize];
         if u32::from(index) == self.logs[number].blocks.len() as u32 * self.shape.pages_per_block {
             let block = self.superblocks.take(place.superblock);
@@ -187,5 +195,80 @@ impl Hybrid {
             nand.program_from(to, Cause::Partial, from, &[program]);
         }
         ppa.plane
+    }
+
+    /// Returns the pages of the unit of `page`.
+    fn unit_of(&self, page: u32) -> Range<u32> {
+        let first = page - page % self.policy.unit;
+        first..(first + self.policy.unit).min(self.written.len() as u32)
+    }
+
+    /// Returns the written pages of the unit of `page` outside `run`, with their places.
+    fn rest_of_unit(&self, page: u32, run: &Range<u32>) -> Vec<(u32, Ppa)> {
+        let others = self.unit_of(page).filter(|p| !run.contains(p) && self.written[*p as usize]);
+        others.filter_map(|p| Some((p, self.at_rest(p)?))).collect()
+    }
+
+    /// Queues the reads of the rest of a unit. Returns those to wait for: after them all of it is
+    /// there.
+    fn read_unit(&self, nand: &mut Nand, rest: &[(u32, Ppa)]) -> Vec<u32> {
+        let mut reads = Vec::new();
+        for (_, from) in rest {
+            reads = match (self.policy.unit_reads, reads.as_slice()) {
+                (UnitReads::OneByOne, before) => {
+                    vec![nand.read_after(*from, Cause::Partial, Token::NONE, before)]
+                }
+                (UnitReads::Together, _) => {
+                    reads.push(nand.read(*from, Cause::Partial, Token::NONE));
+                    reads
+                }
+            };
+        }
+        reads
+    }
+
+    /// Takes the next place of `page` in the shared logs, and returns it. Opens a log if all are
+    /// full.
+    fn append_to_shared(&mut self, nand: &mut Nand, page: u32) -> Ppa {
+        let place = self.shape.place(page);
+        let group = place.superblock % self.shape.groups;
+        let offset = (place.offset % self.shape.width) as usize;
+        let pages = self.shape.pages_per_block;
+        let found = self.shared().room(group, offset, pages);
+        let index = found.unwrap_or_else(|| self.open_shared(nand, group));
+        let (number, row) = self.shared().take_place(group, index, offset);
+        let ppa = self.superblocks.ppa(place, number, row);
+        self.shared().note_copy(group, index, page, ppa.page);
+        ppa
+    }
+
+    fn shared(&mut self) -> &mut Shared {
+        self.shared.as_mut().expect("its logs are shared")
+    }
+
+    /// Opens a log in `group`, and empties the oldest first if there are as many as there may be.
+    /// Returns the index of the log in the group.
+    fn open_shared(&mut self, nand: &mut Nand, group: u32) -> usize {
+        if self.shared().logs_in(group) >= self.policy.log_limit {
+            self.empty_oldest(nand, group);
+        }
+        let number = self.superblocks.take(group);
+        let next = vec![0; self.shape.width as usize];
+        self.opened += 1;
+        let log = SharedLog { group, opened: self.opened, number, next, wrote: Vec::new() };
+        self.shared().open(log);
+        self.shared().logs_in(group) - 1
+    }
+
+    /// Merges every superblock with a valid page in the oldest log of `group`, and erases the log.
+    fn empty_oldest(&mut self, nand: &mut Nand, group: u32) {
+        let mut from = 0;
+        while let Some((number, page)) = self.shared().counting_in_oldest(group, from) {
+            self.merge(nand, self.shape.place(page).superblock);
+            from = number + 1;
+        }
+        let Some(number) = self.shared().remove_oldest(group) else { return };
+        self.erase(nand, group, number);
+        self.give_back(group, number);
     }
 }

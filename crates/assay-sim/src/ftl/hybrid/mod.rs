@@ -20,22 +20,25 @@
 //! order; a log or stream may end before its block does.
 
 mod logs;
+mod policy;
 mod recover;
+mod sequence;
 mod shape;
 mod shared;
-mod steady;
+pub(crate) mod steady;
 #[cfg(test)]
 mod steady_tests;
 mod superblocks;
 #[cfg(test)]
 mod tests;
-mod unit;
 
 use super::wear::Endurance;
 use super::{Ftl, NONE};
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
-use assay_spec::device::{EnduranceSpec, HybridSpec, LogOpens, Logs, NandSpec, UnitReads};
-use shape::{Place, Shape};
+use assay_spec::device::{EnduranceSpec, HybridSpec, Logs, NandSpec};
+use policy::Policy;
+use sequence::SequenceDetector;
+use shape::{PagePlace, SuperblockShape};
 use shared::Shared;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -43,38 +46,21 @@ use superblocks::Superblocks;
 
 /// A translation layer that maps superblocks, with logs.
 pub(crate) struct Hybrid {
-    shape: Shape,
+    shape: SuperblockShape,
     superblocks: Superblocks,
-    /// The number of pages of a mapping unit.
-    unit: u32,
-    /// The most logs at a time; of each group if logs are shared.
-    log_limit: usize,
+    policy: Policy,
+    sequence: SequenceDetector,
     /// By logical superblock: the physical one, or `NONE`.
     data: Vec<u32>,
     /// By logical page: whether it holds data.
     written: Vec<bool>,
     /// The logs in use, the least recently used first.
-    logs: VecDeque<Log>,
+    logs: VecDeque<SuperblockLog>,
     /// The logs that belong to no superblock, if logs are shared.
     shared: Option<Shared>,
-    /// Whether sequential writes go to logs, too, which can be switched for the data.
-    switches_logs: bool,
-    stream: Option<Stream>,
+    stream: Option<OpenStream>,
     /// The stream's programs that are or will be loaded, and wait for the rest of their stripe.
     held: Vec<u32>,
-    /// How the rest of a unit is read.
-    unit_reads: UnitReads,
-    /// The most superblocks of a log.
-    blocks_per_log: u32,
-    log_opens: LogOpens,
-    /// The number of logs merged at once when none is left.
-    merge_together: usize,
-    /// The sequential writes in a row that make a stream anywhere; none do if 0.
-    stream_after: u32,
-    /// The sequential writes in a row so far.
-    in_a_row: u32,
-    /// The page behind the last write.
-    last_end: u32,
     /// By block: the number of its erases.
     erases: Vec<u32>,
     endurance: Option<Endurance>,
@@ -87,7 +73,7 @@ pub(crate) struct Hybrid {
 
 /// The log of a superblock.
 #[derive(Clone, Debug)]
-struct Log {
+struct SuperblockLog {
     superblock: u32,
     /// The number of logs opened so far when this one was opened, including itself.
     opened: u64,
@@ -99,8 +85,8 @@ struct Log {
     index: Vec<u16>,
 }
 
-impl Log {
-    fn ppa(&self, map: &Hybrid, place: Place, index: u16) -> Ppa {
+impl SuperblockLog {
+    fn ppa(&self, map: &Hybrid, place: PagePlace, index: u16) -> Ppa {
         let pages = map.shape.pages_per_block;
         let (block, page) = (u32::from(index) / pages, u32::from(index) % pages);
         map.superblocks.ppa(place, self.blocks[block as usize], page)
@@ -112,7 +98,7 @@ const NOT_HERE: u16 = u16::MAX;
 
 /// A superblock that is written in order: all pages before `fill` are there.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct OpenStream {
     superblock: u32,
     block: u32,
     fill: u32,
@@ -127,7 +113,7 @@ impl Hybrid {
     /// Returns the map of `logical` pages: all unwritten, or all written once in order if `filled`.
     pub(crate) fn new(nand: &NandSpec, spec: HybridSpec, logical: u32, filled: bool) -> Hybrid {
         let width = spec.width.unwrap_or(nand.planes());
-        let shape = Shape {
+        let shape = SuperblockShape {
             width,
             groups: nand.planes() / width,
             blocks_per_plane: nand.blocks_per_plane,
@@ -140,22 +126,14 @@ impl Hybrid {
             data: data.collect(),
             shape,
             superblocks,
-            unit: (spec.unit.0 / nand.page.0).max(1) as u32,
-            log_limit: spec.log_superblocks as usize,
+            policy: Policy::new(nand, &spec),
+            sequence: SequenceDetector::new(spec.stream_after),
             written: vec![filled; logical as usize],
             logs: VecDeque::new(),
             shared: (spec.logs == Logs::Shared)
                 .then(|| Shared::new(logical as usize, shape.groups)),
-            switches_logs: spec.logs == Logs::Switched,
             stream: None,
             held: Vec::new(),
-            unit_reads: spec.unit_reads,
-            blocks_per_log: spec.blocks_per_log,
-            log_opens: spec.log_opens,
-            merge_together: spec.merge_together as usize,
-            stream_after: spec.stream_after,
-            in_a_row: 0,
-            last_end: NONE,
             erases: vec![0; (nand.planes() * nand.blocks_per_plane) as usize],
             endurance: None,
             merges: [0; 3],
@@ -210,7 +188,7 @@ impl Hybrid {
         self.shared.as_ref().map_or(self.logs.len(), Shared::len)
     }
 
-    fn log(&self, superblock: u32) -> Option<&Log> {
+    fn log(&self, superblock: u32) -> Option<&SuperblockLog> {
         self.logs.iter().find(|log| log.superblock == superblock)
     }
 
@@ -246,7 +224,7 @@ impl Hybrid {
         let first = superblock * self.shape.pages();
         let last = self.written.len() as u32;
         for offset in offsets.filter(|offset| first + offset < last) {
-            let place = Place { superblock, offset };
+            let place = PagePlace { superblock, offset };
             let page = first + offset;
             let is_kept = self.shared.as_ref().is_some_and(|shared| shared.has_copy(page));
             let from = if is_kept { self.at_rest_or_trimmed(page) } else { self.at_rest(page) };
@@ -298,11 +276,9 @@ impl Ftl for Hybrid {
         let place = self.shape.place(page);
         let stream = self.stream.filter(|s| s.superblock == place.superblock);
         let continues = stream.is_some_and(|s| s.fill == place.offset);
-        self.in_a_row = if page == self.last_end { self.in_a_row + 1 } else { 0 };
-        self.last_end = page + 1;
-        let found = self.stream_after > 0 && self.in_a_row >= self.stream_after;
-        let begins = place.offset == 0 && !self.switches_logs;
-        if continues || found || begins || self.log_limit == 0 {
+        let found = self.sequence.note(page);
+        let begins = place.offset == 0 && !self.policy.switches_logs;
+        if continues || found || begins || self.policy.log_limit == 0 {
             if !continues {
                 self.open_stream(nand, place);
             }
@@ -329,7 +305,7 @@ impl Ftl for Hybrid {
 
     fn locate(&self, page: u32) -> Option<Ppa> {
         let place = self.shape.place(page);
-        let in_stream = |s: &Stream| s.superblock == place.superblock && place.offset < s.fill;
+        let in_stream = |s: &OpenStream| s.superblock == place.superblock && place.offset < s.fill;
         match self.stream.filter(in_stream) {
             Some(stream) if self.written[page as usize] => {
                 Some(self.superblocks.ppa(place, stream.block, place.offset / self.shape.width))
@@ -368,7 +344,7 @@ impl Ftl for Hybrid {
         assert!(used.iter().all(|u| *u), "a block is lost");
         self.shared.iter().for_each(Shared::check);
         let groups = if self.shared.is_some() { self.shape.groups as usize } else { 1 };
-        assert!(self.open_logs() <= self.log_limit * groups, "more logs than there are");
+        assert!(self.open_logs() <= self.policy.log_limit * groups, "more logs than there are");
     }
 
     fn erases(&self) -> &[u32] {

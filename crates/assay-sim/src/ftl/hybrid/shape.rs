@@ -4,7 +4,7 @@ use crate::nand::Ppa;
 
 /// The planes and blocks that make up superblocks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct SuperblockShape {
     /// The number of planes of a superblock.
     pub width: u32,
     /// The number of groups of `width` planes. A superblock lies on one group.
@@ -15,20 +15,20 @@ pub(super) struct Shape {
 
 /// The place of a logical page: its superblock and its number in it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PagePlace {
     pub superblock: u32,
     pub offset: u32,
 }
 
-impl Shape {
+impl SuperblockShape {
     /// Returns the number of pages of a superblock.
     pub(super) fn pages(&self) -> u32 {
         self.width * self.pages_per_block
     }
 
     /// Returns the place of logical page `page`.
-    pub(super) fn place(&self, page: u32) -> Place {
-        Place { superblock: page / self.pages(), offset: page % self.pages() }
+    pub(super) fn place(&self, page: u32) -> PagePlace {
+        PagePlace { superblock: page / self.pages(), offset: page % self.pages() }
     }
 
     /// Returns physical page `page` with its plane.

@@ -7,8 +7,7 @@
 //! copy its content along as long as logs hold such copies: otherwise a recovery scan would find
 //! one of them as the newest version.
 
-use super::{Hybrid, NONE};
-use crate::nand::{Nand, Ppa};
+use crate::ftl::NONE;
 use std::collections::VecDeque;
 
 /// The shared logs of all groups.
@@ -83,7 +82,7 @@ impl Shared {
 
     /// Returns the next valid page in the oldest log of `group`, from its write number `from` on:
     /// the number of the write, and the logical page.
-    fn counting_in_oldest(&self, group: u32, from: usize) -> Option<(usize, u32)> {
+    pub(super) fn counting_in_oldest(&self, group: u32, from: usize) -> Option<(usize, u32)> {
         let counts = |(_, (page, at)): &(usize, &(u32, u32))| self.newest[*page as usize] == *at;
         let mut wrote = self.logs[group as usize].front()?.wrote.iter().enumerate().skip(from);
         wrote.find(counts).map(|(number, (page, _))| (number, *page))
@@ -91,7 +90,7 @@ impl Shared {
 
     /// Returns the index of the log of `group` that takes the next page of a plane. Older logs are
     /// full there. Returns `None` if all are.
-    fn room(&self, group: u32, offset: usize, pages: u32) -> Option<usize> {
+    pub(super) fn room(&self, group: u32, offset: usize, pages: u32) -> Option<usize> {
         let logs = &self.logs[group as usize];
         let index = logs.partition_point(|log| log.next[offset] == pages);
         (index < logs.len()).then_some(index)
@@ -109,59 +108,33 @@ impl Shared {
         let counting = self.newest.iter().filter(|at| **at != NONE).count();
         assert_eq!(found, counting, "what counts is in a log");
     }
-}
 
-impl Hybrid {
-    /// Takes the next place of `page` in the shared logs, and returns it. Opens a log if all are
-    /// full.
-    pub(super) fn append_to_shared(&mut self, nand: &mut Nand, page: u32) -> Ppa {
-        let place = self.shape.place(page);
-        let group = place.superblock % self.shape.groups;
-        let offset = (place.offset % self.shape.width) as usize;
-        let pages = self.shape.pages_per_block;
-        let found = self.shared().room(group, offset, pages);
-        let index = found.unwrap_or_else(|| self.open_shared(nand, group));
-        let log = &mut self.shared().logs[group as usize][index];
-        let (number, row) = (log.number, log.next[offset]);
+    /// Returns the number of logs in `group`.
+    pub(super) fn logs_in(&self, group: u32) -> usize {
+        self.logs[group as usize].len()
+    }
+
+    /// Takes the next place on the plane of `offset` in log `index` of `group`. Returns the log's
+    /// superblock and the row.
+    pub(super) fn take_place(&mut self, group: u32, index: usize, offset: usize) -> (u32, u32) {
+        let log = &mut self.logs[group as usize][index];
         log.next[offset] += 1;
-        let ppa = self.superblocks.ppa(place, number, row);
-        let shared = self.shared();
-        shared.logs[group as usize][index].wrote.push((page, ppa.page));
-        shared.newest[page as usize] = ppa.page;
-        shared.copies[page as usize] += 1;
-        ppa
+        (log.number, log.next[offset] - 1)
     }
 
-    fn shared(&mut self) -> &mut Shared {
-        self.shared.as_mut().expect("its logs are shared")
+    /// Notes that log `index` of `group` has the newest copy of `page`, at `physical`.
+    pub(super) fn note_copy(&mut self, group: u32, index: usize, page: u32, physical: u32) {
+        self.logs[group as usize][index].wrote.push((page, physical));
+        self.newest[page as usize] = physical;
+        self.copies[page as usize] += 1;
     }
 
-    /// Opens a log in `group`, and empties the oldest first if there are as many as there may be.
-    /// Returns the index of the log in the group.
-    fn open_shared(&mut self, nand: &mut Nand, group: u32) -> usize {
-        if self.shared().logs[group as usize].len() >= self.log_limit {
-            self.empty_oldest(nand, group);
-        }
-        let number = self.superblocks.take(group);
-        let next = vec![0; self.shape.width as usize];
-        self.opened += 1;
-        let log = SharedLog { group, opened: self.opened, number, next, wrote: Vec::new() };
-        self.shared().open(log);
-        self.shared().logs[group as usize].len() - 1
-    }
-
-    /// Merges every superblock with a valid page in the oldest log of `group`, and erases the log.
-    fn empty_oldest(&mut self, nand: &mut Nand, group: u32) {
-        let mut from = 0;
-        while let Some((number, page)) = self.shared().counting_in_oldest(group, from) {
-            self.merge(nand, self.shape.place(page).superblock);
-            from = number + 1;
-        }
-        let Some(log) = self.shared().logs[group as usize].pop_front() else { return };
+    /// Removes the oldest log of `group`; returns its superblock.
+    pub(super) fn remove_oldest(&mut self, group: u32) -> Option<u32> {
+        let log = self.logs[group as usize].pop_front()?;
         for (page, _) in log.wrote {
-            self.shared().copies[page as usize] -= 1;
+            self.copies[page as usize] -= 1;
         }
-        self.erase(nand, group, log.number);
-        self.give_back(group, log.number);
+        Some(log.number)
     }
 }

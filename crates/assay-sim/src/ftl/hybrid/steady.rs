@@ -16,8 +16,8 @@
 
 use super::Hybrid;
 use super::shared::{Shared, SharedLog};
+use crate::ftl::Ftl;
 use crate::ftl::history::{FtlHarness, RandomWrites, below};
-use crate::ftl::{Ftl, NONE};
 use assay_spec::device::{HybridSpec, NandSpec};
 use assay_spec::seed::mix;
 
@@ -28,84 +28,76 @@ const MAX_PASSES: u64 = 8;
 /// The most writes that are simulated for planes to run ahead of each other.
 const STEPS: u64 = 1 << 27;
 
-impl Hybrid {
-    /// Returns the map of `logical` pages as random writes leave it.
-    pub(crate) fn steady(
-        nand: &NandSpec,
-        spec: HybridSpec,
-        logical: u32,
-        writes: RandomWrites,
-    ) -> Hybrid {
-        let mut map = Hybrid::new(nand, spec, logical, true);
-        map.copies = false;
-        map.spread_planes(writes.seed);
-        let mut harness = FtlHarness::new(map, nand, logical, writes);
-        for _ in 1..TURNS {
-            turn(&mut harness, logical);
-        }
-        let last = turn(&mut harness, logical);
-        harness.write(below(mix(!writes.seed), last));
-        let mut map = harness.done();
-        map.erases.fill(0);
-        map.last_end = NONE;
-        map.copies = true;
-        map.mark();
-        map
+/// Returns the map of `logical` pages as random writes leave it.
+pub(crate) fn build_steady(
+    nand: &NandSpec,
+    spec: HybridSpec,
+    logical: u32,
+    writes: RandomWrites,
+) -> Hybrid {
+    let mut map = Hybrid::new(nand, spec, logical, true);
+    map.copies = false;
+    spread_planes(&mut map, writes.seed);
+    let mut harness = FtlHarness::new(map, nand, logical, writes);
+    for _ in 1..TURNS {
+        turn(&mut harness, logical);
     }
+    let last = turn(&mut harness, logical);
+    harness.write(below(mix(!writes.seed), last));
+    let mut map = harness.done();
+    map.erases.fill(0);
+    map.sequence.forget_last();
+    map.copies = true;
+    map.mark();
+    map
+}
 
-    /// Opens shared logs, filled as planes fill them that have run ahead of each other. No page in
-    /// them is valid.
-    fn spread_planes(&mut self, seed: u64) {
-        let Some(mut shared) = self.shared.take() else { return };
-        let (rows, width) = (self.shape.pages_per_block, self.shape.width);
-        let all = u64::from(rows) * self.log_limit as u64;
-        // Enough for the differences between planes, a random walk, to pass through all logs some
-        // times.
-        let steps = (all * all * u64::from(width) / 2).min(STEPS / u64::from(self.shape.groups));
-        // Only groups with superblocks. A single plane cannot run ahead.
-        let groups = self.shape.groups.min(self.data.len() as u32);
-        for group in 0..if width == 1 { 0 } else { groups } {
-            // The rows that each plane has filled; and the logs, numbered by all ever opened.
-            let mut filled = vec![0_u64; width as usize];
-            let (mut oldest, mut opened) = (0, 0);
-            let own = mix(seed ^ !u64::from(group));
-            for step in 0..steps {
-                let offset = below(mix(own ^ step), u64::from(self.shape.pages())) as u32;
-                // The first page of a superblock begins a stream instead.
-                if offset == 0 {
-                    continue;
-                }
-                let plane = &mut filled[(offset % width) as usize];
-                *plane = (*plane).max(oldest * u64::from(rows));
-                if *plane == opened * u64::from(rows) {
-                    opened += 1;
-                    oldest = opened.saturating_sub(self.log_limit as u64);
-                }
-                *plane += 1;
+/// Opens shared logs, filled as planes fill them that have run ahead of each other. No page in
+/// them is valid.
+fn spread_planes(map: &mut Hybrid, seed: u64) {
+    let Some(mut shared) = map.shared.take() else { return };
+    let (rows, width) = (map.shape.pages_per_block, map.shape.width);
+    let all = u64::from(rows) * map.policy.log_limit as u64;
+    // Enough for the differences between planes, a random walk, to pass through all logs some
+    // times.
+    let steps = (all * all * u64::from(width) / 2).min(STEPS / u64::from(map.shape.groups));
+    // Only groups with superblocks. A single plane cannot run ahead.
+    let groups = map.shape.groups.min(map.data.len() as u32);
+    for group in 0..if width == 1 { 0 } else { groups } {
+        // The rows that each plane has filled; and the logs, numbered by all ever opened.
+        let mut filled = vec![0_u64; width as usize];
+        let (mut oldest, mut opened) = (0, 0);
+        let own = mix(seed ^ !u64::from(group));
+        for step in 0..steps {
+            let offset = below(mix(own ^ step), u64::from(map.shape.pages())) as u32;
+            // The first page of a superblock begins a stream instead.
+            if offset == 0 {
+                continue;
             }
-            for log in oldest..opened {
-                let first = log * u64::from(rows);
-                let next = filled.iter().map(|n| n.saturating_sub(first).min(u64::from(rows)));
-                let next = next.map(|n| n as u32).collect();
-                self.opened += 1;
-                let number = self.superblocks.take(group);
-                shared.open(SharedLog {
-                    group,
-                    opened: self.opened,
-                    number,
-                    next,
-                    wrote: Vec::new(),
-                });
+            let plane = &mut filled[(offset % width) as usize];
+            *plane = (*plane).max(oldest * u64::from(rows));
+            if *plane == opened * u64::from(rows) {
+                opened += 1;
+                oldest = opened.saturating_sub(map.policy.log_limit as u64);
             }
+            *plane += 1;
         }
-        self.shared = Some(shared);
+        for log in oldest..opened {
+            let first = log * u64::from(rows);
+            let next = filled.iter().map(|n| n.saturating_sub(first).min(u64::from(rows)));
+            let next = next.map(|n| n as u32).collect();
+            map.opened += 1;
+            let number = map.superblocks.take(group);
+            shared.open(SharedLog { group, opened: map.opened, number, next, wrote: Vec::new() });
+        }
     }
+    map.shared = Some(shared);
+}
 
-    /// Returns the number of logs that had been opened when the oldest was, including itself.
-    fn oldest_log(&self) -> Option<u64> {
-        let shared = self.shared.as_ref().and_then(Shared::oldest);
-        self.logs.iter().map(|log| log.opened).chain(shared).min()
-    }
+/// Returns the number of logs that had been opened when the oldest was, including itself.
+fn oldest_log(map: &Hybrid) -> Option<u64> {
+    let shared = map.shared.as_ref().and_then(Shared::oldest);
+    map.logs.iter().map(|log| log.opened).chain(shared).min()
 }
 
 /// Writes until none of the present logs is left. Returns the number of pages written.
@@ -114,7 +106,7 @@ fn turn(harness: &mut FtlHarness<Hybrid>, logical: u32) -> u64 {
     let most = MAX_PASSES * u64::from(logical);
     while harness.step == begin
         || (harness.step - begin < most
-            && harness.map.oldest_log().is_some_and(|oldest| oldest <= opened))
+            && oldest_log(&harness.map).is_some_and(|oldest| oldest <= opened))
     {
         harness.write(64);
     }

@@ -2,10 +2,12 @@
 
 #![allow(clippy::print_stdout)]
 
+use super::steady::build_steady;
 use super::*;
 use crate::ftl::history::{FtlHarness, RandomWrites, distance};
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
+use assay_spec::device::LogOpens;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
 use assay_spec::{Bytes, Nanos};
 
@@ -71,7 +73,7 @@ fn compare(
     let mut programmed = [0.0; 2];
     for look in 0..LOOKS {
         let written = &mut all[(look % histories) as usize];
-        let map = Hybrid::steady(&nand, spec, pages, writes.seeded(look));
+        let map = build_steady(&nand, spec, pages, writes.seeded(look));
         map.check();
         own.extend(valid(&written.map));
         its.extend(valid(&map));

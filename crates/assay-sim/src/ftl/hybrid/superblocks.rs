@@ -2,14 +2,14 @@
 //! and unlinked when it is erased. So a plane can lose blocks, or recover after a power cut,
 //! without the others.
 
-use super::shape::{Place, Shape};
+use super::shape::{PagePlace, SuperblockShape};
 use crate::nand::Ppa;
 use std::collections::VecDeque;
 
 /// The physical superblocks, and the free blocks of each plane.
 #[derive(Clone, Debug)]
 pub(super) struct Superblocks {
-    shape: Shape,
+    shape: SuperblockShape,
     /// By superblock and plane of its group: the block, by its index in the plane.
     blocks: Vec<u32>,
     /// The numbers that no superblock has.
@@ -20,7 +20,7 @@ pub(super) struct Superblocks {
 
 impl Superblocks {
     /// Returns a state without superblocks: all blocks are free.
-    pub(super) fn new(shape: Shape) -> Superblocks {
+    pub(super) fn new(shape: SuperblockShape) -> Superblocks {
         let all = shape.groups * shape.blocks_per_plane;
         let planes = shape.groups * shape.width;
         Superblocks {
@@ -77,7 +77,7 @@ impl Superblocks {
     }
 
     /// Returns page `index` of the block that superblock `number` has on the plane of `place`.
-    pub(super) fn ppa(&self, place: Place, number: u32, index: u32) -> Ppa {
+    pub(super) fn ppa(&self, place: PagePlace, number: u32, index: u32) -> Ppa {
         let offset = place.offset % self.shape.width;
         let plane = self.planes(place.superblock).start + offset;
         let block = self.block(number, offset);

@@ -1,7 +1,7 @@
 //! What logs cost, to the nanosecond, on the drive `ssd-l` with a unit of a page.
 
 use crate::drive::Drive;
-use crate::ssd::build;
+use crate::ssd::build::build;
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
 use assay_spec::device::SuspendSpec;

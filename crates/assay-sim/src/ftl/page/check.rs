@@ -1,6 +1,6 @@
 //! Checks that the mapping tables and the state of the blocks agree.
 
-use super::{NONE, PageMap, Plane};
+use super::{NONE, PageMap, PlaneTable};
 use crate::ftl::Ftl;
 
 impl PageMap {
@@ -54,7 +54,7 @@ impl PageMap {
     }
 
     /// Checks the counts of `block`, which is in `state`.
-    fn check_block(&self, block: u32, state: &str, plane: &Plane) {
+    fn check_block(&self, block: u32, state: &str, plane: &PlaneTable) {
         let t = &self.tables;
         let (b, first) = (block as usize, block * t.pages_per_block);
         assert_eq!(t.blocks.closed[b] != 0, state == "closed", "block {block} is {state}");

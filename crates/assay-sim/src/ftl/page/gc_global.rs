@@ -12,7 +12,7 @@
 //! stay in its plane when no other plane takes them, and no collection waits for another.
 
 use super::gc_per_plane::{Collecting, Move};
-use super::{Frontier, PageMap, Plane, Tables};
+use super::{Frontier, PageMap, PlaneTable, Tables};
 use crate::ftl::Ftl;
 use crate::nand::{Nand, Token};
 use assay_spec::device::{Frontiers, Pace};
@@ -118,7 +118,7 @@ impl PageMap {
     }
 
     /// Returns `true` if `plane` has room in `frontier` for a page of the host or of another plane.
-    fn has_room(&self, plane: &Plane, frontier: Frontier) -> bool {
+    fn has_room(&self, plane: &PlaneTable, frontier: Frontier) -> bool {
         let shared = self.tables.collection.frontiers == Frontiers::One;
         plane.has_room(frontier, shared, self.tables.kept_free())
     }
@@ -166,7 +166,7 @@ impl PageMap {
     }
 }
 
-impl Plane {
+impl PlaneTable {
     /// Returns `true` if the next moved page needs a block, and the only empty ones wait for
     /// gathered pages.
     fn is_out_of_room(&self) -> bool {
@@ -191,13 +191,13 @@ impl Plane {
 
 impl Tables {
     /// Returns `true` if `plane` has fewer free blocks than it should.
-    fn is_low(&self, plane: &Plane) -> bool {
+    fn is_low(&self, plane: &PlaneTable) -> bool {
         plane.empty_blocks() < self.collection.reserve_blocks as usize + self.kept_free()
     }
 
     /// Queues `plane` for its turn to collect if it is low and collection is over the drive. Called
     /// when it has taken a free block.
-    pub(super) fn note_due(&mut self, plane: &mut Plane) {
+    pub(super) fn note_due(&mut self, plane: &mut PlaneTable) {
         if self.collection.over_drive && !plane.is_due && self.is_low(plane) {
             plane.is_due = true;
             self.due.push_back(plane.index);
@@ -207,7 +207,7 @@ impl Tables {
     /// Counts the collection of `plane` as urgent, once: it is not spread over host writes, or not
     /// over the drive.
     #[cold]
-    fn count_urgent(&mut self, plane: usize, planes: &mut [Plane]) {
+    fn count_urgent(&mut self, plane: usize, planes: &mut [PlaneTable]) {
         let Some(job) = &mut planes[plane].collecting else { return };
         self.urgent += u64::from(!job.is_urgent);
         job.is_urgent = true;

@@ -6,7 +6,7 @@
 //! plane stops for it. With either pace, a plane collects at once before the host may take its last
 //! free block: that one is the collector's.
 
-use super::{Frontier, LINE, Plane, Tables};
+use super::{Frontier, LINE, PlaneTable, Tables};
 use crate::ftl::wear::cold_block;
 use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_mem::prefetch;
@@ -69,7 +69,7 @@ impl Tables {
     /// Does the collection that is due with a page for `plane`, so that there is room for it. A map
     /// page takes blocks of the reserve while they last, because everything waits for the map.
     #[inline]
-    pub(super) fn make_room(&mut self, plane: &mut Plane, nand: &mut Nand, cause: Cause) {
+    pub(super) fn make_room(&mut self, plane: &mut PlaneTable, nand: &mut Nand, cause: Cause) {
         let reserve = match cause {
             Cause::Map => self.collection.reserve_blocks.min(2),
             _ => self.collection.reserve_blocks,
@@ -86,12 +86,12 @@ impl Tables {
 
     /// Returns `true` if the next host page would need the collector's free block.
     #[inline]
-    pub(super) fn lacks_room(&self, plane: &Plane) -> bool {
+    pub(super) fn lacks_room(&self, plane: &PlaneTable) -> bool {
         plane.host.next == plane.host.end && plane.free.len() < 2 + self.kept_free()
     }
 
     /// Empties a block at once. Panics if no block of `plane` has a stale page.
-    pub(super) fn collect_at_once(&mut self, plane: &mut Plane, nand: &mut Nand) {
+    pub(super) fn collect_at_once(&mut self, plane: &mut PlaneTable, nand: &mut Nand) {
         self.urgent += 1;
         let started = plane.collecting.is_some() || self.start(plane);
         assert!(started, "plane {} is full, though it holds less than its limit", plane.index);
@@ -101,13 +101,13 @@ impl Tables {
 
     /// Chooses a victim in `plane`, and begins to empty it. Returns `false` if no block has a stale
     /// page.
-    pub(super) fn start(&mut self, plane: &mut Plane) -> bool {
+    pub(super) fn start(&mut self, plane: &mut PlaneTable) -> bool {
         self.start_worth(plane, 1)
     }
 
     /// Does as [`Tables::start`] with victims of at least `least` stale pages. A cold block that
     /// wear levelling empties needs none.
-    fn start_worth(&mut self, plane: &mut Plane, least: u16) -> bool {
+    fn start_worth(&mut self, plane: &mut PlaneTable, least: u16) -> bool {
         let blocks = self.blocks.candidates(plane.index, least);
         let erases = &self.blocks.erases[self.blocks.range(plane.index)];
         let chosen = match cold_block(self.wear, blocks.closed, erases) {
@@ -120,7 +120,7 @@ impl Tables {
     }
 
     /// Begins to empty block `index` of `plane`.
-    pub(super) fn start_with(&mut self, plane: &mut Plane, index: usize, cause: Cause) {
+    pub(super) fn start_with(&mut self, plane: &mut PlaneTable, index: usize, cause: Cause) {
         let block = (self.blocks.range(plane.index).start + index) as u32;
         let cause = self.cause_of(block, cause);
         let gain = u32::from(self.blocks.stale[block as usize]);
@@ -136,7 +136,7 @@ impl Tables {
     }
 
     /// Makes the moves that are due with one host page, and erases the block if it is then empty.
-    fn advance(&mut self, plane: &mut Plane, nand: &mut Nand) {
+    fn advance(&mut self, plane: &mut PlaneTable, nand: &mut Nand) {
         let Some(job) = &mut plane.collecting else { return };
         for _ in 0..job.due() {
             if !self.move_next(plane, nand) {
@@ -149,14 +149,14 @@ impl Tables {
     }
 
     /// Returns `true` if the block that is being emptied has no valid page left.
-    pub(super) fn is_empty(&self, plane: &Plane) -> bool {
+    pub(super) fn is_empty(&self, plane: &PlaneTable) -> bool {
         plane.collecting.as_ref().is_some_and(|job| {
             job.moved + u32::from(self.blocks.stale[job.block as usize]) == self.pages_per_block
         })
     }
 
     /// Makes all moves that are left, and erases the block.
-    fn finish(&mut self, plane: &mut Plane, nand: &mut Nand) {
+    fn finish(&mut self, plane: &mut PlaneTable, nand: &mut Nand) {
         while self.move_next(plane, nand) {}
         self.erase(plane, nand);
     }
@@ -164,7 +164,7 @@ impl Tables {
     /// Takes the next valid page out of the block that is being emptied. Returns `None` if there is
     /// none. The caller must place it.
     #[inline(always)]
-    pub(super) fn take_next(&mut self, plane: &mut Plane) -> Option<Move> {
+    pub(super) fn take_next(&mut self, plane: &mut PlaneTable) -> Option<Move> {
         let job = plane.collecting.as_mut()?;
         let end = (job.block + 1) * self.pages_per_block;
         let Some(from) = next_bit(&self.valid_bitmap, job.cursor, end) else {
@@ -187,7 +187,7 @@ impl Tables {
 
     /// Moves the next valid page within its plane. Returns `false` if there is none.
     #[inline(always)]
-    fn move_next(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
+    fn move_next(&mut self, plane: &mut PlaneTable, nand: &mut Nand) -> bool {
         let Some(Move { from, page, cause }) = self.take_next(plane) else { return false };
         if plane.free.len() == 0 {
             // If the collector's block is full, all its programs are complete, and blocks that
@@ -207,7 +207,7 @@ impl Tables {
 
     /// Erases the emptied block. Returns `false` if the erase waits for gathered pages. Panics if
     /// the block has a valid page.
-    pub(super) fn erase(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
+    pub(super) fn erase(&mut self, plane: &mut PlaneTable, nand: &mut Nand) -> bool {
         assert!(self.is_empty(plane), "a block is erased that holds something");
         let Some(job) = plane.collecting.take() else { return false };
         let block = job.block as usize;
@@ -226,7 +226,13 @@ impl Tables {
     }
 
     /// Queues the erase of the emptied `block`, and adds it to the free blocks.
-    pub(super) fn free(&mut self, plane: &mut Plane, nand: &mut Nand, block: u32, cause: Cause) {
+    pub(super) fn free(
+        &mut self,
+        plane: &mut PlaneTable,
+        nand: &mut Nand,
+        block: u32,
+        cause: Cause,
+    ) {
         self.blocks.erases[block as usize] += 1;
         self.put_free(plane, block);
         let first = Ppa { plane: plane.index, page: block * self.pages_per_block };
@@ -237,7 +243,7 @@ impl Tables {
     }
 
     /// Adds an erased block to the free blocks, unless it goes bad.
-    pub(super) fn put_free(&mut self, plane: &mut Plane, block: u32) {
+    pub(super) fn put_free(&mut self, plane: &mut PlaneTable, block: u32) {
         match self.goes_bad(plane, block) {
             true => self.note_due(plane),
             false => plane.free.put(block, self.blocks.erases[block as usize]),
@@ -247,7 +253,7 @@ impl Tables {
     /// Returns `true` if the erased `block` is worn and has been retired. If no other block is
     /// free, the collector needs this one: it is used once more.
     #[inline]
-    fn goes_bad(&mut self, plane: &Plane, block: u32) -> bool {
+    fn goes_bad(&mut self, plane: &PlaneTable, block: u32) -> bool {
         let Some(endurance) = &mut self.endurance else { return false };
         let erases = self.blocks.erases[block as usize];
         plane.free.len() > 0
@@ -257,7 +263,11 @@ impl Tables {
 
     /// Returns `true` if `plane` is idle and has a block to empty in the background. Chooses one if
     /// needed.
-    pub(super) fn may_collect_in_background(&mut self, plane: &mut Plane, nand: &Nand) -> bool {
+    pub(super) fn may_collect_in_background(
+        &mut self,
+        plane: &mut PlaneTable,
+        nand: &Nand,
+    ) -> bool {
         let background = self.collection.background;
         if (background.is_none() && self.cache.is_none()) || !nand.is_plane_idle(plane.index) {
             return false;
@@ -278,7 +288,11 @@ impl Tables {
     }
 
     /// Queues the next move or erase on `plane` if it is idle. Returns `false` if none is due.
-    pub(super) fn collect_in_background(&mut self, plane: &mut Plane, nand: &mut Nand) -> bool {
+    pub(super) fn collect_in_background(
+        &mut self,
+        plane: &mut PlaneTable,
+        nand: &mut Nand,
+    ) -> bool {
         while self.may_collect_in_background(plane, nand) {
             if self.move_next(plane, nand) || self.erase(plane, nand) {
                 return true;

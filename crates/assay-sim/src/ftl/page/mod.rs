@@ -45,14 +45,14 @@ use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
 use cached_mapping_table::CachedMap;
 use map_checkpoint::SavedMap;
 use std::ops::Range;
-use tables::{Frontier, LINE, Open, Plane, Tables, mapped_pages};
+use tables::{Frontier, LINE, Open, PlaneTable, Tables, mapped_pages};
 use trims::Trims;
 
 /// A translation layer that maps each page on its own.
 pub(crate) struct PageMap {
     allocation: Allocation,
     tables: Tables,
-    planes: Vec<Plane>,
+    planes: Vec<PlaneTable>,
     /// The most valid pages that a plane takes.
     plane_limit: u32,
     /// The plane whose turn is next.
@@ -86,7 +86,7 @@ impl PageMap {
             saved,
             trims: Trims::new(nand.page, host, logical),
             tables: Tables::new(nand, spec, logical + records, seed),
-            planes: (0..nand.planes()).map(|p| Plane::new(p, nand, spec)).collect(),
+            planes: (0..nand.planes()).map(|p| PlaneTable::new(p, nand, spec)).collect(),
             plane_limit: (nand.blocks_per_plane - 3 - spec.safety_blocks(nand))
                 * nand.pages_per_block
                 - 1,
@@ -136,7 +136,7 @@ impl PageMap {
 
     /// Returns the next plane in turn for which `takes` returns `true`.
     #[inline]
-    fn next_in_turn(&mut self, takes: impl Fn(&Plane) -> bool) -> Option<usize> {
+    fn next_in_turn(&mut self, takes: impl Fn(&PlaneTable) -> bool) -> Option<usize> {
         for _ in 0..self.planes.len() {
             let plane = self.next_plane as usize;
             self.next_plane = if plane + 1 == self.planes.len() { 0 } else { plane as u32 + 1 };

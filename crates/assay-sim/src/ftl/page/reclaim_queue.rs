@@ -1,7 +1,7 @@
 //! Emptied blocks that are not free yet: newer copies of their pages wait to be programmed with
 //! others. They are free when those pages have been given to the chips.
 
-use super::{PageMap, Plane, Tables};
+use super::{PageMap, PlaneTable, Tables};
 use crate::ftl::Ftl;
 use crate::nand::{Nand, Ppa};
 
@@ -45,7 +45,7 @@ impl PageMap {
 
 impl Tables {
     /// Frees the emptied blocks of `plane` whose pages have been given to the chips.
-    pub(super) fn free_emptied(&mut self, plane: &mut Plane, nand: &mut Nand) {
+    pub(super) fn free_emptied(&mut self, plane: &mut PlaneTable, nand: &mut Nand) {
         let mut index = 0;
         while let Some((block, cause)) = plane.emptied.get(index).copied() {
             if nand.is_buffered_from(block) {
@@ -58,7 +58,7 @@ impl Tables {
     }
 }
 
-impl Plane {
+impl PlaneTable {
     /// Returns the number of blocks that are free or will be.
     pub(super) fn empty_blocks(&self) -> usize {
         self.free.len() + self.emptied.len()

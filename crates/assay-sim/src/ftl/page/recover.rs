@@ -185,7 +185,7 @@ impl super::Tables {
     }
 
     /// Erases `block`, which has no valid page, and frees it.
-    fn erase_found(&mut self, plane: &mut super::Plane, nand: &mut Nand, block: u32) {
+    fn erase_found(&mut self, plane: &mut super::PlaneTable, nand: &mut Nand, block: u32) {
         self.blocks.erases[block as usize] += 1;
         let first = Ppa { plane: plane.index, page: block * self.pages_per_block };
         nand.erase(first, Cause::Collect);
@@ -200,7 +200,7 @@ impl super::Tables {
 
     /// Notes how many blocks of `plane` are worn: if more than its spare ones, the drive takes no
     /// writes.
-    fn find_worn(&mut self, plane: &super::Plane) {
+    fn find_worn(&mut self, plane: &super::PlaneTable) {
         let worn = self.blocks.range(plane.index).filter(|b| self.is_worn(*b as u32)).count();
         if let Some(endurance) = &mut self.endurance {
             endurance.finds_worn(worn);
@@ -208,7 +208,7 @@ impl super::Tables {
     }
 
     /// Returns the closed block of `plane` with the fewest valid pages, by its index in the plane.
-    fn emptiest(&self, plane: &super::Plane) -> Option<usize> {
+    fn emptiest(&self, plane: &super::PlaneTable) -> Option<usize> {
         let range = self.blocks.range(plane.index);
         let closed = |b: &usize| self.blocks.closed[range.start + b] != 0;
         (0..range.len()).filter(closed).max_by_key(|b| self.blocks.stale[range.start + b])

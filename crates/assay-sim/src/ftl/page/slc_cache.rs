@@ -10,7 +10,7 @@
 //! free beyond the reserve of GC. It gets the `fixed` ones at any time: blocks are kept free for
 //! them. Otherwise it writes to blocks with all bits.
 
-use super::{Open, PageMap, Plane, Tables, gc_per_plane};
+use super::{Open, PageMap, PlaneTable, Tables, gc_per_plane};
 use crate::nand::{Cause, Nand, Ppa};
 use assay_spec::device::{NandSpec, SlcCacheSpec};
 
@@ -50,7 +50,7 @@ impl PageMap {
 impl Tables {
     /// Puts `block`, which `plane` opens for the host, into the cache if it may be there. Returns
     /// how many of its pages are to be used.
-    pub(super) fn open_for_host(&mut self, plane: &mut Plane, block: u32) -> u32 {
+    pub(super) fn open_for_host(&mut self, plane: &mut PlaneTable, block: u32) -> u32 {
         let kept = self.collection.reserve_blocks + plane.kept_for_cache;
         // `block` is no longer among the free blocks.
         let free = plane.free.len() as u32;
@@ -86,7 +86,7 @@ impl Tables {
 
     /// Puts `block`, which is in use, into the cache if it has one bit a cell and the cache has
     /// room. Else it is emptied like any other block.
-    pub(super) fn enter_cache(&mut self, plane: &mut Plane, block: u32, is_slc: bool) {
+    pub(super) fn enter_cache(&mut self, plane: &mut PlaneTable, block: u32, is_slc: bool) {
         let Some(cache) = self.cache.as_mut().filter(|_| is_slc) else { return };
         if plane.cached < cache.most.max(cache.fixed) {
             cache.is_in[block as usize] = true;
@@ -96,7 +96,7 @@ impl Tables {
     }
 
     /// Removes `block`, which has been emptied, from the cache.
-    pub(super) fn leaves_cache(&mut self, plane: &mut Plane, block: u32) {
+    pub(super) fn leaves_cache(&mut self, plane: &mut PlaneTable, block: u32) {
         let Some(cache) = &mut self.cache else { return };
         if std::mem::take(&mut cache.is_in[block as usize]) {
             plane.cached -= 1;
@@ -119,7 +119,7 @@ impl Tables {
     }
 
     /// Returns the block of `plane` to fold next, by its index: the oldest closed one in the cache.
-    pub(super) fn to_fold(&self, plane: &Plane) -> Option<usize> {
+    pub(super) fn to_fold(&self, plane: &PlaneTable) -> Option<usize> {
         let cache = self.cache.as_ref().filter(|_| plane.cached > 0)?;
         let range = self.blocks.range(plane.index);
         let closed = &self.blocks.closed[range.clone()];
@@ -130,7 +130,7 @@ impl Tables {
     /// Programs the pages that `plane` has gathered though others are missing: those stay empty.
     /// The collector's program waits if the plane has no further free block and gets none by this,
     /// because the collector must find room for all pages that it has begun to move.
-    pub(super) fn pad(&mut self, plane: &mut Plane, nand: &mut Nand) {
+    pub(super) fn pad(&mut self, plane: &mut PlaneTable, nand: &mut Nand) {
         for is_host in [true, false] {
             let open = if is_host { plane.host } else { plane.collect };
             let page = open.block.wrapping_mul(self.pages_per_block).wrapping_add(open.next);
@@ -150,7 +150,7 @@ impl Tables {
 
     /// Checks the cache counts of each plane, and that cached blocks are used only in part. Panics
     /// otherwise.
-    pub(super) fn check_cache(&self, planes: &[Plane]) {
+    pub(super) fn check_cache(&self, planes: &[PlaneTable]) {
         let Some(cache) = &self.cache else { return };
         for plane in planes {
             let range = self.blocks.range(plane.index);

@@ -225,7 +225,7 @@ fn a_cache_of_one_bit_a_cell_is_as_full_as_it_is_written() {
         map.check();
         written.write(7919);
         for (map, sums) in [&map, &written.map].into_iter().zip(&mut sums) {
-            let of = |count: fn(&Plane) -> u32| map.planes.iter().map(count).sum::<u32>();
+            let of = |count: fn(&PlaneTable) -> u32| map.planes.iter().map(count).sum::<u32>();
             sums[0] += f64::from(of(|plane| plane.cached)) / 120.0;
             sums[1] += f64::from(of(|plane| plane.free.len() as u32)) / 120.0;
         }

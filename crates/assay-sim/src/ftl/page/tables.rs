@@ -116,7 +116,7 @@ pub(super) fn mapped_pages(nand: &NandSpec, spec: &PageMapSpec, host: u32) -> u3
 }
 
 /// The log of a plane.
-pub(super) struct Plane {
+pub(super) struct PlaneTable {
     /// The number of the plane.
     pub(super) index: u32,
     /// The free blocks.
@@ -170,14 +170,14 @@ pub(super) enum Frontier {
     Collect,
 }
 
-impl Plane {
+impl PlaneTable {
     /// Returns the log of plane `index`, all of whose blocks are free.
-    pub(super) fn new(index: u32, nand: &NandSpec, spec: PageMapSpec) -> Plane {
+    pub(super) fn new(index: u32, nand: &NandSpec, spec: PageMapSpec) -> PlaneTable {
         let none = Open { block: NONE, next: nand.pages_per_block, end: nand.pages_per_block };
         let first = index * nand.blocks_per_plane;
         let fixed = spec.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
         let free = FreeBlocks::new(spec.wear, first..first + nand.blocks_per_plane);
-        Plane {
+        PlaneTable {
             index,
             free,
             host: none,
@@ -218,7 +218,7 @@ impl Tables {
     /// Returns how many of the `logical` pages leave old copies when the drive is written in order
     /// again and again: they fill the blocks of each plane that neither hold data nor are kept
     /// free.
-    pub(super) fn spare_pages(&self, planes: &[Plane], logical: u32) -> u32 {
+    pub(super) fn spare_pages(&self, planes: &[PlaneTable], logical: u32) -> u32 {
         let count = planes.len() as u32;
         let full = logical.div_ceil(count * self.pages_per_block);
         let resting = self.collection.background.map_or(0, |b| b.blocks);
@@ -245,7 +245,7 @@ impl Tables {
     /// Maps `page` to the next physical page of a plane's frontier, and returns that. Opens a block
     /// first if the frontier is full. The old copy of `page` must be stale already.
     #[inline(always)]
-    pub(super) fn place(&mut self, plane: &mut Plane, page: u32, frontier: Frontier) -> Ppa {
+    pub(super) fn place(&mut self, plane: &mut PlaneTable, page: u32, frontier: Frontier) -> Ppa {
         let shared = self.collection.frontiers == Frontiers::One;
         let own = frontier == Frontier::Collect && !shared;
         let open = if own { &mut plane.collect } else { &mut plane.host };
@@ -267,7 +267,7 @@ impl Tables {
     /// Closes the full block of a frontier, if there is one, and opens the next. `own` is true for
     /// the collector's own frontier. Panics if no block is free.
     #[inline(never)]
-    pub(super) fn open_next(&mut self, plane: &mut Plane, own: bool) {
+    pub(super) fn open_next(&mut self, plane: &mut PlaneTable, own: bool) {
         let block = plane.free.take().expect("a free block is kept");
         let full = if own { plane.collect.block } else { plane.host.block };
         self.turn_over(full, block);

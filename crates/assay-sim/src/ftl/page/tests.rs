@@ -289,8 +289,8 @@ fn spread_over_the_drive_is_never_urgent_under_random_writes() {
 
 #[test]
 fn the_last_free_block_and_what_is_open_without_one_are_the_collectors() {
-    let mut plane = Plane::new(0, &nand(), greedy());
-    let room = |plane: &Plane| {
+    let mut plane = PlaneTable::new(0, &nand(), greedy());
+    let room = |plane: &PlaneTable| {
         let of = |frontier, shared| plane.has_room(frontier, shared, 0);
         [of(Frontier::Host, false), of(Frontier::Collect, false), of(Frontier::Host, true)]
     };

@@ -110,14 +110,14 @@ fn streaming_in_pieces_takes_as_long_as_in_one() {
     }
     for step in [1, 99 * US, 100 * US, 777 * US, 13 * MS] {
         let mut a = arm();
-        let mut head = Stream { next: 0, at: Nanos::ZERO, place: None };
+        let mut head = HeadStream { next: 0, at: Nanos::ZERO, place: None };
         let (mut until, end) = (0, 30 * MS);
         while until < end {
             until = (until + step.max(end / 10_000)).min(end);
             head = a.stream(head, 25_000, Nanos(until), false);
         }
         let once = arm().stream(
-            Stream { next: 0, at: Nanos::ZERO, place: None },
+            HeadStream { next: 0, at: Nanos::ZERO, place: None },
             25_000,
             Nanos(end),
             false,
@@ -128,7 +128,7 @@ fn streaming_in_pieces_takes_as_long_as_in_one() {
 
 #[test]
 fn streaming_counts_a_sector_when_its_last_nanosecond_is_over() {
-    let start = Stream { next: 0, at: Nanos::ZERO, place: None };
+    let start = HeadStream { next: 0, at: Nanos::ZERO, place: None };
     let read = |until, stop| arm().stream(start, 1000, Nanos(until), stop).next;
     assert_eq!((read(100 * US - 1, false), read(100 * US, false)), (0, 1));
     assert_eq!((read(1, true), read(100 * US, true), read(100 * US + 1, true)), (1, 1, 2));

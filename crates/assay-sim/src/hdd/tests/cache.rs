@@ -40,7 +40,8 @@ fn take(cache: &mut Cache, first: u64, end: u64, now: Nanos) {
     while !cache.has_room(now, first, end) {
         cache.written(0, Nanos::ZERO);
     }
-    let place = Place { cylinder: 0, head: 0, angle: 0, index: 0, pass: 0, per_track: 1, run: 1 };
+    let place =
+        SectorPlace { cylinder: 0, head: 0, angle: 0, index: 0, pass: 0, per_track: 1, run: 1 };
     cache.write((first, end), place, (now, now));
 }
 

@@ -7,18 +7,18 @@ use assay_spec::device::{SkewSpec, ZoneSpec};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-fn geometry(zones: Vec<ZoneSpec>, heads: u32, spare_range: u32, serpentine: bool) -> Geometry {
+fn geometry(zones: Vec<ZoneSpec>, heads: u32, spare_range: u32, serpentine: bool) -> DiskGeometry {
     let mut spec = disk(&[]);
     (spec.heads, spec.spare_range, spec.serpentine, spec.zones) =
         (heads, spare_range, serpentine, zones);
-    Geometry::new(&spec)
+    DiskGeometry::new(&spec)
 }
 
 fn zone(first_cylinder: u32, cylinders: u32, sectors_per_track: u32) -> ZoneSpec {
     ZoneSpec { first_cylinder, cylinders, sectors_per_track, ..Default::default() }
 }
 
-fn spot(g: &Geometry, sector: u64) -> (u32, u32, u32) {
+fn spot(g: &DiskGeometry, sector: u64) -> (u32, u32, u32) {
     let p = g.place(sector);
     (p.cylinder, p.head, p.index)
 }

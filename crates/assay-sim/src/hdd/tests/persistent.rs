@@ -12,7 +12,7 @@ const NOTHING: u32 = u32::MAX;
 
 /// A log, the contents of the platter, and the newest data of the host.
 struct Bed {
-    log: Log,
+    log: PersistentLog,
     /// By number of a sector: its content.
     platter: Vec<u32>,
     /// By sector of the host: its newest content.
@@ -25,7 +25,7 @@ impl Bed {
         let newest: Vec<u32> = (0..LAST as u32).collect();
         let mut platter = newest.clone();
         platter.resize((LAST + SIZE) as usize, NOTHING);
-        let log = Log::new(BAND, LAST, SIZE, OVERHEAD, most);
+        let log = PersistentLog::new(BAND, LAST, SIZE, OVERHEAD, most);
         Bed { log, platter, newest, version: 0 }
     }
 

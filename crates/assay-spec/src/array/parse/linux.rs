@@ -63,7 +63,7 @@ fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
     parser.balanced(&span)?;
     let open = parser.text(&span).find('(').expect("as `is_linux` says");
     let inner = span.start + open + 1..span.end - 1;
-    let mut reader = Reader {
+    let mut reader = OptionReader {
         parser: &parser,
         seen: Vec::new(),
         device: None,
@@ -77,7 +77,7 @@ fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
 }
 
 /// The parts of a Linux target that have been read so far.
-struct Reader<'p, 'a> {
+struct OptionReader<'p, 'a> {
     parser: &'p Parser<'a>,
     seen: Said,
     device: Option<BlockDevice>,
@@ -85,7 +85,7 @@ struct Reader<'p, 'a> {
     settings: Settings,
 }
 
-impl Reader<'_, '_> {
+impl OptionReader<'_, '_> {
     fn item(&mut self, part: Range<usize>) -> Decoded<()> {
         let text = self.parser.text(&part);
         let key = text.split('=').next().unwrap_or_default().trim();

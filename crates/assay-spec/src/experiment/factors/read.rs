@@ -1,6 +1,6 @@
 //! The decoder of `[factors]`.
 
-use super::{COMBINATIONS_MAX, Factor, Factors, Impossible, Level};
+use super::{COMBINATIONS_MAX, Factor, FactorLevel, Factors, Impossible};
 use crate::decode::{Decoded, Section, Value, number_of, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
 use crate::experiment::scale::Scale;
@@ -63,7 +63,7 @@ fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
 }
 
 /// Decodes a level whose text is also its name.
-fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<Level> {
+fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<FactorLevel> {
     let number = number_of(item.get_ref()).map(|n| n.to_string());
     let Some(text) = number.or_else(|| item.get_ref().as_str().map(str::to_owned)) else {
         let e = section.error(Kind::WrongType, item.span(), "no level", "a text or a number");
@@ -72,11 +72,11 @@ fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<Level> {
     if !is_name(&text) {
         return Err(bad_name(section, item.span(), &text));
     }
-    Ok(Level { name: text.clone(), text })
+    Ok(FactorLevel { name: text.clone(), text })
 }
 
 /// Decodes levels with names: `{ "1k" = "1024", "4k" = "4096" }`.
-fn named(section: &Section<'_>, factor: &str, value: &Value<'_>) -> Decoded<Vec<Level>> {
+fn named(section: &Section<'_>, factor: &str, value: &Value<'_>) -> Decoded<Vec<FactorLevel>> {
     let DeValue::Table(table) = value.get_ref() else { return Ok(Vec::new()) };
     let mut all: Vec<_> = table.iter().collect();
     all.sort_by_key(|(key, _)| key.span().start);
@@ -86,7 +86,7 @@ fn named(section: &Section<'_>, factor: &str, value: &Value<'_>) -> Decoded<Vec<
             return Err(bad_name(section, key.span(), &name));
         }
         match text.get_ref().as_str() {
-            Some(text) => Ok(Level { name, text: text.to_owned() }),
+            Some(text) => Ok(FactorLevel { name, text: text.to_owned() }),
             None => {
                 let message = format!("the level `{name}` of `{factor}` is no text");
                 let e = section.error(Kind::WrongType, text.span(), message, "a text");
@@ -101,14 +101,15 @@ fn check_levels(
     section: &Section<'_>,
     factor: &str,
     span: Range<usize>,
-    levels: &[Level],
+    levels: &[FactorLevel],
 ) -> Decoded<()> {
     if levels.len() < 2 {
         let message = format!("`{factor}` is not varied");
         let e = section.error(Kind::OutOfRange, span, message, "two levels or more");
         return Err(with_hint(e, "write what never changes into `target` itself"));
     }
-    let twice = |(i, level): &(usize, &Level)| levels[..*i].iter().any(|l| l.name == level.name);
+    let twice =
+        |(i, level): &(usize, &FactorLevel)| levels[..*i].iter().any(|l| l.name == level.name);
     if let Some((_, level)) = levels.iter().enumerate().find(twice) {
         let message = format!("`{factor}` has the level `{}` twice", level.name);
         let e = section.error(Kind::Impossible, span, message, "each level once");

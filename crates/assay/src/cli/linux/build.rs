@@ -18,7 +18,7 @@ const BUILD_ROOM: Bytes = Bytes(3 << 30);
 
 /// Options of `assay linux build`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct LinuxBuildOptions {
     /// Take the source from this file instead of fetching it with apt
     #[arg(long, value_name = "TARBALL")]
     source: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: &Options) -> Outcome {
+pub fn main(options: &LinuxBuildOptions) -> Outcome {
     if options.jobs == Some(0) {
         return Err(Failure::usage("`--jobs 0` compiles nothing", "write 1 or more"));
     }

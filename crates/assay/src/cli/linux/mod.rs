@@ -9,19 +9,19 @@ use crate::output::Outcome;
 
 /// Options of `assay linux`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct LinuxOptions {
     #[command(subcommand)]
-    verb: Verb,
+    verb: LinuxVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum LinuxVerb {
     /// Build the kernel, once, into the cache directory
-    Build(build::Options),
+    Build(build::LinuxBuildOptions),
     /// Whether the kernel is built and can run here
-    Status(status::Options),
+    Status(status::LinuxStatusOptions),
     /// Run a command in the guest, on modelled drives
-    Run(Box<run::Options>),
+    Run(Box<run::LinuxRunOptions>),
     /// What the guest runs first
     #[command(hide = true)]
     Init {
@@ -32,12 +32,12 @@ enum Verb {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: LinuxOptions) -> Outcome {
     match options.verb {
-        Verb::Build(options) => build::main(&options),
-        Verb::Status(options) => status::main(&options),
-        Verb::Run(options) => run::main(*options),
-        Verb::Init { .. } => {
+        LinuxVerb::Build(options) => build::main(&options),
+        LinuxVerb::Status(options) => status::main(&options),
+        LinuxVerb::Run(options) => run::main(*options),
+        LinuxVerb::Init { .. } => {
             assay_engine::guest::main();
             Ok(0)
         }

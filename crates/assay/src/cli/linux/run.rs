@@ -31,7 +31,7 @@ const WAYS: [&str; 2] = ["shared", "messages"];
 
 /// Options of `assay linux run`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct LinuxRunOptions {
     /// A modelled drive, which the guest has as /dev/vda; again for /dev/vdb …
     #[arg(long, required = true, value_name = "MODEL")]
     drive: Vec<String>,
@@ -86,7 +86,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: LinuxRunOptions) -> Outcome {
     let settings = settings(&options)?;
     let limits = Limits {
         time: time("--limit", &options.limit)?,
@@ -154,7 +154,7 @@ pub fn main(options: Options) -> Outcome {
 /// # Errors
 /// If the terminal cannot be lent to the guest, or the guest cannot be booted or breaks off.
 fn live(
-    options: &Options,
+    options: &LinuxRunOptions,
     setup: &LinuxSetup,
     limits: Limits,
     log: LogWriter,
@@ -187,7 +187,7 @@ fn live(
     Ok(run_guest(setup, &job, start, Some(log))?)
 }
 
-fn settings(options: &Options) -> Result<Settings, Failure> {
+fn settings(options: &LinuxRunOptions) -> Result<Settings, Failure> {
     let schedulers: Vec<&str> = SCHEDULERS.into_iter().chain(ElevatorKind::NAMES).collect();
     let found = schedulers.iter().find(|name| **name == options.scheduler);
     let scheduler = *found.ok_or_else(|| {

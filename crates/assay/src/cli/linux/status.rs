@@ -9,13 +9,13 @@ use assay_spec::linux::FILESYSTEMS;
 
 /// Options of `assay linux status`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct LinuxStatusOptions {
     #[command(flatten)]
     common: Common,
 }
 
 /// Runs the verb.
-pub fn main(options: &Options) -> Outcome {
+pub fn main(options: &LinuxStatusOptions) -> Outcome {
     if options.common.plan {
         return Plan::default().show(&options.common);
     }

@@ -1,6 +1,6 @@
 //! Shows a timeline as a table, as JSON or as a picture.
 
-use assay_analysis::report::gantt::{self, Gantt, Row};
+use assay_analysis::report::gantt::{self, Gantt, GanttRow};
 use assay_analysis::text::Table;
 use assay_engine::timeline::parts::{Part, Why, is_own, parts};
 use assay_engine::timeline::{Bar, Cause, Kind, Resource, Served, Timeline};
@@ -235,7 +235,7 @@ impl Shown<'_> {
             let resource = (bar.resource, bar.kind == Kind::Seek);
             rows.iter().position(|(r, seeks, _)| *r == bar.resource && (*seeks == resource.1))
         };
-        let draw = |row: usize, bar: &Bar| gantt::Bar {
+        let draw = |row: usize, bar: &Bar| gantt::GanttBar {
             row,
             kind: index(bar.kind),
             start: bar.start.0 as f64,
@@ -258,10 +258,10 @@ impl Shown<'_> {
 
     /// Returns the rows of the resources. A disk's arm has two: `arm` for its seeks and `head` for
     /// its other work. The flag says whether the row is for seeks.
-    fn rows(&self) -> Vec<(Resource, bool, Row)> {
+    fn rows(&self) -> Vec<(Resource, bool, GanttRow)> {
         let row = |(resource, name, group): &(Resource, String, u32)| {
             let row = |name: &str, seeks| {
-                (*resource, seeks, Row { name: name.to_owned(), group: *group })
+                (*resource, seeks, GanttRow { name: name.to_owned(), group: *group })
             };
             match resource {
                 Resource::Arm => vec![row("arm", true), row("head", false)],
@@ -272,11 +272,11 @@ impl Shown<'_> {
     }
 
     /// Returns the steps of each request for its lane, cut off at the time of the answer.
-    fn steps(&self, index: impl Fn(Kind) -> usize) -> Vec<gantt::Bar> {
+    fn steps(&self, index: impl Fn(Kind) -> usize) -> Vec<gantt::GanttBar> {
         let own = |bar: &Bar| {
             let number = bar.request.filter(|r| is_own(bar, *r))? as usize;
             let end = bar.end.min(self.timeline.requests.get(number)?.end);
-            (end > bar.start).then(|| gantt::Bar {
+            (end > bar.start).then(|| gantt::GanttBar {
                 row: number,
                 kind: index(bar.kind),
                 start: bar.start.0 as f64,
@@ -329,6 +329,6 @@ impl Shown<'_> {
     }
 }
 
-fn legend(word: &str, kind: Kind) -> gantt::Kind {
-    gantt::Kind { colour: kind as usize, name: word.to_owned() }
+fn legend(word: &str, kind: Kind) -> gantt::GanttBarKind {
+    gantt::GanttBarKind { colour: kind as usize, name: word.to_owned() }
 }

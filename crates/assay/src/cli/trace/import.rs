@@ -18,7 +18,7 @@ const MEMORY: Bytes = Bytes(128 << 20);
 
 /// Options of `assay trace import`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct TraceImportOptions {
     /// Files of blktrace or blkparse; NAME stands for NAME.blktrace.0 and so on, `-` for the
     /// standard input
     #[arg(required = true, value_name = "FILE")]
@@ -34,7 +34,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: &Options) -> Outcome {
+pub fn main(options: &TraceImportOptions) -> Outcome {
     let device = options.device.as_deref().map(device).transpose()?;
     watch_for_interrupt();
     let directory = options.out.clone();

@@ -7,23 +7,23 @@ use crate::output::Outcome;
 
 /// Options of `assay trace`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct TraceOptions {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TraceVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TraceVerb {
     /// Read a trace of blktrace, or text of blkparse, into a log of its requests
-    Import(import::Options),
+    Import(import::TraceImportOptions),
     /// What an imported trace, or the request log of any run, shows: tables and a page
-    Show(show::Options),
+    Show(show::TraceShowOptions),
 }
 
 /// Runs the verb.
-pub fn main(options: Options) -> Outcome {
+pub fn main(options: TraceOptions) -> Outcome {
     match options.verb {
-        Verb::Import(options) => import::main(&options),
-        Verb::Show(options) => show::main(&options),
+        TraceVerb::Import(options) => import::main(&options),
+        TraceVerb::Show(options) => show::main(&options),
     }
 }

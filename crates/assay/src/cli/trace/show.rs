@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of `assay trace show`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct TraceShowOptions {
     /// The directory of an imported trace, or a request log (`runs/…/log/….parquet`)
     #[arg(value_name = "DIR|FILE")]
     subject: PathBuf,
@@ -40,7 +40,7 @@ pub struct Options {
 }
 
 /// Runs the verb.
-pub fn main(options: &Options) -> Outcome {
+pub fn main(options: &TraceShowOptions) -> Outcome {
     let from = moment("--from", options.from.as_deref(), Nanos::ZERO)?;
     let until = moment("--until", options.until.as_deref(), Nanos::NEVER)?;
     let (path, record) = subject(&options.subject)?;
@@ -144,7 +144,7 @@ fn no_trace(directory: &Path) -> Failure {
     Failure::usage(format!("{} holds no imported trace", directory.display()), hint)
 }
 
-fn about(options: &Options, path: &Path, record: Option<&TraceRecord>) -> About {
+fn about(options: &TraceShowOptions, path: &Path, record: Option<&TraceRecord>) -> About {
     let mut notes = Vec::new();
     let mut title = "Block trace".to_owned();
     if let Some(record) = record {

@@ -1,0 +1,89 @@
+//! Builds arrays.
+
+use super::agenda::{Agenda, Event};
+use super::controller::Controller;
+use super::layout::{Layout, each};
+use super::port::Port;
+use super::setup::{ArraySetup, MemberDrive, MemberSetup};
+use super::slab::Slab;
+use super::spares::Spares;
+use super::state::{Array, Cards, Recovery};
+use crate::build::build;
+use crate::drive::Drive;
+use crate::past::Past;
+use assay_spec::array::Level;
+use assay_spec::{Bytes, Nanos};
+use std::collections::{BTreeMap, VecDeque};
+
+impl ArraySetup {
+    /// Builds the array of drives in the state `past`. Spares are new.
+    pub fn build(&self, past: Past) -> Array {
+        let setup = self;
+        let member = |(index, m): (usize, &MemberSetup)| {
+            (m.drive.build(past.of_member(index)), m.controller)
+        };
+        let members = setup.members.iter().enumerate().map(member).collect();
+        let spares = setup.rebuild.map(|rebuild| {
+            let layout =
+                Layout::new(setup.level, setup.members.len(), setup.chunk, setup.member_capacity());
+            let lost = layout.victims(setup.failed).fold(0, |set, i| set | layout.lost_with(i));
+            let spare = |i: usize| setup.members[i].drive.build(Past::New);
+            // `fail` takes spares from the end.
+            let lost: Vec<usize> = each(lost).collect();
+            let drives = lost.into_iter().rev().map(spare).collect();
+            Spares { rebuild, drives }
+        });
+        let mut array = over(setup.level, setup.chunk, members, spares);
+        let controllers = setup.controllers.iter().cloned().map(Controller::new).collect();
+        array.cards = Cards { controllers, front: setup.front };
+        if setup.failed > 0 {
+            let at = setup.fail_at.unwrap_or(Nanos::ZERO);
+            array.after(at, Event::Fail(setup.failed as u32));
+            if at == Nanos::ZERO {
+                array.run_to(Nanos::ZERO, false);
+            }
+        }
+        array
+    }
+}
+
+impl MemberDrive {
+    /// Builds the drive or array in the state `past`.
+    pub fn build(&self, past: Past) -> Box<dyn Drive + Send> {
+        match self {
+            MemberDrive::Device(spec) => build(spec, past),
+            MemberDrive::Array(array) => Box::new(array.build(past)),
+        }
+    }
+}
+
+/// Builds an array over drives, each with the index of its controller. The caller adds the
+/// controllers, and a front.
+pub(super) fn over(
+    level: Level,
+    chunk: Bytes,
+    members: Vec<(Box<dyn Drive + Send>, Option<usize>)>,
+    spares: Option<Spares>,
+) -> Array {
+    let ports = members.into_iter().map(|(drive, controller)| Port::new(drive, controller));
+    let ports: Vec<Port> = ports.collect();
+    let smallest = ports.iter().map(Port::capacity).min().expect("an array has members");
+    Array {
+        layout: Layout::new(level, ports.len(), chunk, smallest),
+        ports,
+        cards: Cards::default(),
+        missing: 0,
+        recovery: Recovery { rebuilding: None, spares },
+        hosts: Slab::default(),
+        jobs: Slab::default(),
+        operations: Slab::default(),
+        locks: BTreeMap::new(),
+        agenda: Agenda::default(),
+        requests: 0,
+        done: VecDeque::new(),
+        clock: Nanos::ZERO,
+        buffer: Vec::new(),
+        #[cfg(test)]
+        trace: Vec::new(),
+    }
+}
