@@ -120,8 +120,8 @@ pub struct ClaimValue {
     pub published: Option<f64>,
     /// The unit.
     pub unit: String,
-    /// The relative tolerance, e.g. 0.15: that of its ledger's [`LedgerKind`], a smaller one, or the one
-    /// that the text of the document implies.
+    /// The relative tolerance, e.g. 0.15: that of its ledger's [`LedgerKind`], a smaller one, or
+    /// the one that the text of the document implies.
     pub tolerance: f64,
     /// The words of the document from which the tolerance follows; empty if it does not follow from
     /// words.

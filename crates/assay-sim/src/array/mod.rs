@@ -1,12 +1,12 @@
 //! Arrays: several drives that appear as one, combined by a card or by the host (RAID, JBOD).
 //!
 //! An array is a drive over drives. A request is split at the borders of rows (`layout.rs`); for
-//! each row a job (`job.rs`) follows a plan of reads, then writes (`plan.rs`); its operations go
-//! (`operations.rs`) through shared controllers (`controller.rs`) to the members (`port.rs`). Members may fail before
-//! the start or at a set time, and spares are filled while requests go on (`rebuild.rs`). After
-//! Patterson, Gibson, Katz, SIGMOD 1988, and the rules of Linux md. Not modelled: a cache on the
-//! card, media errors, and that a worn member, which refuses writes, is dropped: the host gets its
-//! error.
+//! each row a job (`job.rs`) follows a plan of reads, then writes (`plan.rs`). Its operations go
+//! (`operations.rs`) through shared controllers (`controller.rs`) to the members (`port.rs`).
+//! Members may fail before the start or at a set time, and spares are filled while requests go on
+//! (`rebuild.rs`). After Patterson, Gibson, Katz, SIGMOD 1988, and the rules of Linux md. Not
+//! modelled: a cache on the card, media errors, and that a worn member, which refuses writes, is
+//! dropped: the host gets its error.
 //!
 //! *Invariants.* A request ends once, after all its operations. Jobs that need a row's parities or
 //! copies to agree (writes, reads of missing data, rebuilding) work on the row one at a time. No

@@ -1,5 +1,5 @@
-//! Writes to the stream, if they come in order, or else to logs; and the merges of logs. Of a mapping
-//! unit that is written only in part, the rest is read before and written behind.
+//! Writes to the stream, if they come in order, or else to logs; and the merges of logs. Of a
+//! mapping unit that is written only in part, the rest is read before and written behind.
 
 use super::shape::PagePlace;
 use super::shared::SharedLog;
