@@ -60,7 +60,7 @@ fn doubts(whole: &Run, run: &Run) -> Vec<Finding> {
         reproduce: command(run),
     };
     let single = |v: &soundness::Doubt| run.cells.iter().any(|c| c.id == v.cell);
-    let (single, together) = soundness::verdicts(whole).into_iter().partition(single);
+    let (single, together) = soundness::doubts(whole).into_iter().partition(single);
     let single: Vec<soundness::Doubt> = single;
     single.into_iter().map(one).chain(factors::doubts(whole, together)).collect()
 }

@@ -52,7 +52,7 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// Returns everything that is wrong with the cells of a run, in the order of the cells.
-pub fn verdicts(run: &Run) -> Vec<Doubt> {
+pub fn doubts(run: &Run) -> Vec<Doubt> {
     let parse = |e: &assay_spec::record::ExperimentRecord| {
         Experiment::parse(Source { file: &e.file, text: &e.text }).ok()
     };
@@ -61,7 +61,7 @@ pub fn verdicts(run: &Run) -> Vec<Doubt> {
     for cell in run.cells.iter().filter(|c| c.skipped.is_none() && !c.repeats.is_empty()) {
         let case = Case::of(run, cell, &experiments);
         for (check, look) in CHECKS {
-            let verdict = |f: Fault| Doubt {
+            let doubt = |f: Fault| Doubt {
                 check,
                 cell: cell.id.clone(),
                 statement: f.statement,
@@ -69,7 +69,7 @@ pub fn verdicts(run: &Run) -> Vec<Doubt> {
                 threshold: f.threshold,
                 hint: f.hint.to_owned(),
             };
-            all.extend(look(&case).map(verdict));
+            all.extend(look(&case).map(doubt));
         }
     }
     all

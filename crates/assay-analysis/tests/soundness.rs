@@ -1,7 +1,7 @@
 //! Is this benchmark right? Runs with exactly one fault each, found by exactly the one check, and
 //! sound ones that no check speaks of.
 
-use assay_analysis::soundness::verdicts;
+use assay_analysis::soundness::doubts;
 use assay_analysis::{finding, load::Run, report, text};
 use assay_spec::catalog::{self, DEVICES};
 use assay_spec::record::*;
@@ -154,13 +154,13 @@ fn run(made: &Made) -> Run {
 
 /// The names of the checks that speak.
 fn found(made: &Made) -> Vec<&'static str> {
-    verdicts(&run(made)).into_iter().map(|v| v.check).collect()
+    doubts(&run(made)).into_iter().map(|v| v.check).collect()
 }
 
 /// Exactly this check speaks, with evidence, a rule and a hint, and is heard everywhere.
 fn only(check: &str, made: &Made) {
     let run = run(made);
-    let all = verdicts(&run);
+    let all = doubts(&run);
     let [verdict] = &all[..] else { panic!("{check}: {all:?}") };
     assert_eq!(verdict.check, check, "{verdict:?}");
     assert!(!verdict.evidence.is_empty() && !verdict.threshold.is_empty());

@@ -112,7 +112,7 @@ impl Console {
     ) -> Result<()> {
         let is_one_sector =
             |pieces: &[Piece]| pieces.iter().map(|p| u64::from(p.length)).sum::<u64>() == SECTOR;
-        let status = match request.ask {
+        let status = match request.operation {
             BlockOperation::Read(pieces) if request.offset == INPUT && is_one_sector(&pieces) => {
                 if self.reader.is_some() {
                     disks.end(now, disk, ticket, Status::Failed);

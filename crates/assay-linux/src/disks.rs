@@ -252,7 +252,7 @@ impl<'w> Disks<'w> {
         }
         let store = &mut setup.store;
         let buffer = &mut self.buffer;
-        let moved = match &request.ask {
+        let moved = match &request.operation {
             BlockOperation::Read(pieces) => each(pieces, request.offset, |offset, piece| {
                 buffer.resize(piece.length as usize, 0);
                 let read = store.read(offset, buffer);

@@ -62,7 +62,7 @@ fn a_read_is_taken_and_given_back_once() {
     let (ticket, request) = session.take().unwrap().expect("one request");
     session.look().unwrap();
     assert!(session.take().unwrap().is_none(), "only one");
-    assert!(matches!(&request.ask, BlockAsk::Read(pieces) if pieces.len() == 1));
+    assert!(matches!(&request.operation, BlockAsk::Read(pieces) if pieces.len() == 1));
     let operations = request.operations(Bytes::GIB).expect("within");
     assert_eq!(operations.len(), 1);
     let (op, range) = operations[0];

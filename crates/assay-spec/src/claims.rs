@@ -91,7 +91,7 @@ pub enum ClaimKind {
 
 /// The place where the numbers of a ledger were measured, which determines their tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LedgerKind {
+pub enum MeasurementPlace {
     /// On the device itself, without a file system.
     RawDevice,
     /// Through the file system and kernel of another machine and time. All drives without a data
@@ -99,12 +99,12 @@ pub enum LedgerKind {
     ThroughLinux,
 }
 
-impl LedgerKind {
+impl MeasurementPlace {
     /// Returns the relative tolerance of numbers that were measured at this place.
     pub const fn tolerance(self) -> f64 {
         match self {
-            LedgerKind::RawDevice => 0.15,
-            LedgerKind::ThroughLinux => 0.25,
+            MeasurementPlace::RawDevice => 0.15,
+            MeasurementPlace::ThroughLinux => 0.25,
         }
     }
 }
@@ -120,8 +120,8 @@ pub struct ClaimValue {
     pub published: Option<f64>,
     /// The unit.
     pub unit: String,
-    /// The relative tolerance, e.g. 0.15: that of its ledger's [`LedgerKind`], a smaller one, or
-    /// the one that the text of the document implies.
+    /// The relative tolerance, e.g. 0.15: that of its ledger's [`MeasurementPlace`], a smaller one,
+    /// or the one that the text of the document implies.
     pub tolerance: f64,
     /// The words of the document from which the tolerance follows; empty if it does not follow from
     /// words.
@@ -136,8 +136,8 @@ impl Ledger {
             let title = top.string("title")?;
             let citation = top.string("citation")?;
             let place = match top.choice("measured", &["raw device", "through Linux"])? {
-                0 => LedgerKind::RawDevice,
-                _ => LedgerKind::ThroughLinux,
+                0 => MeasurementPlace::RawDevice,
+                _ => MeasurementPlace::ThroughLinux,
             };
             let mut claims: Vec<Claim> = Vec::new();
             for mut section in top.sections("claim", "claim")? {
@@ -158,7 +158,7 @@ impl Ledger {
 const KINDS: [&str; 5] = ["measured", "input", "not-testable", "contradiction", "arithmetic"];
 
 /// Decodes a claim. `earlier` are the claims above it in the file, whose numbers it may use.
-fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], place: LedgerKind) -> Decoded<Claim> {
+fn decode_claim(s: &mut Section<'_>, earlier: &[Claim], place: MeasurementPlace) -> Decoded<Claim> {
     let text = |found: Option<(String, _)>| found.map(|(t, _)| t);
     let id = s.string("id")?;
     let kind = match s.choice("kind", &KINDS)? {
@@ -256,7 +256,7 @@ fn decode_number(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Number> {
     Ok(Number { name, published, unit })
 }
 
-fn decode_value(s: &mut Section<'_>, place: LedgerKind) -> Decoded<ClaimValue> {
+fn decode_value(s: &mut Section<'_>, place: MeasurementPlace) -> Decoded<ClaimValue> {
     let label = s.string("label")?;
     let measure = s.optional_string("measure")?.map(|(t, _)| t);
     let has_published = s.has("published");

@@ -58,8 +58,9 @@ fn files(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             let kind = entry.file_type().unwrap();
             let top = path.parent() == Some(&root);
-            // `target` also of `fuzz`, whoever builds it without `--target-dir`.
-            if kind.is_dir() && ![".git", "target"].contains(&&*name) && !(top && name == "runs") {
+            // By its tag, because the engine has a folder `target`, too.
+            let is_built = || path.join("CACHEDIR.TAG").exists();
+            if kind.is_dir() && name != ".git" && !(top && name == "runs") && !is_built() {
                 waiting.push(path);
             } else if kind.is_file() && endings.iter().any(|e| name.ends_with(&format!(".{e}"))) {
                 found.push(path.strip_prefix(&root).unwrap().to_owned());
@@ -345,4 +346,16 @@ fn the_places_that_a_newcomer_should_guess_exist() {
         None => root().join("crates").join(path).is_file(),
     };
     none(paths.iter().filter(|path| !is_there(path)).map(|path| (*path).to_owned()).collect());
+}
+
+/// A file that ARCHITECTURE.md names is there, under that name and in that folder.
+#[test]
+fn the_files_that_the_architecture_names_exist() {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let named = text.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs"));
+    let named: Vec<&str> = named.collect();
+    assert!(named.len() >= 30, "{} files", named.len());
+    let all: Vec<PathBuf> = sources().into_iter().map(|(path, _)| path).collect();
+    let is_there = |name: &&str| all.iter().any(|path| path.ends_with(name));
+    none(named.iter().filter(|name| !is_there(name)).map(|name| (*name).to_owned()).collect());
 }

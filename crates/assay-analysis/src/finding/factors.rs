@@ -238,11 +238,11 @@ fn evidence(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
 }
 
 /// Returns what is wrong with cells of factors: one finding for each check, not for each cell.
-pub(super) fn doubts(run: &Run, verdicts: Vec<Doubt>) -> Vec<Finding> {
+pub(super) fn doubts(run: &Run, doubts: Vec<Doubt>) -> Vec<Finding> {
     let mut found = Vec::new();
     for crossed in all(run) {
         let own = |v: &&Doubt| crossed.measured.iter().any(|m| m.cell.id == v.cell);
-        let mut rest: Vec<&Doubt> = verdicts.iter().filter(own).collect();
+        let mut rest: Vec<&Doubt> = doubts.iter().filter(own).collect();
         while let Some(first) = rest.first().copied() {
             let (same, others): (Vec<&Doubt>, Vec<&Doubt>) =
                 rest.into_iter().partition(|v| v.check == first.check);

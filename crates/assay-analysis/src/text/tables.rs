@@ -180,10 +180,10 @@ fn without_interval(run: &Run) -> Vec<String> {
 
 /// Returns what is wrong with the cells: for each check the first few cells, and once what to do.
 fn doubt_lines(run: &Run) -> Vec<String> {
-    let mut verdicts = soundness::verdicts(run);
-    verdicts.sort_by_key(|v| v.check);
+    let mut doubts = soundness::doubts(run);
+    doubts.sort_by_key(|v| v.check);
     let mut lines = Vec::new();
-    for of_check in verdicts.chunk_by(|a, b| a.check == b.check) {
+    for of_check in doubts.chunk_by(|a, b| a.check == b.check) {
         let line = |v: &soundness::Doubt| format!("warning: {}: {}.", v.cell, v.statement);
         lines.extend(of_check.iter().take(SHOWN).map(line));
         if of_check.len() > SHOWN {

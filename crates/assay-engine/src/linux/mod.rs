@@ -5,9 +5,9 @@
 //! directory that it shares with the host.
 
 mod drives;
-mod seen;
 pub(crate) mod setup;
 pub(crate) mod task;
+mod traffic;
 
 pub use setup::{LinuxSetup, rotational};
 
@@ -23,11 +23,11 @@ use assay_linux::limits::Limits;
 use assay_sim::Past;
 use assay_spec::Bytes;
 use drives::drives;
-use seen::DriveTraffic;
 use setup::depth;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use traffic::DriveTraffic;
 
 /// The initial state of a guest's drives, and the limits of the guest.
 pub struct Start {
@@ -87,8 +87,8 @@ pub fn run_guest(
         limits: start.limits,
         watches_itself: start.watches_itself,
     };
-    let seen = Rc::new(RefCell::new(DriveTraffic::new(log)));
-    let watch = Rc::clone(&seen);
+    let traffic = Rc::new(RefCell::new(DriveTraffic::new(log)));
+    let watch = Rc::clone(&traffic);
     let opened = start.images.iter().map(|path| open_image(path, start.write.as_deref()));
     let mut images = opened.collect::<Result<Vec<Image>>>()?;
     let watch = Box::new(move |traced: &Traced| watch.borrow_mut().take(traced));
@@ -107,7 +107,7 @@ pub fn run_guest(
     for (image, path) in images.iter().zip(&start.images) {
         image.save(path)?;
     }
-    let seen = Rc::into_inner(seen).expect("the machine is gone").into_inner();
-    drives.extend(seen.finish()?);
+    let traffic = Rc::into_inner(traffic).expect("the machine is gone").into_inner();
+    drives.extend(traffic.finish()?);
     Ok(Guest { outcome, drives })
 }

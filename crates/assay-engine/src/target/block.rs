@@ -40,9 +40,9 @@ pub use opened::{Identity, Kind, Opened};
 ///
 /// # Errors
 ///
-/// All errors have an id with an entry in [`EXPLANATIONS`](crate::safety::EXPLANATIONS). After any of them, an existing
-/// target is as it was (a file that a killed run left half made may be gone), and no new one is
-/// there.
+/// All errors have an id with an entry in [`EXPLANATIONS`](crate::safety::EXPLANATIONS). After any
+/// of them, an existing target is as it was (a file that a killed run left half made may be gone),
+/// and no new one is there.
 pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
     let node = match Node::find(path) {
         Ok(node) => node,

@@ -58,7 +58,7 @@ pub struct Range {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRequest {
     /// The type, with its data.
-    pub ask: BlockOperation,
+    pub operation: BlockOperation,
     /// The first byte on the drive, for a read or write.
     pub offset: Bytes,
     /// The number of the process that sends it, which a program sets as the hint of its I/O
@@ -94,7 +94,7 @@ impl BlockRequest {
         let sector = wide(&header, 8).expect("16 bytes");
         let offset = sector.checked_mul(SECTOR).map_or(Bytes(u64::MAX), Bytes);
         let all = |is_writable| pieces.iter().all(|p| p.is_writable == is_writable);
-        let ask = match kind {
+        let operation = match kind {
             0 if all(true) => BlockOperation::Read(pieces),
             1 if all(false) => BlockOperation::Write(pieces),
             4 => BlockOperation::Flush,
@@ -106,7 +106,7 @@ impl BlockRequest {
             13 if all(false) => BlockOperation::WriteZeroes(ranges(memory, &pieces)?),
             _ => BlockOperation::Unknown,
         };
-        Ok(BlockRequest { ask, offset, process, status, writable })
+        Ok(BlockRequest { operation, offset, process, status, writable })
     }
 
     /// Returns the operations on a drive of `capacity` that the request consists of. Returns `None`
@@ -120,7 +120,7 @@ impl BlockRequest {
             let all = ranges.iter().map(|r| Some((op, r.within(capacity)?)));
             all.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
         };
-        match &self.ask {
+        match &self.operation {
             BlockOperation::Read(pieces) => data(Op::Read, pieces),
             BlockOperation::Write(pieces) => data(Op::Write, pieces),
             BlockOperation::Discard(ranges) => each(Op::Trim, ranges),

@@ -18,27 +18,26 @@ use std::collections::{BTreeMap, VecDeque};
 impl ArraySetup {
     /// Builds the array of drives in the state `past`. Spares are new.
     pub fn build(&self, past: Past) -> Array {
-        let setup = self;
         let member = |(index, m): (usize, &MemberSetup)| {
             (m.drive.build(past.of_member(index)), m.controller)
         };
-        let members = setup.members.iter().enumerate().map(member).collect();
-        let spares = setup.rebuild.map(|rebuild| {
+        let members = self.members.iter().enumerate().map(member).collect();
+        let spares = self.rebuild.map(|rebuild| {
             let layout =
-                Layout::new(setup.level, setup.members.len(), setup.chunk, setup.member_capacity());
-            let lost = layout.victims(setup.failed).fold(0, |set, i| set | layout.lost_with(i));
-            let spare = |i: usize| setup.members[i].drive.build(Past::New);
+                Layout::new(self.level, self.members.len(), self.chunk, self.member_capacity());
+            let lost = layout.victims(self.failed).fold(0, |set, i| set | layout.lost_with(i));
+            let spare = |i: usize| self.members[i].drive.build(Past::New);
             // `fail` takes spares from the end.
             let lost: Vec<usize> = each(lost).collect();
             let drives = lost.into_iter().rev().map(spare).collect();
             Spares { rebuild, drives }
         });
-        let mut array = over(setup.level, setup.chunk, members, spares);
-        let controllers = setup.controllers.iter().cloned().map(Controller::new).collect();
-        array.cards = Cards { controllers, front: setup.front };
-        if setup.failed > 0 {
-            let at = setup.fail_at.unwrap_or(Nanos::ZERO);
-            array.after(at, Event::Fail(setup.failed as u32));
+        let mut array = over(self.level, self.chunk, members, spares);
+        let controllers = self.controllers.iter().cloned().map(Controller::new).collect();
+        array.cards = Cards { controllers, front: self.front };
+        if self.failed > 0 {
+            let at = self.fail_at.unwrap_or(Nanos::ZERO);
+            array.after(at, Event::Fail(self.failed as u32));
             if at == Nanos::ZERO {
                 array.run_to(Nanos::ZERO, false);
             }

@@ -2,6 +2,7 @@
 
 use super::spec::{
     ArraySpec, CHUNK, DRIVES_MAX, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild,
+    outer_commas,
 };
 use crate::decode::{Decoded, Source, quantity, with_hint};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
@@ -64,23 +65,10 @@ impl<'a> Parser<'a> {
 
     /// Splits a span at the commas that are outside all parentheses and quotation marks.
     fn parts(&self, span: &Range<usize>) -> Vec<Range<usize>> {
-        let (mut parts, mut depth, mut start) = (Vec::new(), 0_u32, span.start);
-        let mut quoted = false;
-        for (i, c) in self.text(span).char_indices() {
-            match c {
-                '"' => quoted = !quoted,
-                _ if quoted => {}
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                ',' if depth == 0 => {
-                    parts.push(self.trimmed(start..span.start + i));
-                    start = span.start + i + 1;
-                }
-                _ => {}
-            }
-        }
-        parts.push(self.trimmed(start..span.end));
-        parts
+        let mut start = span.start;
+        let commas = outer_commas(self.text(span)).into_iter().map(|at| span.start + at);
+        let part = |end: usize| self.trimmed(std::mem::replace(&mut start, end + 1)..end);
+        commas.chain([span.end]).map(part).collect()
     }
 
     fn array(&self, span: Range<usize>, depth: usize) -> Decoded<ArraySpec> {

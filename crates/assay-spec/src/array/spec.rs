@@ -206,20 +206,24 @@ pub fn is_array(text: &str) -> bool {
 
 /// Splits a list of targets at the commas that are outside all parentheses and quotation marks.
 pub fn split_targets(list: &str) -> Vec<String> {
-    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_u32, false);
-    for c in list.chars() {
+    let mut start = 0;
+    let ends = outer_commas(list).into_iter().chain([list.len()]);
+    let part = |end: usize| list[std::mem::replace(&mut start, end + 1)..end].trim().to_owned();
+    ends.map(part).filter(|part| !part.is_empty()).collect()
+}
+
+/// Returns the offsets of the commas that are outside all parentheses and quotation marks.
+pub(super) fn outer_commas(text: &str) -> Vec<usize> {
+    let (mut commas, mut depth, mut quoted) = (Vec::new(), 0_u32, false);
+    for (i, c) in text.char_indices() {
         match c {
             '"' => quoted = !quoted,
             _ if quoted => {}
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(String::new());
-                continue;
-            }
+            ',' if depth == 0 => commas.push(i),
             _ => {}
         }
-        parts.last_mut().expect("there is always one").push(c);
     }
-    parts.into_iter().map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect()
+    commas
 }

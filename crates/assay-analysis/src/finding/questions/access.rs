@@ -39,9 +39,9 @@ fn means(all: &[NamedDifference], what: &str) -> String {
 pub(super) fn reads(ask: &mut Ask<'_>) -> Result<Answer, String> {
     let all = patterns(ask, "reads", "rd")?;
     let stream = stream(ask);
-    let differ = all.iter().filter(|n| n.by.standing != Change::Alike);
+    let differ = all.iter().filter(|n| n.by.change != Change::Alike);
     let certain: Vec<&NamedDifference> =
-        differ.filter(|n| n.by.standing != Change::Unclear).collect();
+        differ.filter(|n| n.by.change != Change::Unclear).collect();
     if certain.is_empty() {
         unclear(&all)?;
         let most = all.iter().map(|n| n.by.shift.distance).fold(0.0, f64::max);
@@ -106,7 +106,7 @@ pub(super) fn writes(ask: &mut Ask<'_>) -> Result<Answer, String> {
     let to_sequential = &against[0];
     let means = means(&against, "writes");
     let rnd = to_sequential.by.times();
-    match (to_sequential.by.standing, other.by.standing) {
+    match (to_sequential.by.change, other.by.change) {
         (Change::Slower, Change::Slower) => no(format!(
             "stride writes are slower still: {means}; random to sequential {rnd}, {to_stride}; \
              {spikes}"
@@ -171,7 +171,7 @@ fn reads_without(ask: &mut Ask<'_>) -> Option<String> {
         all.push(ask.compare_named(names, (off, None), (on, None)).ok()?);
     }
     let most = largest(&all.iter().collect::<Vec<_>>())?.clone();
-    match most.by.standing {
+    match most.by.change {
         Change::Slower => Some(format!("reads are slower too: {}", most.told())),
         _ => Some(format!("reads do not need it ({})", most.by.times())),
     }

@@ -52,7 +52,7 @@ fn cures(ask: &mut Ask<'_>) -> Result<String, String> {
             }
         };
         let named = ask.compare_named((words, "before"), (cell, None), (before, None))?;
-        let does = match named.by.standing {
+        let does = match named.by.change {
             Change::Slower => "does not cure it",
             Change::Unclear => "may not cure it",
             Change::Alike | Change::Faster => "cures it",

@@ -76,7 +76,7 @@ pub struct Difference {
     /// The probability of superiority and the distance of the distributions.
     pub shift: shift::Shift,
     /// The relation of the means by the rule.
-    pub standing: Change,
+    pub change: Change,
 }
 
 impl Difference {
@@ -136,11 +136,11 @@ pub fn difference(part: Part<'_>, base: Part<'_>) -> Result<Difference, String> 
     let moved = shift.distance >= MOVED;
     let sure = moved || (measured(&a) && measured(&b));
     let ratio = ratio(&a, &b);
-    let standing = match standing(&ratio, sure, moved) {
+    let change = match change(&ratio, sure, moved) {
         Change::Unclear => apart(&ratio, &shift, [&x, &y]),
         certain => certain,
     };
-    Ok(Difference { means: (a.value, b.value), shift, standing, ratio })
+    Ok(Difference { means: (a.value, b.value), shift, change, ratio })
 }
 
 /// Returns `true` if repeats or batches gave the error of the mean.
@@ -150,7 +150,7 @@ fn measured(mean: &Mean) -> bool {
 
 /// Applies the rule. `sure` says whether the interval of the ratio is reliable, `moved` whether
 /// many requests have moved.
-fn standing(ratio: &Estimate, sure: bool, moved: bool) -> Change {
+fn change(ratio: &Estimate, sure: bool, moved: bool) -> Change {
     let small = |r: f64| r < LARGE && r > 1.0 / LARGE;
     match ratio.interval {
         Some((low, _)) if sure && low >= LARGE => Change::Slower,
@@ -198,9 +198,9 @@ impl NamedDifference {
     }
 }
 
-/// Returns the comparisons with this standing.
-pub fn that_are(all: &[NamedDifference], standing: Change) -> Vec<&NamedDifference> {
-    all.iter().filter(|n| n.by.standing == standing).collect()
+/// Returns the comparisons with this change.
+pub fn that_are(all: &[NamedDifference], change: Change) -> Vec<&NamedDifference> {
+    all.iter().filter(|n| n.by.change == change).collect()
 }
 
 /// Returns the comparisons in words, one after the other.
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn no_answer_hangs_on_a_hair() {
         let by = |value, interval, sure, moved| {
-            standing(&Estimate { value, interval, basis: Basis::Batches(10) }, sure, moved)
+            change(&Estimate { value, interval, basis: Basis::Batches(10) }, sure, moved)
         };
         assert_eq!(by(1.3, Some((1.1, 1.5)), true, true), Change::Slower);
         assert_eq!(by(1.3, Some((1.0999, 1.5)), true, true), Change::Unclear);

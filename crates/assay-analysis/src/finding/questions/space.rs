@@ -104,7 +104,7 @@ fn told(ask: &mut Ask<'_>, op: Op) -> Result<(bool, String), String> {
     let all: Vec<&NamedDifference> = growth.ends.iter().chain(&growth.steps).collect();
     let slower = that_are(&growth.ends, Change::Slower);
     let ups: Vec<&NamedDifference> =
-        all.iter().copied().filter(|n| n.by.standing == Change::Slower).collect();
+        all.iter().copied().filter(|n| n.by.change == Change::Slower).collect();
     let most = largest(if ups.is_empty() { &all } else { &ups });
     let most = most.map(|n| n.told()).unwrap_or_default();
     if ups.is_empty() {
@@ -115,7 +115,7 @@ fn told(ask: &mut Ask<'_>, op: Op) -> Result<(bool, String), String> {
     let knee = match slower.iter().any(|n| n.what.contains("steps")) {
         true => knee_in_words(&growth.level, op == Op::Write),
         false => match growth.ends.iter().find(|n| n.what.contains("steps")) {
-            Some(n) if n.by.standing == Change::Unclear => {
+            Some(n) if n.by.change == Change::Unclear => {
                 format!("those at the largest step {}", n.by.why_unclear())
             }
             _ => "at the largest step they are no slower than at the smallest".into(),

@@ -17,7 +17,8 @@ pub(super) struct DriveTraffic {
 impl DriveTraffic {
     /// Creates counts of zero, which also write `log`, if there is one.
     pub(super) fn new(log: Option<LogWriter>) -> DriveTraffic {
-        DriveTraffic { count: [0; 4], bytes: [0; 4], time: [0; 4], log }
+        let zero = [0; Op::ALL.len()];
+        DriveTraffic { count: zero, bytes: zero, time: zero, log }
     }
 
     /// Counts and logs a request.
