@@ -9,8 +9,8 @@
 //! *Invariants.* The elevator waits no longer than `ANTIC_EXPIRE` for a read, and only for reads;
 //! it does not wait if a check, made once in [`READ_EXPIRE`], finds a read that waits longer.
 
+use super::interface::{Elevator, Next, Waiting, nearest, oldest};
 use super::io_context::{self, IoContext};
-use super::policy::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos, Op};
 
 /// The longest wait for a read that may come: `antic_expire`, HZ / 150 in whole milliseconds.

@@ -9,8 +9,8 @@
 //! *Invariants.* One queue is active at a time; a slice is not longer than [`SLICE_SYNC`] plus the
 //! request that it ends in; the drive idles at most [`SLICE_IDLE`] for one process.
 
+use super::interface::{Elevator, Next, Waiting, nearest, oldest};
 use super::io_context::IoContext;
-use super::policy::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@
 //! *Invariant.* Only these batches go before an expired request: one for each request of its
 //! direction that came before it and, for each batch of writes, `WRITES_STARVED` of reads.
 
-use super::policy::{Elevator, Next, Waiting, nearest, oldest};
+use super::interface::{Elevator, Next, Waiting, nearest, oldest};
 use assay_spec::{Bytes, Nanos, Op};
 
 /// The time that a read may wait before it goes first: `read_expire`.

@@ -3,7 +3,7 @@
 //! After the statistics that the anticipatory elevator and CFQ of Linux 2.6 keep: means in which a
 //! new sample has a weight of one eighth and the past seven eighths, in integers scaled by 256.
 
-use super::policy::Waiting;
+use super::interface::Waiting;
 use assay_spec::{Bytes, Nanos};
 
 const SCALE: u64 = 256;

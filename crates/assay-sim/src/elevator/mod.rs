@@ -15,15 +15,15 @@
 mod anticipatory;
 mod cfq;
 mod deadline;
+mod interface;
 mod io_context;
 mod noop;
-mod policy;
 #[cfg(test)]
 mod tests;
 
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::{Bytes, Nanos, Op, Request};
-pub(crate) use policy::{Elevator, Next, Waiting};
+pub(crate) use interface::{Elevator, Next, Waiting};
 use std::collections::VecDeque;
 
 /// The longest merged request: the default of `max_sectors_kb` at the time.

@@ -4,7 +4,7 @@
 //! waiting request that a new one continues; one that it precedes is found only if that was the
 //! last to arrive or grow.
 
-use super::policy::{Elevator, Next, Waiting};
+use super::interface::{Elevator, Next, Waiting};
 use assay_spec::Nanos;
 
 /// The elevator that does not reorder.

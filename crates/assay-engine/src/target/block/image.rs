@@ -33,8 +33,8 @@ impl Image {
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         self.file.sync_all().map_err(|cause| {
             let message = format!("what the guest wrote did not all reach {}", path.display());
-            let hint = "the disk under it failed (`dmesg`), or its file system is full: the image may \
-                        be broken";
+            let hint = "the disk under it failed (`dmesg`), or its file system is full: the image \
+                        may be broken";
             Error::environment("linux-image-lost", message, hint).caused_by(cause)
         })
     }
