@@ -84,6 +84,32 @@ beside_written() { read_first; image i 16; attach i --sizelimit 4194304; during 
   noise n 1; attach i --offset 8388608; dd if=n of="$device" bs=1M oflag=direct conv=fsync status=none; run_ends 0
   cmp -n "$MIB" n "$device" || fail "what was written is lost"; }
 row L1.19 "a program writes to a loop device on another part of the file and lets the run go on" beside_written
+# The same while assay writes, too: the kernel counts more than assay has sent.
+write_first() { { sed 's/^measure.*/measure = { time = "4s" }/' write.toml
+  sed -n '/^\[\[workload/,$p' write.toml | sed 's/^name = "w"/name = "v"/'; } >twice.toml; }
+beside_writes() { write_first; zeros; noise n 1; during twice.toml "$device" --write "$device"
+  dd if=n of="$device" bs=1M seek=4 status=none "$@"; stopped; cmp -n "$MIB" n "$device" 0 4194304 || fail "what was written is lost"; }
+row L1.20 "a program writes to the target and goes, while a cell writes" beside_writes oflag=direct
+row L1.21 "and leaves it in the page cache" beside_writes
+beside_by_disk() { write_first; partitioned; noise n 1; local part=${device}p1; during twice.toml "$part" --write "$part"
+  dd if=n of="$device" bs=4k count=1 seek=16 oflag=direct status=none; stopped; }
+row L1.22 "a program writes to the disk of the target, outside of it, and goes, while a cell writes" beside_by_disk
+beside_by_part() { write_first; partitioned; noise n 1; during twice.toml "$device" --write "$device" --destroy "$(word "$device")"
+  held "${device}p1" read; dd if=n of="${device}p1" bs=1M status=none; stopped; }
+row L1.23 "a program writes to a partition of the target, which another has open, while a cell writes" beside_by_part
+beside_by_file() { write_first; zeros; noise n 1; during twice.toml "$device" --write "$device"
+  dd if=n of=i bs=1M seek=4 conv=notrunc status=none; stopped; cmp -n "$MIB" n i 0 4194304 || fail "what was written is lost"; }
+row L1.24 "a program writes to the file behind the target and goes, while a cell writes" beside_by_file
+beside_by_lower() { write_first; zeros; local lower=$device; attach "$lower"; noise n 1; during twice.toml "$device" --write "$device"
+  dd if=n of="$lower" bs=1M seek=4 oflag=direct status=none; stopped; }
+row L1.25 "a program writes to the device behind the target and goes, while a cell writes" beside_by_lower
+beside_nobody() { write_first; zeros; [ -z "$1" ] || attach "$device"; local of; of=$(losetup -nO BACK-FILE "$device")
+  during twice.toml "$device" --write "$device"; dd if="$of" of=copy bs=1M count=1 status=none; run_ends 0; }
+row L1.26 "writing twice, while a program reads what is behind the target" beside_nobody ''
+row L1.27 "the same on a device on a device" beside_nobody 1
+partition_added() { zeros; need addpart; timed 30s; during timed.toml "$device" --write "$device"
+  addpart "$device" 1 2048 4096 || skip "no partitions"; undo "delpart $device 1"; stopped; }
+row L1.28 "the target gets a partition while it is measured" partition_added
 written_looked() { zeros; noise n 1; mkdir b; local real; real=$(command -v blkid) || skip "no blkid"
   printf '#!/bin/sh\ndd if=%s of=%s bs=1M oflag=direct conv=fsync status=none; exec %s "$@"\n' "$PWD/n" "$device" "$real" >b/blkid; chmod +x b/blkid
   refused env PATH="$PWD/b:$PATH" "$assay" run write.toml --quiet --out out --only "$device" --write "$device"

@@ -205,8 +205,8 @@ fn run_on(
             let mut target = UringTarget::new(file, opened.capacity, options)?;
             let measured = repeat.run(&mut target, &|| opened.check_untouched(), |_| {});
             if repeat.workload.writes() {
-                opened.note_written();
-                return measured;
+                let own = opened.check_own_writes(target.written());
+                return measured.and_then(|record| own.map(|()| record));
             }
             let measured = measured?;
             opened.check_untouched()?;

@@ -155,7 +155,7 @@ impl Node {
     }
 
     /// Returns a path that leads this process to the inode through its descriptor.
-    fn link(&self) -> PathBuf {
+    pub fn link(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
     }
 

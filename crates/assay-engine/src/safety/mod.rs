@@ -10,6 +10,7 @@
 //! inode, never by name. Nothing here writes to a target. After the checks, the exclusive open of a
 //! device or the lease on a file keeps others away for the whole run.
 
+mod closed;
 pub(crate) mod contents;
 mod explain;
 pub(crate) mod identity;

@@ -29,8 +29,15 @@ pub(crate) fn refusal(device: &Device) -> Option<Error> {
     refusal_on(Machine::read, device)
 }
 
-/// Returns why `device`, which this run has opened exclusively, must not be written to any more.
-pub(crate) fn new_refusal(device: &Device) -> Option<Error> {
+/// Returns why `device`, which this run has opened exclusively when it had `partitions`, must not
+/// be written to any more.
+pub(crate) fn new_refusal(device: &Device, partitions: &[Device]) -> Option<Error> {
+    let is_new = |part: &Device| partitions.iter().all(|known| known.number != part.number);
+    if let Some(part) = device.partitions().into_iter().find(is_new) {
+        let message = format!("{} has got the partition {}", device.title(), part.name);
+        let hint = "somebody else uses the device: end that, and begin anew";
+        return Some(Error::environment("device-mounted", message, hint));
+    }
     refusal_on(|| Machine::read().without_what_is_in_flight(), device)
 }
 

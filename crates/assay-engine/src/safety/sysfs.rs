@@ -4,6 +4,7 @@
 //! by number, never by name or path. Nothing here opens a device.
 
 use assay_fs::DeviceNumber;
+use assay_spec::Bytes;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,15 @@ pub(crate) struct Device {
 pub(crate) struct Written {
     sectors: u64,
     discarded: u64,
+}
+
+impl Written {
+    /// Returns the bytes written and discarded since the count `before`.
+    pub(crate) fn since(self, before: Written) -> Bytes {
+        let sectors = self.sectors.wrapping_sub(before.sectors);
+        let discarded = self.discarded.wrapping_sub(before.discarded);
+        Bytes(sectors.wrapping_add(discarded).saturating_mul(512))
+    }
 }
 
 impl Device {
@@ -115,15 +125,15 @@ impl Device {
     }
 
     /// Returns the size, which sysfs counts in sectors of 512 bytes whatever the block size is.
-    pub(crate) fn size(&self) -> assay_spec::Bytes {
+    pub(crate) fn size(&self) -> Bytes {
         let sectors = self.text("size").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
-        assay_spec::Bytes(sectors.saturating_mul(512))
+        Bytes(sectors.saturating_mul(512))
     }
 
     /// Returns the logical block size.
-    pub(crate) fn block_size(&self) -> Option<assay_spec::Bytes> {
+    pub(crate) fn block_size(&self) -> Option<Bytes> {
         let size = self.disk().text("queue/logical_block_size")?.parse().ok()?;
-        Some(assay_spec::Bytes(size))
+        Some(Bytes(size))
     }
 
     /// Returns the model name of the disk.

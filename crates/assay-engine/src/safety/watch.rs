@@ -1,13 +1,16 @@
 //! Watches a target that is written to for other users, because no claim and no lease keeps a loop
 //! device from being attached to it or to what it lies on.
 //!
-//! Attached loop devices are checked four times a second, all other uses as often as 1 % of a
-//! processor's time allows. A user who comes between two checks shares the target until the second.
+//! Attached loop devices, and writers that came and went ([`super::closed`]), are checked four
+//! times a second, all other uses as often as 1 % of a processor's time allows. A user who comes
+//! between two checks shares the target until the second.
 
+use super::closed::ClosedWriters;
 use super::stack;
 use crate::error::Error;
 use crate::stop;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -26,23 +29,35 @@ pub(crate) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts a watch. `refusal` returns why the target must not be written to any more, or `None`.
+/// Starts a watch. `refusal` returns why the target must not be written to any more, or `None`;
+/// nobody else should open anything at `paths` for writing.
 ///
 /// # Errors
-/// If no thread can be started.
-pub(crate) fn begin(refusal: impl Fn() -> Option<Error> + Send + 'static) -> io::Result<Watch> {
+/// If no thread can be started, or the kernel gives no watch.
+pub(crate) fn begin(
+    paths: &[PathBuf],
+    refusal: impl Fn() -> Option<Error> + Send + 'static,
+) -> io::Result<Watch> {
+    let closed = ClosedWriters::watch(paths)?;
     let over = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&over);
     let thread = std::thread::Builder::new().name("watch".into());
-    let thread = thread.spawn(move || watch(refusal, &is_over))?;
+    let thread = thread.spawn(move || watch(refusal, closed, &is_over))?;
     Ok(Watch { over, thread: Some(thread) })
 }
 
-fn watch(refusal: impl Fn() -> Option<Error>, over: &AtomicBool) {
+fn watch(refusal: impl Fn() -> Option<Error>, closed: ClosedWriters, over: &AtomicBool) {
     // With `None`, the first check is a full one, which sees users who came since the first checks.
     let mut attached = None;
     let mut due = Instant::now();
     while !over.load(Ordering::Relaxed) {
+        if let Some(path) = closed.next() {
+            let what = format!(
+                "while it was measured, something else had {} open for writing",
+                path.display()
+            );
+            return stop::stop_for_another_writer(&what);
+        }
         let now = Some(stack::attached());
         if now != attached || Instant::now() >= due {
             let begun = processor_time();

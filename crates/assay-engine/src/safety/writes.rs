@@ -2,6 +2,10 @@
 //! the device itself, the disk of a partition, the file or device behind a loop device, and another
 //! path to the disk.
 //!
+//! After requests of assay's own, the device must not have written more than these, and what they
+//! do not pass (the rest of the disk, another path) nothing. What lies below the device they do
+//! change; [`super::closed`] tells of others there.
+//!
 //! *Not detected* are writes to the devices below a mapping or an array, where other mappings may
 //! write; to a file or device with several loop devices on it; and to a file behind a loop device
 //! that has lost its name.
@@ -13,10 +17,11 @@ use super::machine::Machine;
 use super::store::Store;
 use super::sysfs::{Device, Written};
 use assay_fs::{DeviceNumber, Node};
+use assay_spec::Bytes;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The ways to the bytes of a device; the first is the device itself.
 #[derive(Debug)]
@@ -29,10 +34,14 @@ pub(crate) struct Ways {
 /// A way to the bytes of a device.
 #[derive(Debug)]
 enum WritePath {
-    /// A device.
+    /// The device itself.
     Device(Device),
     /// A disk outside of its partitions.
     Disk(Device),
+    /// Another path to a disk.
+    OtherPath(Device),
+    /// The device behind a loop device.
+    Below(Device),
     /// The file behind a loop device.
     File(Node),
 }
@@ -57,7 +66,10 @@ impl Ways {
         let mut next = Some(device.clone());
         while let Some(device) = next.take() {
             let disk = device.disk();
-            ways.push(WritePath::Device(device.clone()));
+            ways.push(match ways.is_empty() {
+                true => WritePath::Device(device.clone()),
+                false => WritePath::Below(device.clone()),
+            });
             if disk.number != device.number {
                 ways.push(WritePath::Disk(disk.clone()));
                 // Writes to another partition are also counted below the disk.
@@ -66,7 +78,7 @@ impl Ways {
                 }
             }
             let others = machine.other_paths_to(disk.number).into_iter().filter_map(Device::find);
-            ways.extend(others.map(WritePath::Device));
+            ways.extend(others.map(WritePath::OtherPath));
             match machine.behind(disk.number) {
                 Some((Store::Device(below), ..)) => next = Device::find(below),
                 Some((Store::File(system, inode), _, name)) => {
@@ -77,7 +89,9 @@ impl Ways {
         }
         let devices = ways.iter().flat_map(|way| match way {
             // A partition has a page cache of its own, and the disk counts its writes later.
-            WritePath::Device(device) => [vec![device.clone()], device.partitions()].concat(),
+            WritePath::Device(device) | WritePath::OtherPath(device) | WritePath::Below(device) => {
+                [vec![device.clone()], device.partitions()].concat()
+            }
             WritePath::Disk(disk) => vec![disk.clone()],
             WritePath::File(_) => Vec::new(),
         });
@@ -97,13 +111,43 @@ impl Ways {
         };
         WriteCount(self.all.iter().enumerate().map(count).collect())
     }
+
+    /// Returns `true` if `now` shows no other writes since `before` than `own` bytes that assay
+    /// wrote or discarded; `None` stands for an unknown number.
+    pub(crate) fn are_own(
+        &self,
+        before: &WriteCount,
+        now: &WriteCount,
+        own: Option<Bytes>,
+    ) -> bool {
+        let marks = before.0.iter().zip(&now.0);
+        self.all.iter().zip(marks).all(|(way, (before, now))| match (way, before, now) {
+            (_, None, _) | (_, _, None) | (WritePath::Below(_) | WritePath::File(_), ..) => true,
+            (WritePath::Device(_), Some(Mark::Written(before)), Some(Mark::Written(now))) => {
+                own.is_none_or(|own| now.since(*before) <= own)
+            }
+            (_, before, now) => before == now,
+        })
+    }
+
+    /// Returns the paths of what lies below the device, where assay's own writes change the counts.
+    pub(crate) fn below(&self) -> Vec<PathBuf> {
+        let path = |way: &WritePath| match way {
+            WritePath::Below(device) => Some(device.node()),
+            WritePath::File(node) => Some(node.link()),
+            WritePath::Device(_) | WritePath::Disk(_) | WritePath::OtherPath(_) => None,
+        };
+        self.all.iter().filter_map(path).collect()
+    }
 }
 
 impl WritePath {
     /// Returns the store that it leads to, or `None` for a part of a disk.
     fn store(&self) -> Option<Store> {
         match self {
-            WritePath::Device(device) => Some(Store::Device(device.number)),
+            WritePath::Device(device) | WritePath::OtherPath(device) | WritePath::Below(device) => {
+                Some(Store::Device(device.number))
+            }
             WritePath::Disk(_) => None,
             WritePath::File(node) => Some(Store::File(node.id.device, node.id.inode)),
         }
@@ -112,7 +156,9 @@ impl WritePath {
     /// Reads the present mark, if the way has one.
     fn mark(&self) -> Option<Mark> {
         match self {
-            WritePath::Device(device) => device.written().map(Mark::Written),
+            WritePath::Device(device) | WritePath::OtherPath(device) | WritePath::Below(device) => {
+                device.written().map(Mark::Written)
+            }
             WritePath::Disk(disk) => disk.written_past_partitions().map(Mark::Written),
             WritePath::File(node) => {
                 let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;

@@ -92,7 +92,8 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     }
     let opened = Opened { _claims: claims, ..opened }.with_writes_counted(&device);
     check_contents(&device, &opened.file, intent)?;
-    let watch = watched(path, move || new_refusal(&device))?;
+    let partitions = device.partitions();
+    let watch = watched(path, &opened.below(), move || new_refusal(&device, &partitions))?;
     let opened = Opened { watch, ..opened };
     opened.check_untouched()?;
     Ok(opened)

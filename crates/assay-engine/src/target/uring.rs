@@ -30,7 +30,10 @@ use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
 pub(crate) mod buffers;
+mod ring;
+
 use buffers::Region;
+use ring::{build_ring, no_io_uring};
 
 /// The most entries that the kernel allows in a ring.
 const DEPTH_MAX: u32 = 32_768;
@@ -75,6 +78,10 @@ pub struct UringTarget {
     /// The completions of requests that were not sent because they do not fit the target.
     refused: Vec<Completion>,
     in_flight: u32,
+    /// The bytes of all writes and trims that were queued.
+    written: Bytes,
+    /// Whether a request has failed.
+    has_failed: bool,
     registered: bool,
     stamp: u64,
     capacity: Bytes,
@@ -112,6 +119,8 @@ impl UringTarget {
             expected: vec![FREE; options.depth as usize],
             refused: Vec::new(),
             in_flight: 0,
+            written: Bytes::ZERO,
+            has_failed: false,
             registered,
             stamp: 0,
             capacity,
@@ -134,6 +143,12 @@ impl UringTarget {
         }
         let start = tag as usize * stride;
         Some(&self.reads.bytes()[start..start + length.0 as usize])
+    }
+
+    /// Returns the bytes written and trimmed until now, or `None` if that is not known: requests
+    /// are in flight, or some have failed.
+    pub fn written(&self) -> Option<Bytes> {
+        (self.in_flight == 0 && !self.has_failed).then_some(self.written)
     }
 
     /// Returns `true` if the request fits the target and its buffers.
@@ -221,6 +236,7 @@ impl UringTarget {
                 // A short transfer has no errno of its own.
                 _ => libc::EIO,
             };
+            self.has_failed |= error != 0;
             completions.push(Completion { tag, at, error });
         }
         at
@@ -269,6 +285,9 @@ impl Target for UringTarget {
         let transfers = matches!(request.op, Op::Read | Op::Write);
         self.expected[tag] = if transfers { request.length.0 as i32 } else { 0 };
         self.in_flight += 1;
+        if matches!(request.op, Op::Write | Op::Trim) {
+            self.written += request.length;
+        }
         if self.ring.submission().len() >= SEND_AT {
             let _ = self.ring.submit();
         }
@@ -342,35 +361,6 @@ fn check(options: &UringOptions) -> Result<()> {
     Ok(())
 }
 
-/// Creates the cheapest ring that the kernel offers; older ones refuse newer flags with `EINVAL`.
-fn build_ring(depth: u32) -> io::Result<IoUring> {
-    let entries = depth.next_power_of_two();
-    let set_ups: [fn(&mut io_uring::Builder); 4] = [
-        |b| {
-            b.setup_single_issuer().setup_defer_taskrun().setup_no_sqarray();
-        },
-        |b| {
-            b.setup_single_issuer().setup_defer_taskrun();
-        },
-        |b| {
-            b.setup_coop_taskrun();
-        },
-        |_| (),
-    ];
-    let mut refused = None;
-    for set_up in set_ups {
-        let mut builder = IoUring::builder();
-        set_up(&mut builder);
-        // A child process must not write to a ring that the parent measures with.
-        builder.dontfork();
-        match builder.build(entries) {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = Some(error),
-            built => return built,
-        }
-    }
-    Err(refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)))
-}
-
 /// Registers all buffers, reads first, then writes. Returns `false` if the kernel refuses.
 fn register(ring: &IoUring, reads: &Region, writes: Option<&Region>) -> bool {
     let vectors: Vec<_> =
@@ -381,13 +371,6 @@ fn register(ring: &IoUring, reads: &Region, writes: Option<&Region>) -> bool {
     }
     // SAFETY: the regions live as long as the ring, which is dropped before them.
     unsafe { ring.submitter().register_buffers(&vectors) }.is_ok()
-}
-
-fn no_io_uring(cause: io::Error) -> Error {
-    let message = "the kernel gives no io_uring";
-    let hint = "io_uring needs Linux 5.11 or newer and may be switched off: see \
-                /proc/sys/kernel/io_uring_disabled, or the container's seccomp profile";
-    Error::environment("no-io-uring", message, hint).caused_by(cause)
 }
 
 fn no_memory(cause: io::Error) -> Error {

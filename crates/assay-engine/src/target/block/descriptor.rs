@@ -7,7 +7,7 @@ use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The longest wait for the end of somebody else's claim, and the time between two attempts. The
@@ -37,17 +37,20 @@ pub(super) fn lock(path: &Path, file: &File) -> Result<()> {
 }
 
 /// Watches the open target; `refusal` returns why it must not be written to any more, if so.
+/// Nobody else should open anything at `apart` for writing.
 pub(super) fn watched(
     path: &Path,
+    apart: &[PathBuf],
     refusal: impl Fn() -> Option<Error> + Send + 'static,
 ) -> Result<Option<Watch>> {
-    watch::begin(refusal).map(Some).map_err(|e| no_thread(path, e))
+    watch::begin(apart, refusal).map(Some).map_err(|e| no_thread(path, e))
 }
 
 /// Returns the error for a target that cannot be watched, because no thread could be started.
 pub(super) fn no_thread(path: &Path, cause: io::Error) -> Error {
-    let message = format!("there is no thread to watch over {}", path.display());
-    let hint = "let this user have more processes (`ulimit -u`), or free memory";
+    let message = format!("there is no thread or no watch for {}", path.display());
+    let hint = "let this user have more processes (`ulimit -u`) and more watches \
+                (`sysctl fs.inotify`), or free memory";
     Error::environment("no-thread", message, hint).caused_by(cause)
 }
 

@@ -55,7 +55,7 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
 /// overlay, or on a file system without leases.
 pub(super) fn watch_file(path: &Path, node: &Node) -> Result<Option<Watch>> {
     let (name, id, kind) = (path.display().to_string(), node.id, node.kind);
-    watched(path, move || file_use(&name, id, kind))
+    watched(path, &[node.link()], move || file_use(&name, id, kind))
 }
 
 /// Returns how a file is in use, as an error, if it is.

@@ -8,6 +8,8 @@ use super::opened::Opened;
 use crate::error::{Error, Result};
 use crate::safety::sysfs::Device;
 use crate::safety::writes::Ways;
+use assay_spec::Bytes;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 impl Opened {
@@ -16,6 +18,12 @@ impl Opened {
         let ways = Ways::to(device);
         let count = ways.count();
         Opened { written: Mutex::new(Some((ways, count))), ..self }
+    }
+
+    /// Returns the paths of what lies below the device.
+    pub(super) fn below(&self) -> Vec<PathBuf> {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.as_ref().map(|(ways, _)| ways.below()).unwrap_or_default()
     }
 
     /// Checks that nobody has written to the device since assay last looked.
@@ -30,15 +38,29 @@ impl Opened {
              assay had looked at it and before assay wrote",
             self.identity.path.display()
         );
-        let hint = "whatever was written is still there; end that use, and begin anew";
-        Err(Error::environment("target-taken", message, hint))
+        Err(taken(message))
     }
 
-    /// Takes all writes to the device until now as assay's own.
-    pub(crate) fn note_written(&self) {
+    /// Checks that nobody but assay, which wrote or discarded `own` bytes, has written to the
+    /// device since assay last looked. `None` stands for an unknown number, as after errors.
+    pub(crate) fn check_own_writes(&self, own: Option<Bytes>) -> Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((ways, before)) = &mut *written {
-            *before = ways.count();
+        let Some((ways, before)) = &mut *written else { return Ok(()) };
+        let now = ways.count();
+        let is_own = ways.are_own(before, &now, own);
+        *before = now;
+        if is_own {
+            return Ok(());
         }
+        let message = format!(
+            "something else wrote to {}, its partitions or its disk while assay wrote to it",
+            self.identity.path.display()
+        );
+        Err(taken(message))
     }
+}
+
+fn taken(message: String) -> Error {
+    let hint = "what assay has not written over is still there; end that use, and begin anew";
+    Error::environment("target-taken", message, hint)
 }

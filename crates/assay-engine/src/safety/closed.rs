@@ -1,0 +1,72 @@
+//! Notices programs that have had a device or file open for writing and have closed it, by
+//! inotify(7): a look at the open files of all processes comes too late for them.
+//!
+//! *Not noticed* are writers that have it open still, which that look finds, and those that reach
+//! it by another inode: a second node of a device, the file below an overlay.
+
+use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// A watch over devices and files.
+#[derive(Debug)]
+pub(super) struct ClosedWriters {
+    queue: OwnedFd,
+    /// The names of what is watched, by number.
+    names: Vec<(i32, PathBuf)>,
+}
+
+impl ClosedWriters {
+    /// Begins to watch what is at `paths`.
+    ///
+    /// # Errors
+    /// If the kernel gives no watch: `fs.inotify` limits their number.
+    pub(super) fn watch(paths: &[PathBuf]) -> io::Result<ClosedWriters> {
+        let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let mut names = Vec::new();
+        for path in paths {
+            let number = add_watch(&queue, path, WatchFlags::CLOSE_WRITE)?;
+            // A path such as `/proc/self/fd/7` tells nobody anything.
+            names.push((number, path.canonicalize().unwrap_or_else(|_| path.clone())));
+        }
+        Ok(ClosedWriters { queue, names })
+    }
+
+    /// Returns the name of a device or file that somebody had open for writing, if there is one.
+    pub(super) fn next(&self) -> Option<&Path> {
+        let mut buffer = [MaybeUninit::uninit(); 256];
+        let mut events = Reader::new(&self.queue, &mut buffer);
+        while let Ok(event) = events.next() {
+            if event.events().contains(ReadFlags::CLOSE_WRITE) {
+                let name = self.names.iter().find(|(number, _)| *number == event.wd())?;
+                return Some(&name.1);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn writers_are_noticed_when_they_close_and_readers_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+        fs::write(&one, "x").unwrap();
+        fs::write(&other, "x").unwrap();
+        let watch = ClosedWriters::watch(std::slice::from_ref(&one)).unwrap();
+        fs::read(&one).unwrap();
+        fs::write(&other, "y").unwrap();
+        assert_eq!(watch.next(), None);
+        let open = fs::OpenOptions::new().append(true).open(&one).unwrap();
+        assert_eq!(watch.next(), None);
+        drop(open);
+        assert_eq!(watch.next(), Some(one.as_path()));
+        assert_eq!(watch.next(), None);
+    }
+}
