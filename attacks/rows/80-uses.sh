@@ -273,3 +273,22 @@ small_files() { code=0; (ulimit -f 100; exec "$assay" run read.toml --quiet --ou
 row Q5 "a file that is larger than the user may make" small_files
 immutable() { need chattr; ours f; chattr +i f 2>/dev/null || skip "no chattr"; undo "chattr -i $PWD/f"; refused "$assay" run write.toml --quiet --out out --only ./f --write ./f; says lsattr; }
 row Q6 "a file that not even root may write" immutable
+
+# U11: a file system that is mounted straight from a file, without a loop device (EROFS since Linux 6.12).
+erofs() { need_root; need mkfs.erofs python3; mkdir s m; echo mine >s/mine; mkfs.erofs i s >/dev/null 2>&1; truncate -s 8M i
+  python3 -c 'import ctypes, sys
+c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, None) != 0)' "$(eval echo "$1")" || skip "no EROFS from a file"
+  undo "umount -l $PWD/m"; }
+erofs_part() { erofs "$1"; eval "$2"; victim "$3"; attach "$3" --offset 4194304; writes "$device"; }
+row U11.1 "a loop device over zeros of the file that an EROFS is mounted from" erofs_part '$PWD/i' : i
+row U11.2 "the same, and the file has another name by now" erofs_part '$PWD/i' 'mv i j' j
+row U11.3 "the same, mounted by a name that leads there only from its directory" erofs_part i : i
+erofs_whole() { erofs "$PWD/i"; attach i; victim i
+  refused "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "$(word "$device")"; says mounted; }
+row U11.4 "all of it, with --destroy" erofs_whole
+erofs_image() { "$assay" linux status >/dev/null 2>&1 || skip "no guest kernel"; erofs "$1"; eval "$2"; victim "$3"
+  refused "$assay" linux run --drive sim:ssd-m --image "$3" --write "$3" -- true; says mounted; }
+row U11.5 "as the image of a guest" erofs_image '$PWD/i' : i
+row U11.6 "the same, and it has another name by now" erofs_image '$PWD/i' 'mv i j' j
+erofs_beside() { erofs "$PWD/i"; image j 8; attach j; ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
+row U11.7 "another file beside it" erofs_beside

@@ -6,6 +6,7 @@
 //! holds a target file, or the file behind a loop device, does not count as its user. Only root
 //! sees the processes of other users; the exclusive open and the lease notice them all the same.
 
+use super::mounts;
 use super::overlay;
 use super::paths;
 use super::stack::{Loop, below, foundation_of, loops};
@@ -13,13 +14,12 @@ use super::store::{Birth, Extent, Store};
 use super::sysfs::Device;
 use super::tables::{self, Mount};
 use super::view;
-use super::writers::{Writers, processes, writers};
+use super::writers::{Writers, writers};
 use assay_fs::DeviceNumber;
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Mount points whose disks are never written to.
 const SYSTEM_POINTS: [&str; 7] = ["/", "/boot", "/boot/efi", "/efi", "/usr", "/home", "/var"];
@@ -50,8 +50,8 @@ impl Machine {
     /// Reads all tables.
     pub(crate) fn read() -> Machine {
         let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
-        let swaps = swaps.iter().filter_map(|path| store_at(path)).collect();
-        let (mounts, writers) = (all_mounts(), writers());
+        let swaps = swaps.iter().filter_map(|path| Store::at(path)).collect();
+        let (mounts, writers) = (mounts::all(), writers());
         // For other users than root this is the normal case, and no obstacle.
         let hidden = writers.hidden.as_ref().filter(|_| rustix::process::geteuid().is_root());
         let hidden = hidden.map(|process| format!("root may not look into {process}"));
@@ -123,23 +123,10 @@ impl Machine {
         self.loops.iter().filter(lies_on).count()
     }
 
-    /// Returns the devices that a mount directly lies on.
-    fn devices_of(mount: &Mount) -> Vec<DeviceNumber> {
-        let mut devices = vec![mount.number];
-        // btrfs shows an anonymous number; bcachefs joins its members with colons.
-        for part in mount.source.to_string_lossy().split(':').filter(|p| p.starts_with('/')) {
-            devices.extend(DeviceNumber::of_node(Path::new(part)));
-        }
-        if mount.kind == "btrfs" {
-            devices.extend(btrfs_siblings(&devices));
-        }
-        devices
-    }
-
     /// Returns the devices of the mounted file system with this `st_dev`.
     fn mounted_from(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
         let mounts = self.mounts.iter().filter(|mount| mount.number == number);
-        let mut devices: Vec<_> = mounts.flat_map(Machine::devices_of).collect();
+        let mut devices: Vec<_> = mounts.flat_map(Mount::devices).collect();
         devices.push(number);
         devices
     }
@@ -147,10 +134,10 @@ impl Machine {
     /// Returns every device that `/`, `/boot`, `/usr`, `/home` and `/var` lie on.
     pub(crate) fn system(&self) -> BTreeSet<DeviceNumber> {
         let is_system = |mount: &&Mount| {
-            SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)) && mount.is_ours
+            SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)) && mount.is_ours()
         };
         let system = self.mounts.iter().filter(is_system);
-        let mut waiting: Vec<DeviceNumber> = system.flat_map(Machine::devices_of).collect();
+        let mut waiting: Vec<DeviceNumber> = system.flat_map(Mount::devices).collect();
         let mut found = BTreeSet::new();
         while let Some(number) = waiting.pop() {
             if !found.insert(number) {
@@ -215,7 +202,20 @@ impl Machine {
             }
             weak = weak.or(found);
         }
-        weak.map(|u| u.0)
+        let is_below = |extent: &&Extent| extent.store != target && extent.store.device().is_none();
+        weak.map(|u| u.0).or_else(|| {
+            let file = foundation.iter().find(is_below)?.store;
+            let Usage { text, is_program } = self.use_of_any_file()?;
+            Some(Usage { text: format!("lies on {}, which {text}", self.title(file)), is_program })
+        })
+    }
+
+    /// Returns the use that any file can have that holds a file system: a mount whose file has lost
+    /// its name.
+    pub(crate) fn use_of_any_file(&self) -> Option<Usage> {
+        let mount = mounts::without_its_file(&self.mounts)?;
+        let text = format!("may be what is mounted at {}", mount.point.display());
+        Some(Usage { text, is_program: false })
     }
 
     /// Returns a use of `extent`, or of a device that lies on it. The flag is `false` if such a
@@ -279,11 +279,12 @@ impl Machine {
         if self.swaps.contains(&store) {
             return used("is active swap".to_owned());
         }
-        if let Store::Device(number) = store {
-            let uses = |mount: &&Mount| Machine::devices_of(mount).contains(&number);
-            if let Some(mount) = self.mounts.iter().find(uses) {
-                return used(format!("is mounted at {}", mount.point.display()));
-            }
+        let uses = |mount: &&Mount| match store {
+            Store::Device(number) => mount.devices().contains(&number),
+            Store::File(..) => mount.file() == Some(store),
+        };
+        if let Some(mount) = self.mounts.iter().find(uses) {
+            return used(format!("is mounted at {}", mount.point.display()));
         }
         let writer = self.writers.known.iter().find(|writer| writer.store == store)?;
         let text = format!("{} {}", writer.how, writer.process);
@@ -305,7 +306,9 @@ impl Machine {
     fn files(&self) -> impl Iterator<Item = (Store, Option<Birth>)> {
         let behind = self.loops.iter().filter_map(|l| Some((l.behind.as_ref()?.store, l.born)));
         let written = self.writers.known.iter().map(|writer| (writer.store, writer.born));
-        behind.chain(written).chain(self.swaps.iter().map(|store| (*store, None)))
+        let mounted = self.mounts.iter().filter_map(Mount::file).map(|store| (store, None));
+        let swaps = self.swaps.iter().map(|store| (*store, None));
+        behind.chain(written).chain(swaps).chain(mounted)
     }
 
     /// Returns the birth time of a file that something uses, where it is known.
@@ -337,49 +340,6 @@ impl Machine {
     }
 }
 
-/// Returns the mounts of all namespaces that this process may look into; those of its own and of
-/// process 1 come first.
-fn all_mounts() -> Vec<Mount> {
-    let own = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let mut mounts = tables::mounts(&own, true);
-    mounts.extend(tables::mounts(&fs::read("/proc/1/mountinfo").unwrap_or_default(), true));
-    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
-    let mut seen: BTreeSet<PathBuf> = ["self", "1"].into_iter().filter_map(namespace).collect();
-    for process in processes() {
-        if namespace(&process).is_some_and(|n| seen.insert(n)) {
-            let table = fs::read(format!("/proc/{process}/mountinfo")).unwrap_or_default();
-            mounts.extend(tables::mounts(&table, false));
-        }
-    }
-    mounts
-}
-
-/// Returns the block device or regular file that a path leads to.
-fn store_at(path: &Path) -> Option<Store> {
-    if let Some(number) = DeviceNumber::of_node(path) {
-        return Some(Store::Device(number));
-    }
-    let stat = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some(Store::File(DeviceNumber::from_raw(stat.dev()), stat.ino()))
-}
-
-/// Returns all members of the mounted btrfs file systems that have a member among `devices`.
-fn btrfs_siblings(devices: &[DeviceNumber]) -> Vec<DeviceNumber> {
-    let Ok(systems) = fs::read_dir("/sys/fs/btrfs") else { return Vec::new() };
-    let mut siblings = Vec::new();
-    for system in systems.flatten() {
-        let Ok(members) = fs::read_dir(system.path().join("devices")) else { continue };
-        let number = |entry: fs::DirEntry| {
-            DeviceNumber::parse(&fs::read_to_string(entry.path().join("dev")).ok()?)
-        };
-        let members: Vec<_> = members.flatten().filter_map(number).collect();
-        if members.iter().any(|member| devices.contains(member)) {
-            siblings.extend(members);
-        }
-    }
-    siblings
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,8 +355,13 @@ mod tests {
         let disks = [(0, "naa.1"), (16, "naa.1"), (32, "naa.2")];
         let disks = disks.map(|(minor, wwn)| (number(minor), name(wwn))).into();
         let (kind, source) = (name("xfs"), "disk".into());
-        let mount =
-            Mount { number: number(mounted), point: point.into(), kind, source, is_ours: true };
+        let mount = Mount {
+            number: number(mounted),
+            point: point.into(),
+            kind,
+            source,
+            process: name("self"),
+        };
         Machine { disks, mounts: vec![mount], ..Machine::default() }
     }
 

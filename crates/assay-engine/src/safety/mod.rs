@@ -20,6 +20,7 @@ pub(crate) mod loss;
 pub(crate) mod machine;
 pub(crate) mod mark;
 pub(crate) mod memory;
+mod mounts;
 mod overlay;
 mod paths;
 pub(crate) mod refusal;

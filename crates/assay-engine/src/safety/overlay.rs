@@ -48,7 +48,7 @@ mod tests {
     fn mount(minor: u32, kind: &str) -> Mount {
         let number = DeviceNumber { major: 0, minor };
         let (point, source) = ("/x".into(), kind.into());
-        Mount { number, point, kind: kind.to_owned(), source, is_ours: true }
+        Mount { number, point, kind: kind.to_owned(), source, process: "self".to_owned() }
     }
 
     fn file(major: u32, minor: u32, inode: u64) -> Store {

@@ -1,7 +1,10 @@
 //! Stores: the devices and files that hold bytes.
 
 use assay_fs::DeviceNumber;
+use std::fs;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// A device or file that holds bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +16,15 @@ pub(crate) enum Store {
 }
 
 impl Store {
+    /// Returns the block device or regular file that a path leads to.
+    pub(super) fn at(path: &Path) -> Option<Store> {
+        if let Some(number) = DeviceNumber::of_node(path) {
+            return Some(Store::Device(number));
+        }
+        let stat = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(Store::File(DeviceNumber::from_raw(stat.dev()), stat.ino()))
+    }
+
     /// Returns the number of the device, if it is one.
     pub(crate) fn device(self) -> Option<DeviceNumber> {
         match self {

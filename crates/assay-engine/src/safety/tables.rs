@@ -20,16 +20,16 @@ pub(crate) struct Mount {
     pub(crate) kind: String,
     /// The mounted source, mostly a device node.
     pub(crate) source: PathBuf,
-    /// Whether this process or process 1 sees the mount, so that its mount point is valid here.
-    pub(crate) is_ours: bool,
+    /// The process whose table has it, as `/proc` names it.
+    pub(crate) process: String,
 }
 
-/// Parses a `mountinfo` table.
-pub(crate) fn mounts(table: &[u8], is_ours: bool) -> Vec<Mount> {
-    table.split(|b| *b == b'\n').filter_map(|line| mount(line, is_ours)).collect()
+/// Parses the `mountinfo` table of `process`.
+pub(crate) fn mounts(table: &[u8], process: &str) -> Vec<Mount> {
+    table.split(|b| *b == b'\n').filter_map(|line| mount(line, process)).collect()
 }
 
-fn mount(line: &[u8], is_ours: bool) -> Option<Mount> {
+fn mount(line: &[u8], process: &str) -> Option<Mount> {
     let fields: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
     let (number, point) = (fields.get(2)?, fields.get(4)?);
     // The optional fields, in varying number, end with a lone dash.
@@ -39,7 +39,7 @@ fn mount(line: &[u8], is_ours: bool) -> Option<Mount> {
         point: path(point),
         kind: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
         source: path(fields.get(dash + 2)?),
-        is_ours,
+        process: process.to_owned(),
     })
 }
 
@@ -83,7 +83,7 @@ mod tests {
         let table = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
             36 35 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 shared:2 - ext3 /dev/my\\134root rw\n\
             50 1 0:45 / /data rw - btrfs /dev/sdb1 rw,subvol=/\n";
-        let mounts = mounts(table, true);
+        let mounts = mounts(table, "self");
         assert_eq!(mounts.len(), 3);
         assert_eq!(mounts[0].number, DeviceNumber { major: 254, minor: 0 });
         assert_eq!(mounts[1].point, PathBuf::from("/mnt/a b"));
@@ -94,12 +94,12 @@ mod tests {
     #[test]
     fn any_bytes_parse() {
         for table in [&b""[..], b"\n\n", b"1 2 3", b"1 2 x:y / / rw - a b", b"\xff \\ \\04 - - -"] {
-            assert_eq!(mounts(table, true), []);
+            assert_eq!(mounts(table, "self"), []);
         }
         // A good line, cut anywhere, gives an entry or none, and never a panic.
         let line = b"36 35 98:0 / /mnt rw shared:2 - ext3 /dev/root rw";
         for end in 0..line.len() {
-            assert!(mounts(&line[..end], true).len() <= 1);
+            assert!(mounts(&line[..end], "self").len() <= 1);
         }
         assert!(swaps(b"").is_empty());
     }

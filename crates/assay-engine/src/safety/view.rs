@@ -46,7 +46,7 @@ pub(super) fn obstacle() -> Option<String> {
     if fs::metadata("/proc/partitions").is_err() {
         return Some("/proc shows processes alone".to_owned());
     }
-    let mounts = tables::mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default(), true);
+    let mounts = tables::mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default(), "self");
     let devices = device_folders();
     let covered = mounts.iter().find(|mount| hides(&mount.point, &devices))?;
     Some(format!("a mount covers {}", covered.point.display()))

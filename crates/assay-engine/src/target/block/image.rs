@@ -8,6 +8,7 @@ use super::file::{file_refusal, stage_of};
 use super::new_file::parent;
 use crate::error::{Error, Result};
 use crate::safety::intent::{Intent, check_write};
+use crate::safety::machine::Machine;
 use crate::safety::mark::{self, MarkStage};
 use assay_fs::{Directory, Node, NodeKind, remove};
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, seek};
@@ -83,9 +84,19 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
         let hint = if error.id == "file-not-ours" { hint } else { error.hint.clone() };
         return Err(Error { hint, ..error });
     }
+    if let (false, Some(error)) = (is_ours, may_be_mounted(path)) {
+        return Err(error);
+    }
     let file = node.open(OFlags::RDWR).map_err(|e| cannot_open(path, e))?;
     lock(path, &file)?;
     Ok(Image { file, made: None })
+}
+
+/// Returns the error for an image that could be the one that is mounted somewhere.
+fn may_be_mounted(path: &Path) -> Option<Error> {
+    let usage = Machine::read().use_of_any_file()?;
+    let message = format!("{} {}", path.display(), usage.text);
+    Some(Error::environment("file-in-use", message, "unmount that first, or name another image"))
 }
 
 fn create(path: &Path) -> Result<Image> {
