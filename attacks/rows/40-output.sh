@@ -62,6 +62,10 @@ row D9.22 "report where report.html is the user's" report_thesis
 report_partial() { finished; for n in report.partial cells.partial findings.partial .report.html; do echo mine >run/$n; victim run/$n; done
   ends 0 "$assay" report run --quiet; }
 row D9.23 "report beside the user's report.partial" report_partial
+report_plain() { need_root; mkdir m; mount -t ramfs none m || skip "no ramfs"; undo "umount -l $PWD/m"
+  "$assay" run read.toml --quiet --out m/run --only sim:ssd-m >/dev/null; ends 0 "$assay" report m/run --quiet
+  for n in cells.csv report.html; do echo mine >>"m/run/$n"; victim "m/run/$n"; done; ends 3 "$assay" report m/run --quiet; says force; }
+row D9.30 "report where the user has added to the page and the table, without attributes" report_plain
 resume_link() { begin ./f --size 8MiB; echo mine >v; rm -f out/cells.json; ln -s ../v out/cells.json; victim v; shorten
   ends "2|3" "$assay" resume out --quiet; }
 row D9.24 "resume where cells.json is a symlink" resume_link
