@@ -2,11 +2,13 @@
 
 use super::options::{Common, Running};
 use super::pricing::Pricing;
+use super::subject::Subject;
 use super::{report, run, saved};
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::load::Run;
 use assay_analysis::{compare, text};
+use assay_engine::run::RunDirectory;
 use std::path::{Path, PathBuf};
 
 /// Options of `assay compare`.
@@ -54,7 +56,7 @@ fn compare_targets(options: CompareOptions) -> Outcome {
             "name a second target; the first is the reference",
         ));
     }
-    let mut subject = run::find_subject(&options.work)?;
+    let mut subject = Subject::find(&options.work)?;
     if let Some(name) = &options.workload {
         for (experiment, _) in &mut subject.experiments {
             experiment.workloads.retain(|w| w.name == *name);
@@ -72,6 +74,7 @@ fn compare_targets(options: CompareOptions) -> Outcome {
     let (mut run, directory) =
         run::prepare(subject, targets, options.running, &options.pricing, common)?;
     if common.plan {
+        RunDirectory::check(&directory)?;
         return Plan::of_run(&run, &directory).show(common);
     }
     let directory = run::measure(&mut run, &directory, common)?;
@@ -85,6 +88,10 @@ fn compare_targets(options: CompareOptions) -> Outcome {
 /// Compares every run with the first, target by target. A single run has its targets compared with
 /// its first target.
 fn compare_runs(options: CompareOptions) -> Outcome {
+    if let Some(option) = options.running.first_given() {
+        let text = format!("`{option}` has no effect: saved runs are not run again");
+        return Err(Failure::usage(text, "leave it out, or compare targets"));
+    }
     if options.common.plan {
         let cells = options.subjects.iter().map(|s| Path::new(s).join("cells.json"));
         return Plan::reading(&cells.collect::<Vec<_>>()).show(&options.common);

@@ -13,6 +13,7 @@ mod resume;
 mod run;
 mod saved;
 mod signals;
+mod subject;
 mod targets;
 mod timeline;
 mod trace;

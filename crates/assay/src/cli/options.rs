@@ -44,3 +44,20 @@ pub struct Running {
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
+
+impl Running {
+    /// Returns the name of an option that was given, if one was; the default seed counts as not
+    /// given.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--out", self.out.is_some()),
+            ("--seed", self.seed != 1),
+            ("--write", self.write.is_some()),
+            ("--destroy", self.destroy.is_some()),
+            ("--size", self.size.is_some()),
+            ("--budget", self.budget.is_some()),
+            ("--threads", self.threads.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+}

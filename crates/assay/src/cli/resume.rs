@@ -2,8 +2,9 @@
 //! interruption.
 
 use super::options::Common;
-use super::run::{load, pointing_to_resume, tell_what_is_left};
+use super::run::{pointing_to_resume, tell_what_is_left};
 use super::signals::watch_for_interrupt;
+use super::subject::load;
 use super::{report, saved};
 use crate::output::plan::Plan;
 use crate::output::progress::Progress;

@@ -4,22 +4,18 @@ use super::options::{Common, Running};
 use super::pricing::Pricing;
 use super::report;
 use super::signals::watch_for_interrupt;
+use super::subject::Subject;
 use super::targets::{check_effect, names, open_targets};
 use crate::output::plan::Plan;
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome, talk};
-use assay_analysis::expr::Expr;
-use assay_analysis::metric;
 use assay_engine::machine::{this_host, utc_now};
 use assay_engine::plan::{PlannedTarget, Use};
 use assay_engine::run::{Asked, Run, RunDirectory};
-use assay_engine::{Error, ErrorKind, read};
+use assay_engine::{Error, ErrorKind};
 use assay_spec::array::split_targets;
-use assay_spec::catalog::STUDIES;
-use assay_spec::decode::{Decoded, Source, with_hint};
-use assay_spec::diagnostic::{Kind, closest};
-use assay_spec::experiment::{Expectation, Experiment, SCALE_EXPECTED, WorkloadSpec};
-use assay_spec::record::{ExperimentRecord, IntentRecord, TargetRecord};
+use assay_spec::experiment::WorkloadSpec;
+use assay_spec::record::{IntentRecord, TargetRecord};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -64,28 +60,21 @@ pub struct RunOptions {
 /// each.
 const MOST_CELLS: usize = 100_000;
 
-/// What is to be run, before any target is opened.
-pub struct Subject {
-    /// Study or file.
-    pub study: String,
-    /// One line for people.
-    pub title: String,
-    /// Experiments with their texts.
-    pub experiments: Vec<(Experiment, ExperimentRecord)>,
-}
-
 /// Runs the verb.
 pub fn main(options: RunOptions) -> Outcome {
-    let mut subject = find_subject(&options.subject)?;
-    if let Some(text) = options.scale.as_deref().or(options.full.then_some("1")) {
-        rescale(&mut subject, text)?;
+    let mut subject = Subject::find(&options.subject)?;
+    if let Some(text) = &options.scale {
+        subject.rescale(text)?;
+    }
+    if options.full {
+        subject.take_full_size()?;
     }
     if let Some(path) = &options.repo {
-        take_repository(&mut subject, path)?;
+        subject.take_repository(path)?;
     }
-    repeat(&mut subject, options.repeats, options.full)?;
+    subject.repeat(options.repeats, options.full)?;
     if options.factorial {
-        all_combinations(&mut subject, !options.only.is_empty())?;
+        subject.all_combinations(!options.only.is_empty())?;
     }
     let own = subject.experiments.iter().flat_map(|(e, _)| e.targets.clone());
     // Commas in parentheses belong to an array.
@@ -106,79 +95,6 @@ pub fn main(options: RunOptions) -> Outcome {
     }
     let directory = measure(&mut run, &directory, common)?;
     report::finish(&directory, common, None)
-}
-
-/// Has the experiments that have a scale run in this one.
-fn rescale(subject: &mut Subject, text: &str) -> Result<(), Failure> {
-    let scale = text.parse().map_err(|()| {
-        let hint = format!("write {SCALE_EXPECTED}");
-        Failure::usage(format!("`--scale {text}` is no scale"), hint)
-    })?;
-    let mut any = false;
-    for one in &mut subject.experiments {
-        if let Some(text) = Experiment::rescaled(&one.1.text, scale) {
-            *one = load(&one.1.file, &text)?;
-            any = true;
-        }
-    }
-    // `--full` may be about repeats.
-    let repeats = |(e, _): &(Experiment, ExperimentRecord)| e.repeats_full > e.repeats;
-    if any || (text == "1" && subject.experiments.iter().any(repeats)) {
-        return Ok(());
-    }
-    let hint = "an experiment of files says `scale = \"1/8\"` if it can be run smaller";
-    Err(Failure::usage("`--scale` has no effect: no experiment has a `scale`", hint))
-}
-
-/// Has the experiments with checkouts take them from the repository at `path`.
-fn take_repository(subject: &mut Subject, path: &Path) -> Result<(), Failure> {
-    let text = format!("{} is no git repository", path.display());
-    let refused =
-        || Failure::usage(text, "name a directory with `.git` in it, or a bare repository");
-    let path = path.canonicalize().ok();
-    let path = path.filter(|p| p.join(".git").exists() || p.join("objects").is_dir());
-    let path = path.as_deref().and_then(Path::to_str).ok_or_else(refused)?;
-    let mut any = false;
-    for one in &mut subject.experiments {
-        if let Some(text) = Experiment::with_repository(&one.1.text, path) {
-            *one = load(&one.1.file, &text)?;
-            any = true;
-        }
-    }
-    if any {
-        return Ok(());
-    }
-    let hint = "`file = \"git\"` makes a workload of checkouts, as `assay run oslo09` has";
-    Err(Failure::usage("`--repo` has no effect: no experiment checks anything out", hint))
-}
-
-/// Has every experiment repeat its cells so often, or with `full` as often as its document did.
-fn repeat(subject: &mut Subject, repeats: Option<u32>, full: bool) -> Result<(), Failure> {
-    for one in &mut subject.experiments {
-        let as_written = one.0.repeats;
-        let wanted = repeats.unwrap_or(if full { one.0.repeats_full } else { as_written });
-        if wanted != as_written {
-            *one = load(&one.1.file, &Experiment::repeated(&one.1.text, wanted))?;
-        }
-    }
-    Ok(())
-}
-
-/// Has the experiments that have factors measure all combinations.
-fn all_combinations(subject: &mut Subject, replaced: bool) -> Result<(), Failure> {
-    let varied = subject.experiments.iter_mut().filter(|(e, _)| e.factors.is_some());
-    let count = varied.map(|(e, _)| e.factorial()).count();
-    if count > 0 && !replaced {
-        return Ok(());
-    }
-    let (why, hint) = match replaced {
-        true => ("`--only` replaces all targets", "leave one of the two out"),
-        false => (
-            "no experiment has `[factors]`",
-            "`assay run sara10 --factorial` has; docs/spec.md says how to declare them",
-        ),
-    };
-    Err(Failure::usage(format!("`--factorial` has no effect: {why}"), hint))
 }
 
 /// Targets as written.
@@ -295,70 +211,6 @@ pub(super) fn parse_size(option: &str, text: &str) -> Result<assay_spec::Bytes, 
     text.parse().map_err(|_| {
         Failure::usage(format!("`{option} {text}` is not a size"), format!("write {expected}"))
     })
-}
-
-/// The study of this name, or the experiment in this file.
-pub fn find_subject(name: &str) -> Result<Subject, Failure> {
-    if let Some(study) = STUDIES.iter().find(|s| s.name == name) {
-        let experiments = study.experiments.iter().map(|b| load(b.file, b.text));
-        return Ok(Subject {
-            study: study.name.into(),
-            title: study.title.into(),
-            experiments: experiments.collect::<Result<_, Failure>>()?,
-        });
-    }
-    if !name.ends_with(".toml") {
-        let names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
-        let hint = match closest(name, &names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("studies: {}; an experiment file ends in `.toml`", names.join(", ")),
-        };
-        return Err(Failure::usage(format!("there is no study `{name}`"), hint));
-    }
-    let text = read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
-        let hint = e.hint("`examples/` has files to start from");
-        Failure::usage(format!("{name} cannot be read: {e}"), hint)
-    })?;
-    let loaded = load(name, &text)?;
-    let stem = Path::new(name).file_stem().map_or(name.into(), |s| s.to_string_lossy());
-    Ok(Subject {
-        study: stem.into_owned(),
-        title: loaded.0.question.clone(),
-        experiments: vec![loaded],
-    })
-}
-
-/// Decodes an experiment and checks its expectations.
-pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Failure> {
-    let source = Source { file, text };
-    let experiment = Experiment::parse(source)?;
-    for expectation in experiment.workloads.iter().flat_map(|w| &w.expect) {
-        check_expectation(source, expectation)?;
-    }
-    let record = ExperimentRecord {
-        name: experiment.name.clone(),
-        file: file.to_owned(),
-        text: text.to_owned(),
-    };
-    Ok((experiment, record))
-}
-
-/// An expectation must parse, and its metrics must exist, before hours are spent measuring.
-fn check_expectation(source: Source<'_>, expectation: &Expectation) -> Decoded<()> {
-    let general = "an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`";
-    let error = |part, message: String, hint: String| {
-        let e = source.error(Kind::Syntax, expectation.place(source.text, part), message, "");
-        with_hint(e, if hint.is_empty() { general.to_owned() } else { hint })
-    };
-    let expression = Expr::parse_expectation(expectation)
-        .map_err(|e| error(e.position..e.end, e.message, e.hint))?;
-    let unknown = expression.references().into_iter().find(|r| !metric::is_known(&r.metric));
-    let Some(name) = unknown.map(|r| r.metric.as_str()) else { return Ok(()) };
-    let start = expectation.find(name).unwrap_or(0);
-    let names: Vec<&str> = metric::NAMES.iter().map(|(name, ..)| *name).collect();
-    let hint = closest(name, &names).map(|meant| format!("did you mean `{meant}`?"));
-    let message = format!("there is no metric `{name}`");
-    Err(error(start..start + name.len(), message, hint.unwrap_or_default()))
 }
 
 pub(super) fn default_directory(study: &str, started: &str) -> PathBuf {

@@ -4,7 +4,7 @@
 mod shown;
 
 use super::options::Common;
-use super::run::load;
+use super::subject::load;
 use crate::output::plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::report::gantt;

@@ -8,7 +8,7 @@ use crate::cli::options::Common;
 use crate::cli::run::{default_directory, parse_size};
 use crate::cli::signals::{end_on_signals, watch_for_every_end, watch_for_interrupt};
 use crate::output::plan::Plan;
-use crate::output::{DONE, Failure, Outcome, not_written, talk};
+use crate::output::{Failure, Outcome, not_written, talk};
 use assay_engine::linux::{Guest, LinuxSetup, Start, run_guest};
 use assay_engine::machine::utc_now;
 use assay_engine::measure::log::LogWriter;
@@ -226,7 +226,10 @@ fn status(result: &str) -> Outcome {
         assay_engine::Error::environment("linux-guest", text, hint)
     })?;
     match left {
-        GuestOutcome::Done(code) => Ok(code.parse().unwrap_or(DONE)),
+        GuestOutcome::Done(code) => code.parse().map_err(|_| {
+            let text = format!("the guest left `{code}` as the exit status of the command");
+            assay_engine::Error::environment("linux-guest", text, "run it again").into()
+        }),
         GuestOutcome::Failed(message, hint) => {
             let text = format!("in the guest: {message}");
             Err(assay_engine::Error::environment("linux-guest", text, hint).into())

@@ -41,9 +41,10 @@ pub fn main(options: &TraceImportOptions) -> Outcome {
     let directory = directory.unwrap_or_else(|| default_directory("trace", &utc_now()));
     if options.common.plan {
         // The log is at most as large as the files that it is made from.
-        let length = |name: &String| std::fs::metadata(name).map_or(0, |m| m.len());
-        let read = Bytes(options.files.iter().map(length).sum());
-        return Plan::default().taking(MEMORY).writing(directory, Some(read)).show(&options.common);
+        // Of the standard input and of a NAME.blktrace.* it is not known.
+        let length = |name: &String| std::fs::metadata(name).ok().map(|found| found.len());
+        let read = options.files.iter().map(length).sum::<Option<u64>>().map(Bytes);
+        return Plan::default().taking(MEMORY).writing(directory, read).show(&options.common);
     }
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let record = import(&Import { names: &options.files, device, command }, &directory)?;

@@ -29,7 +29,7 @@ pub struct TraceShowOptions {
     /// Only the requests of this process; in a run's log of this job, or drive
     #[arg(long, value_name = "N")]
     job: Option<u32>,
-    /// Only requests that ended after this time of the trace
+    /// Only requests that ended at this time of the trace or later
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
     /// Only requests that ended by this time of the trace

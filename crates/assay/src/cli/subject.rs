@@ -1,0 +1,176 @@
+//! What is to be run: a study or an experiment file, as the options change it.
+
+use crate::output::Failure;
+use assay_analysis::expr::Expr;
+use assay_analysis::metric;
+use assay_engine::read;
+use assay_spec::catalog::STUDIES;
+use assay_spec::decode::{Decoded, Source, with_hint};
+use assay_spec::diagnostic::{Kind, closest};
+use assay_spec::experiment::{Expectation, Experiment, SCALE_EXPECTED, Scale};
+use assay_spec::record::ExperimentRecord;
+use std::path::Path;
+
+/// What is to be run, before any target is opened.
+pub struct Subject {
+    /// Study or file.
+    pub study: String,
+    /// One line for people.
+    pub title: String,
+    /// Experiments with their texts.
+    pub experiments: Vec<(Experiment, ExperimentRecord)>,
+}
+
+impl Subject {
+    /// Finds the study of this name, or reads the experiment in this file.
+    pub(super) fn find(name: &str) -> Result<Subject, Failure> {
+        if let Some(study) = STUDIES.iter().find(|s| s.name == name) {
+            let experiments = study.experiments.iter().map(|b| load(b.file, b.text));
+            return Ok(Subject {
+                study: study.name.into(),
+                title: study.title.into(),
+                experiments: experiments.collect::<Result<_, Failure>>()?,
+            });
+        }
+        if !name.ends_with(".toml") {
+            let names: Vec<&str> = STUDIES.iter().map(|s| s.name).collect();
+            let hint = match closest(name, &names) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => {
+                    format!("studies: {}; an experiment file ends in `.toml`", names.join(", "))
+                }
+            };
+            return Err(Failure::usage(format!("there is no study `{name}`"), hint));
+        }
+        let text = read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
+            let hint = e.hint("`examples/` has files to start from");
+            Failure::usage(format!("{name} cannot be read: {e}"), hint)
+        })?;
+        let loaded = load(name, &text)?;
+        let stem = Path::new(name).file_stem().map_or(name.into(), |s| s.to_string_lossy());
+        Ok(Subject {
+            study: stem.into_owned(),
+            title: loaded.0.question.clone(),
+            experiments: vec![loaded],
+        })
+    }
+
+    /// Has the experiments that have a scale run in this one.
+    pub(super) fn rescale(&mut self, text: &str) -> Result<(), Failure> {
+        let scale = text.parse().map_err(|()| {
+            let hint = format!("write {SCALE_EXPECTED}");
+            Failure::usage(format!("`--scale {text}` is no scale"), hint)
+        })?;
+        if self.set_scale(scale)? {
+            return Ok(());
+        }
+        let hint = "an experiment of files says `scale = \"1/8\"` if it can be run smaller";
+        Err(Failure::usage("`--scale` has no effect: no experiment has a `scale`", hint))
+    }
+
+    /// Has the experiments run in the size of their document.
+    pub(super) fn take_full_size(&mut self) -> Result<(), Failure> {
+        let has_repeats = |(e, _): &(Experiment, ExperimentRecord)| e.repeats_full > e.repeats;
+        if self.set_scale(Scale::FULL)? || self.experiments.iter().any(has_repeats) {
+            return Ok(());
+        }
+        let text = "`--full` has no effect: every experiment has its document's size and repeats";
+        Err(Failure::usage(text, "leave it out"))
+    }
+
+    /// Sets the scale of the experiments that have one. Returns `true` if any has.
+    fn set_scale(&mut self, scale: Scale) -> Result<bool, Failure> {
+        let mut any = false;
+        for one in &mut self.experiments {
+            if let Some(text) = Experiment::rescaled(&one.1.text, scale) {
+                *one = load(&one.1.file, &text)?;
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Has the experiments with checkouts take them from the repository at `path`.
+    pub(super) fn take_repository(&mut self, path: &Path) -> Result<(), Failure> {
+        let text = format!("{} is no git repository", path.display());
+        let refused =
+            || Failure::usage(text, "name a directory with `.git` in it, or a bare repository");
+        let path = path.canonicalize().ok();
+        let path = path.filter(|p| p.join(".git").exists() || p.join("objects").is_dir());
+        let path = path.as_deref().and_then(Path::to_str).ok_or_else(refused)?;
+        let mut any = false;
+        for one in &mut self.experiments {
+            if let Some(text) = Experiment::with_repository(&one.1.text, path) {
+                *one = load(&one.1.file, &text)?;
+                any = true;
+            }
+        }
+        if any {
+            return Ok(());
+        }
+        let hint = "`file = \"git\"` makes a workload of checkouts, as `assay run oslo09` has";
+        Err(Failure::usage("`--repo` has no effect: no experiment checks anything out", hint))
+    }
+
+    /// Has every experiment repeat its cells so often, or with `full` as often as its document did.
+    pub(super) fn repeat(&mut self, repeats: Option<u32>, full: bool) -> Result<(), Failure> {
+        for one in &mut self.experiments {
+            let as_written = one.0.repeats;
+            let wanted = repeats.unwrap_or(if full { one.0.repeats_full } else { as_written });
+            if wanted != as_written {
+                *one = load(&one.1.file, &Experiment::repeated(&one.1.text, wanted))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the experiments that have factors measure all combinations.
+    pub(super) fn all_combinations(&mut self, replaced: bool) -> Result<(), Failure> {
+        let varied = self.experiments.iter_mut().filter(|(e, _)| e.factors.is_some());
+        let count = varied.map(|(e, _)| e.factorial()).count();
+        if count > 0 && !replaced {
+            return Ok(());
+        }
+        let (why, hint) = match replaced {
+            true => ("`--only` replaces all targets", "leave one of the two out"),
+            false => (
+                "no experiment has `[factors]`",
+                "`assay run sara10 --factorial` has; docs/spec.md says how to declare them",
+            ),
+        };
+        Err(Failure::usage(format!("`--factorial` has no effect: {why}"), hint))
+    }
+}
+
+/// Decodes an experiment and checks its expectations.
+pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Failure> {
+    let source = Source { file, text };
+    let experiment = Experiment::parse(source)?;
+    for expectation in experiment.workloads.iter().flat_map(|w| &w.expect) {
+        check_expectation(source, expectation)?;
+    }
+    let record = ExperimentRecord {
+        name: experiment.name.clone(),
+        file: file.to_owned(),
+        text: text.to_owned(),
+    };
+    Ok((experiment, record))
+}
+
+/// An expectation must parse, and its metrics must exist, before hours are spent measuring.
+fn check_expectation(source: Source<'_>, expectation: &Expectation) -> Decoded<()> {
+    let general = "an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`";
+    let error = |part, message: String, hint: String| {
+        let e = source.error(Kind::Syntax, expectation.place(source.text, part), message, "");
+        with_hint(e, if hint.is_empty() { general.to_owned() } else { hint })
+    };
+    let expression = Expr::parse_expectation(expectation)
+        .map_err(|e| error(e.position..e.end, e.message, e.hint))?;
+    let unknown = expression.references().into_iter().find(|r| !metric::is_known(&r.metric));
+    let Some(name) = unknown.map(|r| r.metric.as_str()) else { return Ok(()) };
+    let start = expectation.find(name).unwrap_or(0);
+    let names: Vec<&str> = metric::NAMES.iter().map(|(name, ..)| *name).collect();
+    let hint = closest(name, &names).map(|meant| format!("did you mean `{meant}`?"));
+    let message = format!("there is no metric `{name}`");
+    Err(error(start..start + name.len(), message, hint.unwrap_or_default()))
+}
