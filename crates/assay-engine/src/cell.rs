@@ -43,7 +43,7 @@ pub fn run_cell(
         return Ok(cell);
     }
     let workload = &fitted(experiment, workload, target);
-    for repeat in 1..=experiment.repeats {
+    for repeat in 1..=experiment.repeats.count {
         // The target is not part of the seed: all targets get the same stream.
         let path = [experiment.name.as_str(), &workload.name, &repeat.to_string()];
         let task = Repeat {

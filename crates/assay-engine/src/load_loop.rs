@@ -6,6 +6,7 @@
 //! and do not count.
 
 mod failures;
+mod open_loop;
 
 use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator, Random};
@@ -17,6 +18,7 @@ use assay_spec::experiment::{Amount, Arrival, ErrorLimit, SteadyRule};
 use assay_spec::record::SteadyRecord;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use failures::Failures;
+use open_loop::OpenLoop;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
@@ -116,26 +118,6 @@ struct InFlight {
     ask: Ask,
 }
 
-/// The arrivals of an open loop; Poisson arrivals if there is a `random`.
-struct OpenLoop {
-    interval: Nanos,
-    random: Option<Random>,
-    next: Nanos,
-}
-
-impl OpenLoop {
-    /// Returns the time of the next arrival, and draws the one after it.
-    fn take(&mut self) -> Nanos {
-        let at = self.next;
-        let gap = match &mut self.random {
-            Some(random) => random.exponential(self.interval),
-            None => self.interval,
-        };
-        self.next = at + gap;
-        at
-    }
-}
-
 /// The rounds of a steady-state rule; `count` and `end` are those of the current one.
 struct Rounds {
     rule: SteadyRule,
@@ -144,6 +126,19 @@ struct Rounds {
     done: Vec<f64>,
 }
 
+/// The slots for requests; the slot of a request in flight is its tag.
+struct Slots {
+    all: Vec<InFlight>,
+    free: Vec<u32>,
+    /// The slots that begin their next request at a time.
+    thinking: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// The time between the completion of a request and the next request of its slot.
+    think: Nanos,
+    /// The number of slots of a job.
+    queue_depth: u32,
+}
+
+/// A phase of a repeat.
 struct Phase {
     start: Nanos,
     /// The time of the end: completions after it do not count.
@@ -152,11 +147,7 @@ struct Phase {
     limit: Nanos,
     requests_left: u64,
     bytes_left: u64,
-    slots: Vec<InFlight>,
-    free: Vec<u32>,
-    thinking: BinaryHeap<Reverse<(Nanos, u32)>>,
-    think: Nanos,
-    queue_depth: u32,
+    slots: Slots,
     open: Option<OpenLoop>,
     rounds: Option<Rounds>,
     submitted: u64,
@@ -191,11 +182,13 @@ impl Phase {
             limit: limit.map_or(Nanos::NEVER, |limit| start + limit),
             requests_left: if let Amount::Requests(n) = end { n } else { u64::MAX },
             bytes_left: if let Amount::Bytes(b) = end { b.0 } else { u64::MAX },
-            slots: vec![InFlight { submit: start, number: 0, ask: idle }; slots as usize],
-            free: (0..slots).rev().collect(),
-            thinking: BinaryHeap::new(),
-            think,
-            queue_depth,
+            slots: Slots {
+                all: vec![InFlight { submit: start, number: 0, ask: idle }; slots as usize],
+                free: (0..slots).rev().collect(),
+                thinking: BinaryHeap::new(),
+                think,
+                queue_depth,
+            },
             open,
             rounds: match end {
                 Amount::Steady(rule) => {
@@ -221,7 +214,7 @@ impl Phase {
     ) -> Result<PhaseEnd> {
         let mut now = self.start;
         let mut issuing = true;
-        let mut completions: Vec<Completion> = Vec::with_capacity(self.slots.len());
+        let mut completions: Vec<Completion> = Vec::with_capacity(self.slots.all.len());
         loop {
             if issuing {
                 self.issue(target, generator, now)?;
@@ -273,14 +266,14 @@ impl Phase {
         generator: &mut Generator,
         now: Nanos,
     ) -> Result<()> {
-        while let Some(Reverse((at, slot))) = self.thinking.peek().copied() {
+        while let Some(Reverse((at, slot))) = self.slots.thinking.peek().copied() {
             if at > now {
                 break;
             }
-            self.thinking.pop();
-            self.free.push(slot);
+            self.slots.thinking.pop();
+            self.slots.free.push(slot);
         }
-        while let Some(&slot) = self.free.last() {
+        while let Some(&slot) = self.slots.free.last() {
             if self.requests_left == 0 || self.bytes_left == 0 {
                 break;
             }
@@ -296,12 +289,16 @@ impl Phase {
             if target.submit(now, request) == Submit::Full {
                 return Err(Error::usage(
                     "queue-overrun",
-                    format!("the target takes fewer than {} requests at a time", self.slots.len()),
+                    format!(
+                        "the target takes fewer than {} requests at a time",
+                        self.slots.all.len()
+                    ),
                     "lower `jobs` or `queue_depth`",
                 ));
             }
-            self.free.pop();
-            self.slots[slot as usize] = InFlight { submit: intended, number: self.submitted, ask };
+            self.slots.free.pop();
+            self.slots.all[slot as usize] =
+                InFlight { submit: intended, number: self.submitted, ask };
             self.submitted += 1;
             self.in_flight += 1;
             self.requests_left -= 1;
@@ -320,18 +317,18 @@ impl Phase {
         if let Some(rounds) = &self.rounds {
             wake = wake.min(rounds.end);
         }
-        if let Some(Reverse((at, _))) = self.thinking.peek() {
+        if let Some(Reverse((at, _))) = self.slots.thinking.peek() {
             wake = wake.min(*at);
         }
         match &self.open {
-            Some(open) if !self.free.is_empty() => wake.min(open.next),
+            Some(open) if !self.slots.free.is_empty() => wake.min(open.next),
             _ => wake,
         }
     }
 
     #[inline]
     fn complete<S: Sink>(&mut self, completion: Completion, sink: &mut S) {
-        let slot = self.slots[completion.tag as usize];
+        let slot = self.slots.all[completion.tag as usize];
         self.in_flight -= 1;
         self.failures.count(completion.error);
         let sample = Sample {
@@ -340,7 +337,7 @@ impl Phase {
             offset: slot.ask.offset,
             length: slot.ask.length,
             op: slot.ask.op,
-            job: completion.tag / self.queue_depth,
+            job: completion.tag / self.slots.queue_depth,
             error: completion.error,
         };
         if completion.at <= self.deadline {
@@ -353,10 +350,10 @@ impl Phase {
             self.unfinished += 1;
             sink.late(sample);
         }
-        if self.think == Nanos::ZERO {
-            self.free.push(completion.tag);
+        if self.slots.think == Nanos::ZERO {
+            self.slots.free.push(completion.tag);
         } else {
-            self.thinking.push(Reverse((completion.at + self.think, completion.tag)));
+            self.slots.thinking.push(Reverse((completion.at + self.slots.think, completion.tag)));
         }
     }
 
@@ -400,6 +397,8 @@ mod tests {
         busy: Nanos,
         queue: std::collections::VecDeque<(Nanos, u32)>,
     }
+
+    impl crate::target::ModelHints for Server {}
 
     impl Target for Server {
         fn capacity(&self) -> Bytes {

@@ -14,7 +14,7 @@ use crate::vhost::memory::Memory;
 use crate::vhost::message::Malformed;
 use crate::vhost::ring::Piece;
 use crate::vhost::session::Ticket;
-use assay_sim::{Accept, Drive};
+use assay_sim::{Accept, Counters, Drive};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::collections::VecDeque;
 
@@ -152,7 +152,7 @@ impl<'w> Disks<'w> {
     pub fn set_watched(&mut self, now: Nanos, watched: bool) {
         self.watched = watched.then_some(now);
         if watched {
-            self.models.iter_mut().for_each(Drive::mark);
+            self.models.iter_mut().for_each(Counters::mark);
         }
     }
 

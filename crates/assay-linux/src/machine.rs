@@ -8,6 +8,7 @@
 //! the kernel waits with no event to come, says nothing for longer than the watchdog allows, or
 //! exceeds its virtual time, it is ended with an error that says why.
 
+mod clock_link;
 mod clock_protocol;
 
 use crate::clock::{FOREVER, KERNEL_ID, Kind, Message, OWN_ID, Page, Schedule};
@@ -19,6 +20,7 @@ use crate::socket_io::{self, Received};
 use crate::vhost::message::{Ask, HEADER, Malformed, call};
 use crate::vhost::session::Session;
 use assay_spec::{Bytes, Nanos};
+use clock_link::ClockLink;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -52,16 +54,8 @@ pub struct Machine<'w> {
     disks: Disks<'w>,
     console: Option<Console>,
     links: Vec<Link>,
-    listener: UnixListener,
-    control: Option<UnixStream>,
-    page: Page,
-    is_shared: bool,
+    clock: ClockLink,
     now: Nanos,
-    request: Option<Nanos>,
-    /// The time up to which the kernel may run without asking, as it was last told.
-    freed: Nanos,
-    is_waiting: bool,
-    sequence: u32,
     limits: Limits,
     /// The kernel's pidfd, which shows its end. Its sockets do not always: a process that it had
     /// begun to start may still hold them.
@@ -103,15 +97,17 @@ impl<'w> Machine<'w> {
             disks,
             console,
             links,
-            listener: sockets.clock,
-            control: None,
-            page: Page::new(schedule).map_err(|e| Error::system("memory for the clock", e))?,
-            is_shared: false,
+            clock: ClockLink {
+                listener: sockets.clock,
+                stream: None,
+                page: Page::new(schedule).map_err(|e| Error::system("memory for the clock", e))?,
+                is_shared: false,
+                request: None,
+                freed: Nanos::ZERO,
+                is_waiting: false,
+                sequence: 0,
+            },
             now: Nanos::ZERO,
-            request: None,
-            freed: Nanos::ZERO,
-            is_waiting: false,
-            sequence: 0,
             limits,
             process: None,
             ended: Vec::new(),
@@ -139,8 +135,8 @@ impl<'w> Machine<'w> {
         loop {
             match self.wait(process)? {
                 Ready::Connect => {
-                    let control = socket_io::accept(&self.listener)?;
-                    self.control = Some(control);
+                    let control = socket_io::accept(&self.clock.listener)?;
+                    self.clock.stream = Some(control);
                     self.has_connected = true;
                 }
                 Ready::ConnectDisk(disk) => {
@@ -150,7 +146,7 @@ impl<'w> Machine<'w> {
                 Ready::Disk(disk) => self.disk_message(disk)?,
                 Ready::Gone => return Ok(()),
             }
-            if self.is_waiting {
+            if self.clock.is_waiting {
                 self.go_on()?;
             }
         }
@@ -167,10 +163,10 @@ impl<'w> Machine<'w> {
                 None => (Ready::ConnectDisk(disk), link.listener.as_fd()),
             });
         }
-        match &self.control {
+        match &self.clock.stream {
             Some(control) => ready.push((Ready::Control, control.as_fd())),
             None if self.has_connected => {}
-            None => ready.push((Ready::Connect, self.listener.as_fd())),
+            None => ready.push((Ready::Connect, self.clock.listener.as_fd())),
         }
         socket_io::poll(&ready, &self.limits)
     }
@@ -191,7 +187,7 @@ impl<'w> Machine<'w> {
                 (_, Some(wanted)) => return self.run(wanted.max(self.now)),
                 _ => return Err(Error::asleep(self.now)),
             }
-            if self.control.is_none() {
+            if self.clock.stream.is_none() {
                 return Ok(());
             }
         }
@@ -199,9 +195,9 @@ impl<'w> Machine<'w> {
 
     /// Returns the time at which the waiting kernel wants to run, or `None` if it has set no timer.
     fn wanted(&self) -> Result<Option<Nanos>> {
-        let wanted = match self.is_shared {
-            true => self.page.request(),
-            false => self.request,
+        let wanted = match self.clock.is_shared {
+            true => self.clock.page.request(),
+            false => self.clock.request,
         };
         Ok(wanted.filter(|at| *at < FOREVER))
     }
@@ -211,13 +207,13 @@ impl<'w> Machine<'w> {
     fn listen(&mut self, wanted: Option<Nanos>) -> Result<()> {
         let Some(console) = &mut self.console else { return Ok(()) };
         // A kernel that runs freely does not say how far it got: this is the latest it can be.
-        let now = self.now.max(self.freed.min(wanted.unwrap_or(FOREVER)));
+        let now = self.now.max(self.clock.freed.min(wanted.unwrap_or(FOREVER)));
         let disk = self.links.len() - 1;
         let memory = self.links[disk].session.memory();
         while !console.hand_over(now, disk, memory, &mut self.disks)? && console.listens() {
             let Some(source) = console.source() else { break };
             // A user may take any time.
-            let (Some(control), Some(process)) = (&self.control, &self.process) else { break };
+            let (Some(control), Some(process)) = (&self.clock.stream, &self.process) else { break };
             let silence = if console.is_prompting() { Duration::MAX } else { Duration::ZERO };
             // A kernel that waits sends nothing: if its socket is ready, it has ended.
             let limits = Limits { silence, ..self.limits };
@@ -234,9 +230,9 @@ impl<'w> Machine<'w> {
         self.set_now(at)?;
         let mut ended = std::mem::take(&mut self.ended);
         self.disks.advance(self.now, &mut ended);
-        if self.is_shared && !ended.is_empty() {
+        if self.clock.is_shared && !ended.is_empty() {
             // The kernel reads the time from the page, and notes there when it wants to run.
-            self.page.set(FOREVER, self.now, OWN_ID);
+            self.clock.page.set(FOREVER, self.now, OWN_ID);
         }
         for disk in 0..self.links.len() {
             let mut any = false;
@@ -269,7 +265,7 @@ impl<'w> Machine<'w> {
         backend.write_all(&call(0)).map_err(|e| Error::system("the kernel's drive", e))?;
         let mut answer = [0; HEADER + 8];
         let mut got = 0;
-        if self.is_shared {
+        if self.clock.is_shared {
             // The kernel sends nothing else meanwhile, as the time is in shared memory: no `poll`
             // is needed. If it takes too long, `await_answer` waits with the watchdog.
             got = self.backend(disk)?.read(&mut answer).unwrap_or(0);
@@ -289,7 +285,7 @@ impl<'w> Machine<'w> {
     fn await_answer(&mut self, disk: usize) -> Result<()> {
         loop {
             let limits = self.limits;
-            let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
+            let control = self.clock.stream.as_ref().ok_or_else(|| broken("the clock is gone"))?;
             let backend = self.links[disk].backend.as_ref();
             let backend = backend.ok_or_else(|| broken("a drive that cannot ask back"))?;
             let process = self.process.as_ref().ok_or_else(|| broken("no kernel"))?;
@@ -316,16 +312,20 @@ impl<'w> Machine<'w> {
     fn run(&mut self, at: Nanos) -> Result<()> {
         self.set_now(at)?;
         let free = self.free_until();
-        self.freed = free;
-        self.request = None;
-        if self.is_shared {
-            self.page.set(free, at, KERNEL_ID);
-            self.is_waiting = false;
-            self.sequence = self.sequence.wrapping_add(1);
-            return self.tell(Message { kind: Kind::Run, sequence: self.sequence, time: at.0 });
+        self.clock.freed = free;
+        self.clock.request = None;
+        if self.clock.is_shared {
+            self.clock.page.set(free, at, KERNEL_ID);
+            self.clock.is_waiting = false;
+            self.clock.sequence = self.clock.sequence.wrapping_add(1);
+            return self.tell(Message {
+                kind: Kind::Run,
+                sequence: self.clock.sequence,
+                time: at.0,
+            });
         }
         self.tell_and_wait(Kind::FreeUntil, free)?;
-        self.is_waiting = false;
+        self.clock.is_waiting = false;
         self.tell_and_wait(Kind::Run, at)
     }
 
@@ -372,12 +372,12 @@ impl<'w> Machine<'w> {
             }
         }
         let free = self.free_until();
-        if free == before || self.is_waiting {
+        if free == before || self.clock.is_waiting {
             return Ok(());
         }
-        self.freed = free;
-        match self.is_shared {
-            true => self.page.set_free_until(free),
+        self.clock.freed = free;
+        match self.clock.is_shared {
+            true => self.clock.page.set_free_until(free),
             false => self.tell_and_wait(Kind::FreeUntil, free)?,
         }
         Ok(())

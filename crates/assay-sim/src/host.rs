@@ -9,7 +9,7 @@
 //! *Invariants.* Every request ends once, when its dispatch ends; at most `queue_depth` dispatches
 //! are with the drive; a request for which the drive had no room goes before any other.
 
-use crate::drive::{Accept, Drive};
+use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use crate::elevator::{self, Elevator, Next, RequestQueue, Waiting};
 use crate::nand::Observer;
 use crate::ssd::stall::Snapshot;
@@ -213,11 +213,9 @@ impl<D: Drive> Drive for Host<D> {
         while completions.len() == before && self.step(until, completions) {}
         self.clock
     }
+}
 
-    fn prefetch_hint(&mut self, offset: Bytes) {
-        self.drive.prefetch_hint(offset);
-    }
-
+impl<D: Drive> Counters for Host<D> {
     fn counters(&self) -> Vec<(String, f64)> {
         self.drive.counters()
     }
@@ -226,12 +224,14 @@ impl<D: Drive> Drive for Host<D> {
         self.drive.time_waits();
     }
 
-    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
-        self.drive.snapshots(now)
-    }
-
     fn mark(&mut self) {
         self.drive.mark();
+    }
+}
+
+impl<D: Drive> Inspect for Host<D> {
+    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
+        self.drive.snapshots(now)
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {
@@ -242,5 +242,13 @@ impl<D: Drive> Drive for Host<D> {
         self.drive.check();
         let sent = self.in_flight + usize::from(self.held.is_some());
         assert_eq!(sent + self.free.len(), self.sent.len(), "a dispatch was lost");
+    }
+}
+
+impl<D: Drive> PowerCut for Host<D> {}
+
+impl<D: Drive> Prefetch for Host<D> {
+    fn prefetch_hint(&mut self, offset: Bytes) {
+        self.drive.prefetch_hint(offset);
     }
 }

@@ -31,13 +31,14 @@ mod work;
 pub use array::{Array, ArraySetup, MemberDrive, MemberSetup};
 pub use build::{build, can_be_steady};
 pub use closed::Closed;
-pub use drive::{Accept, Drive};
+pub use drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 pub use ftl::history::RandomWrites;
 pub use host::Host;
 pub use memory::memory;
 pub use nand::Step;
 pub use nand::{
-    BlockFound, Cause, Checker, Flash, FlashCommand, Found, Observer, Operation, OutOfBand, Record,
+    BlockFound, Cause, Checker, Flash, FlashCommand, Found, Observed, Observer, Operation,
+    OutOfBand, Record,
 };
 pub use past::Past;
 pub use ssd::{Snapshot, Stall};

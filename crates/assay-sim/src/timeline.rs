@@ -10,7 +10,7 @@
 mod owner;
 pub mod parts;
 
-use crate::nand::{Cause, FlashCommand, Observer, Operation, Step};
+use crate::nand::{Cause, FlashCommand, Observed, Observer, Operation, Step};
 use crate::work::{Activity, Work};
 use assay_spec::Nanos;
 use assay_spec::device::{DeviceKind, DeviceSpec, NandSpec, PlaneMode};
@@ -271,6 +271,20 @@ fn kind(step: Step, cause: Cause) -> Kind {
 }
 
 impl Observer for Recorder {
+    fn observe(&mut self, observed: Observed) {
+        match observed {
+            Observed::Command(cause, command) => self.command(cause, &command),
+            Observed::Operation(operation) => self.operation(&operation),
+            Observed::Suspended(operation) => self.suspended(&operation),
+            Observed::Resumed(operation) => self.resumed(&operation),
+            Observed::Work(work) => self.work(&work),
+            Observed::Resumes(page) => self.resumes(page),
+            Observed::UsedAs { .. } | Observed::Trimmed(_) | Observed::Records(_) => {}
+        }
+    }
+}
+
+impl Recorder {
     fn command(&mut self, cause: Cause, command: &FlashCommand) {
         self.record(|tape| tape.owners.command(cause, command));
     }

@@ -8,7 +8,7 @@
 //! TM 4.1, section 4.4.2), so that credit needs no clock of its own.
 
 use crate::completions::Completions;
-use crate::drive::{Accept, Drive};
+use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use assay_spec::device::{LinkSpec, RateSpec, VolumeSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 
@@ -149,7 +149,9 @@ impl Drive for Volume {
         self.completions.hand_over(to, completions);
         self.clock = to;
     }
+}
 
+impl Counters for Volume {
     fn counters(&self) -> Vec<(String, f64)> {
         let VolumeCounts { operations, throttled, throttled_time } = self.counts;
         [
@@ -167,6 +169,12 @@ impl Drive for Volume {
         self.counts = VolumeCounts::default();
     }
 }
+
+impl Inspect for Volume {}
+
+impl PowerCut for Volume {}
+
+impl Prefetch for Volume {}
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! A drive of the catalogue under the checker gives the completions that it gives without.
 
-use assay_sim::{Checker, Closed, Drive, build};
+use assay_sim::{Checker, Closed, build};
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
 use assay_spec::device::{DeviceKind, DeviceSpec};

@@ -6,7 +6,7 @@
 
 mod event;
 
-use assay_sim::{Closed, Drive, build};
+use assay_sim::{Closed, build};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
 use assay_spec::seed::mix;

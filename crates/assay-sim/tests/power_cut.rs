@@ -13,9 +13,8 @@
 mod random;
 
 use assay_sim::{
-    Accept, Activity, Cause, Checker, Drive, Flash, FlashCommand, Observer, Operation, Record, Step,
+    Accept, Activity, Checker, Drive, Flash, FlashCommand, Observed, Observer, Step, Work, build,
 };
-use assay_sim::{Work, build};
 use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, FlushSpec, FtlSpec, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use random::{Draw, device};
@@ -52,66 +51,49 @@ impl Shared {
 }
 
 impl Observer for Shared {
-    fn command(&mut self, cause: Cause, command: &FlashCommand) {
+    fn observe(&mut self, observed: Observed) {
         let mut watch = self.watch();
+        match &observed {
+            Observed::Command(_, command) => watch.command(command),
+            Observed::Operation(operation) => {
+                watch.erases += u64::from(operation.step == Step::Erase);
+            }
+            Observed::Work(Work { activity: Activity::FromHost, first: Some(page), .. }) => {
+                watch.come[*page as usize] += 1;
+            }
+            _ => {}
+        }
+        watch.checker.observe(observed);
+    }
+}
+
+impl Watch {
+    fn command(&mut self, command: &FlashCommand) {
         match *command {
             FlashCommand::Program { subject: Some(page), .. } => {
-                watch.writes += 1;
-                if (page as usize) < watch.come.len() {
-                    let come = watch.come[page as usize];
-                    watch.programmed[page as usize] += 1;
-                    let programmed = watch.programmed[page as usize];
+                self.writes += 1;
+                if (page as usize) < self.come.len() {
+                    let come = self.come[page as usize];
+                    self.programmed[page as usize] += 1;
+                    let programmed = self.programmed[page as usize];
                     // A buffer that keeps pages gives the newest of them.
-                    let write = if watch.is_lazy { come } else { programmed };
-                    let version = watch.writes;
-                    watch.versions.insert(version, (page, write));
+                    let write = if self.is_lazy { come } else { programmed };
+                    let version = self.writes;
+                    self.versions.insert(version, (page, write));
                 }
             }
             // What is moved first may wait for others, and is read from the controller.
             FlashCommand::Copy { from, .. } => {
-                let (logical, version) = watch.checker.holds(from).expect("it is programmed");
-                watch.read.insert(logical, version);
+                let (logical, version) = self.checker.holds(from).expect("it is programmed");
+                self.read.insert(logical, version);
             }
             FlashCommand::Read { subject: Some(logical), .. } => {
                 // It may be the old copy of a page that is being moved.
-                let version = watch.checker.newest(logical);
-                watch.read.insert(logical, version);
+                let version = self.checker.newest(logical);
+                self.read.insert(logical, version);
             }
             _ => {}
         }
-        watch.checker.command(cause, command);
-    }
-
-    fn operation(&mut self, operation: &Operation) {
-        let mut watch = self.watch();
-        watch.erases += u64::from(operation.step == Step::Erase);
-        watch.checker.operation(operation);
-    }
-
-    fn work(&mut self, work: &Work) {
-        if let (Activity::FromHost, Some(page)) = (work.activity, work.first) {
-            self.watch().come[page as usize] += 1;
-        }
-    }
-
-    fn suspended(&mut self, operation: &Operation) {
-        self.watch().checker.suspended(operation);
-    }
-
-    fn resumed(&mut self, operation: &Operation) {
-        self.watch().checker.resumed(operation);
-    }
-
-    fn used_as(&mut self, block: u32, is_slc: bool) {
-        self.watch().checker.used_as(block, is_slc);
-    }
-
-    fn trimmed(&mut self, page: u32) {
-        self.watch().checker.trimmed(page);
-    }
-
-    fn records(&mut self, record: Record) {
-        self.watch().checker.records(record);
     }
 }
 

@@ -43,7 +43,7 @@ pub use hdd::{
 pub use hybrid::{HybridSpec, LogOpens, Logs, UnitReads};
 pub use link::LinkSpec;
 pub use map::least_map_cache;
-pub use nand::{NandSpec, PlaneMode, SlcSpec, SuspendSpec};
+pub use nand::{NandSpec, PlaneMode, ProgramTime, SlcSpec, SuspendSpec};
 pub use power::PowerSpec;
 pub use slc::SlcCacheSpec;
 pub use ssd::{

@@ -52,9 +52,7 @@ pub struct Experiment {
     /// The price list of the drives: the name of one that is bundled with assay, or a file.
     pub prices: Option<String>,
     /// The number of independent repeats of every cell.
-    pub repeats: u32,
-    /// The number of repeats that the document had, if it is more than can be run by default.
-    pub repeats_full: u32,
+    pub repeats: Repeats,
     /// The scale at which the experiment is run. It has been applied to `targets` and `workloads`.
     pub scale: Scale,
     /// Whether a log of every request is kept.
@@ -72,6 +70,15 @@ pub struct Experiment {
     pub from_claims: Vec<(String, Vec<FromClaim>)>,
     /// The text that the experiment was decoded from. A guest decodes it again.
     pub text: String,
+}
+
+/// The number of repeats of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeats {
+    /// The number that is run.
+    pub count: u32,
+    /// The number that the document had, if it is more than can be run by default.
+    pub full: u32,
 }
 
 impl Experiment {
@@ -159,7 +166,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     }
     let prices = decode_prices(top)?;
     let repeats = top.count("repeats", 1..1001, Some(1))?;
-    let repeats_full = top.count("repeats_full", repeats..1001, Some(repeats))?;
+    let full = top.count("repeats_full", repeats..1001, Some(repeats))?;
     let log = top.boolean("log", true)?;
     let errors = decode_errors(top)?;
     let hosts = host::decode_all(top)?;
@@ -196,8 +203,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         targets,
         factors,
         prices,
-        repeats,
-        repeats_full,
+        repeats: Repeats { count: repeats, full },
         scale,
         log,
         errors,

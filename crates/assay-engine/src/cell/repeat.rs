@@ -9,7 +9,7 @@ use crate::measure::{Recorded, Recorder};
 use crate::run::directory::RunDirectory;
 use crate::target::Target;
 use crate::target::sim::SimTarget;
-use assay_sim::{Drive, Host, Past, RandomWrites};
+use assay_sim::{Counters, Drive, Host, Past, RandomWrites};
 use assay_spec::experiment::{
     Amount, Arrival, ErrorLimit, HostSpec, Scale, StartState, StreamSpec, WorkloadSpec,
 };

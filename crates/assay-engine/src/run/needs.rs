@@ -60,7 +60,7 @@ impl Run {
             let (target, _) = self.place_of(index);
             takes.push(target.memory(workload).0.saturating_add(CELL.0));
             if !target.record.virtual_time && target.record.kind != "null" {
-                needs.add_real(target, workload, experiment.repeats);
+                needs.add_real(target, workload, experiment.repeats.count);
             }
         }
         // Modelled targets are measured side by side, so the largest count together.

@@ -130,7 +130,7 @@ impl Run {
             + usize::from(phases.settle.is_some())
             + usize::from(laid_out)
             + 1;
-        each as u32 * experiment.repeats
+        each as u32 * experiment.repeats.count
     }
 
     /// Returns `true` if cell `index` is measured in virtual time.

@@ -23,7 +23,7 @@ pub enum Submit {
 }
 
 /// A device that answers requests, with its clock.
-pub trait Target {
+pub trait Target: ModelHints {
     /// Returns the addressable size.
     fn capacity(&self) -> Bytes;
 
@@ -33,13 +33,6 @@ pub trait Target {
     /// Returns the time, in nanoseconds since an origin of the target's own.
     fn now(&mut self) -> Nanos;
 
-    /// Says that from now on each process owns this many consecutive tags. Only models of a host
-    /// use it, to tell processes apart.
-    fn set_processes(&mut self, _tags_per_process: u32) {}
-
-    /// Says that a request at `offset` comes soon. Only models use it, as a prefetch hint.
-    fn expect(&mut self, _offset: Bytes) {}
-
     /// Queues `request` at the time `now`.
     fn submit(&mut self, now: Nanos, request: Request) -> Submit;
 
@@ -48,4 +41,14 @@ pub trait Target {
     /// Returns the time after the wait. With nothing in flight it sleeps until `until`;
     /// `Nanos::NEVER` with nothing in flight is a bug of the caller.
     fn poll(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos;
+}
+
+/// What only models want to know of the load.
+pub trait ModelHints {
+    /// Says that from now on each process owns this many consecutive tags, by which a model of a
+    /// host tells processes apart.
+    fn set_processes(&mut self, _tags_per_process: u32) {}
+
+    /// Says that a request at `offset` comes soon. The model prefetches what the request needs.
+    fn expect(&mut self, _offset: Bytes) {}
 }

@@ -1,6 +1,6 @@
 //! The null target: it answers all requests at once, so that a run measures the tool itself.
 
-use super::{Submit, Target};
+use super::{ModelHints, Submit, Target};
 use crate::clock::Clock;
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
@@ -48,3 +48,5 @@ impl Target for NullTarget {
         at
     }
 }
+
+impl ModelHints for NullTarget {}

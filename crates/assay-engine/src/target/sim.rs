@@ -1,8 +1,8 @@
 //! A modelled drive as a target: its clock is virtual and jumps from event to event.
 
-use super::{Submit, Target};
+use super::{ModelHints, Submit, Target};
 use crate::measure::drive_series::DriveSeries;
-use assay_sim::{Accept, Drive, Host};
+use assay_sim::{Accept, Counters, Drive, Host, Inspect, Prefetch};
 use assay_spec::{Bytes, Completion, Nanos, Request};
 
 /// A modelled drive behind its host, in virtual time.
@@ -68,14 +68,6 @@ impl<D: Drive> Target for SimTarget<D> {
         self.now
     }
 
-    fn set_processes(&mut self, tags_per_process: u32) {
-        self.drive.set_processes(tags_per_process);
-    }
-
-    fn expect(&mut self, offset: Bytes) {
-        self.drive.prefetch_hint(offset);
-    }
-
     fn submit(&mut self, now: Nanos, request: Request) -> Submit {
         match self.drive.submit(now, request) {
             Accept::Accepted => Submit::Accepted,
@@ -97,6 +89,16 @@ impl<D: Drive> Target for SimTarget<D> {
         assert!(goes_on, "waiting for ever with nothing in flight");
         self.now = self.now.max(reached);
         self.now
+    }
+}
+
+impl<D: Drive> ModelHints for SimTarget<D> {
+    fn set_processes(&mut self, tags_per_process: u32) {
+        self.drive.set_processes(tags_per_process);
+    }
+
+    fn expect(&mut self, offset: Bytes) {
+        self.drive.prefetch_hint(offset);
     }
 }
 

@@ -17,7 +17,7 @@
 //! *Not for* files opened without `O_DIRECT`, where it would measure the page cache, nor for tmpfs,
 //! where the kernel hands every request to a worker thread.
 
-use super::{Submit, Target};
+use super::{ModelHints, Submit, Target};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::stop;
@@ -312,6 +312,8 @@ impl Target for UringTarget {
         at
     }
 }
+
+impl ModelHints for UringTarget {}
 
 impl Drop for UringTarget {
     /// Waits for all requests in flight, because the kernel writes to the buffers. If the program

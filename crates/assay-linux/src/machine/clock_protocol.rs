@@ -12,14 +12,14 @@ impl Machine<'_> {
     /// Receives one message about time, and answers it.
     pub(super) fn control_message(&mut self) -> Result<()> {
         let Some(message) = self.read_control()? else {
-            self.control = None;
+            self.clock.stream = None;
             return Ok(());
         };
         self.handle(message)
     }
 
     fn read_control(&mut self) -> Result<Option<Message>> {
-        let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
+        let control = self.clock.stream.as_mut().ok_or_else(|| broken("the clock is gone"))?;
         let mut bytes = [0; MESSAGE];
         match control.read_exact(&mut bytes) {
             Ok(()) => {}
@@ -36,11 +36,11 @@ impl Machine<'_> {
             Kind::Get => time = self.time()?.0,
             Kind::GetDate => time = DATE,
             Kind::Update => self.set_now(Nanos(message.time))?,
-            Kind::Request => self.request = Some(Nanos(message.time)),
+            Kind::Request => self.clock.request = Some(Nanos(message.time)),
             Kind::Wait => {
                 self.time()?;
-                self.is_waiting = true;
-                if self.is_shared {
+                self.clock.is_waiting = true;
+                if self.clock.is_shared {
                     return Ok(());
                 }
             }
@@ -63,21 +63,21 @@ impl Machine<'_> {
     fn welcome(&mut self, message: Message) -> Result<()> {
         let time = u64::from(KERNEL_ID);
         let ack = Message { kind: Kind::Ack, sequence: message.sequence, time };
-        let control = self.control.as_ref().ok_or_else(|| broken("the clock is gone"))?;
-        socket_io::send(control, &ack.bytes(), &[self.page.fd(), self.page.fd()])
+        let control = self.clock.stream.as_ref().ok_or_else(|| broken("the clock is gone"))?;
+        socket_io::send(control, &ack.bytes(), &[self.clock.page.fd(), self.clock.page.fd()])
     }
 
     /// Sends a message to the kernel.
     pub(super) fn tell(&mut self, message: Message) -> Result<()> {
-        let control = self.control.as_mut().ok_or_else(|| broken("the clock is gone"))?;
+        let control = self.clock.stream.as_mut().ok_or_else(|| broken("the clock is gone"))?;
         control.write_all(&message.bytes()).map_err(|e| Error::system("the kernel's clock", e))
     }
 
     /// Sends a message to the kernel and waits for its acknowledgement. Handles the kernel's other
     /// messages meanwhile.
     pub(super) fn tell_and_wait(&mut self, kind: Kind, time: Nanos) -> Result<()> {
-        self.sequence = self.sequence.wrapping_add(1);
-        self.tell(Message { kind, sequence: self.sequence, time: time.0 })?;
+        self.clock.sequence = self.clock.sequence.wrapping_add(1);
+        self.tell(Message { kind, sequence: self.clock.sequence, time: time.0 })?;
         loop {
             if (self.limits.stop)() {
                 return Err(Error::stopped());
@@ -93,10 +93,10 @@ impl Machine<'_> {
     /// Returns the virtual time: the kernel's, if it keeps it on the shared page.
     pub(super) fn time(&mut self) -> Result<Nanos> {
         // Once the kernel uses the page, it does so to the end.
-        self.is_shared = self.is_shared || self.page.is_used();
-        if self.is_shared && !self.is_waiting {
+        self.clock.is_shared = self.clock.is_shared || self.clock.page.is_used();
+        if self.clock.is_shared && !self.clock.is_waiting {
             // A peer that turns its clock back must not turn the drives' back.
-            self.set_now(self.page.now())?;
+            self.set_now(self.clock.page.now())?;
         }
         Ok(self.now)
     }

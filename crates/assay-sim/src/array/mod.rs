@@ -32,7 +32,7 @@ mod tests;
 pub use setup::{ArraySetup, MemberDrive, MemberSetup};
 pub use state::Array;
 
-use crate::drive::{Accept, Drive};
+use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use crate::ssd::stall::Snapshot;
 use agenda::Event;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
@@ -186,7 +186,9 @@ impl Drive for Array {
         completions.extend(self.done.drain(..));
         self.clock
     }
+}
 
+impl Counters for Array {
     fn counters(&self) -> Vec<(String, f64)> {
         let counts = self.ports.iter().map(Port::counts);
         let (reads, writes) = counts.fold((0, 0), |(r, w), c| (r + c.reads, w + c.writes));
@@ -216,13 +218,15 @@ impl Drive for Array {
         spares.for_each(|drive| drive.time_waits());
     }
 
-    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
-        self.ports.iter().flat_map(|port| port.snapshots(now)).collect()
-    }
-
     fn mark(&mut self) {
         self.ports.iter_mut().for_each(Port::mark);
         self.cards.controllers.iter_mut().for_each(Controller::mark);
+    }
+}
+
+impl Inspect for Array {
+    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
+        self.ports.iter().flat_map(|port| port.snapshots(now)).collect()
     }
 
     fn check(&self) {
@@ -232,3 +236,7 @@ impl Drive for Array {
         assert!(self.recovery.rebuilding.as_ref().is_none_or(inside), "rebuilding what is whole");
     }
 }
+
+impl PowerCut for Array {}
+
+impl Prefetch for Array {}

@@ -5,11 +5,10 @@ mod formulas;
 mod layouts;
 
 use super::build::over;
-use super::job::REBUILD;
-use super::job::Trace;
+use super::job::{REBUILD, Trace};
 use super::spares::Spares;
 use super::{Array, plan};
-use crate::drive::{Accept, Drive};
+use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use assay_spec::array::Level;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use plan::{MemberRequest, Range};
@@ -84,12 +83,21 @@ impl Drive for Fixed {
         }
         self.clock = to;
     }
+}
+
+impl Counters for Fixed {
     fn counters(&self) -> Vec<(String, f64)> {
         let told = ["writes", "forced"].into_iter().zip(self.writes);
         told.map(|(name, count)| (name.to_owned(), f64::from(count))).collect()
     }
     fn mark(&mut self) {}
 }
+
+impl Inspect for Fixed {}
+
+impl PowerCut for Fixed {}
+
+impl Prefetch for Fixed {}
 
 /// Builds an array of fixed drives, with spares if `rebuild` says how to fill them.
 pub(super) fn array(

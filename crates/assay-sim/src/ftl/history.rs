@@ -3,7 +3,7 @@
 use super::Ftl;
 use crate::nand::{FlashEvent, Nand, Token};
 use assay_spec::Nanos;
-use assay_spec::device::{NandSpec, PlaneMode};
+use assay_spec::device::{NandSpec, PlaneMode, ProgramTime};
 use assay_spec::seed::mix;
 
 /// Random writes of single pages. The share `heat` of them goes to the first share `hot` of the
@@ -114,8 +114,7 @@ fn in_no_time(nand: &NandSpec) -> NandSpec {
         planes_per_die: 1,
         plane_mode: PlaneMode::Independent,
         read: Nanos(1),
-        program: Nanos(1),
-        program_slow: Nanos(1),
+        program: ProgramTime::uniform(Nanos(1)),
         erase: Nanos(1),
         suspend: None,
         ..*nand

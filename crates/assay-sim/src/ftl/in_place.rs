@@ -4,6 +4,7 @@
 //! nothing, and a page that was never written is read like any other.
 
 use super::Ftl;
+use crate::ftl::{Census, Deferred, MapCache, MapWrites, Recover, Trim};
 use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_spec::device::NandSpec;
 use std::ops::Range;
@@ -39,14 +40,26 @@ impl Ftl for InPlace {
         ppa.plane
     }
 
-    fn trim(&mut self, _page: u32) {}
-
     fn locate(&self, page: u32) -> Option<Ppa> {
         Some(self.ppa(page))
     }
 
     fn check(&self) {}
+}
 
+impl MapCache for InPlace {}
+
+impl MapWrites for InPlace {}
+
+impl Trim for InPlace {
+    fn trim(&mut self, _page: u32) {}
+}
+
+impl Deferred for InPlace {}
+
+impl Recover for InPlace {}
+
+impl Census for InPlace {
     fn erases(&self) -> &[u32] {
         &[]
     }

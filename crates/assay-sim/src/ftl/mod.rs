@@ -16,7 +16,9 @@ use std::ops::Range;
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A flash translation layer, which maps logical pages to flash.
-pub(crate) trait Ftl: Send {
+pub(crate) trait Ftl:
+    MapCache + MapWrites + Trim + Deferred + Recover + Census + Send
+{
     /// Queues the read of a logical page with `token`. Returns `false` if there is nothing to read
     /// from flash: the page holds nothing, or its newest copy is still in the controller.
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool;
@@ -24,12 +26,15 @@ pub(crate) trait Ftl: Send {
     /// The page is one of `run`, which are written one after the other. The events of the program
     /// carry `token`, with `IN_CELLS` set if the register is needed for something else first.
     fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: Token) -> u32;
-    /// Queues the programs of the changed map pages if a checkpoint is due, and returns their
-    /// number. Each gives an event for `Waiter::MapSave`. Called once after each host
-    /// write.
-    fn checkpoint_if_due(&mut self, _nand: &mut Nand) -> u32 {
-        0
-    }
+    /// Returns the physical page that a read of a logical page would sense, or `None` if the
+    /// logical page holds nothing.
+    fn locate(&self, page: u32) -> Option<Ppa>;
+    /// Checks all invariants over all tables. Panics if one does not hold.
+    fn check(&self);
+}
+
+/// The part of the map that is in memory, of layers that keep the rest on flash.
+pub(crate) trait MapCache {
     /// Returns the map page, as a logical page, with the entry of `page`, or `None` if the whole
     /// map is in memory.
     fn map_page(&self, _page: u32) -> Option<u32> {
@@ -41,10 +46,29 @@ pub(crate) trait Ftl: Send {
     }
     /// Puts the map entry of `page` into memory. Its map page has been read, or is not on flash.
     fn cache_entry(&mut self, _page: u32) {}
-    /// Trims a logical page.
-    fn trim(&mut self, page: u32);
+    /// Prefetches the map entry of `page`, which will be needed soon.
+    fn prefetch_hint(&self, _page: u32) {}
+    /// Prefetches what the map entry of `page` points to: the page will be written. The entry
+    /// itself should be in the CPU's cache by now, after [`Ftl::prefetch_hint`].
+    fn prefetch_old_copy(&self, _page: u32) {}
+}
+
+/// The map on flash, of layers that write it there.
+pub(crate) trait MapWrites {
+    /// Queues the programs of the changed map pages if a checkpoint is due, and returns their
+    /// number. Each gives an event for `Waiter::MapSave`. Called once after each host
+    /// write.
+    fn checkpoint_if_due(&mut self, _nand: &mut Nand) -> u32 {
+        0
+    }
     /// Writes the map pages that have become due. Called after the trims of a request.
     fn write_map_after_trims(&mut self, _nand: &mut Nand) {}
+}
+
+/// Trims, and the record of them that survives a power cut.
+pub(crate) trait Trim {
+    /// Trims a logical page.
+    fn trim(&mut self, page: u32);
     /// Returns `false` if trims must be refused: a worn-out drive may be unable to record them.
     fn takes_trims(&self) -> bool {
         true
@@ -60,6 +84,10 @@ pub(crate) trait Ftl: Send {
     }
     /// Handles the end of all programs that [`Ftl::record_trims`] has queued.
     fn on_trims_recorded(&mut self) {}
+}
+
+/// Work that waits: pages for the rest of their program, and work for an idle drive.
+pub(crate) trait Deferred {
     /// Lets loaded pages that wait for the rest of their stripe be programmed.
     fn release_stripe(&mut self, _nand: &mut Nand) {}
     /// Programs all pages that wait for others, though incomplete programs waste pages.
@@ -71,21 +99,19 @@ pub(crate) trait Ftl: Send {
     fn background(&mut self, _nand: &mut Nand) -> bool {
         false
     }
-    /// Prefetches the map entry of `page`, which will be needed soon.
-    fn prefetch_hint(&self, _page: u32) {}
-    /// Prefetches what the map entry of `page` points to: the page will be written. The entry
-    /// itself should be in the CPU's cache by now, after [`Ftl::prefetch_hint`].
-    fn prefetch_old_copy(&self, _page: u32) {}
+}
+
+/// Recovery after a power cut.
+pub(crate) trait Recover {
     /// Rebuilds the state from what a recovery scan finds on the flash. The layer must be empty.
     /// Returns `false` if it cannot recover.
     fn recover(&mut self, _nand: &mut Nand, _flash: &Flash) -> bool {
         false
     }
-    /// Returns the physical page that a read of a logical page would sense, or `None` if the
-    /// logical page holds nothing.
-    fn locate(&self, page: u32) -> Option<Ppa>;
-    /// Checks all invariants over all tables. Panics if one does not hold.
-    fn check(&self);
+}
+
+/// The state of the blocks, and the counters of a layer.
+pub(crate) trait Census {
     /// Returns the erase count of each block.
     fn erases(&self) -> &[u32];
     /// Returns `true` if so many blocks have gone bad that the drive takes no more writes.

@@ -28,7 +28,7 @@ mod shingled;
 mod trace_events;
 
 use crate::completions::Completions;
-use crate::drive::{Accept, Drive};
+use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use crate::nand::Observer;
 use arm::Arm;
 use assay_spec::device::{HddSpec, LinkSpec};
@@ -266,7 +266,9 @@ impl Drive for Hdd {
         self.advance(until, completions);
         until
     }
+}
 
+impl Counters for Hdd {
     fn counters(&self) -> Vec<(String, f64)> {
         let DiskCounts { read_hits, media_reads, destaged } = self.counts;
         let named =
@@ -284,12 +286,18 @@ impl Drive for Hdd {
             shingled.counts = Default::default();
         }
     }
+}
 
+impl Inspect for Hdd {
     fn observe(&mut self, observer: Box<dyn Observer>) {
         self.observer = Some(observer);
         self.arm.spans = Some(Vec::new());
     }
 }
+
+impl PowerCut for Hdd {}
+
+impl Prefetch for Hdd {}
 
 #[cfg(test)]
 #[path = "tests/small.rs"]

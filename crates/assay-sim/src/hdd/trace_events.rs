@@ -2,6 +2,7 @@
 
 use super::Hdd;
 use super::arm::ArmPart;
+use crate::nand::Observed;
 use crate::work::{Activity, Work};
 use assay_spec::Nanos;
 
@@ -16,7 +17,7 @@ impl Hdd {
         (start, end): (Nanos, Nanos),
     ) {
         if let Some(observer) = &mut self.observer {
-            observer.work(&Work { activity, tag: Some(tag), first, start, end });
+            observer.observe(Observed::Work(Work { activity, tag: Some(tag), first, start, end }));
         }
     }
 
@@ -34,7 +35,7 @@ impl Hdd {
                 ArmPart::Passing => passing,
             };
             let (first, start, end) = (Some(first), span.start, span.end);
-            observer.work(&Work { activity, tag, first, start, end });
+            observer.observe(Observed::Work(Work { activity, tag, first, start, end }));
         }
     }
 }

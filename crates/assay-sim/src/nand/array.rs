@@ -1,7 +1,7 @@
 //! The arrays: sense, program and erase, and how the planes of a die share an array.
 
 use super::geometry::Geometry;
-use super::observe::{Operation, Step};
+use super::observe::{Observed, Operation, Step};
 use super::ops::{NO_OP, Op, OpKind};
 use super::{FlashEvent, Nand, Token};
 use crate::events::Queue;
@@ -155,7 +155,8 @@ impl Nand {
         let Some(observer) = &mut self.observer else { return };
         let mut notify = |step, page, start, end| {
             let (cause, plane) = (op.cause, op.ppa.plane);
-            observer.operation(&Operation { step, cause, plane, page, start, end });
+            let operation = Operation { step, cause, plane, page, start, end };
+            observer.observe(Observed::Operation(operation));
         };
         match op.kind {
             OpKind::Read => notify(Step::Sense, op.ppa.page, start, end),
@@ -198,12 +199,8 @@ impl Nand {
             })
             .collect();
         let Some(observer) = &mut self.observer else { return };
-        for operation in &operations {
-            match is_resumed {
-                true => observer.resumed(operation),
-                false => observer.suspended(operation),
-            }
-        }
+        let observed = if is_resumed { Observed::Resumed } else { Observed::Suspended };
+        operations.into_iter().map(observed).for_each(|what| observer.observe(what));
     }
 
     /// Programs the page loaded on `plane` if it may begin, together with those of the die's other

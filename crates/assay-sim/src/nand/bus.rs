@@ -1,7 +1,7 @@
 //! The channels: arbitration of the bus, and the end of a transfer.
 
 use super::counts::CollectionWait;
-use super::observe::{Operation, Step};
+use super::observe::{Observed, Operation, Step};
 use super::ops::{NO_OP, OpKind};
 use super::{FlashEvent, Nand, Token};
 use crate::events::Queue;
@@ -38,7 +38,14 @@ impl Nand {
             let step = if op.kind == OpKind::Read { Step::TransferOut } else { Step::TransferIn };
             let (cause, plane, page) = (op.cause, op.ppa.plane, op.ppa.page);
             let start = self.events.now();
-            observer.operation(&Operation { step, cause, plane, page, start, end });
+            observer.observe(Observed::Operation(Operation {
+                step,
+                cause,
+                plane,
+                page,
+                start,
+                end,
+            }));
         }
     }
 

@@ -8,7 +8,7 @@
 
 use super::cells::{Cells, Flash, Found, OutOfBand};
 use super::geometry::Geometry;
-use super::observe::{Cause, FlashCommand, Observer, Operation, Step};
+use super::observe::{Cause, FlashCommand, Observed, Observer, Operation, Step};
 use super::record::Record;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
@@ -195,6 +195,21 @@ impl Checker {
 }
 
 impl Observer for Checker {
+    fn observe(&mut self, observed: Observed) {
+        match observed {
+            Observed::Command(cause, command) => self.command(cause, &command),
+            Observed::UsedAs { block, is_slc } => self.used_as(block, is_slc),
+            Observed::Trimmed(page) => self.trimmed(page),
+            Observed::Records(record) => self.records(record),
+            Observed::Suspended(operation) => self.suspended(&operation),
+            Observed::Resumed(operation) => self.resumed(&operation),
+            Observed::Operation(operation) => self.operation(&operation),
+            Observed::Work(_) | Observed::Resumes(_) => {}
+        }
+    }
+}
+
+impl Checker {
     fn command(&mut self, cause: Cause, command: &FlashCommand) {
         match *command {
             FlashCommand::Read { page, subject: Some(logical) } => {

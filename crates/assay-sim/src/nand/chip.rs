@@ -28,9 +28,9 @@ impl Chip {
     pub(super) fn new(spec: &NandSpec) -> Chip {
         Chip {
             read: spec.read,
-            program: [spec.program, spec.program_slow],
+            program: [spec.program.fast, spec.program.slow],
             erase: spec.erase,
-            slc: spec.slc.map_or([spec.read, spec.program], |slc| [slc.read, slc.program]),
+            slc: spec.slc.map_or([spec.read, spec.program.fast], |slc| [slc.read, slc.program]),
             page_transfer: spec.page.time_at(spec.bus),
             cache_register: spec.cache_register,
             multi_plane: spec.plane_mode == PlaneMode::MultiPlane,

@@ -41,7 +41,7 @@ use chip::Chip;
 use counts::{CollectionWait, Counts};
 use geometry::Geometry;
 use multi_page::MultiPage;
-pub use observe::{Cause, FlashCommand, Observer, Operation, Step};
+pub use observe::{Cause, FlashCommand, Observed, Observer, Operation, Step};
 use ops::{NO_OP, Pool};
 use pending_erases::PendingErases;
 use plane_fast_path::PlaneFastPath;
@@ -202,7 +202,7 @@ impl Nand {
     #[inline]
     fn notify_command(&mut self, cause: Cause, command: FlashCommand) {
         if let Some(observer) = &mut self.observer {
-            observer.command(cause, &command);
+            observer.observe(Observed::Command(cause, command));
         }
         if self.ecc.is_some() {
             self.note_command(&command);

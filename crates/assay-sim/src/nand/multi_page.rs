@@ -6,6 +6,7 @@
 //! Until then they are on no chip, and reads of them are served from the controller.
 
 use super::counts::CollectionWait;
+use super::observe::Observed;
 use super::ops::{NO_OP, OpKind};
 use super::{Cause, FlashEvent, Nand, Ppa, Token};
 use crate::events::Queue;
@@ -83,7 +84,7 @@ impl Nand {
             *mode = is_slc;
         }
         if let Some(observer) = &mut self.observer {
-            observer.used_as(block, is_slc);
+            observer.observe(Observed::UsedAs { block, is_slc });
         }
     }
 

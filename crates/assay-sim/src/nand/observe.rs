@@ -114,26 +114,37 @@ pub enum FlashCommand {
     },
 }
 
-/// An observer of all flash commands as they are requested, and of all steps as they begin.
+/// Something that an observer learns of.
+#[derive(Clone, Debug)]
+pub enum Observed {
+    /// A command is requested, for this cause.
+    Command(Cause, FlashCommand),
+    /// A step begins.
+    Operation(Operation),
+    /// A program or an erase is suspended. The operation spans the time that this takes its array.
+    Suspended(Operation),
+    /// A suspended program or erase is resumed; the operation has its new end.
+    Resumed(Operation),
+    /// The drive works outside the flash. The commands requested next follow from it.
+    Work(Work),
+    /// A block is to be used with one bit a cell from now on, or with all bits.
+    UsedAs {
+        /// The block.
+        block: u32,
+        /// Whether with one bit a cell.
+        is_slc: bool,
+    },
+    /// A logical page is trimmed.
+    Trimmed(u32),
+    /// The program of a page that records trimmed pages comes next.
+    Records(Record),
+    /// Commands for the request that wrote this logical page come next or, with `None`, background
+    /// work of the drive.
+    Resumes(Option<u32>),
+}
+
+/// An observer of a drive: of all flash commands as they are requested, of all steps as they begin.
 pub trait Observer: Send {
-    /// Called when a command is requested.
-    fn command(&mut self, _cause: Cause, _command: &FlashCommand) {}
-    /// Called when a step begins.
-    fn operation(&mut self, operation: &Operation);
-    /// Called when a program or an erase is suspended. `operation` spans the time that this takes
-    /// its array.
-    fn suspended(&mut self, _operation: &Operation) {}
-    /// Called when a suspended program or erase is resumed; `operation.end` is its new end.
-    fn resumed(&mut self, _operation: &Operation) {}
-    /// Called for work of the drive outside the flash. The commands requested next follow from it.
-    fn work(&mut self, _work: &Work) {}
-    /// Called when a block is to be used with one bit a cell from now on, or with all bits.
-    fn used_as(&mut self, _block: u32, _is_slc: bool) {}
-    /// Called when a logical page is trimmed.
-    fn trimmed(&mut self, _page: u32) {}
-    /// Called before the program of a page that records trimmed pages.
-    fn records(&mut self, _record: Record) {}
-    /// Called before commands for the request that wrote logical page `page`, or, with `None`,
-    /// before background work of the drive.
-    fn resumes(&mut self, _page: Option<u32>) {}
+    /// Called when something happens.
+    fn observe(&mut self, observed: Observed);
 }

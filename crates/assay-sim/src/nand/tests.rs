@@ -5,7 +5,7 @@ mod suspend;
 
 use super::*;
 use assay_spec::Bytes;
-use assay_spec::device::PlaneMode;
+use assay_spec::device::{PlaneMode, ProgramTime};
 
 fn spec() -> NandSpec {
     NandSpec {
@@ -17,8 +17,7 @@ fn spec() -> NandSpec {
         pages_per_block: 4,
         page: Bytes(4096),
         read: Nanos::from_micros(50),
-        program: Nanos::from_micros(900),
-        program_slow: Nanos::from_micros(900),
+        program: ProgramTime::uniform(Nanos::from_micros(900)),
         erase: Nanos::from_millis(3),
         bus: Bytes(40_960_000),
         cache_register: false,
@@ -185,7 +184,7 @@ fn a_plane_keeps_the_order_of_its_operations() {
 
 #[test]
 fn every_second_page_is_slow_if_the_cells_are() {
-    let slow = NandSpec { program: us(300), program_slow: us(1500), ..spec() };
+    let slow = NandSpec { program: ProgramTime { fast: us(300), slow: us(1500) }, ..spec() };
     let mut bed = Bed::new(slow);
     (0..4).for_each(|page| bed.nand.program(ppa(0, page), HOST, tok(page), NO_OP));
     let took = [0, 1, 2, 3].map(|t| bed.when(Programmed(tok(t), 0)) - bed.when(Loaded(tok(t))));

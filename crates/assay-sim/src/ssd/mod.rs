@@ -29,7 +29,7 @@ mod write;
 mod write_back_cache;
 mod write_queue;
 
-use crate::drive::{Accept, Drive};
+use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use crate::events::Queue;
 use crate::ftl::{Ftl, erased_ever};
 use crate::nand::{Flash, FlashEvent, Nand, Observer};
@@ -308,43 +308,9 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.requests.hand_over(completions);
         self.nand.events.now()
     }
+}
 
-    #[inline]
-    fn prefetch_hint(&mut self, offset: Bytes) {
-        self.ftl.prefetch_hint(self.addressing.page_at(offset));
-    }
-
-    fn observe(&mut self, observer: Box<dyn Observer>) {
-        assert!(self.requests.is_unused(), "a drive is observed from its first request on");
-        self.nand.observe(observer);
-    }
-
-    fn lose_power(&mut self, now: Nanos) -> Nanos {
-        if !self.buffer.is_protected() {
-            return now;
-        }
-        self.save_what_survives();
-        self.nand.events.now().max(now)
-    }
-
-    fn recover(&mut self, flash: &Flash) -> bool {
-        self.nand.set_erases(flash.blocks.iter().map(|block| block.erases));
-        let can = self.ftl.recover(&mut self.nand, flash);
-        let since = self.nand.counts.erases.iter().sum::<u64>();
-        self.nand.counts.set_erased_before(erased_ever(&self.ftl) - since);
-        can
-    }
-
-    fn check(&self) {
-        self.ftl.check();
-        assert_eq!(erased_ever(&self.ftl), self.nand.counts.erased_ever(), "erases of all blocks");
-        assert!(self.nand.has_erases(self.ftl.erases()), "wrong bits go by other erases");
-        self.buffer.check();
-        if let Some(cache) = &self.cache {
-            cache.check(self.buffer.unprogrammed(), self.map_save.is_under_way());
-        }
-    }
-
+impl<F: Ftl> Counters for Ssd<F> {
     fn counters(&self) -> Vec<(String, f64)> {
         let mut all = counters::flash_counters(&self.nand);
         all.push(("link_busy_ns".to_owned(), self.link.busy().0 as f64));
@@ -372,11 +338,6 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.mark_stalls();
     }
 
-    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
-        let stalled = self.stalled(now).map(|(_, time)| time);
-        vec![Some(Snapshot { free_blocks: self.ftl.free_blocks(), stalled })]
-    }
-
     fn mark(&mut self) {
         self.power.mark(&self.nand);
         self.nand.mark();
@@ -384,6 +345,53 @@ impl<F: Ftl> Drive for Ssd<F> {
         self.ftl.mark();
         self.link.mark();
         self.firmware.mark_busy();
+    }
+}
+
+impl<F: Ftl> Inspect for Ssd<F> {
+    fn observe(&mut self, observer: Box<dyn Observer>) {
+        assert!(self.requests.is_unused(), "a drive is observed from its first request on");
+        self.nand.observe(observer);
+    }
+
+    fn check(&self) {
+        self.ftl.check();
+        assert_eq!(erased_ever(&self.ftl), self.nand.counts.erased_ever(), "erases of all blocks");
+        assert!(self.nand.has_erases(self.ftl.erases()), "wrong bits go by other erases");
+        self.buffer.check();
+        if let Some(cache) = &self.cache {
+            cache.check(self.buffer.unprogrammed(), self.map_save.is_under_way());
+        }
+    }
+
+    fn snapshots(&self, now: Nanos) -> Vec<Option<Snapshot>> {
+        let stalled = self.stalled(now).map(|(_, time)| time);
+        vec![Some(Snapshot { free_blocks: self.ftl.free_blocks(), stalled })]
+    }
+}
+
+impl<F: Ftl> PowerCut for Ssd<F> {
+    fn lose_power(&mut self, now: Nanos) -> Nanos {
+        if !self.buffer.is_protected() {
+            return now;
+        }
+        self.save_what_survives();
+        self.nand.events.now().max(now)
+    }
+
+    fn recover(&mut self, flash: &Flash) -> bool {
+        self.nand.set_erases(flash.blocks.iter().map(|block| block.erases));
+        let can = self.ftl.recover(&mut self.nand, flash);
+        let since = self.nand.counts.erases.iter().sum::<u64>();
+        self.nand.counts.set_erased_before(erased_ever(&self.ftl) - since);
+        can
+    }
+}
+
+impl<F: Ftl> Prefetch for Ssd<F> {
+    #[inline]
+    fn prefetch_hint(&mut self, offset: Bytes) {
+        self.ftl.prefetch_hint(self.addressing.page_at(offset));
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! *Hot path.* Each report costs one test of an option if there is no observer.
 
-use crate::nand::Nand;
+use crate::nand::{Nand, Observed};
 use crate::work::{Activity, Work};
 use assay_spec::{Nanos, Op, Request};
 
@@ -36,7 +36,7 @@ fn report(nand: &mut Nand, activity: Activity, request: &Request, first: u32, ti
     let (tag, first) = (Some(request.tag), Some(u64::from(first)));
     let work = Work { activity, tag, first, start: end - time, end };
     if let Some(observer) = nand.observer() {
-        observer.work(&work);
+        observer.observe(Observed::Work(work));
     }
 }
 
@@ -44,6 +44,6 @@ fn report(nand: &mut Nand, activity: Activity, request: &Request, first: u32, ti
 #[inline]
 pub(super) fn report_origin(nand: &mut Nand, page: Option<u32>) {
     if let Some(observer) = nand.observer() {
-        observer.resumes(page);
+        observer.observe(Observed::Resumes(page));
     }
 }

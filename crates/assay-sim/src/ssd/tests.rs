@@ -9,12 +9,14 @@ mod thermal_throttling;
 mod write_back_cache;
 
 use super::build::{assemble, build};
-use crate::drive::Drive;
+use crate::drive::{Drive, Inspect};
 use crate::ftl::page::PageMap;
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
-use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, Direction, FtlSpec, Reach};
-use assay_spec::device::{ReadAheadSpec, ReadBuffered, SsdSpec};
+use assay_spec::device::{
+    BufferSpec, DeviceKind, DeviceSpec, Direction, FtlSpec, ProgramTime, Reach, ReadAheadSpec,
+    ReadBuffered, SsdSpec,
+};
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Nanos, Op, Request};
 
@@ -39,7 +41,7 @@ fn drive_that_is(
     let source = Source { file: bundled.file, text: bundled.text };
     let mut device = DeviceSpec::parse(source).unwrap();
     let ssd = ssd_of(&mut device);
-    (ssd.nand.program, ssd.nand.program_slow, ssd.nand.read) = (PROGRAM, PROGRAM, SENSE);
+    (ssd.nand.program, ssd.nand.read) = (ProgramTime::uniform(PROGRAM), SENSE);
     ssd.readahead = None;
     if let FtlSpec::Page(map) = &mut ssd.ftl {
         map.save_map_every = None;

@@ -9,7 +9,7 @@ use super::observe::report_origin;
 use super::requests::EROFS;
 use super::write_back_cache::WriteBackCache;
 use crate::ftl::Ftl;
-use crate::nand::{Cause, FlashEvent, Token, Waiter};
+use crate::nand::{Cause, FlashEvent, Observed, Token, Waiter};
 use assay_spec::{Nanos, Op};
 
 impl<F: Ftl> Ssd<F> {
@@ -321,7 +321,7 @@ impl<F: Ftl> Ssd<F> {
         }
         self.ftl.trim(page);
         if let Some(observer) = self.nand.observer() {
-            observer.trimmed(page);
+            observer.observe(Observed::Trimmed(page));
         }
     }
 

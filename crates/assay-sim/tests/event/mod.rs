@@ -277,7 +277,7 @@ impl Reference {
                 return self.channel_ask(plane, Transfer::ShiftIn(plane));
             }
             PlaneOp::Read(_) => nand.read,
-            PlaneOp::CopyBack => nand.read + nand.program,
+            PlaneOp::CopyBack => nand.read + nand.program.fast,
             PlaneOp::Erase => nand.erase,
         };
         p.array = Some(op);
@@ -303,7 +303,7 @@ impl Reference {
     fn shifted(&mut self, transfer: Transfer) {
         match transfer {
             Transfer::ShiftIn(plane) => {
-                let program = self.spec.nand.program.0;
+                let program = self.spec.nand.program.fast.0;
                 self.after(program, Event::ArrayDone(plane));
             }
             Transfer::ShiftOut(plane, slot) => {

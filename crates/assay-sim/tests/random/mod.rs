@@ -6,9 +6,10 @@
 #![allow(dead_code)]
 
 use assay_sim::{
-    Accept, Activity, Cause, Checker, Drive, FlashCommand, Observer, Operation, Record,
+    Accept, Activity, Cause, Checker, Drive, FlashCommand, Observed, Observer, Past, RandomWrites,
+    Stall, Work, build, can_be_steady,
 };
-use assay_sim::{Past, RandomWrites, Stall, Work, build, can_be_steady};
+use assay_spec::device::ProgramTime;
 use assay_spec::device::*;
 use assay_spec::seed::mix;
 use assay_spec::units::{Joules, Watts};
@@ -86,8 +87,7 @@ fn nand(d: &mut Draw<'_>) -> NandSpec {
         },
         page: d.of(&[Bytes(512), Bytes(4096)]),
         read: Nanos(1 + d.below(60_000)),
-        program,
-        program_slow: d.of(&[program, program * 3]),
+        program: ProgramTime { fast: program, slow: d.of(&[program, program * 3]) },
         erase: Nanos(1 + d.below(3_000_000)),
         bus: Bytes(10_000_000 + d.below(200_000_000)),
         cache_register: d.below(2) == 0,
@@ -291,8 +291,10 @@ fn plain_device(d: &mut Draw<'_>) -> (DeviceSpec, u64) {
         slc: None,
         suspend: None,
         read: coarse(drawn.read, grain),
-        program: coarse(drawn.program, grain),
-        program_slow: coarse(drawn.program_slow, grain),
+        program: ProgramTime {
+            fast: coarse(drawn.program.fast, grain),
+            slow: coarse(drawn.program.slow, grain),
+        },
         erase: coarse(drawn.erase, grain),
         bus: coarse_rate(drawn.bus, drawn.page, grain),
         ..drawn
@@ -516,6 +518,17 @@ impl Witness {
 }
 
 impl Observer for Witness {
+    fn observe(&mut self, observed: Observed) {
+        match &observed {
+            Observed::Command(cause, command) => self.command(*cause, command),
+            Observed::Work(work) => self.work(work),
+            _ => {}
+        }
+        self.checker.observe(observed);
+    }
+}
+
+impl Witness {
     fn command(&mut self, cause: Cause, command: &FlashCommand) {
         match *command {
             FlashCommand::Read { subject: Some(page), .. } if cause == Cause::Host => {
@@ -531,31 +544,6 @@ impl Observer for Witness {
             }
             _ => {}
         }
-        self.checker.command(cause, command);
-    }
-
-    fn operation(&mut self, operation: &Operation) {
-        self.checker.operation(operation);
-    }
-
-    fn suspended(&mut self, operation: &Operation) {
-        self.checker.suspended(operation);
-    }
-
-    fn resumed(&mut self, operation: &Operation) {
-        self.checker.resumed(operation);
-    }
-
-    fn used_as(&mut self, block: u32, is_slc: bool) {
-        self.checker.used_as(block, is_slc);
-    }
-
-    fn trimmed(&mut self, page: u32) {
-        self.checker.trimmed(page);
-    }
-
-    fn records(&mut self, record: Record) {
-        self.checker.records(record);
     }
 
     fn work(&mut self, work: &Work) {
@@ -607,7 +595,7 @@ pub fn random_plain_drive(mut d: Draw<'_>) -> bool {
 struct Blind;
 
 impl Observer for Blind {
-    fn operation(&mut self, _operation: &Operation) {}
+    fn observe(&mut self, _observed: Observed) {}
 }
 
 /// How many events it takes to bring a page to the cells: one less of a plane that is a server.

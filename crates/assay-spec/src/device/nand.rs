@@ -25,12 +25,8 @@ pub struct NandSpec {
     /// The time from cell to register (tR). Like the next three times it lasts until the controller
     /// sees that the chip is ready.
     pub read: Nanos,
-    /// The time from register to cell (tPROG); if `program_slow` differs, the time of the fast
-    /// pages.
-    pub program: Nanos,
-    /// The time from register to cell of every second page of a block: the upper pages of
-    /// multi-level cells.
-    pub program_slow: Nanos,
+    /// The time from register to cell (tPROG).
+    pub program: ProgramTime,
     /// The time of a block erase (tBERS).
     pub erase: Nanos,
     /// The rate between register and controller in both directions, in bytes a second of a channel.
@@ -46,6 +42,22 @@ pub struct NandSpec {
     /// The suspension of programs and erases for reads of the host, which then precede all other
     /// operations; `None` if the chips cannot suspend.
     pub suspend: Option<SuspendSpec>,
+}
+
+/// The time from register to cell of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramTime {
+    /// That of the fast pages of a block.
+    pub fast: Nanos,
+    /// That of every second page of a block: the upper pages of multi-level cells.
+    pub slow: Nanos,
+}
+
+impl ProgramTime {
+    /// Returns the time of cells whose pages all take as long.
+    pub fn uniform(time: Nanos) -> ProgramTime {
+        ProgramTime { fast: time, slow: time }
+    }
 }
 
 /// The suspension of programs and erases for reads.
@@ -118,7 +130,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
     let page = values.size(&mut s, "nand", "page")?;
     let read = values.time(&mut s, "nand", "read")?;
     let program = values.time(&mut s, "nand", "program")?;
-    let program_slow = values
+    let slow = values
         .optional(&mut s, "program_slow", program, |values, s, key| values.time(s, "nand", key))?;
     let erase = values.time(&mut s, "nand", "erase")?;
     let poll =
@@ -136,8 +148,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
         pages_per_block,
         page,
         read: seen(read),
-        program: seen(program),
-        program_slow: seen(program_slow),
+        program: ProgramTime { fast: seen(program), slow: seen(slow) },
         erase: seen(erase),
         bus: values.rate(&mut s, "nand", "bus")?,
         cache_register: values.choice_or(&mut s, "nand", "cache_register", &["no", "yes"], 0)? == 1,
@@ -227,7 +238,7 @@ mod tests {
             let spec = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
             let DeviceKind::Ssd(ssd) = spec.expect("a drive").kind else { panic!("not flash") };
             let nand = ssd.nand;
-            [nand.read, nand.program, nand.program_slow, nand.erase].map(|t| t.0 / 1000)
+            [nand.read, nand.program.fast, nand.program.slow, nand.erase].map(|t| t.0 / 1000)
         };
         let own = times("1ns");
         assert_eq!(times("0s"), own, "no time at all");

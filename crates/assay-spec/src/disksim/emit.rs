@@ -163,25 +163,27 @@ fn zone_lines(out: &mut Out, zone: &ZoneSpec) {
 
 fn overhead(out: &mut Out, specs: &Specs) {
     out.line("\n[overhead]");
-    let both = [("read_hit", specs.read_hit), ("read_miss", specs.read_miss)];
-    for (what, [read, write]) in both.into_iter().chain([("write", specs.write)]) {
+    let both = [("read_hit", specs.overheads.read_hit), ("read_miss", specs.overheads.read_miss)];
+    for (what, [read, write]) in both.into_iter().chain([("write", specs.overheads.write)]) {
         out.time(&format!("{what}_after_read"), read, "source = \"specs\"");
         out.time(&format!("{what}_after_write"), write, "source = \"specs\"");
     }
-    out.time("read_end", specs.read_end, "source = \"specs\"");
-    out.time("write_end", specs.write_end, "source = \"specs\"");
+    out.time("read_end", specs.overheads.read_end, "source = \"specs\"");
+    out.time("write_end", specs.overheads.write_end, "source = \"specs\"");
 }
 
 fn cache(out: &mut Out, specs: &Specs) {
     let source = "source = \"specs\"";
     out.line("\n[cache]");
-    let how =
-        format!("derived = \"{} segments of {} sectors\"", specs.segments, specs.segment_sectors);
-    let size = specs.segments.saturating_mul(specs.segment_sectors).saturating_mul(512);
+    let how = format!(
+        "derived = \"{} segments of {} sectors\"",
+        specs.cache.segments, specs.cache.segment_sectors
+    );
+    let size = specs.cache.segments.saturating_mul(specs.cache.segment_sectors).saturating_mul(512);
     out.text("size", Bytes(size), &how);
-    out.number("segments", specs.segments, source);
-    out.number("write_segments", specs.write_segments, source);
-    let word = match specs.read_ahead {
+    out.number("segments", specs.cache.segments, source);
+    out.number("write_segments", specs.cache.write_segments, source);
+    let word = match specs.cache.read_ahead {
         ReadAhead::None => "none",
         ReadAhead::Track => "track",
         ReadAhead::Cylinder => "cylinder",
@@ -189,17 +191,17 @@ fn cache(out: &mut Out, specs: &Specs) {
         ReadAhead::Sequential => "sequential",
     };
     out.text("read_ahead", word, source);
-    if specs.most_ahead > 0 {
-        out.text("read_ahead_limit", Bytes(specs.most_ahead.saturating_mul(512)), source);
+    if specs.cache.most_ahead > 0 {
+        out.text("read_ahead_limit", Bytes(specs.cache.most_ahead.saturating_mul(512)), source);
     }
-    out.flag("join_read_ahead", specs.almost, source);
-    out.flag("read_whole_track", specs.any_free, source);
-    out.flag("read_on_arrival", specs.read_on_arrival, source);
-    out.flag("write_on_arrival", specs.write_on_arrival, source);
-    out.flag("read_written", specs.read_written, source);
-    let level = format!("derived = \"DiskSim's fast write level {}\"", specs.fast_write);
-    out.flag("write_cache", specs.fast_write > 0, &level);
-    out.flag("combine_writes", specs.combine, source);
+    out.flag("join_read_ahead", specs.cache.almost, source);
+    out.flag("read_whole_track", specs.cache.any_free, source);
+    out.flag("read_on_arrival", specs.cache.read_on_arrival, source);
+    out.flag("write_on_arrival", specs.cache.write_on_arrival, source);
+    out.flag("read_written", specs.cache.read_written, source);
+    let level = format!("derived = \"DiskSim's fast write level {}\"", specs.cache.fast_write);
+    out.flag("write_cache", specs.cache.fast_write > 0, &level);
+    out.flag("combine_writes", specs.cache.combine, source);
     let window = if specs.fcfs { 1 } else { 32 };
     let how = if specs.fcfs { source } else { "assumed = \"as many as firmware sorts at a time\"" };
     out.number("destage_window", window, how);

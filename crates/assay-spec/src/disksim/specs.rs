@@ -13,6 +13,14 @@ pub(super) struct Specs {
     pub per_sector: Nanos,
     pub queue: u64,
     pub fcfs: bool,
+    pub cache: CacheSpecs,
+    pub overheads: Overheads,
+    /// The parameters that are set and that our model does not have.
+    pub unmodelled: Vec<String>,
+}
+
+/// The parameters of the cache.
+pub(super) struct CacheSpecs {
     pub segments: u64,
     pub write_segments: u64,
     pub segment_sectors: u64,
@@ -25,13 +33,15 @@ pub(super) struct Specs {
     pub read_written: bool,
     pub fast_write: u64,
     pub combine: bool,
+}
+
+/// The overheads of commands: pairs are those after a read and after a write.
+pub(super) struct Overheads {
     pub read_hit: [Nanos; 2],
     pub read_miss: [Nanos; 2],
     pub write: [Nanos; 2],
     pub read_end: Nanos,
     pub write_end: Nanos,
-    /// The parameters that are set and that our model does not have.
-    pub unmodelled: Vec<String>,
 }
 
 const FILE: &str = "specs";
@@ -95,23 +105,27 @@ pub(super) fn read(text: &str) -> Result<Specs, ImportError> {
         per_sector: disk.time("Bulk sector transfer time")?,
         queue: disk.whole("Max queue length", 1024)?.max(1),
         fcfs: disk.block("Scheduler")?.whole("Scheduling policy", 1000)? == 1,
-        segments: disk.whole("Number of buffer segments", 4096)?.max(1),
-        write_segments: disk.whole("Maximum number of write segments", 4096)?.max(1),
-        segment_sectors: disk.whole("Segment size (in blks)", 1 << 30)?.max(1),
-        read_ahead,
-        most_ahead: disk.whole("Maximum read-ahead (blks)", 1 << 30)?,
-        almost: disk.yes("Allow almost read hits")?,
-        any_free: disk.yes("Read any free blocks")?,
-        read_on_arrival: disk.yes("Immediate buffer read")?,
-        write_on_arrival: disk.yes("Immediate buffer write")?,
-        read_written: disk.yes("Allow read hits on write data")?,
-        fast_write,
-        combine: disk.yes("Combine seq writes")?,
-        read_hit: pair("Read hit over. after read", "Read hit over. after write")?,
-        read_miss: pair("Read miss over. after read", "Read miss over. after write")?,
-        write,
-        read_end,
-        write_end,
+        cache: CacheSpecs {
+            segments: disk.whole("Number of buffer segments", 4096)?.max(1),
+            write_segments: disk.whole("Maximum number of write segments", 4096)?.max(1),
+            segment_sectors: disk.whole("Segment size (in blks)", 1 << 30)?.max(1),
+            read_ahead,
+            most_ahead: disk.whole("Maximum read-ahead (blks)", 1 << 30)?,
+            almost: disk.yes("Allow almost read hits")?,
+            any_free: disk.yes("Read any free blocks")?,
+            read_on_arrival: disk.yes("Immediate buffer read")?,
+            write_on_arrival: disk.yes("Immediate buffer write")?,
+            read_written: disk.yes("Allow read hits on write data")?,
+            fast_write,
+            combine: disk.yes("Combine seq writes")?,
+        },
+        overheads: Overheads {
+            read_hit: pair("Read hit over. after read", "Read hit over. after write")?,
+            read_miss: pair("Read miss over. after read", "Read miss over. after write")?,
+            write,
+            read_end,
+            write_end,
+        },
         unmodelled: unmodelled(&disk),
     })
 }

@@ -220,7 +220,7 @@ fn a_repository_takes_the_place_of_what_is_made() {
 #[test]
 fn repeats_are_as_written_or_as_asked_for() {
     let text = |lines: &str| format!("{HEAD}{lines}[[workload]]\nname = \"w\"\n{BODY}{MEASURE}");
-    let of = |text: &str| parse(text).map(|e| (e.repeats, e.repeats_full));
+    let of = |text: &str| parse(text).map(|e| (e.repeats.count, e.repeats.full));
     assert_eq!(of(&text("")).unwrap(), (1, 1));
     assert_eq!(of(&text("repeats = 2\nrepeats_full = 5\n")).unwrap(), (2, 5));
     refused(of(&text("repeats = 3\nrepeats_full = 2\n")), "`repeats_full` = 2 is out of", "3", 16);

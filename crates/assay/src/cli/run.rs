@@ -225,7 +225,7 @@ pub(super) fn default_directory(study: &str, started: &str) -> PathBuf {
 /// Before anything is written to a real target, says how much may be.
 fn announce_writes(run: &Run, common: &Common) {
     let writing = run.experiments.iter().flat_map(|e| e.workloads.iter().map(move |w| (e, w)));
-    let cells: u32 = writing.filter(|(_, w)| w.writes()).map(|(e, _)| e.repeats).sum();
+    let cells: u32 = writing.filter(|(_, w)| w.writes()).map(|(e, _)| e.repeats.count).sum();
     let real = |t: &&PlannedTarget| !t.record.virtual_time && t.record.kind != "null";
     for target in run.targets.iter().filter(real).filter(|t| t.may_write && !common.quiet) {
         let TargetRecord { written, kind, capacity, .. } = &target.record;

@@ -70,7 +70,8 @@ impl Subject {
 
     /// Has the experiments run in the size of their document.
     pub(super) fn take_full_size(&mut self) -> Result<(), Failure> {
-        let has_repeats = |(e, _): &(Experiment, ExperimentRecord)| e.repeats_full > e.repeats;
+        let has_repeats =
+            |(e, _): &(Experiment, ExperimentRecord)| e.repeats.full > e.repeats.count;
         if self.set_scale(Scale::FULL)? || self.experiments.iter().any(has_repeats) {
             return Ok(());
         }
@@ -115,8 +116,8 @@ impl Subject {
     /// Has every experiment repeat its cells so often, or with `full` as often as its document did.
     pub(super) fn repeat(&mut self, repeats: Option<u32>, full: bool) -> Result<(), Failure> {
         for one in &mut self.experiments {
-            let as_written = one.0.repeats;
-            let wanted = repeats.unwrap_or(if full { one.0.repeats_full } else { as_written });
+            let as_written = one.0.repeats.count;
+            let wanted = repeats.unwrap_or(if full { one.0.repeats.full } else { as_written });
             if wanted != as_written {
                 *one = load(&one.1.file, &Experiment::repeated(&one.1.text, wanted))?;
             }

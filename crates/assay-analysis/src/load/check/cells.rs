@@ -44,7 +44,7 @@ pub(in crate::load) fn check(
             return Err(of_cell(format!("the plan has no cell `{}`", cell.id)));
         }
         let wanted = experiments.get(cell.experiment.as_str()).and_then(Option::as_ref);
-        let wanted = wanted.map(|e| e.repeats as usize);
+        let wanted = wanted.map(|e| e.repeats.count as usize);
         count(cell, wanted).map_err(|what| of_cell(format!("cell `{}`: {what}", cell.id)))?;
         for (index, one) in cell.repeats.iter().enumerate() {
             let at = |what| of_cell(format!("cell `{}`, repeat {}: {what}", cell.id, index + 1));

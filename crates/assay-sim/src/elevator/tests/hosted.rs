@@ -2,7 +2,7 @@
 
 use super::super::{MERGED_MAX, cfq, deadline};
 use super::{MS, PAGE, scattered};
-use crate::drive::{Accept, Drive};
+use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use crate::host::Host;
 use assay_spec::experiment::{ElevatorKind, HostSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
@@ -53,11 +53,20 @@ impl Drive for &mut Disk {
             self.queue.remove(0);
         }
     }
+}
+
+impl Counters for &mut Disk {
     fn counters(&self) -> Vec<(String, f64)> {
         Vec::new()
     }
     fn mark(&mut self) {}
 }
+
+impl Inspect for &mut Disk {}
+
+impl PowerCut for &mut Disk {}
+
+impl Prefetch for &mut Disk {}
 
 /// Runs a closed loop over a host; returns (tag, submitted, ended) of every request.
 fn run<D: Drive>(

@@ -34,6 +34,7 @@ mod tests;
 
 use super::wear::Endurance;
 use super::{Ftl, NONE};
+use crate::ftl::{Census, Deferred, MapCache, MapWrites, Recover, Trim};
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use assay_spec::device::{EnduranceSpec, HybridSpec, Logs, NandSpec};
 use policy::Policy;
@@ -295,14 +296,6 @@ impl Ftl for Hybrid {
         self.write_to_log(nand, page, run, token)
     }
 
-    fn trim(&mut self, page: u32) {
-        self.written[page as usize] = false;
-    }
-
-    fn release_stripe(&mut self, nand: &mut Nand) {
-        self.close_stripe(nand);
-    }
-
     fn locate(&self, page: u32) -> Option<Ppa> {
         let place = self.shape.place(page);
         let in_stream = |s: &OpenStream| s.superblock == place.superblock && place.offset < s.fill;
@@ -312,11 +305,6 @@ impl Ftl for Hybrid {
             }
             _ => self.at_rest(page),
         }
-    }
-
-    fn recover(&mut self, nand: &mut Nand, flash: &Flash) -> bool {
-        self.find(nand, flash);
-        true
     }
 
     fn check(&self) {
@@ -346,7 +334,32 @@ impl Ftl for Hybrid {
         let groups = if self.shared.is_some() { self.shape.groups as usize } else { 1 };
         assert!(self.open_logs() <= self.policy.log_limit * groups, "more logs than there are");
     }
+}
 
+impl MapCache for Hybrid {}
+
+impl MapWrites for Hybrid {}
+
+impl Trim for Hybrid {
+    fn trim(&mut self, page: u32) {
+        self.written[page as usize] = false;
+    }
+}
+
+impl Deferred for Hybrid {
+    fn release_stripe(&mut self, nand: &mut Nand) {
+        self.close_stripe(nand);
+    }
+}
+
+impl Recover for Hybrid {
+    fn recover(&mut self, nand: &mut Nand, flash: &Flash) -> bool {
+        self.find(nand, flash);
+        true
+    }
+}
+
+impl Census for Hybrid {
     fn erases(&self) -> &[u32] {
         &self.erases
     }

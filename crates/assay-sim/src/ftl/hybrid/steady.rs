@@ -16,7 +16,7 @@
 
 use super::Hybrid;
 use super::shared::{Shared, SharedLog};
-use crate::ftl::Ftl;
+use crate::ftl::Census;
 use crate::ftl::history::{FtlHarness, RandomWrites, below};
 use assay_spec::device::{HybridSpec, NandSpec};
 use assay_spec::seed::mix;

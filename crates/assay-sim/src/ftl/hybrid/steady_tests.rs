@@ -7,8 +7,7 @@ use super::*;
 use crate::ftl::history::{FtlHarness, RandomWrites, distance};
 use assay_spec::catalog::{DEVICES, find};
 use assay_spec::decode::Source;
-use assay_spec::device::LogOpens;
-use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
+use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec, LogOpens, ProgramTime};
 use assay_spec::{Bytes, Nanos};
 
 const UNIFORM: RandomWrites = RandomWrites::UNIFORM;
@@ -35,7 +34,7 @@ fn small(change: impl FnOnce(&mut HybridSpec)) -> (NandSpec, HybridSpec) {
         planes_per_die: 1,
         blocks_per_plane: 256,
         pages_per_block: 32,
-        program: Nanos(1),
+        program: ProgramTime { fast: Nanos(1), ..ssd.nand.program },
         ..ssd.nand
     };
     (nand, layer)

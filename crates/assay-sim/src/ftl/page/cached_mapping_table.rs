@@ -14,8 +14,8 @@
 
 use super::PageMap;
 use super::bits::Bits;
-use crate::ftl::Ftl;
 use crate::ftl::history::RandomWrites;
+use crate::ftl::{Census, Ftl};
 use crate::nand::{Cause, Nand, Token, Waiter};
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;

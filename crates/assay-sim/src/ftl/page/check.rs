@@ -1,7 +1,7 @@
 //! Checks that the mapping tables and the state of the blocks agree.
 
 use super::{NONE, PageMap, PlaneTable};
-use crate::ftl::Ftl;
+use crate::ftl::Census;
 
 impl PageMap {
     /// Checks l2p, p2l, the valid bitmap and the valid pages of each plane against each other.

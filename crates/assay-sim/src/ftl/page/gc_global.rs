@@ -13,7 +13,7 @@
 
 use super::gc_per_plane::{Collecting, Move};
 use super::{Frontier, PageMap, PlaneTable, Tables};
-use crate::ftl::Ftl;
+use crate::ftl::Deferred;
 use crate::nand::{Nand, Token};
 use assay_spec::device::{Frontiers, Pace};
 

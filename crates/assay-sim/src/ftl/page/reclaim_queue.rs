@@ -2,7 +2,7 @@
 //! others. They are free when those pages have been given to the chips.
 
 use super::{PageMap, PlaneTable, Tables};
-use crate::ftl::Ftl;
+use crate::ftl::Deferred;
 use crate::nand::{Nand, Ppa};
 
 impl PageMap {

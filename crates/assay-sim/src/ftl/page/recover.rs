@@ -9,7 +9,7 @@
 
 use super::gc_per_plane::{Move, clear_bits, set_bits};
 use super::{Frontier, NONE, Open, PageMap};
-use crate::ftl::Ftl;
+use crate::ftl::Deferred;
 use crate::nand::{Cause, Flash, Found, Nand, OutOfBand, Ppa, Token};
 use assay_spec::device::Frontiers;
 use std::ops::Range;

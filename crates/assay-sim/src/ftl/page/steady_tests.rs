@@ -6,6 +6,7 @@
 
 use super::tests::{any_collection, pick, small, torture_on};
 use super::theory::{nand, spec};
+use crate::ftl::Ftl;
 
 use super::*;
 use crate::ftl::history::{FtlHarness, RandomWrites, distance};

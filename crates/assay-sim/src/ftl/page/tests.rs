@@ -4,9 +4,12 @@ mod cached_mapping_table;
 pub(super) mod small;
 
 use super::*;
+use crate::ftl::{Ftl, MapWrites, Trim};
 use crate::nand::{FlashEvent, Token};
-use assay_spec::device::{BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Pace};
-use assay_spec::device::{Frontiers, VictimSpec, WearSpec};
+use assay_spec::device::{
+    BackgroundSpec, CollectionSpec, CopyPath, EraseTime, Frontiers, Pace, ProgramTime, VictimSpec,
+    WearSpec,
+};
 use assay_spec::{Bytes, Nanos, seed::mix};
 use small::{greedy, nand};
 
@@ -223,7 +226,7 @@ fn background_collection_works_until_it_has_its_blocks() {
 fn twenty_planes(over_drive: bool) -> (PageMap, Nand) {
     let spec = NandSpec {
         channels: 10,
-        program: Nanos(900_000),
+        program: ProgramTime { fast: Nanos(900_000), ..nand().program },
         read: Nanos(50_000),
         pages_per_block: 128,
         ..nand()

@@ -7,7 +7,8 @@
 use super::*;
 use crate::ftl::history::{FtlHarness, RandomWrites};
 use assay_spec::device::{
-    CollectionSpec, CopyPath, EraseTime, Frontiers, Pace, PlaneMode, VictimSpec, WearSpec,
+    CollectionSpec, CopyPath, EraseTime, Frontiers, Pace, PlaneMode, ProgramTime, VictimSpec,
+    WearSpec,
 };
 use assay_spec::{Bytes, Nanos};
 
@@ -22,8 +23,7 @@ pub(super) fn nand(planes: u32, blocks: u32, pages: u32) -> NandSpec {
         pages_per_block: pages,
         page: Bytes(4096),
         read: Nanos(1),
-        program: Nanos(1),
-        program_slow: Nanos(1),
+        program: ProgramTime::uniform(Nanos(1)),
         erase: Nanos(1),
         bus: Bytes(4_096_000_000_000),
         cache_register: false,

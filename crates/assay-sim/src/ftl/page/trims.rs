@@ -10,8 +10,8 @@
 
 use super::bits::Bits;
 use super::{NONE, PageMap};
-use crate::ftl::Ftl;
-use crate::nand::{Cause, Nand, Record, Token, Waiter};
+use crate::ftl::Deferred;
+use crate::nand::{Cause, Nand, Observed, Record, Token, Waiter};
 use assay_spec::Bytes;
 
 /// The trimmed pages.
@@ -116,7 +116,7 @@ impl PageMap {
         let changed: Vec<u32> = self.trims.changed.drain().collect();
         for number in &changed {
             if let Some(observer) = nand.observer() {
-                observer.records(self.trims.record(*number));
+                observer.observe(Observed::Records(self.trims.record(*number)));
             }
             let page = self.trims.first + number;
             self.put(nand, page, Cause::Map, Token::new(Waiter::MapSave, page), &[]);

@@ -1,7 +1,7 @@
 //! Reads that go before others, and what is left for them.
 
 use super::*;
-use crate::nand::{Observer, Operation};
+use crate::nand::{Observed, Observer, Operation};
 use assay_spec::device::{SlcSpec, SuspendSpec};
 use std::sync::{Arc, Mutex};
 
@@ -281,14 +281,12 @@ impl Told {
 }
 
 impl Observer for Told {
-    fn operation(&mut self, _operation: &Operation) {}
-
-    fn suspended(&mut self, operation: &Operation) {
-        self.put(false, operation);
-    }
-
-    fn resumed(&mut self, operation: &Operation) {
-        self.put(true, operation);
+    fn observe(&mut self, observed: Observed) {
+        match observed {
+            Observed::Suspended(operation) => self.put(false, &operation),
+            Observed::Resumed(operation) => self.put(true, &operation),
+            _ => {}
+        }
     }
 }
 

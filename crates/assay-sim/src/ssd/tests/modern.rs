@@ -3,8 +3,8 @@
 use super::{COMMAND, PAGE, PROGRAM, SENSE, SHIFT, drive_that_is, latency, ssd_of};
 use crate::drive::Drive;
 use assay_spec::device::{
-    BackgroundSpec, BufferSpec, CopyPath, DeviceSpec, EraseTime, FtlSpec, Pace, SlcCacheSpec,
-    SlcSpec,
+    BackgroundSpec, BufferSpec, CopyPath, DeviceSpec, EraseTime, FtlSpec, Pace, ProgramTime,
+    SlcCacheSpec, SlcSpec,
 };
 use assay_spec::seed::mix;
 use assay_spec::{Bytes, Nanos, Op};
@@ -168,7 +168,7 @@ fn wants_too_much(device: &mut DeviceSpec) {
     (nand.channels, nand.dies_per_channel, nand.planes_per_die) = (3, 2, 4);
     (nand.blocks_per_plane, nand.pages_per_block, nand.pages_per_program) = (13, 6, 6);
     // Programs are there before the next pages are.
-    (nand.program, nand.program_slow) = (Nanos(244), Nanos(244));
+    nand.program = ProgramTime::uniform(Nanos(244));
     (nand.read, nand.erase) = (Nanos(20_715), Nanos(63_519));
     let FtlSpec::Page(map) = &mut ssd.ftl else { panic!("it maps pages") };
     map.power_fail_safe = true;

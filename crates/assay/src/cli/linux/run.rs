@@ -35,25 +35,14 @@ pub struct LinuxRunOptions {
     /// A modelled drive, which the guest has as /dev/vda; again for /dev/vdb …
     #[arg(long, required = true, value_name = "MODEL")]
     drive: Vec<String>,
-    /// Memory of the guest
-    #[arg(long, default_value = "1GiB", value_name = "SIZE")]
-    memory: String,
-    /// The elevator before each drive: none, mq-deadline, bfq, kyber; of 2009: noop, deadline,
-    /// anticipatory, cfq
-    #[arg(long, default_value = "none", value_name = "NAME")]
-    scheduler: String,
-    /// What the machine needs between a completion and the next request
-    #[arg(long, default_value = "0us", value_name = "TIME")]
-    host: String,
+    #[command(flatten)]
+    machine: MachineOptions,
     /// End the guest when it is this old, in its own time
     #[arg(long, default_value = "744h", value_name = "TIME")]
     limit: String,
     /// End the guest when it has computed so long and its clock stood still
     #[arg(long, default_value = "120s", value_name = "TIME")]
     watchdog: String,
-    /// Drives of flash take discards
-    #[arg(long)]
-    discard: bool,
     /// Keep what is on the first drive in this file, which is made if there is none; again for the
     /// second …
     #[arg(long, value_name = "FILE")]
@@ -83,6 +72,24 @@ pub struct LinuxRunOptions {
     /// The command and its words
     #[arg(last = true, required_unless_present = "shell")]
     command: Vec<String>,
+}
+
+/// Options about the machine that the guest gets.
+#[derive(Debug, clap::Args)]
+struct MachineOptions {
+    /// Memory of the guest
+    #[arg(long, default_value = "1GiB", value_name = "SIZE")]
+    memory: String,
+    /// The elevator before each drive: none, mq-deadline, bfq, kyber; of 2009: noop, deadline,
+    /// anticipatory, cfq
+    #[arg(long, default_value = "none", value_name = "NAME")]
+    scheduler: String,
+    /// What the machine needs between a completion and the next request
+    #[arg(long, default_value = "0us", value_name = "TIME")]
+    host: String,
+    /// Drives of flash take discards
+    #[arg(long)]
+    discard: bool,
 }
 
 /// Runs the verb.
@@ -163,7 +170,7 @@ fn live(
     let is_the_kernels = setup.spec.settings.historical().is_none();
     let storage = StorageSetup {
         rotational: assay_engine::linux::rotational(setup),
-        scheduler: is_the_kernels.then(|| options.scheduler.clone()),
+        scheduler: is_the_kernels.then(|| options.machine.scheduler.clone()),
         ..StorageSetup::default()
     };
     let task = match &lent {
@@ -189,22 +196,22 @@ fn live(
 
 fn settings(options: &LinuxRunOptions) -> Result<Settings, Failure> {
     let schedulers: Vec<&str> = SCHEDULERS.into_iter().chain(ElevatorKind::NAMES).collect();
-    let found = schedulers.iter().find(|name| **name == options.scheduler);
+    let found = schedulers.iter().find(|name| **name == options.machine.scheduler);
     let scheduler = *found.ok_or_else(|| {
         let hint = format!("one of {}", schedulers.join(", "));
-        Failure::usage(format!("there is no scheduler `{}`", options.scheduler), hint)
+        Failure::usage(format!("there is no scheduler `{}`", options.machine.scheduler), hint)
     })?;
-    let memory = parse_size("--memory", &options.memory)?;
+    let memory = parse_size("--memory", &options.machine.memory)?;
     if !(Bytes::MIB * 64..=Bytes::GIB * 64).contains(&memory) {
         let text = format!("a guest of {memory}");
         return Err(Failure::usage(text, "it takes 64MiB to 64GiB, e.g. `--memory 2GiB`"));
     }
-    let gap = time("--host", &options.host)?;
+    let gap = time("--host", &options.machine.host)?;
     if options.image.len() > options.drive.len() {
         let text = format!("{} images for {} drives", options.image.len(), options.drive.len());
         return Err(Failure::usage(text, "give `--drive` for each `--image`, in the same order"));
     }
-    Ok(Settings { scheduler, memory, gap, discard: options.discard, ..Settings::default() })
+    Ok(Settings { scheduler, memory, gap, discard: options.machine.discard, ..Settings::default() })
 }
 
 fn time(option: &str, text: &str) -> Result<Nanos, Failure> {

@@ -2,6 +2,7 @@
 
 use super::small::{greedy, nand};
 use super::*;
+use crate::ftl::Ftl;
 
 /// Whatever is elsewhere has another entry: what the host wrote, and what was moved.
 #[test]

@@ -2,7 +2,7 @@
 
 use assay_spec::device::{
     Allocation, CollectionSpec, CopyPath, EraseTime, Frontiers, NandSpec, Pace, PageMapSpec,
-    PlaneMode, VictimSpec, WearSpec,
+    PlaneMode, ProgramTime, VictimSpec, WearSpec,
 };
 use assay_spec::{Bytes, Nanos};
 
@@ -18,8 +18,7 @@ pub(in super::super) fn nand() -> NandSpec {
         pages_per_block: 8,
         page: Bytes(4096),
         read: Nanos(50),
-        program,
-        program_slow: program,
+        program: ProgramTime::uniform(program),
         erase: Nanos(3000),
         bus: Bytes(40_960_000),
         cache_register: false,
