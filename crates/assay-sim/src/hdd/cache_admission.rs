@@ -17,7 +17,7 @@ impl Hdd {
 
     /// Returns the index in the queue of the first write that waits for room.
     fn first_for_room(&self) -> Option<usize> {
-        if !self.controller.cache.write_cache {
+        if !self.media.policy.cache.write_cache {
             return None;
         }
         self.queue.first_for_room()
@@ -41,7 +41,7 @@ impl Hdd {
     fn take_in(&mut self, at: Nanos) -> bool {
         let mut any = false;
         while let Some(index) = self.first_for_room().filter(|i| self.queue.ready(*i) <= at) {
-            self.follow(at);
+            self.media.follow(at);
             let command = self.queue.get(index);
             if !self.admit(at, at, &command) {
                 break;
@@ -61,11 +61,11 @@ impl Hdd {
     fn answer_from_cache(&mut self, at: Nanos) -> bool {
         let (slot, read) = self.filled;
         let mut any = false;
-        if self.controller.depth == 1 || self.cache.is_dirty(slot) {
+        if self.controller.depth == 1 || self.media.cache.is_dirty(slot) {
             return any;
         }
-        self.follow(at);
-        let (from, to) = self.cache.range(slot);
+        self.media.follow(at);
+        let (from, to) = self.media.cache.range(slot);
         let mut index = 0;
         while index < self.queue.len() {
             let command = self.queue.get(index);
@@ -73,7 +73,7 @@ impl Hdd {
             let reads = matches!(command.kind, CommandKind::Read | CommandKind::Rest { .. });
             if is_there && reads && command.came < read && self.queue.ready(index) <= at {
                 self.queue.remove(index);
-                self.counts.read_hits += 1;
+                self.media.counts.read_hits += 1;
                 self.give_out(slot, at, at, &command);
                 any = true;
             } else {
@@ -87,9 +87,9 @@ impl Hdd {
     pub(super) fn aim_for_room(&mut self, at: Nanos) {
         let Some(index) = self.first_for_room() else { return };
         if let Some(dirty) = self.in_the_way(at, index) {
-            let slot = self.cache.dirty[dirty].slot;
-            let goal = self.goal(self.cache.range(slot).0);
-            self.queue.set_place(index, self.arm.geometry.place(goal));
+            let slot = self.media.cache.dirty[dirty].slot;
+            let goal = self.media.goal(self.media.cache.range(slot).0);
+            self.queue.set_place(index, self.media.arm.geometry.place(goal));
         }
     }
 
@@ -97,14 +97,17 @@ impl Hdd {
     /// gets room: one that it overlaps, or else the one that [`Hdd::nearest`] returns.
     fn in_the_way(&self, at: Nanos, index: usize) -> Option<usize> {
         let Command { first, sectors, .. } = self.queue.get(index);
-        self.cache.dirty_in(first, first + sectors).or_else(|| self.nearest(at, u64::MAX))
+        self.media
+            .cache
+            .dirty_in(first, first + sectors)
+            .or_else(|| self.media.nearest(at, u64::MAX))
     }
 
     /// Destages a segment with the arm, for the first write that waits for room.
     pub(super) fn make_room(&mut self, at: Nanos) {
         let index = self.first_for_room().expect("one waits");
         let dirty = self.in_the_way(at, index).expect("the cache is full");
-        let at = self.stop_reading(at);
-        self.destage(at, dirty);
+        let at = self.media.stop_reading(at);
+        self.media.destage(at, dirty);
     }
 }

@@ -37,6 +37,19 @@ pub(super) enum CommandKind {
     Room,
 }
 
+/// A flush, or a forced write in the cache. It waits for the writes that the cache held when it
+/// arrived, and for none that come later.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flush {
+    pub(super) tag: u32,
+    /// The order of submission.
+    pub(super) number: u64,
+    /// The earliest time at which it can end.
+    pub(super) ready: Nanos,
+    /// The number of the last use of the cache that it covers.
+    pub(super) until: u64,
+}
+
 /// The commands that wait, with the order in which the arm serves them.
 pub(super) struct CommandQueue {
     order: Box<dyn Order + Send>,

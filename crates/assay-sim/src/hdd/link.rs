@@ -15,9 +15,27 @@ pub(super) struct DiskTransfer {
     pub(super) tag: u32,
 }
 
+/// The speed of the link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkRate {
+    per_sector: Nanos,
+}
+
+impl LinkRate {
+    /// Returns the speed of the link of `spec`.
+    pub(super) fn new(spec: LinkSpec) -> LinkRate {
+        LinkRate { per_sector: Bytes(512).time_at(spec.rate) }
+    }
+
+    /// Returns the time that the link takes for `sectors` sectors.
+    pub(super) fn time(self, sectors: u64) -> Nanos {
+        self.per_sector * sectors
+    }
+}
+
 /// The link, and the transfers that it will begin.
 pub(super) struct DiskLink {
-    per_sector: Nanos,
+    rate: LinkRate,
     /// When the link has moved everything so far.
     free: Nanos,
     /// Data that the link takes when it has come off the platter.
@@ -27,16 +45,12 @@ pub(super) struct DiskLink {
 impl DiskLink {
     /// Creates the idle link of `spec`.
     pub(super) fn new(spec: LinkSpec) -> DiskLink {
-        DiskLink {
-            per_sector: Bytes(512).time_at(spec.rate),
-            free: Nanos::ZERO,
-            transfers: Vec::new(),
-        }
+        DiskLink { rate: LinkRate::new(spec), free: Nanos::ZERO, transfers: Vec::new() }
     }
 
     /// Returns the time that the link takes for `sectors` sectors.
     pub(super) fn time(&self, sectors: u64) -> Nanos {
-        self.per_sector * sectors
+        self.rate.time(sectors)
     }
 
     /// Moves `sectors` from `ready` on, or when the link is free; returns the start and the end.

@@ -13,47 +13,41 @@
 //! serves it at once, with the same results.
 
 mod arm;
+mod bands;
 mod cache;
 mod cache_admission;
 mod command_queue;
-mod destage;
+mod controller;
 mod geometry;
 mod link;
+mod media;
 mod persistent;
 mod read_ahead;
 mod schedule;
 mod seek;
 mod serve;
 mod shingled;
-mod trace_events;
+mod tracer;
 
 use crate::completions::Completions;
 use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use crate::nand::Observer;
-use arm::Arm;
 use assay_spec::device::{HddSpec, LinkSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
-use cache::Cache;
-use command_queue::{Command, CommandKind, CommandQueue};
+use command_queue::{Command, CommandKind, CommandQueue, Flush};
+use controller::DiskController;
 use link::DiskLink;
-use read_ahead::Ahead;
+use media::{DiskCounts, Media};
 use schedule::order;
-use serve::DiskController;
-use shingled::Shingled;
 use std::collections::VecDeque;
 
 /// A disk.
 pub(crate) struct Hdd {
-    arm: Arm,
-    cache: Cache,
+    media: Media,
     controller: DiskController,
     link: DiskLink,
     queue: CommandQueue,
     flushes: VecDeque<Flush>,
-    /// The read-ahead under way.
-    ahead: Option<Ahead>,
-    /// The state of a shingled disk.
-    shingled: Option<Box<Shingled>>,
     /// The segment that a command last read into, and when its data was all there.
     filled: (usize, Nanos),
     completions: Completions,
@@ -62,53 +56,21 @@ pub(crate) struct Hdd {
     /// When the drive last got or ended a request.
     idle_since: Nanos,
     clock: Nanos,
-    counts: DiskCounts,
-    observer: Option<Box<dyn Observer>>,
-}
-
-/// A flush, or a forced write in the cache. It waits for the writes that the cache held when it
-/// arrived, and for none that come later.
-#[derive(Clone, Copy, Debug)]
-struct Flush {
-    tag: u32,
-    /// The order of submission.
-    number: u64,
-    /// The earliest time at which it can end.
-    ready: Nanos,
-    /// The number of the last use of the cache that it covers.
-    until: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct DiskCounts {
-    read_hits: u64,
-    media_reads: u64,
-    destaged: u64,
 }
 
 impl Hdd {
     pub(crate) fn new(spec: &HddSpec, link: LinkSpec, capacity: Bytes) -> Hdd {
-        let (arm, mut cache) = (Arm::new(spec), Cache::new(&spec.cache));
-        let last = capacity.0 / 512;
-        if let Some(shingled) = &spec.shingled {
-            cache.part_at(shingled.band.0 / 512);
-        }
         Hdd {
-            arm,
-            cache,
-            shingled: spec.shingled.as_ref().map(|s| Box::new(Shingled::new(s, last))),
+            media: Media::new(spec, link, capacity),
             controller: DiskController::new(spec, link, capacity),
             link: DiskLink::new(link),
             queue: CommandQueue::new(order(spec.order)),
             flushes: VecDeque::new(),
-            ahead: None,
             filled: (0, Nanos::ZERO),
             completions: Completions::default(),
             last: 0,
             idle_since: Nanos::ZERO,
             clock: Nanos::ZERO,
-            counts: DiskCounts::default(),
-            observer: None,
         }
     }
 
@@ -128,11 +90,11 @@ impl Hdd {
         let ready = match (flush, self.queue.next_ready()) {
             (Some(a), Some(b)) => a.min(b),
             (Some(a), None) | (None, Some(a)) => a,
-            (None, None) => match &self.shingled {
-                Some(shingled) => self.next_of_its_own(shingled)?,
+            (None, None) => match &self.media.shingled {
+                Some(shingled) => self.media.next_of_its_own(shingled, self.idle_since)?,
                 None => {
                     let left = self.idle_since + self.controller.destage_after;
-                    let dirty = self.cache.dirty.front().map(|d| d.ready)?;
+                    let dirty = self.media.cache.dirty.front().map(|d| d.ready)?;
                     if self.controller.destage_after == Nanos::ZERO {
                         dirty
                     } else {
@@ -141,7 +103,7 @@ impl Hdd {
                 }
             },
         };
-        Some(ready.max(self.arm.free))
+        Some(ready.max(self.media.arm.free))
     }
 
     /// Returns when the next event inside happens: a transfer or a task of the arm.
@@ -164,21 +126,21 @@ impl Hdd {
         if let Some(transfer) = self.link.take_due(at) {
             self.deliver(transfer);
         } else if let Some(flush) = self.flushes.front().copied().filter(|f| f.ready <= at) {
-            match self.cache.dirty.front().is_none_or(|oldest| oldest.came > flush.until) {
+            match self.media.cache.dirty.front().is_none_or(|oldest| oldest.came > flush.until) {
                 true => {
                     self.flushes.pop_front();
                     self.complete(at, flush.number, flush.tag);
                 }
-                false => self.destage_nearest(at, flush.until),
+                false => self.media.destage_nearest(at, flush.until),
             }
         } else if self.queue.is_empty() {
-            match self.shingled {
-                Some(_) => self.work_off(at),
-                None => self.destage_nearest(at, u64::MAX),
+            match self.media.shingled {
+                Some(_) => self.media.work_off(at),
+                None => self.media.destage_nearest(at, u64::MAX),
             }
         } else if !self.serve_without_arm(at) {
             self.aim_for_room(at);
-            let index = self.queue.next(at, &self.arm).expect("one is ready");
+            let index = self.queue.next(at, &self.media.arm).expect("one is ready");
             self.serve(at, index);
         }
     }
@@ -196,7 +158,7 @@ impl Hdd {
                 tag: request.tag,
                 number,
                 ready: now + self.controller.command,
-                until: self.cache.uses,
+                until: self.media.cache.uses,
             }),
             _ if sectors == 0 => self.complete(now + self.controller.command, number, request.tag),
             Op::Read => self.read_arrives(now, command, overhead),
@@ -270,19 +232,19 @@ impl Drive for Hdd {
 
 impl Counters for Hdd {
     fn counters(&self) -> Vec<(String, f64)> {
-        let DiskCounts { read_hits, media_reads, destaged } = self.counts;
+        let DiskCounts { read_hits, media_reads, destaged } = self.media.counts;
         let named =
             [("read_hits", read_hits), ("media_reads", media_reads), ("destaged", destaged)];
         let mut told: Vec<_> = named.map(|(name, n)| (name.to_owned(), n as f64)).into();
-        if let Some(shingled) = &self.shingled {
+        if let Some(shingled) = &self.media.shingled {
             shingled.counters(&mut told);
         }
         told
     }
 
     fn mark(&mut self) {
-        self.counts = DiskCounts::default();
-        if let Some(shingled) = &mut self.shingled {
+        self.media.counts = DiskCounts::default();
+        if let Some(shingled) = &mut self.media.shingled {
             shingled.counts = Default::default();
         }
     }
@@ -290,8 +252,8 @@ impl Counters for Hdd {
 
 impl Inspect for Hdd {
     fn observe(&mut self, observer: Box<dyn Observer>) {
-        self.observer = Some(observer);
-        self.arm.spans = Some(Vec::new());
+        self.media.tracer.set(observer);
+        self.media.arm.spans = Some(Vec::new());
     }
 }
 

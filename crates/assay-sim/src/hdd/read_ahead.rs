@@ -6,21 +6,12 @@
 //! *Invariant.* The result does not depend on when or how often it is computed. Dirty sectors are
 //! never read ahead.
 
-use super::Hdd;
-use super::arm::HeadStream;
+use super::media::{Ahead, Media};
 use crate::work::Activity;
 use assay_spec::Nanos;
 use assay_spec::device::ReadAhead;
 
-/// A read-ahead under way, up to sector `limit`, into segment `slot`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
-    pub slot: usize,
-    pub head: HeadStream,
-    pub limit: u64,
-}
-
-impl Hdd {
+impl Media {
     /// Keeps sectors of a write to `first..end` out of the read-ahead, whose data would be stale:
     /// limits or stops it.
     pub(super) fn keep_out(&mut self, now: Nanos, first: u64, end: u64) {
@@ -36,12 +27,12 @@ impl Hdd {
     /// Returns the sector up to which to read ahead after a read up to `end` into `slot`.
     pub(super) fn limit(&self, slot: usize, end: u64) -> u64 {
         let geometry = &self.arm.geometry;
-        let last = self.controller.last;
+        let last = self.policy.sectors;
         if end >= last {
             return end;
         }
-        let most = end + self.controller.limit;
-        let limit = match self.controller.cache.read_ahead {
+        let most = end + self.policy.read_ahead;
+        let limit = match self.policy.cache.read_ahead {
             ReadAhead::None => end,
             ReadAhead::Track => geometry.track(end - 1).1.min(most),
             ReadAhead::Cylinder => geometry.cylinder_end(end - 1).min(most),
@@ -63,7 +54,7 @@ impl Hdd {
     pub(super) fn follow(&mut self, now: Nanos) {
         let Some(ahead) = self.ahead else { return };
         let head = self.arm.stream(ahead.head, ahead.limit, now, false);
-        self.tell_arm(Activity::ReadAhead, None, ahead.head.next);
+        self.report_arm(Activity::ReadAhead, None, ahead.head.next);
         self.hold_ahead(ahead.slot, head.next);
         self.ahead = Some(Ahead { head, ..ahead });
     }
@@ -83,8 +74,8 @@ impl Hdd {
         self.arm.free
     }
 
-    /// Stops the read-ahead as [`Hdd::stop_reading`] does, but leaves its segment as it is. Returns
-    /// the read-ahead as it has ended, if there was one.
+    /// Stops the read-ahead as [`Media::stop_reading`] does, but leaves its segment as it is.
+    /// Returns the read-ahead as it has ended, if there was one.
     pub(super) fn give_up(&mut self, now: Nanos) -> Option<Ahead> {
         let ahead = self.ahead.take()?;
         if ahead.head.at >= now {
@@ -92,7 +83,7 @@ impl Hdd {
             return Some(ahead);
         }
         let head = self.arm.stream(ahead.head, ahead.limit, now, true);
-        self.tell_arm(Activity::ReadAhead, None, ahead.head.next);
+        self.report_arm(Activity::ReadAhead, None, ahead.head.next);
         self.arm.free = self.arm.free.max(head.at);
         Some(Ahead { head, ..ahead })
     }

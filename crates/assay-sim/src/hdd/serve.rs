@@ -5,60 +5,15 @@
 //! the link has brought its data; the arm may begin to seek for it before that. Read-ahead begins
 //! where a read ends, and stops behind the sector under the head when the arm is needed.
 
+use super::Hdd;
 use super::arm::{Access, HeadStream};
-use super::command_queue::{Command, CommandKind};
+use super::command_queue::{Command, CommandKind, Flush};
 use super::geometry::SectorPlace;
 use super::link::DiskTransfer;
-use super::read_ahead::Ahead;
+use super::media::Ahead;
 use super::schedule::PendingSeek;
-use super::{Flush, Hdd};
 use crate::work::Activity;
-use assay_spec::device::{CacheSpec, HddSpec, LinkSpec, OverheadSpec};
-use assay_spec::{Bytes, Nanos, Op};
-
-/// The constants of the controller: its policies, and the times that it takes.
-pub(super) struct DiskController {
-    pub(super) cache: CacheSpec,
-    /// The most sectors to read ahead of a request.
-    pub(super) limit: u64,
-    /// The number of sectors of the drive.
-    pub(super) last: u64,
-    /// The time without requests after which the drive destages.
-    pub(super) destage_after: Nanos,
-    /// The size of the drive.
-    pub(super) capacity: Bytes,
-    /// The most commands in flight.
-    pub(super) depth: usize,
-    /// The time for any command.
-    pub(super) command: Nanos,
-    pub(super) overhead: OverheadSpec,
-}
-
-impl DiskController {
-    /// Returns the constants of the disk of `spec`.
-    pub(super) fn new(spec: &HddSpec, link: LinkSpec, capacity: Bytes) -> DiskController {
-        DiskController {
-            cache: spec.cache,
-            limit: spec.cache.read_ahead_limit.0 / 512,
-            last: capacity.0 / 512,
-            destage_after: spec.cache.destage_after,
-            capacity,
-            depth: link.queue_depth as usize,
-            command: link.command,
-            overhead: spec.overhead,
-        }
-    }
-
-    /// Returns the times that a hit and a miss take beside the command, which are equal for a
-    /// write. `last` is 1 if the command before was a write, else 0.
-    pub(super) fn overheads(&self, op: Op, last: usize) -> (Nanos, Nanos) {
-        let OverheadSpec { read_hit, read_miss, write, .. } = &self.overhead;
-        match op {
-            Op::Read => (read_hit[last], read_miss[last]),
-            _ => (write[last], write[last]),
-        }
-    }
-}
+use assay_spec::Nanos;
 
 impl Hdd {
     /// Handles the arrival of a read: serves it from the cache, or queues it for the arm. `over`
@@ -66,34 +21,35 @@ impl Hdd {
     pub(super) fn read_arrives(&mut self, now: Nanos, command: Command, over: (Nanos, Nanos)) {
         let (hit, miss) =
             (now + self.controller.command + over.0, now + self.controller.command + over.1);
-        self.follow(now);
+        self.media.follow(now);
         let (first, end) = (command.first, command.first + command.sectors);
-        let running = self.ahead.filter(|a| a.head.next < a.limit);
-        let joins = |a: &Ahead| a.head.next == first && self.controller.cache.join_read_ahead;
-        let found = self.cache.find(first, end, running.map(|a| a.slot));
+        let running = self.media.ahead.filter(|a| a.head.next < a.limit);
+        let joins = |a: &Ahead| a.head.next == first && self.media.policy.cache.join_read_ahead;
+        let found = self.media.cache.find(first, end, running.map(|a| a.slot));
         let found = found.or(running.filter(joins).map(|a| a.slot));
         let Some(slot) = found else { return self.wait_for_arm(command, miss, first) };
-        let (_, held) = self.cache.range(slot);
+        let (_, held) = self.media.cache.range(slot);
         let follows = running.filter(|a| a.slot == slot);
         if held >= end {
-            self.counts.read_hits += 1;
+            self.media.counts.read_hits += 1;
             self.hand_over(slot, now, hit, &command);
             if let Some(ahead) = follows {
-                self.ahead = Some(Ahead { limit: ahead.limit.max(self.limit(slot, end)), ..ahead });
+                self.media.ahead =
+                    Some(Ahead { limit: ahead.limit.max(self.media.limit(slot, end)), ..ahead });
             }
             return;
         }
         // The answer is not pieced together from dirty data and the platter: the dirty data is
         // written first.
-        if self.cache.is_dirty(slot) || self.cache.dirty_in(held, end).is_some() {
+        if self.media.cache.is_dirty(slot) || self.media.cache.dirty_in(held, end).is_some() {
             return self.wait_for_arm(command, miss, first);
         }
         let have = held - first;
         let there = if self.filled.0 == slot { hit.max(self.filled.1) } else { hit };
         match follows {
             Some(ahead) if self.queue.is_empty() && self.flushes.is_empty() => {
-                self.counts.read_hits += 1;
-                self.tell(Activity::Command, command.tag, Some(first), (now, there));
+                self.media.counts.read_hits += 1;
+                self.media.tracer.report(Activity::Command, command.tag, Some(first), (now, there));
                 self.read_from(ahead.head.at, ahead.slot, have, there, &command);
             }
             _ => {
@@ -105,34 +61,39 @@ impl Hdd {
 
     fn wait_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
         let Command { came, tag, first, .. } = command;
-        self.tell(Activity::Command, tag, Some(first), (came, ready));
+        self.media.tracer.report(Activity::Command, tag, Some(first), (came, ready));
         self.wish_for_arm(command, ready, sector);
     }
 
     /// Queues a command for the arm, from `ready` on, at the place of `sector`.
     pub(super) fn wish_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
         let write = matches!(command.kind, CommandKind::Write | CommandKind::Room);
-        let goal = if write { self.goal(sector) } else { self.locate(sector) };
-        let place = self.arm.geometry.place(goal);
+        let goal = if write { self.media.goal(sector) } else { self.media.locate(sector) };
+        let place = self.media.arm.geometry.place(goal);
         self.queue.push(command, ready, place);
     }
 
     /// Handles the arrival of a write, which the controller has processed at `ready`: takes it into
     /// the cache, or queues it for the arm or for room.
     pub(super) fn write_arrives(&mut self, now: Nanos, ready: Nanos, command: Command) {
-        self.follow(now);
+        self.media.follow(now);
         // A forced write goes past the cache, unless dirty data of its sectors would be written
         // over it later: then it goes into the cache, and ends like a flush.
         let end = command.first + command.sectors;
-        let goes_through = command.fua && self.cache.dirty_in(command.first, end).is_none();
-        if !self.controller.cache.write_cache || goes_through {
+        let goes_through = command.fua && self.media.cache.dirty_in(command.first, end).is_none();
+        if !self.media.policy.cache.write_cache || goes_through {
             self.wait_for_arm(
                 Command { kind: CommandKind::Write, ..command },
                 ready,
                 command.first,
             );
         } else {
-            self.tell(Activity::Command, command.tag, Some(command.first), (now, ready));
+            self.media.tracer.report(
+                Activity::Command,
+                command.tag,
+                Some(command.first),
+                (now, ready),
+            );
             if self.is_room_awaited() || !self.admit(now, ready, &command) {
                 self.wait_for_room(command, ready);
             }
@@ -143,33 +104,33 @@ impl Hdd {
     /// there is no room for it.
     pub(super) fn admit(&mut self, now: Nanos, ready: Nanos, command: &Command) -> bool {
         let (first, end) = (command.first, command.first + command.sectors);
-        let joinable = self.cache.joinable(first, end);
-        let clash = self.cache.dirty_in(first, end).is_some();
-        if joinable.is_none() && (clash || !self.cache.has_room(now, first, end)) {
+        let joinable = self.media.cache.joinable(first, end);
+        let clash = self.media.cache.dirty_in(first, end).is_some();
+        if joinable.is_none() && (clash || !self.media.cache.has_room(now, first, end)) {
             return false;
         }
         let (start, arrived) = self.link.transfer(ready, command.sectors);
-        self.tell(Activity::FromHost, command.tag, Some(first), (start, arrived));
-        self.keep_out(now, first, end);
+        self.media.tracer.report(Activity::FromHost, command.tag, Some(first), (start, arrived));
+        self.media.keep_out(now, first, end);
         match joinable {
-            Some(index) => self.cache.join(index, first, end, arrived),
+            Some(index) => self.media.cache.join(index, first, end, arrived),
             None => {
-                let place = self.arm.geometry.place(first);
-                self.cache.write((first, end), place, (start, arrived));
+                let place = self.media.arm.geometry.place(first);
+                self.media.cache.write((first, end), place, (start, arrived));
             }
         }
-        if let Some(shingled) = &mut self.shingled {
+        if let Some(shingled) = &mut self.media.shingled {
             shingled.came(now, first, end, arrived);
         }
-        if self.ahead.is_some_and(|a| self.cache.is_dirty(a.slot)) {
+        if self.media.ahead.is_some_and(|a| self.media.cache.is_dirty(a.slot)) {
             // The write has taken the segment that was being read into.
-            self.give_up(now);
+            self.media.give_up(now);
         }
         let answer = arrived + self.controller.overhead.write_end;
         let Command { tag, number, fua, .. } = *command;
         match fua {
             true => {
-                let until = self.cache.uses;
+                let until = self.media.cache.uses;
                 self.flushes.push_back(Flush { tag, number, ready: answer, until });
             }
             false => self.complete(answer, number, tag),
@@ -180,7 +141,7 @@ impl Hdd {
     /// Serves command `index` of the queue with the arm, from `at` on.
     pub(super) fn serve(&mut self, at: Nanos, index: usize) {
         let command = self.queue.get(index);
-        self.follow(at);
+        self.media.follow(at);
         if matches!(command.kind, CommandKind::Room) {
             return self.make_room(at);
         }
@@ -191,12 +152,13 @@ impl Hdd {
             CommandKind::Read => self.read(at, &seek_request, 0, None, &command),
             CommandKind::Rest { have, slot, from } => {
                 let held = command.first + have;
-                let (start, end) = self.cache.range(slot);
-                let still = start <= command.first && end == held && !self.cache.is_dirty(slot);
+                let (start, end) = self.media.cache.range(slot);
+                let still =
+                    start <= command.first && end == held && !self.media.cache.is_dirty(slot);
                 match still {
                     true => self.read(at, &seek_request, have, Some((slot, from)), &command),
                     false => {
-                        let place = self.arm.geometry.place(command.first);
+                        let place = self.media.arm.geometry.place(command.first);
                         self.read(at, &PendingSeek { place, ..seek_request }, 0, None, &command);
                     }
                 }
@@ -214,17 +176,17 @@ impl Hdd {
         segment: Option<(usize, Nanos)>,
         command: &Command,
     ) {
-        let mut at = self.stop_reading(at);
+        let mut at = self.media.stop_reading(at);
         let (first, end) = (command.first, command.first + command.sectors);
         // Dirty data must reach the platter before it is read from there.
-        while let Some(index) = self.cache.dirty_in(first, end) {
-            self.destage(at, index);
-            at = self.arm.free;
+        while let Some(index) = self.media.cache.dirty_in(first, end) {
+            self.media.destage(at, index);
+            at = self.media.arm.free;
         }
-        self.counts.media_reads += 1;
+        self.media.counts.media_reads += 1;
         let slot = match segment {
             Some((slot, _)) => Some(slot),
-            None => self.cache.take_for_read(first),
+            None => self.media.cache.take_for_read(first),
         };
         let from = segment.map_or(at, |(_, from)| from);
         match slot {
@@ -237,7 +199,7 @@ impl Hdd {
 
     /// Lets the arm, which reads ahead into `slot`, go on to the end of `command`.
     fn read_from(&mut self, at: Nanos, slot: usize, have: u64, link: Nanos, command: &Command) {
-        let place = self.arm.geometry.place(command.first + have);
+        let place = self.media.arm.geometry.place(command.first + have);
         self.read_from_place(at, place, Some(slot), have, link, command);
     }
 
@@ -257,30 +219,30 @@ impl Hdd {
             first,
             sectors: end - first,
             write: false,
-            on_arrival: self.controller.cache.read_on_arrival,
+            on_arrival: self.media.policy.cache.read_on_arrival,
             not_before: Nanos::ZERO,
             per_sector: self.link.time(1),
             link: if have > 0 { link + self.link.time(have) } else { link },
         };
-        let passed = match self.shingled {
-            Some(_) => self.read_pieces(at, &access),
-            None => self.arm.access(at, place, &access),
+        let passed = match self.media.shingled {
+            Some(_) => self.media.read_pieces(at, &access),
+            None => self.media.arm.access(at, place, &access),
         };
-        self.tell_arm(Activity::Read, Some(command.tag), first);
+        self.media.report_arm(Activity::Read, Some(command.tag), first);
         if let Some(slot) = slot {
-            let mut start = self.cache.range(slot).0;
-            if have == 0 && self.controller.cache.read_whole_track && start == first {
+            let mut start = self.media.cache.range(slot).0;
+            if have == 0 && self.media.policy.cache.read_whole_track && start == first {
                 let waited = passed.first - passed.over;
-                let sectors =
-                    waited.0 * u64::from(place.per_track) / u64::from(self.arm.geometry.turn());
-                let (track, _) = self.arm.geometry.track(first);
+                let sectors = waited.0 * u64::from(place.per_track)
+                    / u64::from(self.media.arm.geometry.turn());
+                let (track, _) = self.media.arm.geometry.track(first);
                 let landed = first.saturating_sub(sectors.saturating_sub(1)).max(track);
-                start = self.cache.dirty_before(landed, first);
+                start = self.media.cache.dirty_before(landed, first);
             }
-            self.cache.hold(slot, start, end);
+            self.media.cache.hold(slot, start, end);
             self.filled = (slot, passed.end);
-            let limit = self.limit(slot, end);
-            self.ahead = (limit > end).then_some(Ahead {
+            let limit = self.media.limit(slot, end);
+            self.media.ahead = (limit > end).then_some(Ahead {
                 slot,
                 head: HeadStream { next: end, at: passed.past, place: passed.next },
                 limit,
@@ -299,7 +261,7 @@ impl Hdd {
     pub(super) fn deliver(&mut self, transfer: DiskTransfer) {
         let DiskTransfer { number, tag, .. } = transfer;
         let (start, end) = self.link.deliver(&transfer);
-        self.tell(Activity::ToHost, tag, None, (start, end));
+        self.media.tracer.report(Activity::ToHost, tag, None, (start, end));
         self.complete(end + self.controller.overhead.read_end, number, tag);
     }
 
@@ -307,7 +269,12 @@ impl Hdd {
     /// controller's work.
     fn hand_over(&mut self, slot: usize, now: Nanos, at: Nanos, command: &Command) {
         if !self.is_on_its_way(slot, now, at) {
-            self.tell(Activity::Command, command.tag, Some(command.first), (now, at));
+            self.media.tracer.report(
+                Activity::Command,
+                command.tag,
+                Some(command.first),
+                (now, at),
+            );
         }
         self.give_out(slot, now, at, command);
     }
@@ -328,24 +295,29 @@ impl Hdd {
             return self.link.add(DiskTransfer { at, delivered, sectors, number, tag });
         }
         let (start, end) = self.link.transfer(at, sectors);
-        self.tell(Activity::CacheHit, tag, Some(command.first), (start, end));
+        self.media.tracer.report(Activity::CacheHit, tag, Some(command.first), (start, end));
         self.complete(end + self.controller.overhead.read_end, number, tag);
     }
 
     /// Writes a command to the platter, past the cache.
     fn write_through(&mut self, at: Nanos, seek_request: &PendingSeek, command: &Command) {
-        let at = self.stop_reading(at);
+        let at = self.media.stop_reading(at);
         let (start, arrived) = self.link.transfer(seek_request.ready, command.sectors);
-        self.tell(Activity::FromHost, command.tag, Some(command.first), (start, arrived));
-        self.cache.forget(command.first, command.first + command.sectors);
-        let end = match self.shingled {
-            Some(_) => self.log_through(at, command.first, command.sectors, arrived),
+        self.media.tracer.report(
+            Activity::FromHost,
+            command.tag,
+            Some(command.first),
+            (start, arrived),
+        );
+        self.media.cache.forget(command.first, command.first + command.sectors);
+        let end = match self.media.shingled {
+            Some(_) => self.media.log_through(at, command.first, command.sectors, arrived),
             None => {
-                let from = self.keeps_up(command.first, command.sectors, arrived);
-                self.put(at, command.first, command.sectors, from)
+                let from = self.media.keeps_up(command.first, command.sectors, arrived);
+                self.media.put(at, command.first, command.sectors, from)
             }
         };
-        self.tell_arm(Activity::Write, Some(command.tag), command.first);
+        self.media.report_arm(Activity::Write, Some(command.tag), command.first);
         self.complete(end + self.controller.overhead.write_end, command.number, command.tag);
     }
 }

@@ -114,9 +114,9 @@ fn what_comes_after_a_pause_has_come_when_it_is_written() {
         disk.advance(Nanos(at), &mut Vec::new());
         disk.submit(Nanos(at), request(Op::Write, first, sectors, 0));
     }
-    assert!(disk.arm.free.0 > 3 * MS, "it is at the first");
+    assert!(disk.media.arm.free.0 > 3 * MS, "it is at the first");
     // The continuing write comes over the link from 2.1 ms on, 10 us a sector.
-    assert_eq!(disk.may_write(0, 20, 21), Nanos(2 * MS + 100 * US));
+    assert_eq!(disk.media.may_write(0, 20, 21), Nanos(2 * MS + 100 * US));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_cached_write_ends_with_its_data_and_is_destaged_after() {
     assert_eq!(serve(&mut disk, 0, Op::Write, 20, 4), 140 * US);
     // The arm seeks for it when the command is processed; it passes from 2 ms to 2.4 ms.
     assert_eq!(count(&disk, "destaged"), 1.0);
-    assert_eq!(disk.arm.free, Nanos(2400 * US));
+    assert_eq!(disk.media.arm.free, Nanos(2400 * US));
     assert_eq!(serve(&mut disk, MS, Op::Read, 21, 2), MS + 120 * US, "read from the cache");
     let mut idle = drive(&[
         CACHED,
@@ -174,8 +174,8 @@ fn a_write_that_must_survive_ends_on_the_platter() {
     serve(&mut disk, 0, Op::Write, 20, 1);
     serve(&mut disk, 150 * US, Op::Write, 5000, 4);
     let end = forced(&mut disk, 300 * US, 5002, 1);
-    assert_eq!((count(&disk, "destaged"), disk.cache.dirty.len()), (2.0, 0));
-    assert!(end >= disk.arm.free.0, "{end}");
+    assert_eq!((count(&disk, "destaged"), disk.media.cache.dirty.len()), (2.0, 0));
+    assert!(end >= disk.media.arm.free.0, "{end}");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_write_without_room_waits_for_the_platter() {
     let mut disk = drive(&[CACHED, DEPTH_8]);
     serve(&mut disk, 0, Op::Write, 20, 1);
     serve(&mut disk, 150 * US, Op::Write, 5000, 1);
-    let last = disk.arm.free;
+    let last = disk.media.arm.free;
     assert_eq!(last, Nanos(2100 * US), "the first is being written");
     // Two segments may be dirty, and both are: one is being written, one waits.
     let end = serve(&mut disk, 300 * US, Op::Write, 9000, 1);
@@ -219,7 +219,7 @@ fn packed_writes_take_as_much_of_the_cache_as_they_have() {
         at = serve(&mut disk, at, Op::Write, first, 40);
     }
     assert_eq!(at, 4 * 100 * US + 121 * 10 * US, "none waited for the platter");
-    let written = disk.arm.free.0;
+    let written = disk.media.arm.free.0;
     assert!(serve(&mut disk, at, Op::Write, 11_000, 40) > written, "there was no room");
     let mut disk = drive(&[CACHED, packed]);
     let large = serve(&mut disk, 0, Op::Write, 0, 500);
@@ -236,7 +236,7 @@ fn a_write_joins_the_one_it_continues() {
     for first in [5000, 5004, 5008] {
         at = serve(&mut disk, at, Op::Write, first, 4) + 10 * US;
     }
-    assert_eq!(serve(&mut disk, at, Op::Flush, 0, 0), disk.arm.free.0);
+    assert_eq!(serve(&mut disk, at, Op::Flush, 0, 0), disk.media.arm.free.0);
     assert_eq!(count(&disk, "destaged"), 2.0);
 }
 
@@ -349,7 +349,7 @@ fn replay(disk: &mut Hdd, arrivals: &[Arrival], step: u64) -> Vec<(u64, u32)> {
         while asked + step < now {
             asked += step;
             disk.advance(Nanos(asked), &mut done);
-            disk.cache.check();
+            disk.media.cache.check();
         }
         disk.advance(Nanos(now), &mut done);
         asked = now;
@@ -357,7 +357,7 @@ fn replay(disk: &mut Hdd, arrivals: &[Arrival], step: u64) -> Vec<(u64, u32)> {
         if disk.submit(Nanos(now), request) == Accept::QueueFull {
             refused.push(tag);
         }
-        disk.cache.check();
+        disk.media.cache.check();
     }
     while let Some(next) = disk.next_event().filter(|_| done.len() + refused.len() < arrivals.len())
     {

@@ -3,6 +3,7 @@
 use super::super::tests::{CACHED, DEPTH_8, MS, US, count, drive, op, request, serve};
 use super::*;
 use crate::drive::{Accept, Drive};
+use crate::hdd::Hdd;
 use assay_spec::Op;
 use proptest::prelude::*;
 
@@ -166,12 +167,12 @@ fn what_was_overwritten_at_random_is_slow_to_read_until_it_is_cleaned() {
 #[test]
 fn with_the_write_cache_off_a_write_ends_in_the_log() {
     let mut disk = drive(&[SHINGLED]);
-    let log = disk.arm.geometry.place(disk.goal(20_000));
+    let log = disk.media.arm.geometry.place(disk.media.goal(20_000));
     let end = serve(&mut disk, 0, Op::Write, 20_000, 4);
     assert_eq!(count(&disk, "persistent_bytes"), 2048.0);
     // A track of the inner zone has 50 sectors: four of them take 800 us.
     assert_eq!(end % (10 * MS), (u64::from(log.angle) + 800 * US) % (10 * MS));
-    assert!(log.cylinder > disk.arm.geometry.place(20_000).cylinder, "further in");
+    assert!(log.cylinder > disk.media.arm.geometry.place(20_000).cylinder, "further in");
     // The next entry begins two sectors (400 us) later. The first sector comes over the link in 10
     // us, after 100 us for the command: it must be there when the head is, or it costs a turn.
     for (late, turns) in [(0, 0), (1, 1)] {
@@ -195,7 +196,7 @@ fn what_is_written_again_while_it_waits_has_come_when_it_is_written() {
     };
     submit(&mut disk, 0, 20_000, 4, 0);
     disk.advance(Nanos(MS), &mut Vec::new());
-    let free = disk.arm.free.0;
+    let free = disk.media.arm.free.0;
     // The link is busy when the sectors are written again; the next entry begins 400 us after the
     // end of the one before.
     submit(&mut disk, free - 1150 * US, 20, 40, 1);
@@ -203,7 +204,7 @@ fn what_is_written_again_while_it_waits_has_come_when_it_is_written() {
     submit(&mut disk, free - 149 * US, 20, 4, 3);
     assert!(disk.link.transfer(Nanos::ZERO, 0).1.0 > free + 400 * US);
     disk.advance(Nanos(free + MS), &mut Vec::new());
-    assert_eq!(disk.arm.free.0, free + 400 * US + 10 * MS + 8 * MS, "a turn later");
+    assert_eq!(disk.media.arm.free.0, free + 400 * US + 10 * MS + 8 * MS, "a turn later");
 }
 
 /// The place of a sector's newest data: the cache, the log, or its band.
@@ -223,8 +224,8 @@ struct Audit {
 
 impl Audit {
     fn look(disk: &Hdd) -> Audit {
-        let waits = |s| disk.cache.dirty_in(s, s + 1).is_some();
-        let lies = |s| match (waits(s), disk.locate(s) != s) {
+        let waits = |s| disk.media.cache.dirty_in(s, s + 1).is_some();
+        let lies = |s| match (waits(s), disk.media.locate(s) != s) {
             (true, _) => Where::Waits,
             (false, true) => Where::Logged,
             (false, false) => Where::Home,
@@ -240,11 +241,11 @@ impl Audit {
             assert!(!lost, "sector {sector} was {was:?} and is {is:?}");
         }
         *self = now;
-        let shingled = disk.shingled.as_ref().unwrap();
+        let shingled = disk.media.shingled.as_ref().unwrap();
         shingled.log.check();
-        disk.cache.check();
+        disk.media.cache.check();
         for stream in &shingled.streams {
-            let waits = |s| disk.cache.dirty_in(s, s + 1).is_some();
+            let waits = |s| disk.media.cache.dirty_in(s, s + 1).is_some();
             assert!(stream.first.is_multiple_of(BAND) && stream.first <= stream.next);
             assert!((stream.first..stream.next).all(waits), "{stream:?} has lost something");
         }
@@ -299,7 +300,7 @@ proptest! {
             disk.act(at);
             audit.check(&disk);
         }
-        prop_assert!(disk.cache.dirty.is_empty());
+        prop_assert!(disk.media.cache.dirty.is_empty());
         prop_assert_eq!(count(&disk, "persistent_bytes"), 0.0);
     }
 }

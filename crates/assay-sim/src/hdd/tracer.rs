@@ -1,15 +1,25 @@
 //! Reports of the disk's work to the observer, if there is one.
 
-use super::Hdd;
-use super::arm::ArmPart;
-use crate::nand::Observed;
+use super::arm::{Arm, ArmPart};
+use crate::nand::{Observed, Observer};
 use crate::work::{Activity, Work};
 use assay_spec::Nanos;
 
-impl Hdd {
+/// The observer of a disk.
+#[derive(Default)]
+pub(super) struct Tracer {
+    observer: Option<Box<dyn Observer>>,
+}
+
+impl Tracer {
+    /// Sends all reports to `observer` from now on.
+    pub(super) fn set(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Some(observer);
+    }
+
     /// Reports that the controller or the link works for command `tag`, from `start` to `end`.
     #[inline]
-    pub(super) fn tell(
+    pub(super) fn report(
         &mut self,
         activity: Activity,
         tag: u32,
@@ -21,13 +31,16 @@ impl Hdd {
         }
     }
 
-    /// Reports the arm's work since the last report. It was done for command `tag`, or for none;
-    /// `passing` is what the head did with the sectors, `first` is the first of them.
+    /// Reports the work of `arm` since the last report; see [`super::media::Media::report_arm`].
     #[inline]
-    pub(super) fn tell_arm(&mut self, passing: Activity, tag: Option<u32>, first: u64) {
-        let (Some(observer), Some(spans)) = (&mut self.observer, &mut self.arm.spans) else {
-            return;
-        };
+    pub(super) fn report_arm(
+        &mut self,
+        arm: &mut Arm,
+        passing: Activity,
+        tag: Option<u32>,
+        first: u64,
+    ) {
+        let (Some(observer), Some(spans)) = (&mut self.observer, &mut arm.spans) else { return };
         for span in spans.drain(..) {
             let activity = match span.part {
                 ArmPart::Moving => Activity::Seek,
