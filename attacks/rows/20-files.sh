@@ -128,6 +128,19 @@ row X1 "a file in /dev/shm is a file" dev_shm
 in_memory() { mounted none t -t tmpfs; image t/i 16; attach t/i; attach "$device"
   ends 0 "$assay" run read.toml --quiet --out out --only "$device"; grep -q 'the file behind it is in memory' out/cells.json; }
 row X18.2 "a loop device on a loop device on a file in memory is measured, and said to be in memory" in_memory
+# warned COUNT WORD DEVICE: a run that reads from the device has a warning with this word in so many of its cells.
+warned() { rm -rf out; ends 0 "$assay" run read.toml --out out --only "$3"; local found; found=$(grep -o '"warnings": *\[[^]]*\]' out/cells.json | grep -c -- "$2") || true
+  [ "$found" = "$1" ] || fail "$found warnings of $2: $(cat .out)"; [ "$1" = 0 ] || says "$2"; }
+direct() { [ "$(cat "/sys/block/${device#/dev/}/loop/dio")" = 1 ] || skip "no direct I/O of loop devices here"; }
+cached_loop() { noise i 8; sync i; attach i --direct-io=off; warned 1 "losetup --direct-io=on $device" "$device"; losetup --direct-io=on "$device"; direct
+  warned 0 direct-io "$device"; warned 0 written "$device"; }
+row X18.3 "a loop device that goes through the page cache is measured with a warning" cached_loop
+cached_below() { need mkfs.ext4; noise i 8; attach i --direct-io=off; local below=$device; mkfs.ext4 -q "$below" >/dev/null; mounted "$below" m; "$assay" run read.toml --quiet --out made --only m/f --size 1MiB
+  warned 1 "losetup --direct-io=on $below" m/f; }
+row X18.4 "so is a file on a loop device that goes through the page cache" cached_below
+holes_behind() { noise i 8; fallocate --punch-hole --offset 4MiB --length 1MiB i || skip "no holes"; attach i --direct-io=on; direct; warned 1 "never written" "$device"
+  attach i --direct-io=on --sizelimit 4MiB; warned 0 "never written" "$device"; }
+row X18.5 "a loop device on a file with holes is read with a warning, unless it does not reach them" holes_behind
 misspelt() { for p in /dev/assay-none /dev/assay/none; do
   refused "$assay" run read.toml --quiet --out out --only $p --size 1MiB; [ ! -e $p ] || fail "made $p"; done; }
 row X2 "a device that is not there is not made" misspelt

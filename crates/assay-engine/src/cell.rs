@@ -77,7 +77,7 @@ pub fn run_cell(
             }
             repeat => {
                 let mut repeat = repeat?;
-                repeat.warnings.extend(target.caution());
+                repeat.warnings.extend(target.caution(workload));
                 cell.repeats.push(repeat);
                 target.check_measured()?;
             }

@@ -6,6 +6,7 @@ use crate::safety::memory;
 use crate::target::block::Opened;
 use assay_sim::ArraySetup;
 use assay_spec::device::DeviceSpec;
+use assay_spec::experiment::WorkloadSpec;
 use assay_spec::record::TargetRecord;
 use assay_spec::{Bytes, Diagnostic};
 use std::path::PathBuf;
@@ -70,14 +71,14 @@ impl PlannedTarget {
         }
     }
 
-    /// Returns a warning for readers of results from this target, if one is due.
-    pub(crate) fn caution(&self) -> Option<String> {
+    /// Returns a warning for readers of results of `workload` on this target, if one is due.
+    pub(crate) fn caution(&self, workload: &WorkloadSpec) -> Option<String> {
         let place = match &self.kind {
             TargetKind::Real(opened) => &opened.identity.resolved,
             TargetKind::Directory(path) => path,
             _ => return None,
         };
-        memory::caution(place).map(str::to_owned)
+        memory::caution(place, workload.streams.iter().any(|stream| stream.read_share > 0.0))
     }
 
     /// Returns the opened file or device, if the target is one.
