@@ -176,6 +176,30 @@ impl RunDirectory {
         self.whole.path()
     }
 
+    /// Checks that the path still leads to the directory, so that a user finds the results there.
+    ///
+    /// # Errors
+    /// If it leads to nothing or elsewhere.
+    pub fn check_path(&self) -> Result<()> {
+        let own = self.whole.id().ok();
+        let leads_here = |path: &Path| {
+            let found = Directory::open(path).and_then(|directory| directory.id()).ok();
+            own.zip(found).is_some_and(|(own, found)| own.is(&found))
+        };
+        if leads_here(&self.path) {
+            return Ok(());
+        }
+        let message = format!("{} no longer leads to the results", self.path.display());
+        let now = std::fs::read_link(self.place()).ok().filter(|now| leads_here(now));
+        let hint = match now {
+            Some(now) => format!("their directory is {} now", now.display()),
+            None => "their directory was removed or its file system unmounted, or something is \
+                     mounted over it: mount the one again, or unmount the other"
+                .to_owned(),
+        };
+        Err(Error::environment("run-moved", message, hint))
+    }
+
     /// Returns the directory for request logs.
     ///
     /// # Errors

@@ -89,6 +89,11 @@ const TOPICS: &[(&str, &str)] = &[
         "A run is resumed on the device or file it began with: what goes by the name now has \
          another size, serial number or model. Numbers of two devices do not belong into one run.",
     ),
+    (
+        "run-moved",
+        "While assay worked, the run directory was renamed or removed, its file system unmounted, \
+         or another one mounted over it. The results are in it, and not where `--out` says.",
+    ),
     ("run-exists", "A run never overwrites another. Resume it, or choose another directory."),
     (
         "other-version",

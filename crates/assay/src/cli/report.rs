@@ -95,9 +95,10 @@ fn show(
         (PAGE, page),
     ]
     .map(|(name, text)| directory.write_text(name, &text, replace));
-    let mut refused = written.into_iter().find_map(Result::err);
+    let refused = written.into_iter().find_map(Result::err);
+    let mut refused = refused.or_else(|| directory.check_path().err());
     // With `--json` an error replaces the output. Otherwise it comes after the results, because it
-    // may only mean that a user's file is in the way.
+    // may only mean that a user's file is in the way, or that the directory has moved.
     if let Some(e) = refused.take_if(|_| common.json) {
         return Err(e.into());
     }

@@ -2,7 +2,7 @@
 //! interruption.
 
 use super::options::Common;
-use super::run::{pointing_to_resume, tell_what_is_left};
+use super::run::tell_what_is_left;
 use super::signals::watch_for_interrupt;
 use super::subject::load;
 use super::{report, saved};
@@ -55,7 +55,7 @@ pub fn main(options: ResumeOptions) -> Outcome {
     let progress = Progress::new(run.record.plan.len(), options.common.quiet);
     let ended = run.measure(&directory, saved.cells, &progress);
     progress.clear();
-    let cells = ended.map_err(|e| pointing_to_resume(path, e))?;
+    let cells = ended.map_err(|e| saved::pointing_to_resume(&directory, e))?;
     tell_what_is_left(path, &run, cells.len(), &options.common);
     report::finish(&directory, &options.common, None)
 }

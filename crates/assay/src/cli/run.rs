@@ -2,17 +2,16 @@
 
 use super::options::{Common, Running};
 use super::pricing::Pricing;
-use super::report;
 use super::signals::watch_for_interrupt;
 use super::subject::Subject;
 use super::targets::{check_effect, names, open_targets};
+use super::{report, saved};
 use crate::output::plan::Plan;
 use crate::output::progress::Progress;
 use crate::output::{Failure, Outcome, talk};
 use assay_engine::machine::{this_host, utc_now};
 use assay_engine::plan::{PlannedTarget, Use};
 use assay_engine::run::{Asked, Run, RunDirectory};
-use assay_engine::{Error, ErrorKind};
 use assay_spec::array::split_targets;
 use assay_spec::experiment::WorkloadSpec;
 use assay_spec::record::{IntentRecord, TargetRecord};
@@ -176,7 +175,8 @@ pub fn measure(run: &mut Run, path: &Path, common: &Common) -> Result<RunDirecto
     let began = run.begin(path);
     let ended = began.and_then(|directory| {
         let cells = run.measure(&directory, Vec::new(), &progress);
-        cells.map(|cells| (directory, cells)).map_err(|e| pointing_to_resume(path, e))
+        let cells = cells.map_err(|e| saved::pointing_to_resume(&directory, e))?;
+        Ok((directory, cells))
     });
     progress.clear();
     let (directory, cells) = ended?;
@@ -235,15 +235,4 @@ fn announce_writes(run: &Run, common: &Common) {
         };
         talk(&format!("{written} ({kind}) will be written to: {what}"));
     }
-}
-
-/// The error with the way to go on, if there is something to go on with.
-pub fn pointing_to_resume(directory: &Path, mut error: Error) -> Error {
-    let kept = format!("what is finished is kept: `assay resume {}`", directory.display());
-    if error.kind == ErrorKind::Interrupted {
-        error.hint = kept;
-    } else {
-        talk(&kept);
-    }
-    error
 }

@@ -1,9 +1,10 @@
-//! Reads run directories, and finds the latest.
+//! Reads run directories, finds the latest, and says how to go on with one.
 
-use crate::output::{ENVIRONMENT, Failure};
+use crate::output::{ENVIRONMENT, Failure, talk};
 use assay_analysis::load::{LoadError, Run};
 use assay_engine::read::{self, Unread};
 use assay_engine::run::RunDirectory;
+use assay_engine::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Opens the directory of a run with `open`.
@@ -107,4 +108,19 @@ pub fn or_latest(directory: Option<PathBuf>) -> Result<PathBuf, Failure> {
     directory.or_else(latest).ok_or_else(|| {
         Failure::usage("there is no run below `runs`", "`assay run quick` makes one; or name a DIR")
     })
+}
+
+/// Returns the error of a run with the way to go on with it.
+pub fn pointing_to_resume(directory: &RunDirectory, mut error: Error) -> Error {
+    let mut kept =
+        format!("what is finished is kept: `assay resume {}`", directory.path().display());
+    if let Err(moved) = directory.check_path() {
+        kept = format!("what is finished is kept, but {moved}: {}", moved.hint);
+    }
+    if error.kind == ErrorKind::Interrupted {
+        error.hint = kept;
+    } else {
+        talk(&kept);
+    }
+    error
 }

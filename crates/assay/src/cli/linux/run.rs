@@ -148,6 +148,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
         hand_on(texts).map_err(|e| not_written(&e))?;
     }
     recorded?;
+    directory.check_path()?;
     if !options.quiet {
         let wall = wall.as_secs_f64();
         let directory = directory.path().display();
