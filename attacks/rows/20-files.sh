@@ -141,6 +141,11 @@ row X18.4 "so is a file on a loop device that goes through the page cache" cache
 holes_behind() { noise i 8; fallocate --punch-hole --offset 4MiB --length 1MiB i || skip "no holes"; attach i --direct-io=on; direct; warned 1 "never written" "$device"
   attach i --direct-io=on --sizelimit 4MiB; warned 0 "never written" "$device"; }
 row X18.5 "a loop device on a file with holes is read with a warning, unless it does not reach them" holes_behind
+blank() { "$assay" run read.toml --quiet --out one --only ./keep --size 1MiB; noise './keep ' 1; cp './keep ' copy; victim keep
+  refused "$assay" run write.toml --quiet --out out --only './keep ' --write './keep '; says file-not-ours
+  ends 0 "$assay" run read.toml --quiet --out out --only './keep ,./keep'; grep -q '"written": *"./keep "' out/run.json
+  for list in ' ./keep' './keep,./new ' 'sim:ssd-m, ./keep'; do ends 2 "$assay" run write.toml --quiet --out none --only "$list" --write ./keep --size 1MiB; says "blanks"; done; cmp './keep ' copy; [ ! -e none ] && [ ! -e 'new ' ] && [ ! -e new ]; }
+row X20 "a target whose name ends with a blank is not the one without" blank
 misspelt() { for p in /dev/assay-none /dev/assay/none; do
   refused "$assay" run read.toml --quiet --out out --only $p --size 1MiB; [ ! -e $p ] || fail "made $p"; done; }
 row X2 "a device that is not there is not made" misspelt

@@ -33,6 +33,11 @@ pub fn open_target(
     intent: &IntentRecord,
     plan: Use,
 ) -> std::result::Result<PlannedTarget, PlanError> {
+    if written.trim() != written && !Path::new(written).exists() {
+        let hint = "blanks at its ends count as part of the name: leave them out";
+        let message = format!("there is no target `{written}`");
+        return Err(Error::usage("unknown-target", message, hint).into());
+    }
     if is_linux(written) && !Path::new(written).exists() {
         return linux::open(written, None, Ok(linux::kernel()?));
     }
@@ -63,7 +68,7 @@ pub fn open_target_or_skip(
     intent: &IntentRecord,
     plan: Use,
 ) -> std::result::Result<PlannedTarget, PlanError> {
-    if !is_linux(written) || Path::new(written).exists() {
+    if !is_linux(written) || written.trim() != written || Path::new(written).exists() {
         return open_target(written, intent, plan);
     }
     linux::open(written, None, linux::kernel().map_err(|e| format!("{}: {}", e.message, e.hint)))

@@ -204,11 +204,12 @@ pub fn is_array(text: &str) -> bool {
     closed && word.trim_end().chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
-/// Splits a list of targets at the commas that are outside all parentheses and quotation marks.
+/// Splits a list of targets at the commas that are outside all parentheses and quotation marks. The
+/// blanks in between stay, because the name of a file may begin or end with one.
 pub fn split_targets(list: &str) -> Vec<String> {
     let mut start = 0;
     let ends = outer_commas(list).into_iter().chain([list.len()]);
-    let part = |end: usize| list[std::mem::replace(&mut start, end + 1)..end].trim().to_owned();
+    let part = |end: usize| list[std::mem::replace(&mut start, end + 1)..end].to_owned();
     ends.map(part).filter(|part| !part.is_empty()).collect()
 }
 

@@ -76,6 +76,7 @@ fn every_mistake_has_its_place_and_a_way_out() {
 fn lists_are_cut_outside_of_parentheses() {
     let list = "sim:a,raid0(sim:a*2, chunk=4KiB),./x";
     assert_eq!(split_targets(list), ["sim:a", "raid0(sim:a*2, chunk=4KiB)", "./x"]);
+    assert_eq!(split_targets("./x ,, ./y"), ["./x ", " ./y"]);
     assert!(!is_array("./disk(1)") && !is_array("sim:a") && !is_array("dir/raid0(1)"));
 }
 
