@@ -91,6 +91,13 @@ option_tag() { history; local paper; paper=$(mktemp /var/tmp/paperXXXXXX); undo 
   ends "0|3" "$assay" run f.toml --quiet --out out --on ./d --repo v; }
 row V9 "a repository with a tag that is an option of git" option_tag
 
+# git_is LINE …: a program called git, first on PATH.
+git_is() { history; mkdir b; printf '%s\n' '#!/bin/sh' "$@" >b/git; chmod +x b/git
+  ends 3 env PATH="$PWD/b:$PATH" "$assay" run f.toml --quiet --out out --on ./d; says files-git; says "not checked out"; [ -z "$(ls -A d)" ] || fail "left"; }
+row V10.1 "a git that does nothing and ends well" git_is 'cat >/dev/null'
+row V10.2 "a git that does all but check out" eval 'git_is "case \" \$* \" in *\" checkout \"*) exit 0 ;; esac" "exec $(command -v git) \"\$@\""'
+row V10.3 "a git that checks out nothing but the first tag" eval 'git_is "case \" \$* \" in *\" checkout \"*\" v1 \"*) ;; *\" checkout \"*) exit 0 ;; esac" "exec $(command -v git) \"\$@\""'
+
 # two: starts a run of two cells, and halts it after its record is written.
 two() { sed "s/requests = 256/requests = ${requests-3000000}/; s/range.*//; s/sequential/random/" read.toml >many.toml
   sed -n '/workload/,$p' many.toml | sed 's/"w"/"v"/' >more; cat more >>many.toml

@@ -15,7 +15,7 @@ use crate::guest::memory::touch_stack;
 use assay_fs::Directory;
 use assay_spec::experiment::{Between, Checkouts, History, Made};
 use assay_spec::{Bytes, Nanos, Op, seed};
-use git::{command, git, no_git, program};
+use git::{check_head, command, git, no_git, program};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -60,11 +60,12 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
         done
     });
     done?;
-    let (done, all) = (meter.operations(), tags.len() as u64 - 1);
+    let (elapsed, done, all) = (meter.end(), meter.operations(), tags.len() as u64 - 1);
+    check_head(&root, &tags[done as usize].0)?;
     let is_whole = done == all;
     let cut = || format!("{done} of {all} checkouts: the time was over");
     let warnings = if is_whole { Vec::new() } else { vec![cut()] };
-    Ok(Done { elapsed: meter.end(), is_whole, told: Vec::new(), warnings })
+    Ok(Done { elapsed, is_whole, told: Vec::new(), warnings })
 }
 
 /// Checks out `tags`, which come with the number of bytes that a checkout writes. Adds the time

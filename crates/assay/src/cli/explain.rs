@@ -51,7 +51,11 @@ const TOPICS: &[(&str, &str)] = &[
         "Workloads of files work in a directory of their own below the one that is named, and \
          remove it afterwards.",
     ),
-    ("files-git", "`git` is not there or failed; checkouts are done by the real one."),
+    (
+        "files-git",
+        "`git` is not there, failed, or did not check out what it was to: checkouts are done by \
+         the real one.",
+    ),
     (
         "linux-elevator",
         "An elevator of 2009 stands before one drive; drives that share a card, or what `host=` \

@@ -23,6 +23,25 @@ pub(super) fn git(mut command: Command, words: &[&str]) -> Result<()> {
     Err(Error::environment("files-git", message, "is there room on the file system?"))
 }
 
+/// Checks that `tag` is checked out in `root`, because a program called `git` may end well without
+/// having done anything. Not for a measured phase: it reads files.
+pub(super) fn check_head(root: &Path, tag: &str) -> Result<()> {
+    let mut parse = command(root);
+    parse.args(["rev-parse", "HEAD", &format!("{tag}^{{commit}}"), "--abbrev-ref", "HEAD"]);
+    parse.stdin(Stdio::null());
+    let output = parse.output().map_err(|e| no_git(&e))?;
+    let ids = String::from_utf8_lossy(&output.stdout);
+    match ids.lines().collect::<Vec<_>>()[..] {
+        // After a checkout HEAD is on no branch; before, it may be on one that is at this tag.
+        [head, wanted, "HEAD"] if output.status.success() && head == wanted => Ok(()),
+        _ => {
+            let message = format!("`git checkout {tag}` ended well, but {tag} is not checked out");
+            let hint = "is the `git` on `PATH` the real one? `git --version` says";
+            Err(Error::environment("files-git", message, hint))
+        }
+    }
+}
+
 /// Returns a `git` command for the repository in `root`; git does not look in directories above.
 pub(super) fn command(root: &Path) -> Command {
     let mut command = program(root);
