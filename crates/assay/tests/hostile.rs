@@ -417,6 +417,75 @@ fn what_files_say_does_nothing_to_a_terminal() {
     assert!(!said(&output).contains(unseen), "{}", said(&output));
 }
 
+/// Returns the place of each string and each `null` below `value`, as JSON pointers. Of lists it
+/// takes the first two items.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::String(_) | Value::Null => found.push(at.to_owned()),
+        Value::Array(items) => {
+            let items = items.iter().take(2).enumerate();
+            items.for_each(|(i, item)| places(item, &format!("{at}/{i}"), found));
+        }
+        Value::Object(keys) => {
+            keys.iter().for_each(|(key, item)| places(item, &format!("{at}/{key}"), found));
+        }
+        Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Checks that no line of the output looks like an error or a hint of this program.
+fn forges_nothing(place: &Path, verb: &[&str], at: &str) {
+    let output = assay(place, verb);
+    for bytes in [&output.stdout, &output.stderr] {
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines = text.split(['\n', '\r']);
+        assert!(!lines.any(|line| line.trim_start().starts_with("forged:")), "{at}: {text}");
+    }
+}
+
+#[test]
+fn what_files_say_begins_no_line() {
+    const END: &str = "\nforged: x\r\nforged: y";
+    let directory = with_run();
+    let place = directory.path();
+    for file in ["run.json", "cells.json"] {
+        let path = place.join("out").join(file);
+        let right = fs::read(&path).unwrap();
+        let mut value = read(&path);
+        if file == "cells.json" {
+            value["cells"][0]["repeats"][0]["warnings"] = json!(["w"]);
+            value["cells"][1]["failed"] = json!(true);
+            value["cells"][1]["repeats"] = json!([]);
+            value["cells"][1]["skipped"] = json!("why");
+        }
+        let mut all = Vec::new();
+        places(&value, "", &mut all);
+        assert!(all.len() > 10, "{all:?}");
+        // Experiments, drives and prices are whole files.
+        for at in all.iter().filter(|at| !at.ends_with("/text") && !at.ends_with("/spec")) {
+            let mut value = value.clone();
+            let one = value.pointer_mut(at).unwrap();
+            *one = json!(one.as_str().unwrap_or_default().to_owned() + END);
+            fs::write(&path, serde_json::to_vec(&value).unwrap()).unwrap();
+            VERBS.iter().for_each(|verb| forges_nothing(place, verb, at));
+        }
+        fs::write(&path, right).unwrap();
+    }
+    for (file, verb) in [
+        ("mine.toml", &["cost", "out", "--prices", "mine.toml"][..]),
+        ("slow.toml", &["run", "slow.toml", "--plan", "--only", "sim:ssd-m\nforged: x"]),
+    ] {
+        let right = fs::read_to_string(place.join(file)).unwrap();
+        let names: Vec<_> = right.match_indices("\"\n").map(|(at, _)| at).collect();
+        for at in names {
+            let (head, tail) = right.split_at(at);
+            fs::write(place.join(file), format!("{head}\\nforged: x{tail}")).unwrap();
+            forges_nothing(place, verb, head);
+        }
+        fs::write(place.join(file), right).unwrap();
+    }
+}
+
 /// Returns `true` for invisible characters that act on a terminal.
 fn unseen(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || ('\u{202a}'..='\u{202e}').contains(&c)

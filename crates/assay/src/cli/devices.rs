@@ -3,7 +3,7 @@
 
 use super::options::Common;
 use crate::output::plan::Plan;
-use crate::output::{DONE, Failure, Outcome, data, json};
+use crate::output::{DONE, Failure, Outcome, data, json, one_line};
 use assay_engine::plan::load_model;
 use assay_engine::{read, safety};
 use assay_spec::Bytes;
@@ -182,11 +182,12 @@ fn show_facts(
         }));
         return;
     }
-    let mut lines = vec![format!("{name}: {title}"), what, String::new()];
+    let title = format!("{name}: {}", one_line(title));
+    let mut lines = vec![title, what, String::new()];
     for fact in facts {
         let (kind, text) = origin(&fact.origin);
         let value = fact.value.split_whitespace().collect::<Vec<_>>().join(" ");
-        lines.push(format!("  {:<22} {value:<14} {kind}: {text}", fact.path));
+        lines.push(format!("  {:<22} {value:<14} {kind}: {}", fact.path, one_line(&text)));
     }
     data(&lines.join("\n"));
 }

@@ -52,9 +52,10 @@ pub(super) fn open_targets(
         }
         if target.record.name != base {
             // Claims and findings that use the name refer to the first target of that name.
-            let hint =
-                if text.starts_with("linux(") { "\nhint: `name=` gives it its own" } else { "" };
-            talk(&format!("`{base}` is taken: {text} is `{}` here{hint}", target.record.name));
+            talk(&format!("`{base}` is taken: {text} is `{}` here", target.record.name));
+            if text.starts_with("linux(") {
+                talk("hint: `name=` gives it its own");
+            }
         }
         targets.push(target);
     }

@@ -50,7 +50,7 @@ impl Failure {
     /// Creates a usage error.
     pub fn usage(text: impl Into<String>, hint: impl Into<String>) -> Failure {
         let message = text.into();
-        let text = format!("error: {message}");
+        let text = format!("error: {}", one_line(&message));
         Failure { code: USAGE, id: USAGE_ID, message, text, hint: hint.into(), place: None }
     }
 
@@ -67,7 +67,7 @@ impl Failure {
 
     /// Prints the failure for people and, with `--json`, also for programs.
     pub fn tell(&self) {
-        talk(&shortened(&self.to_string()));
+        say(&shortened(&self.to_string()));
         let words = std::env::args_os().skip(1);
         // Arguments after `--` belong to another program.
         if words.take_while(|word| word != "--").any(|word| word == "--json") {
@@ -81,7 +81,7 @@ impl fmt::Display for Failure {
         write!(f, "{}", self.text)?;
         // The text of a mistake in a declaration already has its hint.
         let is_told = self.hint.is_empty() || self.text.contains("\nhint: ");
-        if is_told { Ok(()) } else { write!(f, "\nhint: {}", self.hint) }
+        if is_told { Ok(()) } else { write!(f, "\nhint: {}", one_line(&self.hint)) }
     }
 }
 
@@ -93,7 +93,14 @@ impl From<Box<Diagnostic>> for Failure {
             hint => hint.to_owned(),
         };
         let place = d.place.as_ref().map(|p| Box::new((d.file.clone(), p.line, p.column)));
-        Failure { code: USAGE, id, message: d.message.clone(), text: d.to_string(), hint, place }
+        let shown = Diagnostic {
+            file: one_line(&d.file).into_owned(),
+            message: one_line(&d.message).into_owned(),
+            expected: one_line(&d.expected).into_owned(),
+            hint: one_line(&d.hint).into_owned(),
+            ..(*d).clone()
+        };
+        Failure { code: USAGE, id, message: d.message, text: shown.to_string(), hint, place }
     }
 }
 
@@ -104,7 +111,8 @@ impl From<Error> for Failure {
             ErrorKind::Environment => ENVIRONMENT,
             ErrorKind::Interrupted => INTERRUPTED,
         };
-        let (message, text) = (e.to_string(), format!("error[{}]: {e}", e.id));
+        let message = e.to_string();
+        let text = format!("error[{}]: {}", e.id, one_line(&message));
         Failure { code, id: e.id, message, text, hint: e.hint, place: None }
     }
 }
@@ -143,7 +151,7 @@ fn write(text: &str) {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(i32::from(DONE));
     }
-    talk(&not_written(&error).to_string());
+    say(&not_written(&error).to_string());
     std::process::exit(i32::from(ENVIRONMENT));
 }
 
@@ -153,8 +161,14 @@ pub fn not_written(error: &std::io::Error) -> Failure {
     Error::environment("output-not-written", text, "is the disk full?").into()
 }
 
-/// Prints a message to stderr.
+/// Prints a message of one line to stderr.
 pub fn talk(text: &str) {
+    say(&one_line(text));
+}
+
+/// Prints a message of several lines to stderr. What these quote must have gone through
+/// [`one_line`].
+fn say(text: &str) {
     // A closed stderr is no reason to fail.
     let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
 }
@@ -164,6 +178,16 @@ pub fn talk(text: &str) {
 /// messages quote come from files.
 pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c.escape_unicode().to_string())
+}
+
+/// Returns the text with its line feeds escaped as [`visible`] escapes other characters. A name
+/// from a file that a message quotes would otherwise end its line, and begin one that looks like an
+/// error or a hint of this program.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    match text.contains('\n') {
+        true => Cow::Owned(text.replace('\n', r"\u{a}")),
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// The numbers of characters at the beginning and at the end of an overlong line that are shown.
@@ -214,6 +238,15 @@ mod tests {
         );
         assert!(matches!(visible("tab\tand\nline, µ and – and 漢"), Cow::Borrowed(_)));
         assert_eq!(visible("a,b\r\nc\u{7}\r\n"), "a,b\r\nc\\u{7}\r\n");
+    }
+
+    #[test]
+    fn what_a_message_quotes_begins_no_line() {
+        let (name, hint) = ("a\r\nerror[x]: b\nhint: c", "rename `d\nhint: e`");
+        let shown = visible(&Failure::usage(name, hint).to_string()).into_owned();
+        let lines =
+            ["error: a\\u{d}\\u{a}error[x]: b\\u{a}hint: c", "hint: rename `d\\u{a}hint: e`"];
+        assert_eq!(shown.lines().collect::<Vec<_>>(), lines);
     }
 
     #[test]

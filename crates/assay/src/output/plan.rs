@@ -1,6 +1,6 @@
 //! `--plan`: shows what a command would need and write, and does nothing.
 
-use super::{DONE, Outcome, data, json};
+use super::{DONE, Outcome, data, json, one_line};
 use crate::cli::options::Common;
 use assay_engine::run::{Needs, Run};
 use assay_spec::units::human_size;
@@ -104,7 +104,8 @@ impl Plan {
         let of = self.available.map_or(String::new(), |there| format!(" of {}", human_size(there)));
         lines.push(format!("memory  up to {}{of}", human_size(self.memory)));
         for (path, bytes) in &self.writes {
-            let path = path.display();
+            let path = path.display().to_string();
+            let path = one_line(&path);
             lines.push(match bytes {
                 Some(bytes) => format!("writes  {path}: {}", human_size(*bytes)),
                 None => format!("writes  {path}"),

@@ -45,6 +45,9 @@ pub(in crate::load) fn check(
         }
         let wanted = experiments.get(cell.experiment.as_str()).and_then(Option::as_ref);
         let wanted = wanted.map(|e| e.repeats.count as usize);
+        if cell.summary.contains('\n') {
+            return Err(of_cell(format!("cell `{}`: `summary` has several lines", cell.id)));
+        }
         count(cell, wanted).map_err(|what| of_cell(format!("cell `{}`: {what}", cell.id)))?;
         for (index, one) in cell.repeats.iter().enumerate() {
             let at = |what| of_cell(format!("cell `{}`, repeat {}: {what}", cell.id, index + 1));

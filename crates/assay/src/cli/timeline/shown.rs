@@ -1,5 +1,6 @@
 //! Shows a timeline as a table, as JSON or as a picture.
 
+use crate::output::one_line;
 use assay_analysis::report::gantt::{self, Gantt, GanttRow};
 use assay_analysis::text::Table;
 use assay_engine::timeline::parts::{Part, Why, is_own, parts};
@@ -148,7 +149,7 @@ impl Shown<'_> {
                 self.why(number),
             ]);
         }
-        let mut lines = vec![self.spec.title.clone()];
+        let mut lines = vec![one_line(&self.spec.title).into_owned()];
         lines.extend(self.notes());
         lines.push(String::new());
         lines.extend(table.lines());
