@@ -103,6 +103,17 @@ row E13.1 "Ctrl-C while blkid does not answer" stuck_tool
 endless_tool() { false_blkid 'exec cat /dev/zero'; ends 3 env PATH="$PWD/bin:$PATH" "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says "could not look at"; }
 row E13.2 "a blkid that says too much" endless_tool
 
+# stuck_git CODE SIGNAL EXIT: a workload of checkouts with a git that runs CODE, which becomes a sleep; SIGNAL ends both.
+stuck_git() { work git 'tags = 3' 'changes = 2' 'files = 900' 'directories = 2' 'length = "4KiB"'; mkdir bin; printf '#!/bin/sh\n%s\n' "$1" >bin/git; chmod +x bin/git
+  PATH=$PWD/bin:$PATH "$assay" run f.toml --quiet --out out --on ./d >json 2>err & run=$!; undo "kill -9 $run"
+  for _ in $(seq 200); do child=$(pgrep -P $run -x sleep) && break; sleep 0.05; done; [ -n "$child" ] || fail "git does not run: $(cat err)"; undo "kill -9 $child"
+  kill "-$2" $run; run_over 5 || fail "it goes on"; run_ends "$3"; sleep 0.2; case $(ps -o stat= -p "$child") in ""|Z*) ;; *) fail "git is left" ;; esac; }
+for signal in INT TERM; do row E13.3 "SIG$signal while git does not answer" stuck_git 'exec sleep 7777' $signal 130; done
+row E13.4 "assay is killed while git does not answer" stuck_git 'exec sleep 7777' KILL 137
+stuck_import() { need git; stuck_git "case \"\$*\" in *fast-import*) exec sleep 7777 ;; esac; exec $(command -v git) \"\$@\"" "$@"; }
+row E13.5 "Ctrl-C while git does not read the history" stuck_import INT 130
+row E13.6 "assay is killed while git does not read the history" stuck_import KILL 137
+
 shut() { code=0; chmod 777 .; need setpriv; [ "$(id -u)" = 0 ] && as="setpriv --reuid=65533 --regid=65533 --clear-groups" || as=
   $as test -x "$assay" -a -w . || skip "the program is shut to others"
   (umask "$1"; ends 3 $as "$assay" run read.toml --quiet --out out --only sim:ssd-m); [ ! -e out ] || fail "out is left"; }

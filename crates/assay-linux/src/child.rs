@@ -6,16 +6,22 @@
 use crate::error::{Error, Result};
 use crate::kernel::{missing, tool_path};
 use crate::socket_io;
-use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group,
+};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
+
+/// The time between two questions whether a program is to be stopped.
+const OFTEN: Duration = Duration::from_millis(10);
 
 /// Returns a command for a program of this machine. Of the environment it gets only `PATH`, `HOME`
 /// and `TMPDIR`.
@@ -41,30 +47,90 @@ pub fn tool(program: impl AsRef<OsStr>) -> Command {
 /// # Errors
 /// If the program cannot be started, or was killed (`TimedOut`).
 pub fn brief(command: &mut Command, most: Duration, stop: fn() -> bool) -> std::io::Result<Output> {
-    const OFTEN: Duration = Duration::from_millis(10);
     const LONGEST: u64 = 1 << 20;
+    let begun = Instant::now();
+    output(command, |length| stop() || begun.elapsed() > most || length > LONGEST)
+}
+
+/// Runs a program to its end and returns its output, which is kept in memory. Kills the program if
+/// `stop` returns `true` for the number of bytes that it has written to stdout or stderr.
+///
+/// # Errors
+/// If the program cannot be started, or was killed (`TimedOut`).
+pub fn output(command: &mut Command, stop: impl Fn(u64) -> bool) -> std::io::Result<Output> {
     let memory = || -> std::io::Result<File> {
         Ok(memfd_create("assay-output", MemfdFlags::CLOEXEC)?.into())
     };
     let mut said = [memory()?, memory()?];
     command.stdout(said[0].try_clone()?).stderr(said[1].try_clone()?);
-    let begun = Instant::now();
-    let mut group = Group::start(command)?;
-    let process = group.process()?;
     let length = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
-    while !socket_io::is_ready_within(OFTEN, process.as_fd()) {
-        if stop() || begun.elapsed() > most || said.iter().any(|file| length(file) > LONGEST) {
-            return Err(std::io::ErrorKind::TimedOut.into());
-        }
-    }
-    let status = group.0.wait()?;
+    let status = Group::start(command)?.wait(|| stop(length(&said[0]).max(length(&said[1]))))?;
     let mut texts = [Vec::new(), Vec::new()];
     for (file, text) in said.iter_mut().zip(&mut texts) {
         file.rewind()?;
-        file.take(LONGEST).read_to_end(text)?;
+        file.read_to_end(text)?;
     }
     let [stdout, stderr] = texts;
     Ok(Output { status, stdout, stderr })
+}
+
+/// Runs a program to its end with what `write` writes as its stdin. Returns its status and what
+/// `write` returned. Kills the program if `stop` returns `true`. Without `stop` it only waits, so
+/// that a guest's time is the program's alone.
+///
+/// # Errors
+/// If the program cannot be started, or was killed (`TimedOut`).
+pub fn feed<T>(
+    command: &mut Command,
+    stop: Option<fn() -> bool>,
+    write: impl FnOnce(&mut Input) -> std::io::Result<T>,
+) -> std::io::Result<(ExitStatus, std::io::Result<T>)> {
+    command.stdin(Stdio::piped());
+    let Some(asked) = stop else {
+        let mut child = command.spawn()?;
+        let wrote = write(&mut Input::of(&mut child, stop));
+        return Ok((child.wait()?, wrote));
+    };
+    let mut group = Group::start(command)?;
+    let mut input = Input::of(&mut group.0, stop);
+    fcntl_setfl(&input.pipe, OFlags::NONBLOCK)?;
+    let wrote = write(&mut input);
+    drop(input);
+    Ok((group.wait(asked)?, wrote))
+}
+
+/// The stdin of a program that [`feed`] runs. A write fails if the program is to be stopped.
+pub struct Input {
+    /// The end to write to, which does not block if there is `stop`.
+    pipe: ChildStdin,
+    stop: Option<fn() -> bool>,
+}
+
+impl Input {
+    fn of(child: &mut Child, stop: Option<fn() -> bool>) -> Input {
+        Input { pipe: child.stdin.take().expect("it was asked for"), stop }
+    }
+}
+
+impl Write for Input {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        loop {
+            match self.pipe.write(bytes) {
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+                written => return written,
+            }
+            if self.stop.is_some_and(|stop| stop()) {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+            let mut polled = [PollFd::new(&self.pipe, PollFlags::OUT)];
+            // If this fails, the next write says why.
+            let _ = poll(&mut polled, Some(&Timespec::try_from(OFTEN).expect("a short time")));
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.pipe.flush()
+    }
 }
 
 /// A program in a process group of its own, which is killed when the value is dropped.
@@ -80,6 +146,31 @@ impl Group {
     pub(crate) fn process(&self) -> std::io::Result<OwnedFd> {
         let pid = Pid::from_raw(self.0.id() as i32).expect("a process has a number");
         Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    }
+
+    /// Waits until the program ends, or kills it if `stop` returns `true` (`TimedOut`).
+    fn wait(mut self, stop: impl Fn() -> bool) -> std::io::Result<ExitStatus> {
+        let process = self.process()?;
+        while !socket_io::is_ready_within(OFTEN, process.as_fd()) {
+            if stop() {
+                self.kill();
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+        }
+        self.0.wait()
+    }
+
+    /// Kills the program and what it has started, and waits until they have ended, so that they
+    /// write nothing more. For what it has started it waits a second at most: if nobody takes their
+    /// status, they stay.
+    fn kill(&mut self) {
+        let Some(group) = Pid::from_raw(self.0.id() as i32) else { return };
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.0.wait();
+        let begun = Instant::now();
+        while test_kill_process_group(group).is_ok() && begun.elapsed() < Duration::from_secs(1) {
+            std::thread::sleep(OFTEN);
+        }
     }
 }
 

@@ -12,10 +12,12 @@ use super::tree;
 use crate::error::{Error, Result};
 use crate::generate::Random;
 use crate::guest::memory::touch_stack;
+use crate::stop::{interrupted, is_interrupted};
 use assay_fs::Directory;
+use assay_linux::child::feed;
 use assay_spec::experiment::{Between, Checkouts, History, Made};
 use assay_spec::{Bytes, Nanos, Op, seed};
-use git::{check_head, command, git, no_git, program};
+use git::{check_head, command, git, not_run, program};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -107,21 +109,20 @@ fn background(root: &Directory, over: &AtomicBool) {
 
 /// Makes the history; returns the number of bytes that each tag changes in the tree.
 fn import(root: &Path, made: &Made, tags: u32, seed: u64) -> Result<Vec<u64>> {
-    let mut child = command(root)
-        .args(["fast-import", "--quiet", "--date-format=raw", "--depth=5"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .map_err(|e| no_git(&e))?;
-    let input = child.stdin.take().expect("it was asked for");
-    let wrote = history(&mut BufWriter::new(input), made, tags, seed);
-    let status = child.wait().map_err(|e| refused("git fast-import", &e))?;
+    let mut import = command(root);
+    import.args(["fast-import", "--quiet", "--date-format=raw", "--depth=5"]);
+    import.stdout(Stdio::null());
+    let fed = feed(&mut import, git::stop(), |input| {
+        history(&mut BufWriter::new(input), made, tags, seed)
+    });
+    let (status, wrote) = fed.map_err(|e| not_run(&e))?;
     match wrote {
         Ok(changed) if status.success() => Ok(changed),
         Ok(_) => {
             let hint = "is there room on the file system?";
             Err(Error::environment("files-git", "`git fast-import` failed", hint))
         }
+        Err(_) if is_interrupted() => Err(interrupted()),
         Err(e) => Err(refused("git fast-import", &e)),
     }
 }

@@ -17,9 +17,18 @@ use assay_linux::program::{DEVICE, HEAP, HEAP_SIZE, HEAP_START, WINDOW};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The number of bytes of a thread's stack that are touched at its start.
 const STACK: usize = 32 << 10;
+
+/// Whether this process may fork: not in a guest.
+static MAY_FORK: AtomicBool = AtomicBool::new(true);
+
+/// Returns `true` if this process may fork, which it must not do in a guest.
+pub(crate) fn may_fork() -> bool {
+    MAY_FORK.load(Ordering::Relaxed)
+}
 
 /// Moves the heap to the program's memory. Called only in a guest, before any other thread runs.
 ///
@@ -27,6 +36,7 @@ const STACK: usize = 32 << 10;
 /// If the kernel refuses.
 #[cfg(target_env = "gnu")]
 pub(super) fn move_heap() -> io::Result<()> {
+    MAY_FORK.store(false, Ordering::Relaxed);
     const MUCH: libc::c_int = libc::c_int::MAX;
     // The kernel refuses an allocation that is larger than the guest's memory.
     const STEP: usize = 8 << 20;
@@ -82,6 +92,7 @@ unsafe extern "C" fn refuse_to_fork() {
 /// Leaves the heap where it is, because only glibc's can be moved.
 #[cfg(not(target_env = "gnu"))]
 pub(super) fn move_heap() -> io::Result<()> {
+    MAY_FORK.store(false, Ordering::Relaxed);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Clones the user's repository, and finds its last tags.
 
-use super::git::{IDS, SETTINGS, command, no_git, program};
+use super::git::{IDS, SETTINGS, command, finish, program};
 use crate::error::{Error, Result};
 use crate::files::stage::refused;
 use assay_fs::Directory;
@@ -9,7 +9,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Clones the repository at `path` into `root`, a directory in `above`, as one pack. Returns its
 /// last tags, at most `most` of them, in the order of creation, each with the number of bytes in
@@ -93,7 +93,7 @@ fn changed(above: &Directory, root: &Path, tags: &[String]) -> Result<Vec<u64>> 
 /// # Errors
 /// If git cannot be run or fails.
 fn said(command: &mut Command) -> Result<String> {
-    let output = command.stderr(Stdio::piped()).output().map_err(|e| no_git(&e))?;
+    let output = finish(command)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

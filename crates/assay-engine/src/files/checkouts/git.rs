@@ -1,10 +1,14 @@
 //! Runs git without the user's settings.
 
 use crate::error::{Error, Result};
-use assay_linux::child::tool;
+use crate::guest::memory::may_fork;
+use crate::stop::{interrupted, is_interrupted};
+use assay_linux::child::{output, tool};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::io;
+use std::os::unix::process::{CommandExt, parent_id};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// The name of the list of object ids whose sizes git reports.
 pub(in crate::files) const IDS: &str = "history.ids";
@@ -13,8 +17,7 @@ pub(in crate::files) const IDS: &str = "history.ids";
 pub(in crate::files) const SETTINGS: &str = "history.gitconfig";
 
 pub(super) fn git(mut command: Command, words: &[&str]) -> Result<()> {
-    command.args(words).stdin(Stdio::null());
-    let output = command.output().map_err(|e| no_git(&e))?;
+    let output = finish(command.args(words))?;
     if output.status.success() {
         return Ok(());
     }
@@ -28,8 +31,7 @@ pub(super) fn git(mut command: Command, words: &[&str]) -> Result<()> {
 pub(super) fn check_head(root: &Path, tag: &str) -> Result<()> {
     let mut parse = command(root);
     parse.args(["rev-parse", "HEAD", &format!("{tag}^{{commit}}"), "--abbrev-ref", "HEAD"]);
-    parse.stdin(Stdio::null());
-    let output = parse.output().map_err(|e| no_git(&e))?;
+    let output = finish(&mut parse)?;
     let ids = String::from_utf8_lossy(&output.stdout);
     match ids.lines().collect::<Vec<_>>()[..] {
         // After a checkout HEAD is on no branch; before, it may be on one that is at this tag.
@@ -40,6 +42,24 @@ pub(super) fn check_head(root: &Path, tag: &str) -> Result<()> {
             Err(Error::environment("files-git", message, hint))
         }
     }
+}
+
+/// Runs a `git` command to its end; kills it if the user interrupts the run.
+///
+/// # Errors
+/// If git cannot be run, or the run is interrupted.
+pub(super) fn finish(command: &mut Command) -> Result<Output> {
+    let ended = match stop() {
+        Some(stop) => output(command, |_| stop()),
+        None => command.output(),
+    };
+    ended.map_err(|e| not_run(&e))
+}
+
+/// Returns the function that says whether git is to be stopped. There is none in a guest, which
+/// nobody interrupts: asking it again and again would take time there, which is measured.
+pub(super) fn stop() -> Option<fn() -> bool> {
+    may_fork().then_some(is_interrupted)
 }
 
 /// Returns a `git` command for the repository in `root`; git does not look in directories above.
@@ -53,6 +73,10 @@ pub(super) fn command(root: &Path) -> Command {
 /// everywhere.
 pub(super) fn program(root: &Path) -> Command {
     let mut command = tool("git");
+    if may_fork() {
+        end_with_this_process(&mut command);
+    }
+    command.stdin(Stdio::null());
     command.current_dir(root).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
     command.args(["-c", "core.hooksPath=/dev/null", "-c", "init.templateDir="]);
     for (key, value) in
@@ -68,7 +92,24 @@ pub(super) fn program(root: &Path) -> Command {
     command
 }
 
-pub(super) fn no_git(e: &io::Error) -> Error {
+/// Lets the kernel kill the program when this process ends, even by a signal. The thread that
+/// starts the program must wait for it, because the end of that thread counts.
+fn end_with_this_process(command: &mut Command) {
+    let this = std::process::id();
+    let ask = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have ended just before.
+        if parent_id() == this { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    };
+    // SAFETY: between fork and exec `ask` makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(ask) };
+}
+
+/// Returns the error for a `git` that could not be run to its end.
+pub(super) fn not_run(e: &io::Error) -> Error {
+    if is_interrupted() {
+        return interrupted();
+    }
     let hint = "install it; on Debian: `apt-get install git`";
     let cause = io::Error::new(e.kind(), e.to_string());
     Error::environment("files-git", "`git` cannot be run", hint).caused_by(cause)
