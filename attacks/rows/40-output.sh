@@ -31,6 +31,10 @@ svg_own() { ends 0 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.sv
 row D9.11 "a drawing of assay's is replaced" svg_own
 svg_node() { need_root; mknod p c 1 3 || skip "no mknod"; victim p; ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out p; }
 row D9.12 "explain --timeline --out over a device node" svg_node
+drawn() { strace -f -o /dev/null -e inject=renameat2:signal=KILL "$assay" explain --timeline sim:ssd-m --requests "$1" --out p.svg; }
+svg_killed() { need strace; drawn 5 || fail "it renames a new file"; [ "$(ls -A *.svg .assay-* 2>/dev/null)" = p.svg ] || fail "left: $(ls -A)"
+  victim p.svg; if drawn 9; then fail "it was not killed"; fi; }
+row D9.13 "explain --timeline --out, killed at its first renaming" svg_killed
 
 for name in run.partial cells.partial run.json cells.json report.html notes.txt log .hidden findings.json; do
   in_out() { mkdir out; echo mine >"out/$1"; victim "out/$1" out; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }

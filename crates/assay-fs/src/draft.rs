@@ -106,19 +106,29 @@ impl Draft {
         let name = self.name.clone();
         let random = match self.random.clone() {
             Some(random) => random,
-            None => {
-                let random = random_name(PREFIX);
-                let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-                linkat(CWD, link, &self.directory, &random, AtFlags::SYMLINK_FOLLOW)?;
-                self.random = Some(random.clone());
-                random
-            }
+            None => match self.link(file, &name) {
+                Ok(()) => return self.directory.sync(),
+                // Only a replacement needs a temporary name: links do not replace.
+                Err(Errno::EXIST) => {
+                    let random = random_name(PREFIX);
+                    self.link(file, &random)?;
+                    self.random = Some(random.clone());
+                    random
+                }
+                Err(e) => return Err(e.into()),
+            },
         };
         match self.rename(&random, &name, RenameFlags::NOREPLACE) {
             Ok(()) => {}
             Err(Errno::EXIST) => return self.exchange(file, &random, &name, replace),
-            // Without `RENAME_NOREPLACE`, another file may take the name after the check.
             Err(Errno::INVAL | Errno::NOSYS) => {
+                // A link replaces nothing, either. The temporary name is removed on dropping.
+                match linkat(&self.directory, &random, &self.directory, &name, AtFlags::empty()) {
+                    Ok(()) => return self.directory.sync(),
+                    Err(Errno::EXIST) => return self.exchange(file, &random, &name, replace),
+                    Err(_) => {}
+                }
+                // Without links, another file may take the name after the check.
                 if let Ok(found) = Node::find_at(&self.directory, name.as_ref(), OFlags::NOFOLLOW) {
                     may_go(&found, file, replace)?;
                 }
@@ -161,6 +171,12 @@ impl Draft {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
         }
         self.directory.sync()
+    }
+
+    /// Gives `file`, which has no name, the name `to`.
+    fn link(&self, file: &File, to: &OsStr) -> rustix::io::Result<()> {
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        linkat(CWD, link, &self.directory, to, AtFlags::SYMLINK_FOLLOW)
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr, flags: RenameFlags) -> rustix::io::Result<()> {
