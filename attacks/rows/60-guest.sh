@@ -107,3 +107,8 @@ images_of() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guest
   [ ! -e new ] && [ ! -e out ] || fail "left: $(ls)"; }
 row I7 "a new image beside one that is refused" images_of v
 row I8 "one new image for two drives" images_of new
+
+sidecar_full() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
+  ends 0 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- sh -c "cd /run; mkdir t; mount none t -t tmpfs -o size=64k
+    '$assay' run '$PWD/read.toml' --quiet --out o --only t/s --size 64KiB; [ \$? = 3 ] && ls -A t"; says "s.assay cannot be made"; [ ! -s .out ] || fail "left: $(cat .out)"; }
+row I12 "no attributes, and no room for the sidecar" sidecar_full

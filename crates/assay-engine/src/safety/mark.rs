@@ -5,12 +5,12 @@
 //! new file under an old name, does not count as made by assay. The mark says nothing about the
 //! present contents, which [`super::contents`] examines each time.
 //!
-//! *Invariants.* A sidecar never replaces a file (`O_EXCL`), and is read only if it is a small
-//! regular file. The mark is no protection against malice: any user who may write to the file may
-//! mark it.
+//! *Invariants.* A sidecar appears as a whole, never replaces a file (`Replace::Nothing`), and is
+//! read only if it is a small regular file. The mark is no protection against malice: any user who
+//! may write to the file may mark it.
 
-use assay_fs::{InodeId, Node, NodeKind, remove};
-use rustix::fs::{Mode, OFlags, XattrFlags, fgetxattr, fsetxattr, openat};
+use assay_fs::{Directory, Draft, InodeId, Node, NodeKind, Replace, remove};
+use rustix::fs::{OFlags, XattrFlags, fgetxattr, fsetxattr};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -46,7 +46,7 @@ impl MarkStage {
 /// If the file system has no attributes and the sidecar's name is taken; also if a call fails.
 pub(crate) fn put(
     file: &File,
-    directory: impl AsFd,
+    directory: &Directory,
     name: &OsStr,
     stage: MarkStage,
 ) -> io::Result<()> {
@@ -54,26 +54,28 @@ pub(crate) fn put(
     match fsetxattr(file, NAME, text.as_bytes(), XattrFlags::empty()) {
         Ok(()) => Ok(()),
         Err(Errno::OPNOTSUPP | Errno::PERM | Errno::NOSYS | Errno::INVAL) => {
-            put_beside(file, &directory, name, &text)
+            put_beside(file, directory, name, &text)
         }
         Err(e) => Err(e.into()),
     }
 }
 
 /// Writes the sidecar: a new one, or in place if it already marks this very file.
-fn put_beside(file: &File, directory: impl AsFd, name: &OsStr, text: &str) -> io::Result<()> {
+fn put_beside(file: &File, directory: &Directory, name: &OsStr, text: &str) -> io::Result<()> {
     let sidecar = sidecar(name);
-    if let Some((_, node)) = beside(file, &directory, name) {
+    if let Some((_, node)) = beside(file, directory, name) {
         // The words of all stages have the same length, so the new text covers the old one.
         return node.open(OFlags::WRONLY)?.write_all(text.as_bytes());
     }
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = openat(&directory, &sidecar, flags, Mode::from_raw_mode(0o644));
-    let made = made.map_err(|e| {
-        let what = format!("{} cannot be made: {}", sidecar.to_string_lossy(), io::Error::from(e));
-        io::Error::new(io::Error::from(e).kind(), what)
-    })?;
-    File::from(made).write_all(text.as_bytes())
+    // It gets its name only when it is whole: an empty one would mark nothing and keep its name.
+    let made = Draft::begin(directory, &sidecar).and_then(|(draft, mut file)| {
+        file.write_all(text.as_bytes())?;
+        draft.publish(&file, Replace::Nothing)
+    });
+    made.map(drop).map_err(|e| {
+        let what = format!("{} cannot be made: {e}", sidecar.to_string_lossy());
+        io::Error::new(e.kind(), what)
+    })
 }
 
 /// Removes the sidecar of `file`, if it has one. Call it before the file itself is removed.
@@ -125,8 +127,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn open(dir: &Path) -> File {
-        File::open(dir).unwrap()
+    fn open(dir: &Path) -> Directory {
+        Directory::open(dir).unwrap()
     }
 
     #[test]

@@ -67,15 +67,18 @@ impl NewFile {
 
     /// Marks the file as complete and gives it its name, unless something else has that by now.
     pub(super) fn give_name(&mut self, file: &File) -> io::Result<()> {
-        mark::put(file, &self.directory, &self.name, MarkStage::Whole)?;
+        let marked = mark::put(file, &self.directory, &self.name, MarkStage::Whole);
         if self.named.is_some() {
-            return Ok(());
+            return marked;
         }
         let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let linked = linkat(CWD, link, &self.directory, &self.name, AtFlags::SYMLINK_FOLLOW);
-        if let Err(e) = linked {
+        let linked = marked.and_then(|()| {
+            let (directory, name) = (&self.directory, &self.name);
+            Ok(linkat(CWD, link, directory, name, AtFlags::SYMLINK_FOLLOW)?)
+        });
+        if linked.is_err() {
             mark::remove_beside(file, &self.directory, &self.name);
-            return Err(e.into());
+            return linked;
         }
         self.named = Some(Node::of_file(file)?.id);
         Ok(())
