@@ -66,6 +66,13 @@ mounted_on() { walk; hoard; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml -
   bind v "$(echo d/assay-*/data/tree)"; end "0|3"; }
 row N11 "something is mounted on a tree while it is measured" mounted_on
 
+unremovable() { need_root; need chattr; walk; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml --out out --on ./d; left=$(echo d/assay-*)
+  undo "chattr -a $PWD/$left/data"; chattr +a "$left/data" 2>/dev/null || skip "no chattr"; end 0; cp json .out; cp out/cells.json .err; says "${left#d/} could not be removed from the directory of the target: data/tree: Operation not permitted"; }
+row N15 "the directory of a workload cannot be removed" unremovable
+stuck_too() { need_root; need chattr; rewrite; busy 'd/assay-*/data/file' "$assay" run f.toml --quiet --out out --on ./d; left=$(echo d/assay-*); undo "chattr -a $PWD/$left/data"
+  chattr +a "$left/data" 2>/dev/null || skip "no chattr"; kill -INT $pid; end 130; cp json .out; cp err .err; says "$left could not be removed: data/file: Operation not permitted"; }
+row N16 "nor after an interrupt" stuck_too
+
 on_fuse() { need_root; need bindfs; mkdir s m; bindfs "$PWD/s" "$PWD/m" || skip "no FUSE"; undo "umount -l $PWD/m"; mkdir m/d; rewrite
   sed -i 's/256MiB/1MiB/' f.toml; ends 0 "$assay" run f.toml --quiet --out out --on m/d; [ -z "$(ls -A m/d)" ] || fail "left: $(ls -A m/d)"; }
 row N14 "a file system that keeps open files under another name" on_fuse

@@ -77,7 +77,8 @@ impl Scratch {
                 Ok(Scratch { below, name, whole, work, path, makes, lock: Some(lock) })
             }
             Err(e) => {
-                remove(&below, &name, &whole, makes, None);
+                // The error that led here matters more than one from cleaning up.
+                let _ = remove(&below, &name, &whole, makes, None);
                 Err(e)
             }
         }
@@ -92,11 +93,27 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Removes the directory.
+    ///
+    /// # Errors
+    /// If it is still there. The error names the first of what is left in it, and why.
+    pub fn close(mut self) -> io::Result<()> {
+        self.remove()
+    }
+
+    fn remove(&mut self) -> io::Result<()> {
+        match self.lock.take() {
+            Some(lock) => remove(&self.below, &self.name, &self.whole, self.makes, Some(lock)),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        remove(&self.below, &self.name, &self.whole, self.makes, self.lock.take());
+        // Nobody is left to whom an error could be returned.
+        let _ = self.remove();
     }
 }
 
@@ -132,32 +149,48 @@ fn mark(directory: &Directory) -> io::Result<File> {
 }
 
 /// Removes a scratch directory, its marker last: if this process is killed meanwhile, another can
-/// go on. Ignores errors, because no caller could handle them.
+/// go on. Returns an error that says what is left of it, and why.
 ///
 /// Closes the marker before it removes it: FUSE and NFS keep an open file under another name.
-fn remove(below: &Directory, name: &OsStr, whole: &Directory, makes: Makes, lock: Option<File>) {
-    let removed = || -> io::Result<()> {
-        match whole.below(WORK) {
-            Ok(work) => {
-                let begun = age(&whole.node()?);
-                clear(&work, Path::new(""), &|path, node| makes(path) && age(node) >= begun)?;
-                whole.remove_directory(OsStr::new(WORK))?;
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(e),
+fn remove(
+    below: &Directory,
+    name: &OsStr,
+    whole: &Directory,
+    makes: Makes,
+    lock: Option<File>,
+) -> io::Result<()> {
+    match whole.below(WORK) {
+        Ok(work) => {
+            let begun = age(&whole.node()?);
+            let work_path = Path::new(WORK);
+            clear(&work, work_path, &|path, node| {
+                path.strip_prefix(WORK).is_ok_and(makes) && age(node) >= begun
+            })?;
+            whole.remove_directory(OsStr::new(WORK)).map_err(|e| left(work_path, &e))?;
         }
-        // The marker stays if there is anything else.
-        let only = [MARKER, UNLOCKED];
-        if whole.entries()?.iter().any(|e| !only.iter().any(|name| e.name == *name)) {
-            return Ok(());
-        }
-        drop(lock);
-        for name in only {
-            let _ = whole.remove_file(name);
-        }
-        node::remove(below, name, whole.id()?)
-    };
-    let _ = removed();
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(left(Path::new(WORK), &e)),
+    }
+    // The marker stays if there is anything else.
+    let only = [MARKER, UNLOCKED];
+    let entries = whole.entries()?;
+    if let Some(entry) = entries.iter().find(|e| !only.iter().any(|name| e.name == *name)) {
+        return Err(left(Path::new(&entry.name), &not_ours()));
+    }
+    drop(lock);
+    for name in only {
+        let _ = whole.remove_file(name);
+    }
+    node::remove(below, name, whole.id()?)
+}
+
+/// Returns the error for `path`, in a scratch directory, which is left there because of `cause`.
+fn left(path: &Path, cause: &io::Error) -> io::Error {
+    io::Error::new(cause.kind(), format!("{}: {cause}", path.display()))
+}
+
+fn not_ours() -> io::Error {
+    io::Error::other("the work did not make it")
 }
 
 /// Returns the birth time of an inode or, where the file system keeps none, the time of its last
@@ -167,28 +200,35 @@ fn age(node: &Node) -> (i64, u32) {
 }
 
 /// Removes the files in `directory` for which `ours` returns `true`. `path` is the path of
-/// `directory` below the directory to work in.
+/// `directory` in the scratch directory.
+///
+/// # Errors
+/// If anything stays; removes the rest.
 fn clear(
     directory: &Directory,
     path: &Path,
     ours: &dyn Fn(&Path, &Node) -> bool,
 ) -> io::Result<()> {
-    for entry in directory.entries()? {
+    let mut result = Ok(());
+    for entry in directory.entries().map_err(|e| left(path, &e))? {
         let path = path.join(&entry.name);
-        let found = Node::find_at(directory, Path::new(&entry.name), OFlags::NOFOLLOW)?;
-        if !ours(&path, &found) {
-            continue;
-        }
-        if found.kind == NodeKind::Directory {
+        let removed = || {
+            let found = Node::find_at(directory, Path::new(&entry.name), OFlags::NOFOLLOW);
+            let found = found.map_err(|e| left(&path, &e))?;
+            if !ours(&path, &found) {
+                return Err(left(&path, &not_ours()));
+            }
+            if found.kind != NodeKind::Directory {
+                return directory.remove_file(&entry.name).map_err(|e| left(&path, &e));
+            }
             // A directory that is a mount point stays, and so do the directories around it.
-            let Ok(sub) = directory.below(&entry.name) else { continue };
+            let sub = directory.below(&entry.name).map_err(|e| left(&path, &e))?;
             clear(&sub, &path, ours)?;
-            let _ = directory.remove_directory(&entry.name);
-        } else {
-            let _ = directory.remove_file(&entry.name);
-        }
+            directory.remove_directory(&entry.name).map_err(|e| left(&path, &e))
+        };
+        result = result.and(removed());
     }
-    Ok(())
+    result
 }
 
 /// Removes the directories that killed processes left.
@@ -203,7 +243,8 @@ fn sweep(below: &Directory, prefix: &str, makes: Makes) {
         if let Ok(whole) = below.below(&entry.name)
             && let Some(lock) = dead(&whole)
         {
-            remove(below, &entry.name, &whole, makes, Some(lock));
+            // What cannot be removed stays for the next time.
+            let _ = remove(below, &entry.name, &whole, makes, Some(lock));
         }
     }
 }
@@ -310,6 +351,18 @@ mod tests {
             assert!(whole.join("data/link").symlink_metadata().is_err());
         }
         assert_eq!(fs::read_to_string(outside.path().join("file")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn what_is_left_is_said() {
+        let below = tempfile::tempdir().unwrap();
+        new(&below).close().unwrap();
+        let scratch = new(&below);
+        drop(scratch.directory().create("file").unwrap());
+        fs::create_dir(scratch.path().join("photos")).unwrap();
+        let (path, error) = (scratch.path().to_owned(), scratch.close().unwrap_err());
+        assert_eq!(error.to_string(), "data/photos: the work did not make it");
+        assert!(path.join("photos").exists() && !path.join("file").exists());
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<Repea
     let work = repeat.workload.files.as_ref().expect("others are skipped");
     let directory = Scratch::new(path, "assay", crate::files::makes).map_err(|e| {
         let message = format!("no directory can be made in {}", path.display());
-        Error::environment("directory-unusable", message, "check its permissions").caused_by(e)
+        let hint = "name a directory of files that you may write to";
+        Error::environment("directory-unusable", message, hint).caused_by(e)
     })?;
     let mut content = vec![0; 1 << 20];
     fill(&mut content, repeat.seed);
@@ -29,7 +30,22 @@ pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<Repea
         content: Content { bytes: &content, until },
         limit: repeat.limit,
     };
-    run_on_files(repeat, work, &work_dir, &mut || {})
+    let result = run_on_files(repeat, work, &work_dir, &mut || {});
+    let whole = directory.path().parent().unwrap_or(directory.path()).to_owned();
+    let Err(e) = directory.close() else { return result };
+    match result {
+        Ok(mut record) => {
+            // Records hold no paths.
+            let name = whole.file_name().unwrap_or_default().to_string_lossy();
+            let left = format!("{name} could not be removed from the directory of the target: {e}");
+            record.warnings.push(left);
+            Ok(record)
+        }
+        Err(error) => {
+            let left = format!("{} could not be removed: {e}", whole.display());
+            Err(Error { message: format!("{}; {left}", error.message), ..error })
+        }
+    }
 }
 
 /// Fills `content` with pseudo-random bytes, which no drive can compress.
