@@ -108,6 +108,27 @@ images_of() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guest
 row I7 "a new image beside one that is refused" images_of v
 row I8 "one new image for two drives" images_of new
 
+# raw_until SIGNAL: the shell of a guest on a terminal; SIGNAL ends assay, and the terminal is as it was.
+raw_until() { need python3; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; cat >lent.py <<'P'
+import os, pty, signal, subprocess, sys, termios, time
+wanted, program = getattr(signal, sys.argv[1]), sys.argv[2:]
+ours, theirs = pty.openpty()
+before = termios.tcgetattr(theirs)
+child = subprocess.Popen(program, stdin=theirs, stdout=theirs, start_new_session=True)
+end = time.time() + 30
+while termios.tcgetattr(theirs)[3] & termios.ECHO and time.time() < end: time.sleep(0.05)
+assert not termios.tcgetattr(theirs)[3] & termios.ECHO, "the terminal is not lent"
+time.sleep(0.5)
+child.send_signal(wanted)
+try: assert child.wait(30) == -wanted, f"it ended with {child.returncode}"
+finally: child.kill()
+assert termios.tcgetattr(theirs) == before, "the terminal is in raw mode"
+P
+  ends 0 python3 lent.py "$1" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out --shell; }
+for signal in SIGQUIT SIGABRT SIGALRM SIGUSR1 SIGSEGV SIGRTMIN; do
+  row I11 "$signal ends a shell on a terminal" raw_until $signal
+done
+
 sidecar_full() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
   ends 0 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- sh -c "cd /run; mkdir t; mount none t -t tmpfs -o size=64k
     '$assay' run '$PWD/read.toml' --quiet --out o --only t/s --size 64KiB; [ \$? = 3 ] && ls -A t"; says "s.assay cannot be made"; [ ! -s .out ] || fail "left: $(cat .out)"; }

@@ -1,5 +1,7 @@
 //! Handlers of the signals that end the program, so that its work ends in order.
 
+use std::sync::OnceLock;
+
 /// The signals that ask the program to end. `SIGQUIT` is not among them: a user who wants a core
 /// dump wants it unchanged, and the next run removes what is left.
 const ENDS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -43,6 +45,55 @@ fn watch(handler: libc::sighandler_t) {
         if signal == libc::SIGHUP && before == libc::SIG_IGN {
             // SAFETY: ignoring a signal takes no pointer.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+    }
+}
+
+/// The other signals whose default is to end the program, at once.
+const DEATHS: [libc::c_int; 17] = [
+    libc::SIGQUIT,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGUSR1,
+    libc::SIGSEGV,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGSTKFLT,
+    libc::SIGXCPU,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSYS,
+];
+
+/// Calls `handler`, which may do only what is async-signal-safe, before a signal ends the program
+/// at once. An ignored signal stays ignored.
+pub(super) fn before_death(handler: fn()) {
+    static HANDLER: OnceLock<fn()> = OnceLock::new();
+    extern "C" fn on_death(signal: libc::c_int) {
+        HANDLER.get().inspect(|handler| handler());
+        // SAFETY: `raise` is async-signal-safe. The signal, which has its default again, is
+        // delivered when this handler returns.
+        unsafe { libc::raise(signal) };
+    }
+    HANDLER.get_or_init(|| handler);
+    for signal in DEATHS.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
+        // SAFETY: both structures are plain data that lives during the calls, and zeros are a valid
+        // value. All signals are blocked while the handler runs, SIGTTOU, too, which would halt a
+        // program in the background that changes its terminal.
+        unsafe {
+            let [mut action, mut before]: [libc::sigaction; 2] = std::mem::zeroed();
+            action.sa_sigaction = on_death as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
+            libc::sigfillset(&mut action.sa_mask);
+            libc::sigaction(signal, &action, &mut before);
+            if before.sa_sigaction == libc::SIG_IGN {
+                libc::sigaction(signal, &before, std::ptr::null_mut());
+            }
         }
     }
 }

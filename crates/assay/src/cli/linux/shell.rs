@@ -1,14 +1,19 @@
 //! `assay linux run --shell`: lends the user's terminal to the guest.
 
+use crate::cli::signals::before_death;
 use crate::output::Failure;
 use assay_linux::console::Console;
 use assay_linux::guest::Terminal;
 use rustix::fd::AsFd;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::fs::File;
+use std::sync::OnceLock;
 
 /// The numbers of rows and columns if the size of the terminal is not known, or there is none.
 const UNSEEN: (u16, u16) = (24, 80);
+
+/// The settings of the terminal when it was lent, for the handler of signals.
+static BEFORE: OnceLock<Termios> = OnceLock::new();
 
 /// The stdin and stdout of this program, lent to the guest's shell.
 pub(super) struct Lent {
@@ -18,13 +23,17 @@ pub(super) struct Lent {
 
 impl Lent {
     /// Puts the terminal into raw mode, so that the guest gets the keys as they are pressed. The
-    /// terminal gets its old settings back when the value is dropped.
+    /// terminal gets its old settings back when the value is dropped, or a signal ends the program.
     ///
     /// # Errors
     /// If the terminal cannot be put into raw mode.
     pub(super) fn take() -> Result<Lent, Failure> {
         let stdin = std::io::stdin();
         let Ok(before) = tcgetattr(stdin.as_fd()) else { return Ok(Lent { before: None }) };
+        BEFORE.get_or_init(|| before.clone());
+        before_death(|| {
+            BEFORE.get().inspect(|before| give_back(before, OptionalActions::Now));
+        });
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(stdin.as_fd(), OptionalActions::Flush, &raw).map_err(|e| refused(e.into()))?;
@@ -53,10 +62,15 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // An error here could not be returned, and there is no one left to report it to.
-            let _ = tcsetattr(std::io::stdin().as_fd(), OptionalActions::Flush, before);
+            give_back(before, OptionalActions::Flush);
         }
     }
+}
+
+/// Gives the terminal its old settings back. Async-signal-safe: it makes a system call.
+fn give_back(before: &Termios, when: OptionalActions) {
+    // An error here could not be returned, and there is no one left to report it to.
+    let _ = tcsetattr(rustix::stdio::stdin(), when, before);
 }
 
 fn refused(e: std::io::Error) -> Failure {
