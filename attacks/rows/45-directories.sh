@@ -177,3 +177,11 @@ dev_files() { need_root; rewrite; before=$(ls /dev); ends "2|3" "$assay" run f.t
 row X15 "a workload of files among the nodes of /dev" dev_files
 dev_linux() { among "$assay" linux run --quiet --drive sim:ssd-m --out @ -- true; }
 row X16 "linux run --out among the nodes of /dev" dev_linux
+
+kernels() { need_root; mounted none k -t "$1"; undo "rmdir k/out/log k/out/series k/out k/assay-*/data k/assay-*; rm -f k/p"; rewrite
+  ends 3 "$assay" run read.toml --quiet --out k/out --only sim:ssd-m; says "no files"; ends 3 "$assay" run f.toml --quiet --out out --on ./k; says "no files"
+  ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out k/p; says "no files"; ends 3 "$assay" run read.toml --quiet --out out2 --only k/p --size 4MiB; says "no files"
+  ! compgen -G 'k/assay-*' && [ ! -e k/out ] && [ ! -e k/p ] || fail "left: $(ls k)"; }
+for kind in cgroup2 mqueue proc sysfs; do
+  row X20 "output in the objects of the kernel: $kind" kernels $kind
+done

@@ -20,6 +20,32 @@ use std::path::{Path, PathBuf};
 /// How often a lookup is tried: it fails with `EAGAIN` if a rename on the way disturbs it.
 const TRIES: u32 = 100;
 
+/// The file systems that show objects of the kernel and keep no files, by their `f_type`
+/// (`linux/magic.h`): what is made there, such as a control group or a queue, is no directory or
+/// file to work in.
+const WITHOUT_FILES: [u32; 20] = [
+    0x0000_1cd1, // devpts
+    0x0000_9fa0, // proc
+    0x0027_e0eb, // cgroup
+    0x0765_5821, // resctrl
+    0x1980_0202, // mqueue
+    0x4249_4e4d, // binfmt_misc
+    0x6165_676c, // pstore
+    0x6265_6570, // configfs
+    0x6265_6572, // sysfs
+    0x6367_7270, // cgroup2
+    0x6462_6720, // debugfs
+    0x6573_5543, // fusectl
+    0x6759_6969, // rpc_pipefs
+    0x6c6f_6f70, // binder
+    0x6e66_7364, // nfsd
+    0x7363_6673, // securityfs
+    0x7472_6163, // tracefs
+    0xcafe_4a11, // bpf
+    0xde5e_81e4, // efivarfs
+    0xf97c_ff8c, // selinuxfs
+];
+
 /// A directory that is looked up once and then held by a descriptor.
 #[derive(Debug)]
 pub struct Directory {
@@ -65,9 +91,15 @@ impl Directory {
     /// Opens the directory at `path` like [`Directory::open`], to make something in it.
     ///
     /// # Errors
-    /// Also if it holds device nodes: a misspelt device must not become a file.
+    /// Also if it holds device nodes, because a misspelt device must not become a file, or if its
+    /// file system keeps no files (`Unsupported`).
     pub fn open_for_new(path: &Path) -> io::Result<Directory> {
         let directory = Directory::open(path)?;
+        let system = rustix::fs::fstatfs(&directory.handle)?;
+        if WITHOUT_FILES.contains(&(system.f_type as u32)) {
+            let what = "the kernel's own objects are here, and no files";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+        }
         if directory.is_among_devices()? {
             let what = "device nodes are here, and no files";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
@@ -339,6 +371,14 @@ mod tests {
         let left: Vec<_> = fs::read_dir(&theirs).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, ["file"]);
         assert_eq!(fs::read_to_string(theirs.join("file")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn nothing_is_made_among_the_objects_of_the_kernel() {
+        for path in ["/proc/self", "/sys"] {
+            let error = Directory::open_for_new(Path::new(path)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::Unsupported, "{path}");
+        }
     }
 
     #[test]

@@ -40,10 +40,10 @@ pub(super) fn not_written(path: &Path, cause: std::io::Error) -> Error {
             format!("{name} was there before, and stays"),
             "choose another name, or `--force` if a regular file may be replaced",
         ),
-        ErrorKind::InvalidInput => Error::environment(
+        ErrorKind::InvalidInput | ErrorKind::Unsupported => Error::environment(
             "not-written",
             format!("{name} cannot be written"),
-            "name a file on a file system; `/dev` is for devices",
+            "name a file on a disk or in memory; `/dev`, `/proc` and `/sys` keep none",
         ),
         ErrorKind::NotFound => Error::usage(
             "not-written",

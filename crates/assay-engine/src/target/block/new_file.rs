@@ -133,8 +133,12 @@ pub(super) fn parent(path: &Path) -> Result<Directory> {
         Ok(directory) if path.file_name().is_some() => Ok(directory),
         Ok(_) => Err(no_directory(path, parent, None)),
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => Err(no_device(path)),
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(cannot_open(path, e)),
-        Err(e) => Err(no_directory(path, parent, Some(e))),
+        Err(e) => match e.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => {
+                Err(cannot_open(path, e))
+            }
+            _ => Err(no_directory(path, parent, Some(e))),
+        },
     }
 }
 
