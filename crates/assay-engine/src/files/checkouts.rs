@@ -11,7 +11,7 @@ use super::stage::{Done, Meter, Stage, refused};
 use super::tree;
 use crate::error::{Error, Result};
 use crate::generate::Random;
-use crate::guest::memory::touch_stack;
+use crate::guest::memory::{may_fork, touch_stack};
 use crate::stop::{interrupted, is_interrupted};
 use assay_fs::Directory;
 use assay_linux::child::feed;
@@ -63,7 +63,10 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
     });
     done?;
     let (elapsed, done, all) = (meter.end(), meter.operations(), tags.len() as u64 - 1);
-    check_head(&root, &tags[done as usize].0)?;
+    // In a guest it would be among what the drives do.
+    if may_fork() {
+        check_head(&root, &tags[done as usize].0)?;
+    }
     let is_whole = done == all;
     let cut = || format!("{done} of {all} checkouts: the time was over");
     let warnings = if is_whole { Vec::new() } else { vec![cut()] };

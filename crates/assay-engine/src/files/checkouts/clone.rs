@@ -99,7 +99,8 @@ fn said(command: &mut Command) -> Result<String> {
     }
     let why = String::from_utf8_lossy(&output.stderr);
     let hint = "`--repo` wants a git repository; in a guest /run and /dev are its own";
-    Err(Error::environment("files-git", format!("`git` failed: {}", why.trim()), hint))
+    let why = why.trim().replace('\n', "; ");
+    Err(Error::environment("files-git", format!("`git` failed: {why}"), hint))
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ pub(super) fn git(mut command: Command, words: &[&str]) -> Result<()> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let message = format!("`git {}` failed: {}", words.join(" "), said.trim());
+    let said = said.trim().replace('\n', "; ");
+    let message = format!("`git {}` failed: {said}", words.join(" "));
     Err(Error::environment("files-git", message, "is there room on the file system?"))
 }
 
