@@ -183,5 +183,5 @@ kernels() { need_root; mounted none k -t "$1"; undo "rmdir k/out/log k/out/serie
   ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out k/p; says "no files"; ends 3 "$assay" run read.toml --quiet --out out2 --only k/p --size 4MiB; says "no files"
   ! compgen -G 'k/assay-*' && [ ! -e k/out ] && [ ! -e k/p ] || fail "left: $(ls k)"; }
 for kind in cgroup2 mqueue proc sysfs; do
-  row X20 "output in the objects of the kernel: $kind" kernels $kind
+  row X21 "output in the objects of the kernel: $kind" kernels $kind
 done
