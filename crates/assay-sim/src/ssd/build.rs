@@ -19,6 +19,7 @@ use crate::ftl::hybrid::Hybrid;
 use crate::ftl::hybrid::steady::build_steady;
 use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
+use crate::ftl::page::steady::steady_map;
 use crate::ftl::{Ftl, erased_ever};
 use crate::nand::{Ecc, Nand};
 use crate::past::Past;
@@ -38,7 +39,7 @@ pub(crate) fn build(
             let ftl = match past {
                 Past::New => PageMap::new(&spec.nand, map, logical, 0, false),
                 Past::Filled => PageMap::new(&spec.nand, map, logical, 0, true),
-                Past::Steady(history) => PageMap::steady(&spec.nand, map, logical, 0, history),
+                Past::Steady(history) => steady_map(&spec.nand, map, logical, 0, history),
             };
             let ftl = ftl.wearing_out(spec.endurance);
             let mut drive = assemble(ftl, spec, link, capacity);

@@ -12,11 +12,8 @@
 //! *Invariants.* Every changed entry is in the cache. The cache holds more entries than it has room
 //! for only while all of them are changed.
 
-use super::PageMap;
 use super::bits::Bits;
 use crate::ftl::history::RandomWrites;
-use crate::ftl::{Census, Ftl};
-use crate::nand::{Cause, Nand, Token, Waiter};
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;
 use assay_spec::seed::mix;
@@ -160,7 +157,7 @@ impl CachedMap {
     }
 
     /// Returns the number of a map page that must be written, if one must.
-    fn due(&mut self) -> Option<usize> {
+    pub(super) fn due(&mut self) -> Option<usize> {
         let (changed, pages) = (self.changed.len(), self.of_page.len());
         if changed <= self.room / 2 {
             return None;
@@ -172,8 +169,18 @@ impl CachedMap {
         found
     }
 
+    /// Returns the number of map pages.
+    pub(super) fn pages(&self) -> u32 {
+        self.of_page.len() as u32
+    }
+
+    /// Returns map page `number` as a logical page.
+    pub(super) fn page(&self, number: usize) -> u32 {
+        self.first + number as u32
+    }
+
     /// Notes that map page `number` is written. Returns `true` if all its entries had changed.
-    fn written(&mut self, number: usize) -> bool {
+    pub(super) fn written(&mut self, number: usize) -> bool {
         let first = number as u32 * self.entries;
         let end = (first + self.entries).min(self.first);
         for page in first..end {
@@ -226,34 +233,6 @@ impl CachedMap {
         assert!((0..self.first).all(leaves), "what has not changed may leave");
         let all_changed = self.changed.len() == self.cached.len();
         assert!(self.cached.len() <= self.room || all_changed, "more than there is room for");
-    }
-}
-
-impl PageMap {
-    /// Writes the map pages that are due, `most` at most. The old copy of a map page is read first,
-    /// unless all its entries have changed.
-    pub(super) fn write_changed(&mut self, nand: &mut Nand, most: u32) {
-        for _ in 0..most {
-            let is_over = self.is_worn_out();
-            let Some(cached_map) = self.tables.cached_map.as_mut().filter(|_| !is_over) else {
-                return;
-            };
-            let Some(number) = cached_map.due() else { return };
-            let page = cached_map.first + number as u32;
-            let is_whole = cached_map.written(number);
-            let old = self.locate(page).filter(|ppa| !is_whole && !nand.is_buffered(*ppa));
-            let read = old.map(|ppa| nand.read(ppa, Cause::Map, Token::NONE));
-            let token = Token::new(Waiter::MapMiss, page);
-            self.put(nand, page, Cause::Map, token, read.as_slice());
-        }
-    }
-
-    /// Writes all map pages that are due, each once at most, after many entries have changed at
-    /// once.
-    pub(super) fn write_all_changed(&mut self, nand: &mut Nand) {
-        let pages =
-            self.tables.cached_map.as_ref().map_or(0, |cached_map| cached_map.of_page.len());
-        self.write_changed(nand, pages as u32);
     }
 }
 

@@ -11,8 +11,8 @@
 //! a place in the collector's open block when no free one is left. So the pages of a victim can
 //! stay in its plane when no other plane takes them, and no collection waits for another.
 
-use super::gc_per_plane::{Collecting, Move};
-use super::{Frontier, PageMap, PlaneTable, Tables};
+use super::PageMap;
+use super::planes::{Collecting, Frontier, Move, PlaneTable};
 use crate::ftl::Deferred;
 use crate::nand::{Nand, Token};
 use assay_spec::device::{Frontiers, Pace};
@@ -163,53 +163,5 @@ impl PageMap {
             assert_eq!(queued, usize::from(plane.is_due), "plane {} is due once", plane.index);
             assert!(plane.is_due || !self.tables.is_low(plane), "plane {} is low", plane.index);
         }
-    }
-}
-
-impl PlaneTable {
-    /// Returns `true` if the next moved page needs a block, and the only empty ones wait for
-    /// gathered pages.
-    fn is_out_of_room(&self) -> bool {
-        self.free.len() == 0 && !self.emptied.is_empty() && self.collect.next == self.collect.end
-    }
-
-    /// Returns `true` if a page of the host or of another plane finds room and leaves enough for
-    /// the pages of this plane's victim. `spare` more blocks stay free. `shared` means one frontier
-    /// for all.
-    #[inline]
-    pub(super) fn has_room(&self, frontier: Frontier, shared: bool, spare: usize) -> bool {
-        let own = frontier == Frontier::Collect && !shared;
-        let open = if own { self.collect } else { self.host };
-        let kept = match open.next == open.end {
-            true => 2,
-            // Only the collector's open block is part of the room that must be left.
-            false => usize::from(own || shared),
-        };
-        self.free.len() >= kept + if kept > 0 { spare } else { 0 }
-    }
-}
-
-impl Tables {
-    /// Returns `true` if `plane` has fewer free blocks than it should.
-    fn is_low(&self, plane: &PlaneTable) -> bool {
-        plane.empty_blocks() < self.collection.reserve_blocks as usize + self.kept_free()
-    }
-
-    /// Queues `plane` for its turn to collect if it is low and collection is over the drive. Called
-    /// when it has taken a free block.
-    pub(super) fn note_due(&mut self, plane: &mut PlaneTable) {
-        if self.collection.over_drive && !plane.is_due && self.is_low(plane) {
-            plane.is_due = true;
-            self.due.push_back(plane.index);
-        }
-    }
-
-    /// Counts the collection of `plane` as urgent, once: it is not spread over host writes, or not
-    /// over the drive.
-    #[cold]
-    fn count_urgent(&mut self, plane: usize, planes: &mut [PlaneTable]) {
-        let Some(job) = &mut planes[plane].collecting else { return };
-        self.urgent += u64::from(!job.is_urgent);
-        job.is_urgent = true;
     }
 }

@@ -6,59 +6,13 @@
 //! plane stops for it. With either pace, a plane collects at once before the host may take its last
 //! free block: that one is the collector's.
 
-use super::{Frontier, LINE, PlaneTable, Tables};
+use super::bitmap::next_bit;
+use super::planes::{Collecting, Frontier, Move, PlaneTable};
+use super::tables::{LINE, Tables};
 use crate::ftl::wear::cold_block;
 use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_mem::prefetch;
 use assay_spec::device::{BackgroundSpec, CopyPath, EraseTime, Pace};
-
-/// A block that is being emptied.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Collecting {
-    /// The number of the block.
-    pub(super) block: u32,
-    /// The reason for emptying it.
-    cause: Cause,
-    /// The next physical page to look at.
-    cursor: u32,
-    /// The pages moved so far.
-    pub(super) moved: u32,
-    /// The valid pages at the start.
-    valid: u32,
-    /// The stale pages at the start: emptying the block gains so many pages.
-    gain: u32,
-    /// The part of a move that is owed for host pages written, in units of 1/`gain`.
-    credit: u32,
-    /// Whether the collection is counted in `Tables::urgent`.
-    pub(super) is_urgent: bool,
-}
-
-/// A valid page that leaves the block that is being emptied.
-pub(super) struct Move {
-    /// The physical page that it leaves.
-    pub(super) from: Ppa,
-    /// The logical page.
-    pub(super) page: u32,
-    /// The reason for emptying the block.
-    pub(super) cause: Cause,
-}
-
-impl Collecting {
-    /// Counts a host page, and returns the number of moves that are due with it.
-    pub(super) fn due(&mut self) -> u32 {
-        // A block without stale pages, emptied to level wear, gains nothing: all moves are due at
-        // once.
-        let price = self.gain.max(1);
-        let due = (self.credit + self.valid) / price;
-        self.credit = (self.credit + self.valid) % price;
-        due
-    }
-
-    /// Returns the number of pages that may still have to be moved.
-    pub(super) fn left(&self) -> u32 {
-        self.valid - self.moved
-    }
-}
 
 /// The number of pages by which map entries are prefetched ahead.
 const AHEAD: u32 = 16;
@@ -122,7 +76,8 @@ impl Tables {
     /// Begins to empty block `index` of `plane`.
     pub(super) fn start_with(&mut self, plane: &mut PlaneTable, index: usize, cause: Cause) {
         let block = (self.blocks.range(plane.index).start + index) as u32;
-        let cause = self.cause_of(block, cause);
+        // Emptying a block of the SLC cache is folding.
+        let cause = if self.is_slc(block) { Cause::Fold } else { cause };
         let gain = u32::from(self.blocks.stale[block as usize]);
         let cursor = block * self.pages_per_block;
         for line in 0..LINES_AHEAD {
@@ -213,8 +168,8 @@ impl Tables {
         let block = job.block as usize;
         self.blocks.closed[block] = 0;
         self.blocks.stale[block] = 0;
-        if self.cache.is_some() {
-            self.leaves_cache(plane, job.block);
+        if let Some(cache) = &mut self.cache {
+            cache.leave(plane, job.block);
             nand.use_as_slc(job.block, false);
         }
         let waits = nand.is_buffered_from(job.block);
@@ -275,7 +230,8 @@ impl Tables {
         if plane.collecting.is_some() {
             return true;
         }
-        if let Some(block) = self.to_fold(plane).filter(|_| !plane.wants_emptied()) {
+        let to_fold = self.cache.as_ref().and_then(|cache| cache.to_fold(plane, &self.blocks));
+        if let Some(block) = to_fold.filter(|_| !plane.wants_emptied()) {
             self.start_with(plane, block, Cause::Fold);
             return true;
         }
@@ -299,56 +255,5 @@ impl Tables {
             }
         }
         false
-    }
-}
-
-/// Returns the first set bit from `from` to `end`, `end` excluded.
-#[inline]
-fn next_bit(words: &[u64], from: u32, end: u32) -> Option<u32> {
-    let mut index = from;
-    while index < end {
-        let word = words[index as usize / 64] >> (index % 64);
-        if word != 0 {
-            let found = index + word.trailing_zeros();
-            return (found < end).then_some(found);
-        }
-        index = (index / 64 + 1) * 64;
-    }
-    None
-}
-
-/// Clears `count` bits from `first` on.
-pub(super) fn clear_bits(words: &mut [u64], first: u64, count: u64) {
-    for index in first..first + count {
-        words[(index / 64) as usize] &= !(1 << (index % 64));
-    }
-}
-
-/// Sets `count` bits from `first` on.
-pub(super) fn set_bits(words: &mut [u64], first: u64, count: u64) {
-    let (mut index, end) = (first, first + count);
-    while index < end {
-        let (word, bit) = ((index / 64) as usize, index % 64);
-        let run = (64 - bit).min(end - index);
-        words[word] |= (u64::MAX >> (64 - run)) << bit;
-        index += run;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bits_are_found_and_set_across_words() {
-        let mut words = vec![0_u64; 4];
-        set_bits(&mut words, 60, 70);
-        let set: Vec<u32> =
-            (0..256).filter(|b| words[*b as usize / 64] >> (b % 64) & 1 == 1).collect();
-        assert_eq!(set, (60..130).collect::<Vec<_>>());
-        assert_eq!(next_bit(&words, 0, 256), Some(60));
-        assert_eq!(next_bit(&words, 0, 60), None);
-        assert_eq!(next_bit(&words, 129, 256), Some(129));
-        assert_eq!(next_bit(&words, 130, 256), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The page map as a translation layer.
 
-use super::PageMap;
 use super::map_checkpoint::SavedMap;
+use super::{PageMap, check, recover};
 use crate::ftl::{Census, Deferred, Ftl, MapCache, MapWrites, NONE, Recover, Trim};
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use assay_mem::prefetch;
@@ -40,9 +40,11 @@ impl Ftl for PageMap {
     }
 
     fn check(&self) {
-        self.check_maps();
-        self.check_planes();
-        self.tables.check_cache(&self.planes);
+        check::check_maps(self);
+        check::check_planes(self);
+        if let Some(cache) = &self.tables.cache {
+            cache.check(&self.planes, &self.tables.blocks);
+        }
         self.tables.cached_map.iter().for_each(|cached_map| cached_map.check());
         self.check_room();
     }
@@ -155,7 +157,7 @@ impl Deferred for PageMap {
 impl Recover for PageMap {
     fn recover(&mut self, nand: &mut Nand, flash: &Flash) -> bool {
         if self.tables.is_safe {
-            self.find(nand, flash);
+            recover::recover(self, nand, flash);
         }
         self.tables.is_safe
     }

@@ -17,18 +17,21 @@
 //! copy, and the stale count of the old block. A moved page touches one. All are prefetched. The
 //! tables are flat and in huge pages: 4 bytes a logical page, 4 bytes and a bit a physical one.
 
+mod bitmap;
 mod bits;
+mod blocks;
 mod cached_mapping_table;
 mod check;
 mod gc_global;
 mod gc_per_plane;
 mod layer;
 pub(crate) mod map_checkpoint;
+mod planes;
 mod reclaim_queue;
 mod recover;
 pub(crate) mod scaled_drive;
 mod slc_cache;
-mod steady;
+pub(crate) mod steady;
 #[cfg(test)]
 mod steady_tests;
 mod tables;
@@ -40,12 +43,13 @@ pub(crate) mod trims;
 
 use super::NONE;
 use super::wear::Endurance;
-use crate::ftl::Deferred;
-use crate::nand::{Cause, Nand, Token, Waiter};
+use crate::ftl::{Census, Deferred, Ftl};
+use crate::nand::{Cause, Nand, Observed, Token, Waiter};
 use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
 use cached_mapping_table::CachedMap;
 use map_checkpoint::SavedMap;
-use tables::{Frontier, LINE, Open, PlaneTable, Tables, mapped_pages};
+use planes::{Frontier, PlaneTable};
+use tables::{Tables, mapped_pages};
 use trims::Trims;
 
 /// A translation layer that maps each page on its own.
@@ -222,5 +226,64 @@ impl PageMap {
             self.tables.make_stale(old, page);
             self.planes[self.tables.plane_of(old) as usize].live -= 1;
         }
+    }
+
+    /// Writes the map pages that are due, `most` at most. The old copy of a map page is read first,
+    /// unless all its entries have changed.
+    fn write_changed(&mut self, nand: &mut Nand, most: u32) {
+        for _ in 0..most {
+            let is_over = self.is_worn_out();
+            let Some(cached_map) = self.tables.cached_map.as_mut().filter(|_| !is_over) else {
+                return;
+            };
+            let Some(number) = cached_map.due() else { return };
+            let page = cached_map.page(number);
+            let is_whole = cached_map.written(number);
+            let old = self.locate(page).filter(|ppa| !is_whole && !nand.is_buffered(*ppa));
+            let read = old.map(|ppa| nand.read(ppa, Cause::Map, Token::NONE));
+            let token = Token::new(Waiter::MapMiss, page);
+            self.put(nand, page, Cause::Map, token, read.as_slice());
+        }
+    }
+
+    /// Writes all map pages that are due, each once at most, after many entries have changed at
+    /// once.
+    fn write_all_changed(&mut self, nand: &mut Nand) {
+        let pages = self.tables.cached_map.as_ref().map_or(0, |cached_map| cached_map.pages());
+        self.write_changed(nand, pages);
+    }
+
+    /// Notes the trim of `page`, which stays mapped until the trim is recorded.
+    fn trim_later(&mut self, page: u32) {
+        if self.tables.l2p[page as usize] != NONE && !self.trims.has(page) {
+            self.trims.trim(page);
+        }
+    }
+
+    /// Queues the programs of the record pages that have changed, and returns their number.
+    fn write_record(&mut self, nand: &mut Nand) -> u32 {
+        let changed = self.trims.begin_record();
+        for number in &changed {
+            if let Some(observer) = nand.observer() {
+                observer.observe(Observed::Records(self.trims.record(*number)));
+            }
+            let page = self.trims.page(*number);
+            self.put(nand, page, Cause::Map, Token::new(Waiter::MapSave, page), &[]);
+        }
+        if !changed.is_empty() {
+            self.program_gathered(nand);
+        }
+        changed.len() as u32
+    }
+
+    /// Unmaps the pages whose trims are now recorded in the cells.
+    fn record_is_written(&mut self) {
+        let trimmed = self.trims.end_record();
+        trimmed.into_iter().for_each(|page| self.forget(page));
+    }
+
+    /// Sets the mode of the cached blocks on the chips, for a drive that does not begin empty.
+    pub(crate) fn set_block_modes(&self, nand: &mut Nand) {
+        self.tables.cache.iter().for_each(|cache| cache.set_block_modes(nand));
     }
 }

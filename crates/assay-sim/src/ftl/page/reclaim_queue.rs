@@ -1,9 +1,11 @@
 //! Emptied blocks that are not free yet: newer copies of their pages wait to be programmed with
 //! others. They are free when those pages have been given to the chips.
 
-use super::{PageMap, PlaneTable, Tables};
+use super::PageMap;
+use super::planes::{Open, PlaneTable};
+use super::tables::Tables;
 use crate::ftl::Deferred;
-use crate::nand::{Nand, Ppa};
+use crate::nand::{Cause, Nand, Ppa};
 
 impl PageMap {
     /// Frees the emptied blocks whose pages have been given to the chips since the last call.
@@ -56,19 +58,25 @@ impl Tables {
             self.free(plane, nand, block, cause);
         }
     }
-}
 
-impl PlaneTable {
-    /// Returns the number of blocks that are free or will be.
-    pub(super) fn empty_blocks(&self) -> usize {
-        self.free.len() + self.emptied.len()
-    }
-
-    /// Returns `true` if emptied blocks should be freed before another block is emptied: they are
-    /// worth more than incomplete programs cost, or no other block is free. A single one that waits
-    /// for the collector's own program becomes free when the next victim has filled that.
-    pub(super) fn wants_emptied(&self) -> bool {
-        let count = self.emptied.len();
-        self.collecting.is_none() && (count > 1 || (count == 1 && self.free.len() == 0))
+    /// Programs the pages that `plane` has gathered though others are missing: those stay empty.
+    /// The collector's program waits if the plane has no further free block and gets none by this,
+    /// because the collector must find room for all pages that it has begun to move.
+    pub(super) fn pad(&mut self, plane: &mut PlaneTable, nand: &mut Nand) {
+        for is_host in [true, false] {
+            let open = if is_host { plane.host } else { plane.collect };
+            let page = open.block.wrapping_mul(self.pages_per_block).wrapping_add(open.next);
+            let gains = plane.collecting.is_none() && plane.emptied.len() > 1;
+            let has_room = is_host || plane.free.len() > self.kept_free() || gains;
+            if open.next == open.end || !has_room || !nand.program_short(plane.index, page) {
+                continue;
+            }
+            let unit = nand.program_unit(page);
+            let skipped = unit - open.next % unit;
+            self.make_void(page, skipped);
+            nand.counts.programs[Cause::Pad as usize] += u64::from(skipped);
+            let open = if is_host { &mut plane.host } else { &mut plane.collect };
+            *open = Open { next: open.next + skipped, ..*open };
+        }
     }
 }

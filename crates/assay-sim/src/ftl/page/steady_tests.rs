@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout)]
 
+use super::steady::steady_map;
 use super::tests::{any_collection, pick, small, torture_on};
 use super::theory::{nand, spec};
 use crate::ftl::Ftl;
@@ -43,7 +44,7 @@ fn compare(nand: &NandSpec, spec: PageMapSpec, spare: f64, writes: RandomWrites)
     let mut written = harness(map);
     written.write(10 * u64::from(pages));
     // Another history of the kind.
-    let map = PageMap::steady(nand, spec, pages, 0, writes.seeded(9));
+    let map = steady_map(nand, spec, pages, 0, writes.seeded(9));
     map.check();
     let mut built = harness(map);
     built.step = written.step;
@@ -180,7 +181,7 @@ fn planes_hold_as_different_shares() {
     for seed in 0..40 {
         written.write(u64::from(pages) / 2);
         let history = RandomWrites::UNIFORM.seeded(seed);
-        let map = PageMap::steady(&nand, spec, pages, 0, history);
+        let map = steady_map(&nand, spec, pages, 0, history);
         map.check();
         sums[0] += spread_of(&map) / 40.0;
         sums[1] += spread_of(&written.map) / 40.0;
@@ -222,7 +223,7 @@ fn a_cache_of_one_bit_a_cell_is_as_full_as_it_is_written() {
     let mut sums = [[0.0; 2]; 2];
     for seed in 0..30 {
         let history = RandomWrites::UNIFORM.seeded(seed);
-        let map = PageMap::steady(&nand, spec, pages, 0, history);
+        let map = steady_map(&nand, spec, pages, 0, history);
         map.check();
         written.write(7919);
         for (map, sums) in [&map, &written.map].into_iter().zip(&mut sums) {
@@ -263,7 +264,7 @@ fn random_work_goes_on_from_a_steady_state() {
         seen += 1;
         let heat = [0.3, 0.8][pick(2, 16)];
         let history = RandomWrites { hot: 0.3, heat, seed };
-        let map = PageMap::steady(&nand_spec, spec, logical, seed, history);
+        let map = steady_map(&nand_spec, spec, logical, seed, history);
         torture_on(map, &nand_spec, true, logical, seed, 4000);
     }
     assert!(seen > 80, "{seen}");
@@ -276,7 +277,7 @@ fn each_seed_is_a_history_of_its_own() {
     let pages = (nand.pages() as f64 / 1.2) as u32;
     let of = |seed| {
         let history = RandomWrites::UNIFORM.seeded(seed);
-        PageMap::steady(&nand, spec, pages, 0, history).tables.l2p
+        steady_map(&nand, spec, pages, 0, history).tables.l2p
     };
     let lies_there = |a: &[u32], b: &[u32]| a.iter().zip(b).filter(|(a, b)| a == b).count();
     assert_eq!(of(1), of(1));

@@ -1,17 +1,17 @@
 //! The state that the parts of a page map share: the mapping tables, the state of each block, and
 //! the log of each plane.
 
-use super::NONE;
+use super::bitmap::{clear_bits, set_bits};
+use super::blocks::Blocks;
 use super::cached_mapping_table::CachedMap;
-use super::gc_per_plane::{self, Collecting};
+use super::planes::{Frontier, Open, PlaneTable};
 use super::slc_cache::SlcCache;
-use crate::ftl::gc::{Candidates, Victim, policy};
-use crate::ftl::wear::{Endurance, FreeBlocks};
-use crate::nand::{Cause, Ppa};
+use crate::ftl::NONE;
+use crate::ftl::gc::{Victim, policy};
+use crate::ftl::wear::Endurance;
+use crate::nand::{Nand, Ppa};
 use assay_mem::prefetch;
-use assay_spec::device::{
-    CollectionSpec, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec, WearSpec,
-};
+use assay_spec::device::{CollectionSpec, Frontiers, NandSpec, PageMapSpec, WearSpec};
 use std::collections::VecDeque;
 
 /// The mapping tables and the state of each block, which the logs of all planes share.
@@ -50,147 +50,14 @@ pub(super) struct Tables {
     pub(super) urgent: u64,
 }
 
-/// The state of each block, by block number.
-pub(super) struct Blocks {
-    /// The pages that have gone stale since the block was opened.
-    pub(super) stale: Vec<u16>,
-    /// The value of `closings` when the block was closed; 0 if it is open or free.
-    pub(super) closed: Vec<u32>,
-    /// The number of blocks closed so far.
-    pub(super) closings: u32,
-    /// The number of erases of the block.
-    pub(super) erases: Vec<u32>,
-    /// The number of blocks of a plane.
-    pub(super) per_plane: u32,
-    /// The number of pages of a block.
-    pub(super) pages: u32,
-}
-
-impl Blocks {
-    /// Returns the state of blocks that are all free and were never erased.
-    pub(super) fn new(nand: &NandSpec) -> Blocks {
-        let count = (nand.planes() * nand.blocks_per_plane) as usize;
-        Blocks {
-            stale: vec![0; count],
-            closed: vec![0; count],
-            closings: 0,
-            erases: vec![0; count],
-            per_plane: nand.blocks_per_plane,
-            pages: nand.pages_per_block,
-        }
-    }
-
-    /// Returns the blocks of `plane`.
-    pub(super) fn range(&self, plane: u32) -> std::ops::Range<usize> {
-        let first = (plane * self.per_plane) as usize;
-        first..first + self.per_plane as usize
-    }
-
-    /// Returns the blocks of `plane` for a victim policy. A victim must have `least` stale pages.
-    pub(super) fn candidates(&self, plane: u32, least: u16) -> Candidates<'_> {
-        Candidates {
-            stale: &self.stale[self.range(plane)],
-            closed: &self.closed[self.range(plane)],
-            now: self.closings,
-            pages_per_block: self.pages,
-            plane,
-            least,
-        }
-    }
-
-    /// Closes block `full` unless it is `NONE`, and resets the stale count of `block`, which opens.
-    pub(super) fn turn_over(&mut self, full: u32, block: u32) {
-        if full != NONE {
-            self.closings += 1;
-            self.closed[full as usize] = self.closings;
-        }
-        assert_eq!(self.closed[block as usize], 0, "a free block is not closed");
-        self.stale[block as usize] = 0;
-    }
-}
-
 /// Returns the number of mapped logical pages of a drive with `host` host pages. Map pages on flash
 /// are mapped, too.
 pub(super) fn mapped_pages(nand: &NandSpec, spec: &PageMapSpec, host: u32) -> u32 {
     host + spec.map_pages(nand.page, u64::from(host)) as u32
 }
 
-/// The log of a plane.
-pub(super) struct PlaneTable {
-    /// The number of the plane.
-    pub(super) index: u32,
-    /// The free blocks.
-    pub(super) free: FreeBlocks,
-    /// The open block for host pages.
-    pub(super) host: Open,
-    /// The open block for moved pages. Unused if they share the host's.
-    pub(super) collect: Open,
-    /// The block that is being emptied.
-    pub(super) collecting: Option<Collecting>,
-    /// Emptied blocks that are not free yet: newer copies of their pages wait to be programmed with
-    /// others. Each with the cause of its collection.
-    pub(super) emptied: Vec<(u32, Cause)>,
-    /// Whether the plane is in `Tables::due`.
-    pub(super) is_due: bool,
-    /// The number of valid pages.
-    pub(super) live: u32,
-    /// The number of blocks in the SLC cache.
-    pub(super) cached: u32,
-    /// The number of free blocks that are kept for the SLC cache.
-    pub(super) kept_for_cache: u32,
-}
-
-/// An open block.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
-    /// The number of the block, or `NONE`.
-    pub(super) block: u32,
-    /// The next page to program. If it is `end`, the block is full.
-    pub(super) next: u32,
-    /// The number of pages that are used: fewer than the block has if it is in the SLC cache.
-    pub(super) end: u32,
-}
-
-impl Open {
-    /// Returns how many pages of the block, which has `pages`, are written or will never be.
-    pub(super) fn written(&self, pages: u32) -> u32 {
-        self.next + pages - self.end
-    }
-}
-
 /// The number of p2l entries in a cache line.
 pub(super) const LINE: u32 = 16;
-
-/// The open block that a page goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Frontier {
-    /// The block for host pages.
-    Host,
-    /// The block for moved pages.
-    Collect,
-}
-
-impl PlaneTable {
-    /// Returns the log of plane `index`, all of whose blocks are free.
-    pub(super) fn new(index: u32, nand: &NandSpec, spec: PageMapSpec) -> PlaneTable {
-        let none = Open { block: NONE, next: nand.pages_per_block, end: nand.pages_per_block };
-        let first = index * nand.blocks_per_plane;
-        let fixed = spec.slc.map_or(0, |slc| SlcCacheSpec::blocks(slc.fixed, nand));
-        let free = FreeBlocks::new(spec.wear, first..first + nand.blocks_per_plane);
-        PlaneTable {
-            index,
-            free,
-            host: none,
-            collect: none,
-            collecting: None,
-            emptied: Vec::new(),
-            is_due: false,
-            live: 0,
-            cached: 0,
-            kept_for_cache: fixed,
-        }
-    }
-}
 
 impl Tables {
     /// Returns the tables of `logical` unwritten pages. `seed` is for the victim policy.
@@ -272,8 +139,12 @@ impl Tables {
         let full = if own { plane.collect.block } else { plane.host.block };
         self.turn_over(full, block);
         let mut end = self.pages_per_block;
-        if self.cache.is_some() && !own {
-            end = self.open_for_host(plane, block);
+        let reserve = self.collection.reserve_blocks;
+        if let (Some(cache), false) = (&mut self.cache, own)
+            && let Some(pages) = cache.open_for_host(plane, block, reserve)
+        {
+            self.make_void(block * self.pages_per_block + pages, self.pages_per_block - pages);
+            end = pages;
         }
         let open = if own { &mut plane.collect } else { &mut plane.host };
         *open = Open { block, next: 0, end };
@@ -284,7 +155,7 @@ impl Tables {
     pub(super) fn turn_over(&mut self, full: u32, block: u32) {
         self.blocks.turn_over(full, block);
         let first = u64::from(block) * u64::from(self.pages_per_block);
-        gc_per_plane::set_bits(&mut self.valid_bitmap, first, u64::from(self.pages_per_block));
+        set_bits(&mut self.valid_bitmap, first, u64::from(self.pages_per_block));
     }
 
     /// Notes that the map entry of `page` changes, unless the whole map is in memory.
@@ -303,5 +174,53 @@ impl Tables {
         debug_assert_ne!(self.valid_bitmap[word] >> bit & 1, 0, "a page goes stale once");
         self.valid_bitmap[word] &= !(1 << bit);
         self.blocks.stale[(physical / self.pages_per_block) as usize] += 1;
+    }
+
+    /// Returns `true` if `plane` has fewer free blocks than it should.
+    pub(super) fn is_low(&self, plane: &PlaneTable) -> bool {
+        plane.empty_blocks() < self.collection.reserve_blocks as usize + self.kept_free()
+    }
+
+    /// Queues `plane` for its turn to collect if it is low and collection is over the drive. Called
+    /// when it has taken a free block.
+    pub(super) fn note_due(&mut self, plane: &mut PlaneTable) {
+        if self.collection.over_drive && !plane.is_due && self.is_low(plane) {
+            plane.is_due = true;
+            self.due.push_back(plane.index);
+        }
+    }
+
+    /// Counts the collection of `plane` as urgent, once: it is not spread over host writes, or not
+    /// over the drive.
+    #[cold]
+    pub(super) fn count_urgent(&mut self, plane: usize, planes: &mut [PlaneTable]) {
+        let Some(job) = &mut planes[plane].collecting else { return };
+        self.urgent += u64::from(!job.is_urgent);
+        job.is_urgent = true;
+    }
+
+    /// Marks `count` pages from `first` on, which are not written, as stale.
+    pub(super) fn make_void(&mut self, first: u32, count: u32) {
+        clear_bits(&mut self.valid_bitmap, u64::from(first), u64::from(count));
+        self.blocks.stale[(first / self.pages_per_block) as usize] += count as u16;
+    }
+
+    /// Returns `true` if `block` is in the SLC cache.
+    pub(super) fn is_slc(&self, block: u32) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.has(block))
+    }
+
+    /// Returns the number of pages of a block with one bit a cell.
+    pub(super) fn slc_pages(&self) -> u32 {
+        self.cache.as_ref().map_or(self.pages_per_block, SlcCache::pages)
+    }
+
+    /// Sets the mode of the block of `ppa` on the chips if `ppa` is its first page.
+    #[inline(never)]
+    pub(super) fn set_block_mode(&self, nand: &mut Nand, ppa: Ppa) {
+        if ppa.page.is_multiple_of(self.pages_per_block) {
+            let block = ppa.page / self.pages_per_block;
+            nand.use_as_slc(block, self.is_slc(block));
+        }
     }
 }

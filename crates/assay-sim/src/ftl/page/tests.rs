@@ -3,6 +3,7 @@
 mod cached_mapping_table;
 pub(super) mod small;
 
+use super::planes::Open;
 use super::*;
 use crate::ftl::{Ftl, MapWrites, Trim};
 use crate::nand::{FlashEvent, Token};

@@ -9,9 +9,7 @@
 //! moved when their blocks are emptied.
 
 use super::bits::Bits;
-use super::{NONE, PageMap};
-use crate::ftl::Deferred;
-use crate::nand::{Cause, Nand, Observed, Record, Token, Waiter};
+use crate::nand::Record;
 use assay_spec::Bytes;
 
 /// The trimmed pages.
@@ -91,47 +89,31 @@ impl Trims {
     }
 
     /// Returns the content of record page `number`.
-    fn record(&self, number: u32) -> Record {
+    pub(super) fn record(&self, number: u32) -> Record {
         let words = (number * self.bits / 64) as usize..((number + 1) * self.bits / 64) as usize;
         let all = |index| self.recording.word(index) | self.recorded.word(index);
         Record { first: number * self.bits, trimmed: words.map(all).collect() }
     }
-}
 
-impl PageMap {
-    /// Notes the trim of `page`, which stays mapped until the trim is recorded.
-    pub(super) fn trim_later(&mut self, page: u32) {
-        if self.tables.l2p[page as usize] != NONE && !self.trims.has(page) {
-            self.trims.trim(page);
+    /// Begins to record the trims that wait. Returns the numbers of the record pages that have
+    /// changed. The record before is in the cells.
+    pub(super) fn begin_record(&mut self) -> Vec<u32> {
+        if self.waiting.len() == 0 {
+            return Vec::new();
         }
+        std::mem::swap(&mut self.recording, &mut self.waiting);
+        self.changed.drain().collect()
     }
 
-    /// Queues the programs of the record pages that have changed, and returns their number.
-    pub(super) fn write_record(&mut self, nand: &mut Nand) -> u32 {
-        if self.trims.waiting.len() == 0 {
-            return 0;
-        }
-        // The record before is in the cells, so `recording` is empty.
-        std::mem::swap(&mut self.trims.recording, &mut self.trims.waiting);
-        let changed: Vec<u32> = self.trims.changed.drain().collect();
-        for number in &changed {
-            if let Some(observer) = nand.observer() {
-                observer.observe(Observed::Records(self.trims.record(*number)));
-            }
-            let page = self.trims.first + number;
-            self.put(nand, page, Cause::Map, Token::new(Waiter::MapSave, page), &[]);
-        }
-        self.program_gathered(nand);
-        changed.len() as u32
+    /// Notes that the record is in the cells. Returns the pages that it trims.
+    pub(super) fn end_record(&mut self) -> Vec<u32> {
+        let trimmed: Vec<u32> = self.recording.drain().collect();
+        trimmed.iter().for_each(|page| self.recorded.set(*page));
+        trimmed
     }
 
-    /// Unmaps the pages whose trims are now recorded in the cells.
-    pub(super) fn record_is_written(&mut self) {
-        let mut recording = std::mem::take(&mut self.trims.recording);
-        for page in recording.drain() {
-            self.forget(page);
-            self.trims.recorded.set(page);
-        }
-        self.trims.recording = recording;
+    /// Returns record page `number` as a logical page.
+    pub(super) fn page(&self, number: u32) -> u32 {
+        self.first + number
     }
 }
