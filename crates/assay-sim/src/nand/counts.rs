@@ -1,6 +1,6 @@
 //! The counts of flash operations, and the times of chips and channels.
 
-use super::Cause;
+use super::observe::Cause;
 use crate::waits::Waits;
 use assay_spec::Nanos;
 

@@ -10,8 +10,6 @@
 //! same each time. Data made of a page that cannot be corrected is lost with it, wherever it is
 //! copied, until it is written anew.
 
-use super::{FlashCommand, Nand, Ppa};
-use crate::events::Queue;
 use assay_spec::Nanos;
 use assay_spec::device::{EccSpec, NandSpec};
 use assay_spec::seed::mix;
@@ -27,12 +25,12 @@ pub(crate) struct Ecc {
     /// The codewords of a page.
     codewords: f64,
     /// By block: the number of its erases.
-    erases: Vec<u32>,
+    pub(super) erases: Vec<u32>,
     /// By erases: the chances, in units of 2⁻⁶⁴, that 0, 1, 2 ... retries suffice; empty until
     /// computed.
     chances: Vec<Vec<u64>>,
     /// Physical pages whose data is lost.
-    lost: HashSet<u32>,
+    pub(super) lost: HashSet<u32>,
     /// Read attempts beyond the first since the last mark.
     pub retries: u64,
     /// Reads that failed in all attempts, since the last mark.
@@ -60,7 +58,7 @@ impl Ecc {
 
     /// Returns the attempts beyond the first that `page` of `block` needs, or `None` if all would
     /// fail.
-    fn attempts(&mut self, page: u32, block: u32) -> Option<u32> {
+    pub(super) fn attempts(&mut self, page: u32, block: u32) -> Option<u32> {
         let erases = self.erases[block as usize];
         let draw = mix(mix(u64::from(page)) ^ u64::from(erases));
         if self.chances.len() <= erases as usize {
@@ -81,6 +79,16 @@ impl Ecc {
             (at_most(self.spec.corrects, mean).powf(self.codewords) * u64::MAX as f64) as u64
         };
         (0..=self.spec.retries).map(enough).collect()
+    }
+
+    /// Counts the attempts beyond the first of a read of `page`; returns the time that they take, or
+    /// `None` if there are none.
+    pub(super) fn time_retries(&mut self, page: u32, block: u32) -> Option<Nanos> {
+        let enough = self.attempts(page, block);
+        let retries = enough.unwrap_or(self.spec.retries);
+        self.retries += u64::from(retries);
+        self.given_up += u64::from(enough.is_none());
+        (retries > 0).then(|| self.spec.retry * u64::from(retries))
     }
 
     /// Sets a mark: counts begin at zero from now on.
@@ -107,91 +115,6 @@ fn at_most(most: u32, mean: f64) -> f64 {
         sum += log.exp();
     }
     sum.min(1.0)
-}
-
-impl Nand {
-    /// Returns `true` if reads may have bit errors.
-    #[inline]
-    pub(crate) fn has_ecc(&self) -> bool {
-        self.ecc.is_some()
-    }
-
-    /// Makes reads have the bit errors of `ecc` from now on.
-    pub(crate) fn set_ecc(&mut self, ecc: Ecc) {
-        self.ecc = Some(Box::new(ecc));
-    }
-
-    /// Sets the numbers of erases to those that are found, block by block, after a power failure.
-    pub(crate) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
-        let Some(ecc) = &mut self.ecc else { return };
-        ecc.erases.iter_mut().zip(erases).for_each(|(own, erases)| *own = erases);
-    }
-
-    /// Returns `true` if the erases known here equal `erases`, by block, or there are no bit
-    /// errors.
-    pub(crate) fn has_erases(&self, erases: &[u32]) -> bool {
-        self.ecc.as_ref().is_none_or(|ecc| ecc.erases.iter().zip(erases).all(|(a, b)| a == b))
-    }
-
-    /// Returns the event queue and the array time, with its retries, of read `head`, which begins
-    /// now and takes `duration` without retries.
-    pub(super) fn sense_until_right(
-        &mut self,
-        head: u32,
-        queue: Queue,
-        duration: Nanos,
-    ) -> (Queue, Nanos) {
-        let (page, is_slc) = (self.pool.get(head).ppa.page, self.pool.get(head).is_slc);
-        let block = self.geometry.block(page);
-        let Some(ecc) = self.ecc.as_mut().filter(|_| !is_slc) else { return (queue, duration) };
-        let enough = ecc.attempts(page, block);
-        let retries = enough.unwrap_or(ecc.spec.retries);
-        ecc.retries += u64::from(retries);
-        ecc.given_up += u64::from(enough.is_none());
-        match retries {
-            0 => (queue, duration),
-            _ => (Queue::Other, duration + ecc.spec.retry * u64::from(retries)),
-        }
-    }
-
-    /// Returns `true` if the data that `ppa` holds, or is to hold, cannot be read any more.
-    pub(crate) fn is_lost(&mut self, ppa: Ppa) -> bool {
-        let is_slc = self.has_multi_page() && self.is_slc(ppa.page);
-        let (block, is_buffered) = (self.geometry.block(ppa.page), self.is_buffered(ppa));
-        let Some(ecc) = &mut self.ecc else { return false };
-        let is_sensed = !is_slc && !is_buffered;
-        ecc.lost.contains(&ppa.page) || is_sensed && ecc.attempts(ppa.page, block).is_none()
-    }
-
-    /// Notes that the data to be programmed to `ppa` is lost, or a part of it.
-    pub(crate) fn note_lost(&mut self, ppa: Ppa) {
-        self.ecc.iter_mut().for_each(|ecc| ecc.lost.extend([ppa.page]));
-    }
-
-    /// Follows `command`: a copy takes lost data along, a program replaces it, an erase counts.
-    pub(super) fn note_command(&mut self, command: &FlashCommand) {
-        let (to, is_lost) = match *command {
-            FlashCommand::Read { .. } => return,
-            FlashCommand::Program { page, .. } => (page, false),
-            FlashCommand::Copy { from, to } => (to, self.is_lost(self.geometry.ppa(from))),
-            FlashCommand::Erase { page } => {
-                let block = self.geometry.block(page);
-                self.ecc.iter_mut().for_each(|ecc| ecc.erases[block as usize] += 1);
-                return;
-            }
-        };
-        let Some(ecc) = &mut self.ecc else { return };
-        match is_lost {
-            true => ecc.lost.insert(to),
-            false => ecc.lost.remove(&to),
-        };
-    }
-
-    /// Returns the read attempts beyond the first and the failed reads since the last mark, or
-    /// `None` if there are no bit errors.
-    pub(crate) fn retry_counts(&self) -> Option<(u64, u64)> {
-        self.ecc.as_ref().map(|ecc| (ecc.retries, ecc.given_up))
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,16 @@
 //! Consecutive planes lie on consecutive channels, then on the next die of each channel, then on
 //! the next plane of each die: pages striped over the planes use every bus first, then every die.
 
-use super::Ppa;
 use assay_spec::device::{NandSpec, PlaneMode};
+
+/// A physical page address and the plane of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ppa {
+    /// The number of the plane within the drive.
+    pub plane: u32,
+    /// (plane · blocks + block) · pages + page.
+    pub page: u32,
+}
 
 /// The arrangement of planes, arrays, dies and channels.
 #[derive(Clone, Debug)]
@@ -73,6 +81,11 @@ impl Geometry {
             first_slot,
             first_array: first_slot + spec.channels as usize,
         }
+    }
+
+    /// Returns the number of planes.
+    pub(super) fn planes(&self) -> u32 {
+        self.planes
     }
 
     /// Returns the address of physical page `page` with its plane.

@@ -20,6 +20,9 @@ mod chip;
 mod commands;
 mod counts;
 mod ecc;
+mod erase;
+mod fast_path;
+mod gather;
 mod geometry;
 mod multi_page;
 pub mod observe;
@@ -27,7 +30,9 @@ mod ops;
 mod pending_erases;
 mod plane_fast_path;
 mod record;
+mod retries;
 mod suspend;
+mod suspension;
 mod token;
 
 pub use cells::{BlockFound, Flash, Found, OutOfBand};
@@ -40,34 +45,15 @@ use assay_spec::device::NandSpec;
 use chip::Chip;
 use counts::{CollectionWait, Counts};
 use geometry::Geometry;
+pub(crate) use geometry::Ppa;
 use multi_page::MultiPage;
 pub use observe::{Cause, FlashCommand, Observed, Observer, Operation, Step};
 use ops::{NO_OP, Pool};
 use pending_erases::PendingErases;
 use plane_fast_path::PlaneFastPath;
 pub use record::Record;
-use suspend::Suspension;
-pub(crate) use token::{Token, Waiter};
-
-/// A physical page address and the plane of the page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ppa {
-    /// The number of the plane within the drive.
-    pub plane: u32,
-    /// (plane · blocks + block) · pages + page.
-    pub page: u32,
-}
-
-/// The end of an operation, or of a part of it, with the token of the operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlashEvent {
-    /// The data of a read is in the controller.
-    Read(Token),
-    /// The data of a program is in the register of its plane.
-    Loaded(Token),
-    /// The data of a program is in the cells of the plane given second.
-    Programmed(Token, u32),
-}
+use suspension::Suspension;
+pub(crate) use token::{FlashEvent, Token, Waiter};
 
 /// A plane: its queue of operations that have not begun, its register, array and channel.
 struct Plane {

@@ -1,6 +1,8 @@
 //! Flash operations and the pool that holds them.
 
-use super::{Cause, Ppa, Token};
+use super::geometry::Ppa;
+use super::observe::Cause;
+use super::token::Token;
 use assay_spec::Nanos;
 
 /// The number of no operation; also the end of a list, and no block or page.

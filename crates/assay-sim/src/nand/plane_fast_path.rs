@@ -11,9 +11,11 @@
 //! need every step, so an observed drive does not use the fast path. Tests compare both ways on
 //! random drives (`tests/random_drives.rs`).
 
-use super::counts::CollectionWait;
+use super::chip::Chip;
+use super::geometry::Geometry;
+use super::observe::Cause;
 use super::ops::OpKind;
-use super::{Cause, FlashEvent, Nand, Token};
+use super::token::Token;
 use crate::events::{Events, Moment, Queue};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
@@ -21,35 +23,35 @@ use std::collections::VecDeque;
 
 /// An operation of a plane.
 #[derive(Clone, Copy)]
-struct FastOp {
+pub(super) struct FastOp {
     /// The token in the events of the operation.
-    token: Token,
+    pub(super) token: Token,
     /// The time that the operation takes on the array.
-    time: Nanos,
-    kind: OpKind,
-    cause: Cause,
+    pub(super) time: Nanos,
+    pub(super) kind: OpKind,
+    pub(super) cause: Cause,
 }
 
 /// A plane: its queue and the operation under way.
-struct FastPlane {
+pub(super) struct FastPlane {
     /// The operations that have not begun.
-    queue: VecDeque<FastOp>,
+    pub(super) queue: VecDeque<FastOp>,
     /// The number of its bus.
-    bus: u32,
+    pub(super) bus: u32,
     /// The operation under way.
-    now: Option<FastOp>,
+    pub(super) now: Option<FastOp>,
     /// The time of the copies right before the program under way, if they share its event.
-    copies: Option<Nanos>,
+    pub(super) copies: Option<Nanos>,
     /// When the operation under way requests the bus, or ends if it does not need the bus.
-    bus_request_at: Nanos,
+    pub(super) bus_request_at: Nanos,
     /// When the transfer of the operation under way ends, once the bus has been granted.
-    transfer_end: Option<Nanos>,
+    pub(super) transfer_end: Option<Nanos>,
     /// The number of operations of collection that wait on this plane or are under way.
-    collecting: u32,
+    pub(super) collecting: u32,
 }
 
 /// A bus.
-struct Bus {
+pub(super) struct Bus {
     /// When the last granted transfer ends.
     free: Nanos,
     /// The planes that will request the bus and when, in that order.
@@ -58,22 +60,22 @@ struct Bus {
 
 /// All planes and buses of a drive on the fast path.
 pub(super) struct PlaneFastPath {
-    planes: Vec<FastPlane>,
-    buses: Vec<Bus>,
+    pub(super) planes: Vec<FastPlane>,
+    pub(super) buses: Vec<Bus>,
     /// The first event slot of planes that read and send a page, ordered by bus.
-    first_sending: usize,
+    pub(super) first_sending: usize,
     /// The first event slot of planes for all other operations.
-    first: usize,
+    pub(super) first: usize,
     /// By plane: the number of its slot for sending.
-    slot_of_plane: Vec<u32>,
+    pub(super) slot_of_plane: Vec<u32>,
     /// By number of the slot for sending: its plane.
-    plane_of_slot: Vec<u32>,
+    pub(super) plane_of_slot: Vec<u32>,
     /// The busy times, before the last mark, of arrays and buses with operations then under way.
-    marked: [Nanos; 2],
+    pub(super) marked: [Nanos; 2],
     /// The time to transfer a page over the bus.
-    page_transfer: Nanos,
+    pub(super) page_transfer: Nanos,
     /// The time to program a fast page.
-    program: Nanos,
+    pub(super) program: Nanos,
 }
 
 impl PlaneFastPath {
@@ -87,33 +89,33 @@ impl PlaneFastPath {
             && spec.read > Nanos::ZERO
     }
 
-    /// Builds the planes and buses of `nand`, all idle.
-    fn new(nand: &Nand) -> PlaneFastPath {
-        let planes = nand.planes.len() as u32;
+    /// Builds the planes and buses of chips with this arrangement, all idle.
+    pub(super) fn new(geometry: &Geometry, chip: &Chip, buses: usize) -> PlaneFastPath {
+        let planes = geometry.planes();
         let mut plane_of_slot: Vec<u32> = (0..planes).collect();
-        plane_of_slot.sort_by_key(|plane| nand.geometry.channel(*plane));
+        plane_of_slot.sort_by_key(|plane| geometry.channel(*plane));
         let mut slot_of_plane = vec![0; plane_of_slot.len()];
         (0..).zip(&plane_of_slot).for_each(|(slot, plane)| slot_of_plane[*plane as usize] = slot);
         let fast_plane = |plane: u32| FastPlane {
             queue: VecDeque::new(),
-            bus: nand.geometry.channel(plane) as u32,
+            bus: geometry.channel(plane) as u32,
             now: None,
             copies: None,
             bus_request_at: Nanos::ZERO,
             transfer_end: None,
             collecting: 0,
         };
-        let bus = |_: &_| Bus { free: Nanos::ZERO, asking: VecDeque::new() };
+        let bus = |_| Bus { free: Nanos::ZERO, asking: VecDeque::new() };
         PlaneFastPath {
             planes: (0..planes).map(fast_plane).collect(),
-            buses: nand.channels.iter().map(bus).collect(),
-            first_sending: nand.geometry.channel_slot(0),
-            first: nand.geometry.channel_slot(0) + planes as usize,
+            buses: (0..buses).map(bus).collect(),
+            first_sending: geometry.channel_slot(0),
+            first: geometry.channel_slot(0) + planes as usize,
             slot_of_plane,
             plane_of_slot,
             marked: [Nanos::ZERO; 2],
-            page_transfer: nand.chip.page_transfer,
-            program: nand.chip.program[0],
+            page_transfer: chip.page_transfer,
+            program: chip.program[0],
         }
     }
 
@@ -135,7 +137,7 @@ impl PlaneFastPath {
 
     /// Returns `true` if collection is before an operation that is requested of `plane` now.
     #[inline]
-    fn is_collection_ahead(&self, plane: u32, events: &Events) -> bool {
+    pub(super) fn is_collection_ahead(&self, plane: u32, events: &Events) -> bool {
         let fast_plane = &self.planes[plane as usize];
         fast_plane.collecting > 0 && {
             let over = fast_plane.copies.is_some()
@@ -146,7 +148,7 @@ impl PlaneFastPath {
 
     /// Begins the next operation of `plane`, which is idle.
     #[inline]
-    fn begin(&mut self, plane: u32, events: &mut Events) {
+    pub(super) fn begin(&mut self, plane: u32, events: &mut Events) {
         let (now, slot) = (events.now(), self.first + plane as usize);
         let fast_plane = &mut self.planes[plane as usize];
         let Some(mut op) = fast_plane.queue.pop_front() else { return };
@@ -221,7 +223,7 @@ impl PlaneFastPath {
     /// Ends the operation of `plane`, whose event has come, and returns it. If the operation had to
     /// wait for the bus, puts its end off and returns `None`.
     #[inline]
-    fn end(&mut self, plane: u32, slot: usize, events: &mut Events) -> Option<FastOp> {
+    pub(super) fn end(&mut self, plane: u32, slot: usize, events: &mut Events) -> Option<FastOp> {
         let fast_plane = &self.planes[plane as usize];
         let op = fast_plane.now?;
         if matches!(op.kind, OpKind::Read | OpKind::Program) {
@@ -284,106 +286,5 @@ impl PlaneFastPath {
     /// Sets a mark: busy times begin at zero from now on.
     pub(super) fn mark(&mut self, now: Nanos) {
         self.marked = self.under_way(now);
-    }
-}
-
-impl Nand {
-    /// Returns `true` if the fast path is in use.
-    #[cfg(test)]
-    pub(crate) fn uses_plane_fast_path(&self) -> bool {
-        self.fast_path.is_some()
-    }
-
-    /// Switches to the fast path if the chips allow it and there is neither an observer nor a model
-    /// of bit errors. Call before the first request, and only for a drive whose operations wait for
-    /// nothing but their turn on the plane, and that itself waits for the cells, not for registers.
-    pub(crate) fn use_plane_fast_path(&mut self, spec: &NandSpec) {
-        if PlaneFastPath::fit(spec) && self.observer.is_none() && self.ecc.is_none() {
-            let fast_path = PlaneFastPath::new(self);
-            self.events = Events::new(fast_path.first + self.planes.len());
-            self.fast_path = Some(Box::new(fast_path));
-        }
-    }
-
-    /// Queues an operation that takes its array `time` on `plane`; only on the fast path.
-    #[inline]
-    pub(super) fn serve(
-        &mut self,
-        kind: OpKind,
-        plane: u32,
-        cause: Cause,
-        token: Token,
-        time: Nanos,
-    ) {
-        let Some(fast_path) = &mut self.fast_path else { return };
-        self.pool.pending += 1;
-        fast_path.planes[plane as usize].collecting += u32::from(cause.collects());
-        let mut token = token;
-        if cause == Cause::Host && fast_path.is_collection_ahead(plane, &self.events) {
-            token = token.behind_collection();
-            if kind == OpKind::Read {
-                let alone = self.chip.read + self.chip.page_transfer;
-                let begin = self.events.now() + alone;
-                self.counts.begin_collection_wait(CollectionWait::Read, begin);
-            }
-        }
-        let fast_plane = &mut fast_path.planes[plane as usize];
-        fast_plane.queue.push_back(FastOp { token, time, kind, cause });
-        if fast_plane.now.is_none() {
-            fast_path.begin(plane, &mut self.events);
-        }
-    }
-
-    /// Queues a copy of `time` on `plane`, merged with the copy right before it for the same cause.
-    #[inline(always)]
-    pub(super) fn serve_copy(&mut self, plane: u32, cause: Cause, time: Nanos) {
-        let Some(fast_path) = &mut self.fast_path else { return };
-        match fast_path.planes[plane as usize].queue.back_mut() {
-            Some(last) if last.kind == OpKind::Copy && last.cause == cause => last.time += time,
-            _ => self.serve(OpKind::Copy, plane, cause, Token::NONE, time),
-        }
-    }
-
-    /// Handles the event of `slot`: ends the operation of its plane, or puts the end off.
-    #[inline]
-    pub(super) fn on_plane_done(&mut self, slot: usize, flash_events: &mut Vec<FlashEvent>) {
-        let Some(fast_path) = &mut self.fast_path else { return };
-        let plane = match slot.checked_sub(fast_path.first) {
-            Some(plane) => plane as u32,
-            None => fast_path.plane_of_slot[slot - fast_path.first_sending],
-        };
-        let Some(FastOp { token, time, kind, cause }) =
-            fast_path.end(plane, slot, &mut self.events)
-        else {
-            return;
-        };
-        let fast_plane = &mut fast_path.planes[plane as usize];
-        self.pool.pending -= 1;
-        fast_plane.collecting -= u32::from(cause.collects());
-        self.counts.array_busy += time;
-        if let Some(copies) = fast_plane.copies.take() {
-            self.pool.pending -= 1;
-            fast_plane.collecting -= 1;
-            self.counts.array_busy += copies;
-        }
-        match kind {
-            OpKind::Read => {
-                self.counts.channel_busy += self.chip.page_transfer;
-                if token != Token::NONE {
-                    flash_events.push(FlashEvent::Read(token));
-                }
-            }
-            OpKind::Program => {
-                self.counts.channel_busy += self.chip.page_transfer;
-                if token != Token::NONE {
-                    flash_events.push(FlashEvent::Programmed(token, plane));
-                }
-            }
-            OpKind::Copy | OpKind::Erase => {}
-        }
-        fast_path.begin(plane, &mut self.events);
-        if kind == OpKind::Read && token != Token::NONE && token.is_behind_collection() {
-            self.counts.end_collection_wait(CollectionWait::Read, self.events.now());
-        }
     }
 }

@@ -15,7 +15,18 @@ pub(crate) enum Waiter {
     MapMiss,
 }
 
-/// A name for a flash operation in its [`FlashEvent`](super::FlashEvent)s: who waits for it, and
+/// The end of an operation, or of a part of it, with the token of the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlashEvent {
+    /// The data of a read is in the controller.
+    Read(Token),
+    /// The data of a program is in the register of its plane.
+    Loaded(Token),
+    /// The data of a program is in the cells of the plane given second.
+    Programmed(Token, u32),
+}
+
+/// A name for a flash operation in its [`FlashEvent`]s: who waits for it, and
 /// its logical page.
 ///
 /// *Hot path.* It is packed into 64 bits, because queues hold millions of them.
