@@ -2,13 +2,12 @@
 //! reproduces it.
 //!
 //! A difference is stated only if the 95 % intervals of the two sides do not overlap, which is
-//! stricter than a test at 5 %. The answers to the seven questions have a rule of their own, see
-//! `questions/rule.rs`. Findings do not judge published claims: the ledger does that.
+//! stricter than a test at 5 %. The questions of a study have rules of their own (`studies.rs`).
+//! Findings do not judge published claims: the ledger does that.
 
 pub(crate) mod factors;
-mod questions;
 mod scaling;
-mod statement;
+pub(crate) mod statement;
 
 pub(crate) use factors::FACTORS;
 pub(crate) use scaling::{SCALING, of_others};
@@ -20,6 +19,7 @@ use crate::load::Run;
 use crate::metric;
 use crate::soundness;
 use crate::stats::Estimate;
+use crate::studies;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
 use statement::{bandwidth_line, command, requests, separate, short, with_interval};
@@ -34,7 +34,7 @@ pub fn findings(whole: &Run) -> Vec<Finding> {
     }
     all.extend(scaling::all(run));
     for target in asked(run) {
-        all.extend(questions::answers(run, target));
+        all.extend(studies::all().iter().flat_map(|study| study.answers(run, target)));
     }
     for target in run.targets() {
         all.extend(contrasts(run, target));

@@ -17,6 +17,7 @@ pub mod metric;
 pub mod report;
 pub mod soundness;
 pub mod stats;
+mod studies;
 mod sweep;
 pub mod text;
 pub mod trace;

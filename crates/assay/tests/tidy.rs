@@ -348,10 +348,34 @@ fn the_places_that_a_newcomer_should_guess_exist() {
     none(paths.iter().filter(|path| !is_there(path)).map(|path| (*path).to_owned()).collect());
 }
 
-/// A file that ARCHITECTURE.md names is there, under that name and in that folder.
+/// Only a study's own files, and the list of all, name it: what it alone needs lies there.
 #[test]
-fn the_files_that_the_architecture_names_exist() {
-    let text = read(&root().join("ARCHITECTURE.md"));
+fn general_code_names_no_study_and_no_drive() {
+    let own = ["catalog.rs", "studies", "tests", "tests.rs", "steady_tests.rs", "sample.rs"];
+    let is_general = |path: &PathBuf| {
+        path.iter().any(|part| part == "src") && !path.iter().any(|p| own.iter().any(|o| p == *o))
+    };
+    // `quick` is what is run if nothing is named.
+    let studies = STUDIES.iter().map(|study| study.name).filter(|name| *name != "quick");
+    let names: Vec<String> =
+        studies.chain(DEVICES.iter().map(|d| d.name)).map(|name| format!("\"{name}\"")).collect();
+    let mut offences = Vec::new();
+    for (path, text) in sources().into_iter().filter(|(path, _)| is_general(path)) {
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate().filter(|(_, line)| !is_comment(line)) {
+            if let Some(name) = names.iter().find(|name| line.contains(name.as_str())) {
+                offences.push(format!("{}:{}: {name}", path.display(), number + 1));
+            }
+        }
+    }
+    none(offences);
+}
+
+/// A file that ARCHITECTURE.md or CONTRIBUTING.md names is there, under that name and in that
+/// folder.
+#[test]
+fn the_files_that_pages_for_developers_name_exist() {
+    let text = ["ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| read(&root().join(page))).concat();
     let named = text.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs"));
     let named: Vec<&str> = named.collect();
     assert!(named.len() >= 30, "{} files", named.len());

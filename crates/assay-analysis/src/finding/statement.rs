@@ -29,11 +29,11 @@ pub struct Finding {
 /// The beginning of the ids of findings about what is wrong with a cell.
 pub(crate) const DOUBTS: &str = "sound/";
 
-pub(super) fn requests(cells: &[&CellRecord]) -> u64 {
+pub(crate) fn requests(cells: &[&CellRecord]) -> u64 {
     cells.iter().map(|c| metric::histogram(c, None).count()).sum()
 }
 
-pub(super) fn command(run: &Run) -> String {
+pub(crate) fn command(run: &Run) -> String {
     run.again()
 }
 

@@ -1,20 +1,15 @@
 //! The figures of a study's document, redrawn from a run: question and answer above a figure,
-//! mechanism below it. The figures are data: `describe` has the types, and a file for each document
-//! has its figures.
+//! mechanism below it. The figures are data: `describe` has the types, and each study has its own
+//! (`studies.rs`).
 
-mod cmu08;
-mod describe;
-mod draw;
+pub(crate) mod describe;
+pub(crate) mod draw;
 mod mechanism;
-mod money;
-mod oslo09;
 mod published;
-mod sara10;
-mod series;
-mod sigmetrics09;
+pub(crate) mod series;
 #[cfg(test)]
 mod tests;
-mod traced;
+pub(crate) mod traced;
 
 use super::axis::Scale;
 use super::charts::{style, swatch};
@@ -24,19 +19,16 @@ use super::svg::{Ink, Line};
 use crate::finding::{Finding, SCALING};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
+use crate::studies::{self, Study};
 use crate::sweep::{self, Sweep};
 use assay_spec::decode::Source;
 use assay_spec::experiment::Experiment;
 use assay_spec::record::CellRecord;
-use describe::{Document, Figure, Form, Part};
+use describe::{Figure, Form, Part};
 use draw::{Context, Panel};
 use published::Published;
 use series::Series;
 use std::collections::BTreeSet;
-
-/// The documents whose figures can be redrawn.
-const DOCUMENTS: &[Document] =
-    &[sigmetrics09::DOCUMENT, cmu08::DOCUMENT, sara10::DOCUMENT, oslo09::DOCUMENT];
 
 /// Returns `true` for a finding that answers a figure's question and is shown with that figure.
 pub fn is_answer(finding: &Finding) -> bool {
@@ -45,7 +37,7 @@ pub fn is_answer(finding: &Finding) -> bool {
 
 /// Returns the cells for which the request logs of the drives are drawn.
 pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
-    let document = DOCUMENTS.iter().find(|d| d.study == run.record.study);
+    let document = studies::of(run).map(Study::document);
     let parts = document.iter().flat_map(|d| d.figures).flat_map(|f| f.parts);
     let traced = parts.filter(|p| matches!(p.form, Form::Traced { .. }));
     let names: BTreeSet<(&str, &str)> = traced.flat_map(|p| p.form.cells(&[])).collect();
@@ -55,7 +47,7 @@ pub fn logs_wanted(run: &Run) -> Vec<&CellRecord> {
 
 /// Returns all figures of the run's study, or `None` if its document has no figures here.
 pub fn section(run: &Run, ledgers: &[LedgerVerdicts], findings: &[Finding]) -> Option<String> {
-    let document = DOCUMENTS.iter().find(|d| d.study == run.record.study)?;
+    let document = studies::of(run)?.document();
     let published = published::of(run, ledgers);
     let sweeps = sweep::all(run);
     let context =

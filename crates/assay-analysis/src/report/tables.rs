@@ -101,7 +101,7 @@ fn cost_columns(costs: &Costs, cell: &CellRecord) -> [String; 4] {
 }
 
 /// Returns the note below a table: date, currency and source of the prices.
-pub(super) fn below(costs: &Costs) -> String {
+pub(crate) fn below(costs: &Costs) -> String {
     let (below, sources) = (costs.below(), costs.prices.sources());
     format!("<p class=\"dim\">{} ({}).</p>", escape(&capital(&below)), escape(&sources))
 }

@@ -81,8 +81,8 @@ impl Ecc {
         (0..=self.spec.retries).map(enough).collect()
     }
 
-    /// Counts the attempts beyond the first of a read of `page`; returns the time that they take, or
-    /// `None` if there are none.
+    /// Counts the attempts beyond the first of a read of `page`; returns the time that they take,
+    /// or `None` if there are none.
     pub(super) fn time_retries(&mut self, page: u32, block: u32) -> Option<Nanos> {
         let enough = self.attempts(page, block);
         let retries = enough.unwrap_or(self.spec.retries);

@@ -8,7 +8,7 @@ use assay_spec::{Bytes, Nanos, Op};
 
 #[test]
 fn every_figure_names_workloads_of_its_study() {
-    for document in DOCUMENTS {
+    for document in studies::all().map(|study| study.document()) {
         let study = STUDIES.iter().find(|s| s.name == document.study).expect("a study");
         let parse = |b: &assay_spec::catalog::Bundled| {
             Experiment::parse(Source { file: b.file, text: b.text }).expect("decodes")
@@ -45,7 +45,9 @@ fn every_figure_names_workloads_of_its_study() {
 
 #[test]
 fn requests_shown_one_by_one_are_kept() {
-    for part in DOCUMENTS.iter().flat_map(|d| d.figures).flat_map(|f| f.parts) {
+    for part in
+        studies::all().iter().flat_map(|study| study.document().figures).flat_map(|f| f.parts)
+    {
         let Form::OneByOne { series, .. } = part.form else { continue };
         let all = STUDIES.iter().flat_map(|s| s.experiments);
         let file = all.into_iter().find(|b| b.name == series.experiment).expect("exists");
@@ -64,7 +66,7 @@ fn a_run_without_the_cells_has_no_empty_figure() {
     let section = page.split("<section id=\"figures\"").nth(1).expect("is there");
     let section = section.split("</section>").next().expect("ends");
     assert!(!section.contains("<figure") && !section.contains("<svg"), "{section}");
-    let figures = sigmetrics09::DOCUMENT.figures.len();
+    let figures = studies::of(&run).expect("it has a document").document().figures.len();
     assert_eq!(section.matches("Left out: the run has no measured cell").count(), figures);
 }
 

@@ -1,10 +1,20 @@
 //! The figures of Carlier and Muller, SARA 2010.
 
-use super::describe::{Document, Figure, Form, Part, figure};
-use super::series::{Quantity, Series, series};
+use super::study::Study;
+use crate::report::figures::describe::{Document, Figure, Form, Part, figure};
+use crate::report::figures::series::{Quantity, Series, series};
+
+/// The study.
+pub(super) struct Sara10;
+
+impl Study for Sara10 {
+    fn document(&self) -> &'static Document {
+        &DOCUMENT
+    }
+}
 
 /// The figures of the report.
-pub const DOCUMENT: Document = Document {
+const DOCUMENT: Document = Document {
     study: "sara10",
     note: "The figures of the report, redrawn from this run; a hollow marker is a published value. \
            Linux runs on modelled drives behind modelled cards, at a fraction of the document's \

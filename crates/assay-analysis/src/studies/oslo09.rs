@@ -1,11 +1,21 @@
 //! The figures and tables of Retvedt's thesis, Oslo 2009, by number and section.
 
-use super::describe::{Document, Figure, Form, Part, figure};
-use super::series::{Quantity, Series, series};
-use super::traced::View;
+use super::study::Study;
+use crate::report::figures::describe::{Document, Figure, Form, Part, figure};
+use crate::report::figures::series::{Quantity, Series, series};
+use crate::report::figures::traced::View;
+
+/// The study.
+pub(super) struct Oslo09;
+
+impl Study for Oslo09 {
+    fn document(&self) -> &'static Document {
+        &DOCUMENT
+    }
+}
 
 /// The figures and tables of the thesis.
-pub const DOCUMENT: Document = Document {
+const DOCUMENT: Document = Document {
     study: "oslo09",
     note: "Each figure and table of measurements of the thesis, redrawn from this run; a hollow \
            marker is a published value. Linux runs on modelled drives, at a fraction of the \

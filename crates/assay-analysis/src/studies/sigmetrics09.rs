@@ -1,12 +1,30 @@
 //! The figures of Chen, Koufaty and Zhang, SIGMETRICS 2009, by number and section.
 
-use super::describe::{Document, Figure, Form, Part};
-use super::series::{Quantity, Series, series};
+mod questions;
+
+use super::study::Study;
+use crate::finding::statement::Finding;
+use crate::load::Run;
+use crate::report::figures::describe::{Document, Figure, Form, Part};
+use crate::report::figures::series::{Quantity, Series, series};
 use crate::sweep::Parameter;
 use assay_spec::{Bytes, Op};
 
+/// The study.
+pub(super) struct Sigmetrics09;
+
+impl Study for Sigmetrics09 {
+    fn document(&self) -> &'static Document {
+        &DOCUMENT
+    }
+
+    fn answers(&self, run: &Run, target: &str) -> Vec<Finding> {
+        questions::answers(run, target, DOCUMENT.study)
+    }
+}
+
 /// The figures of the paper.
-pub const DOCUMENT: Document = Document {
+const DOCUMENT: Document = Document {
     study: "sigmetrics09",
     note: "Each figure of the paper, redrawn from this run. A hollow marker is a published value. \
            The paper's MB/s are read as MiB/s and given here in decimal MB/s. Below each figure \

@@ -4,6 +4,8 @@ use super::{access, answers};
 use crate::finding::Finding;
 use crate::load::{Run, sample};
 use crate::sweep::{self, Parameter};
+
+const STUDY: &str = "sigmetrics09";
 use assay_spec::record::{CellRecord, ExperimentRecord, FirstRecord};
 use assay_spec::{Nanos, Op, catalog};
 
@@ -47,7 +49,7 @@ fn keep(mut cell: CellRecord, latencies: impl Iterator<Item = u64>) -> CellRecor
 fn ask(cells: Vec<CellRecord>, id: &str) -> Finding {
     let mut run = sample::run(cells);
     run.record.experiments.push(experiment());
-    answers(&run, "t").into_iter().find(|f| f.id == format!("question/{id}/t")).expect(id)
+    answers(&run, "t", STUDY).into_iter().find(|f| f.id == format!("question/{id}/t")).expect(id)
 }
 
 /// Checks that the answer begins with a word and contains the parts.
@@ -253,7 +255,7 @@ fn fragmentation() {
 #[test]
 fn what_is_not_measured_is_said_of_the_whole_question() {
     let mut run = sample::run(three("reads", "rd", [200, 201, 200]));
-    run.record.study = super::STUDY.into();
+    run.record.study = STUDY.into();
     let target = |name: &str| assay_spec::record::TargetRecord {
         written: format!("sim:{name}"),
         name: name.into(),
@@ -266,11 +268,11 @@ fn what_is_not_measured_is_said_of_the_whole_question() {
         created: false,
     };
     run.record.targets = vec![target("t"), target("u")];
-    let all = answers(&run, "u");
+    let all = answers(&run, "u", STUDY);
     assert_eq!(all.len(), super::QUESTIONS.len());
     let part = "this study does not measure `reads` on it; `--on sim:u` does";
     says(&all[0], "Not determined", &[part]);
-    assert_eq!(answers(&run, "t").iter().filter(|f| f.confidence.is_some()).count(), 1);
+    assert_eq!(answers(&run, "t", STUDY).iter().filter(|f| f.confidence.is_some()).count(), 1);
 }
 
 /// A question without cells is left out, except in the study that asks all questions.
@@ -281,8 +283,8 @@ fn what_was_not_run_is_absent() {
         run.record.study = study.into();
         run
     };
-    assert_eq!(answers(&run("reads"), "t").len(), 1);
-    assert!(answers(&run("reads"), "u").is_empty());
+    assert_eq!(answers(&run("reads"), "t", STUDY).len(), 1);
+    assert!(answers(&run("reads"), "u", STUDY).is_empty());
     let other = sample::run(vec![cell("reads/of-my-own", 5)]);
-    assert!(answers(&other, "t").is_empty(), "another experiment of that name");
+    assert!(answers(&other, "t", STUDY).is_empty(), "another experiment of that name");
 }

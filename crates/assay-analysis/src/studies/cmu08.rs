@@ -1,11 +1,22 @@
 //! The tables of Polte, Simsa and Gibson, PDSW 2008.
 
-use super::describe::{Document, Figure, Form, Part, figure};
-use super::money;
-use super::series::{Quantity, Series, series};
+mod money;
+
+use super::study::Study;
+use crate::report::figures::describe::{Document, Figure, Form, Part, figure};
+use crate::report::figures::series::{Quantity, Series, series};
+
+/// The study.
+pub(super) struct Cmu08;
+
+impl Study for Cmu08 {
+    fn document(&self) -> &'static Document {
+        &DOCUMENT
+    }
+}
 
 /// The tables of the paper, as figures.
-pub const DOCUMENT: Document = Document {
+const DOCUMENT: Document = Document {
     study: "cmu08",
     note: "The measured tables of the paper, drawn; a hollow marker is a published value. Linux \
            runs on modelled drives, at a fraction of the document's size, an eighth for flash and \

@@ -10,13 +10,9 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-use super::statement::{Finding, command, requests};
+use crate::finding::statement::{Finding, command, requests};
 use crate::load::Run;
 use ask::{Answer, Ask};
-
-/// The study that asks all seven questions. For each question that a run of it cannot answer, a
-/// finding says what is missing.
-const STUDY: &str = "sigmetrics09";
 
 /// A question, and how it is answered.
 struct Question {
@@ -85,11 +81,12 @@ const QUESTIONS: &[Question] = &[
     },
 ];
 
-/// Returns the answers for a target to all questions that the run's study or experiments ask.
-pub(super) fn answers(run: &Run, target: &str) -> Vec<Finding> {
+/// Returns the answers for a target to all questions that the run's experiments ask. For each
+/// question that a run of `study` itself cannot answer, a finding says what is missing.
+pub(super) fn answers(run: &Run, target: &str, study: &str) -> Vec<Finding> {
     let asked = |q: &&Question| {
         let has = run.cell(Some(q.experiment), q.workload, target).is_some();
-        has || (run.record.study == STUDY && run.record.targets.iter().any(|t| t.name == target))
+        has || (run.record.study == study && run.record.targets.iter().any(|t| t.name == target))
     };
     QUESTIONS.iter().filter(asked).map(|q| finding(run, target, q)).collect()
 }

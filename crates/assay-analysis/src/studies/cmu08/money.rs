@@ -1,8 +1,8 @@
 //! The tables of prices of the CMU study: the printed values, the values computed from the printed
 //! inputs, and those of this run for the same money.
 
-use super::draw::Context;
 use crate::cost::{CellCost, Costs, follows};
+use crate::report::figures::draw::Context;
 use crate::report::html::escape;
 use crate::report::tables::{below, table};
 use crate::stats::Estimate;
