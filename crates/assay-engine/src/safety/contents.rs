@@ -9,7 +9,7 @@
 //! *Invariants.* In doubt there are contents: also if `blkid` is missing or fails. Everything is
 //! read through the given descriptor.
 
-use super::signature::{self, Window};
+use super::signatures::{self, Window};
 use crate::stop;
 use crate::target::uring::buffers::{Region, SECTOR, is_sealed};
 use assay_linux::child::{brief, tool};
@@ -85,7 +85,7 @@ pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Content
         contents.note_foreign(&window);
         windows.push(window);
     }
-    contents.kinds.extend(signature::find(&windows, size.0).into_iter().map(str::to_owned));
+    contents.kinds.extend(signatures::find(&windows, size.0).into_iter().map(str::to_owned));
     for place in between {
         contents.note_foreign(&read(file, place, block)?);
     }

@@ -3,7 +3,7 @@
 //! *Invariant.* A key that cannot be determined is left out, never guessed. A disk that was
 //! replaced by another with the same identity goes unnoticed.
 
-use super::machine::Machine;
+use super::in_use::Machine;
 use super::store::Store;
 use super::sysfs::Device;
 use assay_fs::{Node, NodeKind};

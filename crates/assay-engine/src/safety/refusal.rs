@@ -1,6 +1,6 @@
 //! The reasons why a device must not be written to, whatever the options are.
 
-use super::machine::Machine;
+use super::in_use::Machine;
 use super::sysfs::Device;
 use crate::error::Error;
 use std::time::Duration;

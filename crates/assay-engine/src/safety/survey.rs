@@ -3,8 +3,8 @@
 //! *Invariants.* No device is opened for writing or exclusively. The answer holds for this moment;
 //! a run checks again. Partitions are not listed on their own.
 
+use super::in_use::Machine;
 use super::loss::{contents_of, destroy_word};
-use super::machine::Machine;
 use super::refusal::refusal_now;
 use super::sysfs::Device;
 use assay_spec::Bytes;

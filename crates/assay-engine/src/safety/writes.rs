@@ -13,7 +13,7 @@
 //! The kernel counts a write when it reaches the device. Dirty pages in the device's page cache,
 //! which could wait there for half a minute, are written back before the count.
 
-use super::machine::Machine;
+use super::in_use::Machine;
 use super::store::Store;
 use super::sysfs::{Device, Written};
 use assay_fs::{DeviceNumber, Node};

@@ -10,9 +10,9 @@
 //! Modelled drives, which have no file, are not opened here.
 
 use crate::error::{Error, Result};
+use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::loss::check_contents;
-use crate::safety::machine::Machine;
 use crate::safety::refusal::{new_refusal, refusal, unknown_users};
 use crate::safety::sysfs::Device;
 use assay_fs::{DeviceNumber, Node, NodeKind};

@@ -1,10 +1,11 @@
 //! Block traces: converts the events of Linux's block layer, as blktrace records them, to requests.
 //!
-//! `source.rs` opens and reads inputs, `binary.rs` and `text.rs` decode events, `window.rs` sorts
-//! them, `pair.rs` makes requests of them, and `follow.rs` goes with a trace from one to the next.
-//! Memory grows only with the number of requests in flight, not with the length of the trace.
+//! `source.rs` opens and reads inputs, `blktrace.rs` and `blkparse.rs` decode events, `window.rs`
+//! sorts them, `pair.rs` makes requests of them, and `follow.rs` goes with a trace from one to the
+//! next. Memory grows only with the number of requests in flight, not with the length of the trace.
 
-mod binary;
+mod blkparse;
+mod blktrace;
 mod event;
 mod follow;
 mod import;
@@ -13,7 +14,6 @@ mod pair;
 mod source;
 #[cfg(test)]
 mod tests;
-mod text;
 mod window;
 
 pub use follow::follow;

@@ -1,7 +1,7 @@
 //! Opens the inputs of traces, files and the standard input, and reads their events in batches.
 
 use super::event::Event;
-use super::{binary, text};
+use super::{blkparse, blktrace};
 use crate::error::{Error, Result};
 use crate::read::{self, Unread};
 use std::io::{ErrorKind, Read};
@@ -73,7 +73,7 @@ impl Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Records of blktrace.
-    Records(binary::ByteOrder),
+    Records(blktrace::ByteOrder),
     /// Text of blkparse.
     Text,
 }
@@ -212,14 +212,14 @@ impl EventStream {
     }
 
     /// Decodes the records in the buffer. Returns `false` if more data is needed.
-    fn records(&mut self, order: binary::ByteOrder) -> Result<bool> {
-        let (used, stop) = binary::decode(self.input.data(), order, &mut self.batch, BATCH);
+    fn records(&mut self, order: blktrace::ByteOrder) -> Result<bool> {
+        let (used, stop) = blktrace::decode(self.input.data(), order, &mut self.batch, BATCH);
         self.input.from += used;
         match stop {
-            binary::RecordStop::Short => return Ok(false),
-            binary::RecordStop::Full => {}
-            binary::RecordStop::Lost(count) => self.lost = count.max(1),
-            binary::RecordStop::Broken(what) => {
+            blktrace::RecordStop::Short => return Ok(false),
+            blktrace::RecordStop::Full => {}
+            blktrace::RecordStop::Lost(count) => self.lost = count.max(1),
+            blktrace::RecordStop::Broken(what) => {
                 let place = format!("byte {}", self.input.position());
                 return Err(self.malformed(&place, &what));
             }
@@ -229,12 +229,12 @@ impl EventStream {
 
     /// Decodes the lines in the buffer. Returns `false` if more data is needed.
     fn lines(&mut self) -> Result<bool> {
-        let (done, stop) = text::decode(self.input.data(), false, &mut self.batch, BATCH);
+        let (done, stop) = blkparse::decode(self.input.data(), false, &mut self.batch, BATCH);
         self.count(done);
         match stop {
-            text::TextStop::Short => Ok(false),
-            text::TextStop::Full => Ok(true),
-            text::TextStop::Broken(column, what) => {
+            blkparse::TextStop::Short => Ok(false),
+            blkparse::TextStop::Full => Ok(true),
+            blkparse::TextStop::Broken(column, what) => {
                 let place = format!("line {}, column {column}", self.lines + 1);
                 Err(self.malformed(&place, &what))
             }
@@ -242,7 +242,7 @@ impl EventStream {
     }
 
     /// Counts lines as decoded, and moves behind them.
-    fn count(&mut self, done: text::Progress) {
+    fn count(&mut self, done: blkparse::Progress) {
         self.input.from += done.bytes;
         self.lines += done.lines;
         self.others += done.others;
@@ -253,7 +253,7 @@ impl EventStream {
     fn end(&mut self) -> Result<()> {
         self.has_ended = true;
         if self.format == Format::Text {
-            let (done, _) = text::decode(self.input.data(), true, &mut self.batch, BATCH);
+            let (done, _) = blkparse::decode(self.input.data(), true, &mut self.batch, BATCH);
             self.count(done);
         }
         let (at, bytes) = (self.input.position(), self.input.data().len() as u64);
@@ -293,7 +293,7 @@ fn sniff(data: &[u8]) -> Option<Format> {
     // ftrace may have lost events before the first one, and says so in a line.
     let first = data.split(|c| *c == b'\n').next().unwrap_or_default();
     let behind = if first.starts_with(b"CPU:") { data.get(first.len() + 1..) } else { None };
-    let records = behind.and_then(binary::sniff).or_else(|| binary::sniff(data));
+    let records = behind.and_then(blktrace::sniff).or_else(|| blktrace::sniff(data));
     if let Some(order) = records {
         return Some(Format::Records(order));
     }

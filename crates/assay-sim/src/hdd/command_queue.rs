@@ -2,7 +2,7 @@
 
 use super::arm::Arm;
 use super::geometry::SectorPlace;
-use super::schedule::{Order, PendingSeek};
+use super::order::{Order, PendingSeek};
 use assay_spec::Nanos;
 use std::collections::VecDeque;
 

@@ -21,9 +21,9 @@ mod controller;
 mod geometry;
 mod link;
 mod media;
+mod order;
 mod persistent;
 mod read_ahead;
-mod schedule;
 mod seek;
 mod serve;
 mod shingled;
@@ -38,7 +38,7 @@ use command_queue::{Command, CommandKind, CommandQueue, Flush};
 use controller::DiskController;
 use link::DiskLink;
 use media::{DiskCounts, Media};
-use schedule::order;
+use order::order;
 use std::collections::VecDeque;
 
 /// A disk.

@@ -11,7 +11,7 @@ use super::command_queue::{Command, CommandKind, Flush};
 use super::geometry::SectorPlace;
 use super::link::DiskTransfer;
 use super::media::Ahead;
-use super::schedule::PendingSeek;
+use super::order::PendingSeek;
 use crate::work::Activity;
 use assay_spec::Nanos;
 

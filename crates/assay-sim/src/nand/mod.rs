@@ -29,9 +29,9 @@ pub mod observe;
 mod ops;
 mod pending_erases;
 mod plane_fast_path;
+mod priority_reads;
 mod record;
 mod retries;
-mod suspend;
 mod suspension;
 mod token;
 
@@ -51,8 +51,8 @@ pub use observe::{Cause, FlashCommand, Observed, Observer, Operation, Step};
 use ops::{NO_OP, Pool};
 use pending_erases::PendingErases;
 use plane_fast_path::PlaneFastPath;
+use priority_reads::Suspension;
 pub use record::Record;
-use suspension::Suspension;
 pub(crate) use token::{FlashEvent, Token, Waiter};
 
 /// A plane: its queue of operations that have not begun, its register, array and channel.

@@ -1,7 +1,7 @@
 //! Every rule of the chips and buses, a nanosecond before and after.
 
 mod multi_page;
-mod suspend;
+mod suspension;
 
 use super::*;
 use assay_spec::Bytes;

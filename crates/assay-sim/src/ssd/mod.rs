@@ -24,7 +24,7 @@ mod read_ahead;
 mod requests;
 mod slots;
 pub(crate) mod stall;
-mod thermal_throttling;
+mod thermal;
 mod write;
 mod write_back_cache;
 mod write_queue;

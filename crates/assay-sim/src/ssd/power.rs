@@ -1,6 +1,6 @@
 //! The energy that a drive draws: a constant power, and an amount for each flash operation.
 
-use super::thermal_throttling::ThermalThrottle;
+use super::thermal::ThermalThrottle;
 use crate::nand::Nand;
 use assay_spec::Nanos;
 use assay_spec::device::{PowerSpec, SsdSpec};

@@ -5,7 +5,7 @@ mod demand;
 mod errors;
 mod modern;
 mod stalls;
-mod thermal_throttling;
+mod thermal;
 mod write_back_cache;
 
 use super::build::{assemble, build};

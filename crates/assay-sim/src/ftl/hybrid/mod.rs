@@ -21,7 +21,7 @@
 
 mod logs;
 mod policy;
-mod recover;
+mod recovery;
 mod sequence;
 mod shape;
 mod shared;

@@ -1,7 +1,7 @@
 //! The page map as a translation layer.
 
 use super::map_checkpoint::SavedMap;
-use super::{PageMap, check, recover};
+use super::{PageMap, check, recovery};
 use crate::ftl::{Census, Deferred, Ftl, MapCache, MapWrites, NONE, Recover, Trim};
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use assay_mem::prefetch;
@@ -26,7 +26,7 @@ impl Ftl for PageMap {
         let plane = self.put(nand, page, Cause::Host, token, &[]);
         if self.tables.cached_map.is_some() {
             self.tables.change_entry(page);
-            self.write_changed(nand, super::cached_mapping_table::AT_A_TIME);
+            self.write_changed(nand, super::cached_map::AT_A_TIME);
         }
         plane
     }
@@ -157,7 +157,7 @@ impl Deferred for PageMap {
 impl Recover for PageMap {
     fn recover(&mut self, nand: &mut Nand, flash: &Flash) -> bool {
         if self.tables.is_safe {
-            recover::recover(self, nand, flash);
+            recovery::recover(self, nand, flash);
         }
         self.tables.is_safe
     }

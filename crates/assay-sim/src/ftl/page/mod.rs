@@ -20,7 +20,7 @@
 mod bitmap;
 mod bits;
 mod blocks;
-mod cached_mapping_table;
+mod cached_map;
 mod check;
 mod gc_global;
 mod gc_per_plane;
@@ -28,7 +28,7 @@ mod layer;
 pub(crate) mod map_checkpoint;
 mod planes;
 mod reclaim_queue;
-mod recover;
+mod recovery;
 pub(crate) mod scaled_drive;
 mod slc_cache;
 pub(crate) mod steady;
@@ -39,18 +39,18 @@ mod tables;
 mod tests;
 #[cfg(test)]
 mod theory;
-pub(crate) mod trims;
+pub(crate) mod trim;
 
 use super::NONE;
 use super::wear::Endurance;
 use crate::ftl::{Census, Deferred, Ftl};
 use crate::nand::{Cause, Nand, Observed, Token, Waiter};
 use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
-use cached_mapping_table::CachedMap;
+use cached_map::CachedMap;
 use map_checkpoint::SavedMap;
 use planes::{Frontier, PlaneTable};
 use tables::{Tables, mapped_pages};
-use trims::Trims;
+use trim::Trims;
 
 /// A translation layer that maps each page on its own.
 pub(crate) struct PageMap {
@@ -82,7 +82,7 @@ impl PageMap {
         let host = logical;
         let logical = mapped_pages(nand, &spec, host);
         let records = match spec.power_fail_safe {
-            true => trims::record_pages(nand.page, u64::from(host)) as u32,
+            true => trim::record_pages(nand.page, u64::from(host)) as u32,
             false => 0,
         };
         let mut map = PageMap {

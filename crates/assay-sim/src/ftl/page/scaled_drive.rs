@@ -1,7 +1,7 @@
 //! The twin of a drive: a small drive of the same kind, written at random until it is steady, and
 //! then copied in snapshots.
 
-use super::cached_mapping_table::Changed;
+use super::cached_map::Changed;
 use super::{NONE, PageMap, mapped_pages};
 use crate::ftl::history::{FtlHarness, RandomWrites};
 use assay_spec::Bytes;

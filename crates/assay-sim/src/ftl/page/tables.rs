@@ -3,7 +3,7 @@
 
 use super::bitmap::{clear_bits, set_bits};
 use super::blocks::Blocks;
-use super::cached_mapping_table::CachedMap;
+use super::cached_map::CachedMap;
 use super::planes::{Frontier, Open, PlaneTable};
 use super::slc_cache::SlcCache;
 use crate::ftl::NONE;

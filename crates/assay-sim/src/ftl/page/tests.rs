@@ -1,6 +1,6 @@
 //! Random work on small drives, and each policy where it matters.
 
-mod cached_mapping_table;
+mod cached_map;
 pub(super) mod small;
 
 use super::planes::Open;

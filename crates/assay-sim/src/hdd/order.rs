@@ -90,5 +90,5 @@ pub(crate) fn order(spec: OrderSpec) -> Box<dyn Order + Send> {
 }
 
 #[cfg(test)]
-#[path = "tests/schedule.rs"]
+#[path = "tests/order.rs"]
 mod tests;
