@@ -17,5 +17,5 @@ mod tests;
 pub(crate) use cells::not_included;
 pub use cells::{CellCost, Costs};
 pub use formulas::{FiveMinutes, Ownership, follows, life_years, per};
-pub use owned::{Owned, OwnedCell, OwnedTarget, Supposed, owned};
+pub use owned::{Assumptions, Owned, OwnedCell, OwnedTarget, owned};
 pub use quote::{Prices, PricesError, Quote};

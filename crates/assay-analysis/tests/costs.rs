@@ -1,7 +1,7 @@
 //! What targets cost: the drives in them, by lists and by hand; and where it is shown.
 
 use assay_analysis::compare;
-use assay_analysis::cost::{Costs, Prices, Quote, Supposed, owned};
+use assay_analysis::cost::{Assumptions, Costs, Prices, Quote, owned};
 use assay_analysis::load::Run;
 use assay_analysis::text;
 use assay_spec::catalog::{DEVICES, PRICES, find};
@@ -246,7 +246,7 @@ fn owned_run() -> Run {
     run(Some(PricesRecord { list, given: Vec::new() }))
 }
 
-const NOTHING_MORE: Supposed = Supposed {
+const NOTHING_MORE: Assumptions = Assumptions {
     years: 5.0,
     busy: 1.0,
     kwh_price: None,
@@ -294,7 +294,7 @@ fn the_reference_is_found_in_another_experiment() {
 fn energy_and_wear_enter_where_they_are_known() {
     let run = owned_run();
     let costs = Costs::of(&run).unwrap();
-    let supposed = Supposed {
+    let supposed = Assumptions {
         busy: 0.5,
         kwh_price: Some(0.25),
         pue: 1.5,
@@ -323,7 +323,7 @@ fn energy_and_wear_enter_where_they_are_known() {
 fn the_five_minute_rule_is_asked_of_random_reads() {
     let mut run = owned_run();
     let costs = Costs::of(&run).unwrap();
-    let supposed = Supposed { memory_per_gb: Some(47.0), ..NOTHING_MORE };
+    let supposed = Assumptions { memory_per_gb: Some(47.0), ..NOTHING_MORE };
     let o = owned(&run, &costs, &supposed, "noop/ssd-m");
     assert_eq!(o.cells[0].page, Some(4096.0));
     // (10^6 / 4096 pages a MB / 100 a second) x (730 / 0.047 a MB).

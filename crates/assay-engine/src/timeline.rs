@@ -74,7 +74,7 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
         );
         return Err(Error::environment("too-much-memory", message, "take a smaller drive"));
     }
-    let mut drive = build(spec, assay_sim::Past::Filled);
+    let mut drive = build(spec, assay_sim::InitialState::Filled);
     let outside = |s: &&StreamSpec| s.span.start >= spec.capacity || s.max_size() > spec.capacity;
     if let Some(stream) = plan.streams.iter().find(outside) {
         let start = stream.span.on(spec.capacity).start;

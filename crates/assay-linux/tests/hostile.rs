@@ -95,7 +95,7 @@ fn message(dice: &mut Dice, sent: usize) -> (u32, Vec<u8>) {
 fn a_million_messages_and_requests_without_a_panic() {
     let text = include_str!("../../assay/tests/fixtures/drive.toml");
     let spec = DeviceSpec::parse(Source { file: "drive", text }).expect("it is right");
-    let model: Box<dyn Drive> = build(&spec, assay_sim::Past::Filled);
+    let model: Box<dyn Drive> = build(&spec, assay_sim::InitialState::Filled);
     let disk = DiskSetup {
         model: 0,
         base: Bytes::ZERO,

@@ -9,7 +9,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use assay_sim::{Closed, Past, RandomWrites, build};
+use assay_sim::{Closed, InitialState, RandomWrites, build};
 use assay_spec::decode::Source;
 use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::histogram::Histogram;
@@ -141,7 +141,7 @@ fn drive() -> DeviceSpec {
 }
 
 /// Requests per CPU-second of ours.
-fn ours(past: Past, op: Op, requests: u64) -> f64 {
+fn ours(past: InitialState, op: Op, requests: u64) -> f64 {
     let spec = drive();
     let (mut drive, mut closed) = (build(&spec, past), Closed::new(DEPTH));
     let pages = spec.capacity.0 / PAGE;
@@ -165,16 +165,16 @@ fn main() -> ExitCode {
     // MQSim has no steady state to begin in: its first quarter million after its blocks are used
     // up, which collect less than ours do.
     let rows = [
-        ("random write, fresh", Past::New, Op::Write, 0, 1000, MILLION),
+        ("random write, fresh", InitialState::New, Op::Write, 0, 1000, MILLION),
         (
             "random write, collecting",
-            Past::Steady(RandomWrites::UNIFORM),
+            InitialState::Steady(RandomWrites::UNIFORM),
             Op::Write,
             0,
             pages * 11 / 10,
             pages * 11 / 10 + MILLION / 4,
         ),
-        ("random read", Past::Filled, Op::Read, 100, 1000, MILLION),
+        ("random read", InitialState::Filled, Op::Read, 100, 1000, MILLION),
     ];
     for (what, past, op, read_percent, from, to) in rows {
         let ours = ours(past, op, 3 * MILLION);

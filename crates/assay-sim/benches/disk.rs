@@ -58,7 +58,7 @@ fn cpu() -> u64 {
 fn measure(spec_depth: u32, depth: u32, op: Op, requests: u64) -> (f64, f64) {
     let text = SPEC.replace("DEPTH", &spec_depth.to_string());
     let spec = DeviceSpec::parse(Source { file: "bench", text: &text }).expect("a right spec");
-    let mut drive = build(&spec, assay_sim::Past::Filled);
+    let mut drive = build(&spec, assay_sim::InitialState::Filled);
     let pages = spec.capacity.0 / 4096;
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |tag| {

@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use assay_sim::{Closed, Drive, Past, RandomWrites, build};
+use assay_sim::{Closed, Drive, InitialState, RandomWrites, build};
 use assay_spec::device::{DeviceKind, DeviceSpec};
 use assay_spec::histogram::Histogram;
 use assay_spec::seed::mix;
@@ -72,7 +72,7 @@ struct Bed {
 impl Bed {
     fn new(spec: &DeviceSpec) -> Bed {
         let before = resident();
-        let drive = build(spec, Past::Filled);
+        let drive = build(spec, InitialState::Filled);
         let each = (resident() - before) / flash_pages(spec) as f64;
         println!("{:30} {each:6.2} bytes of memory a page (goal 10)", spec.name);
         Bed { drive, closed: Closed::new((spec.link.queue_depth as usize).min(DEPTH)) }
@@ -81,7 +81,7 @@ impl Bed {
     /// As after random writes without end.
     fn steady(spec: &DeviceSpec, size: &str) -> Bed {
         let (before, begun) = (resident(), Instant::now());
-        let drive = build(spec, Past::Steady(RandomWrites::UNIFORM));
+        let drive = build(spec, InitialState::Steady(RandomWrites::UNIFORM));
         let (seconds, memory) = (begun.elapsed().as_secs_f64(), resident() - before);
         println!(
             "{:30} {seconds:6.2} s and {:.2} GiB to steady state (goals 5 and 1.5 for 512 GiB)",

@@ -3,7 +3,7 @@
 use crate::drive::Drive;
 use crate::ftl::page::scaled_drive::Shape;
 use crate::hdd::Hdd;
-use crate::past::Past;
+use crate::initial_state::InitialState;
 use crate::ssd::build::build as build_ssd;
 use crate::volume::Volume;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec};
@@ -28,8 +28,8 @@ pub fn can_be_steady(spec: &DeviceSpec) -> Result<(), &'static str> {
 ///
 /// # Panics
 /// If `past` is steady and [`can_be_steady`] returns an error.
-pub fn build(spec: &DeviceSpec, past: Past) -> Box<dyn Drive + Send> {
-    if let (Past::Steady(_), Err(why)) = (past, can_be_steady(spec)) {
+pub fn build(spec: &DeviceSpec, past: InitialState) -> Box<dyn Drive + Send> {
+    if let (InitialState::Steady(_), Err(why)) = (past, can_be_steady(spec)) {
         panic!("{} cannot be built steady: {why}", spec.name);
     }
     match &spec.kind {

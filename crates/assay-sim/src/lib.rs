@@ -20,9 +20,9 @@ mod completions;
 mod events;
 mod ftl;
 mod hdd;
+mod initial_state;
 mod memory;
 mod nand;
-mod past;
 mod ssd;
 mod volume;
 mod waits;
@@ -34,12 +34,12 @@ pub use closed::Closed;
 pub use drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 pub use ftl::history::RandomWrites;
 pub use host::Host;
+pub use initial_state::InitialState;
 pub use memory::memory;
 pub use nand::Step;
 pub use nand::{
     BlockFound, Cause, Checker, Flash, FlashCommand, Found, Observed, Observer, Operation,
     OutOfBand, Record,
 };
-pub use past::Past;
 pub use ssd::{Snapshot, Stall};
 pub use work::{Activity, Work};

@@ -25,7 +25,7 @@ fn spec() -> DeviceSpec {
 fn latencies(spec: &DeviceSpec, checked: bool) -> Vec<u64> {
     let pages = spec.capacity.0 / PAGE;
     let DeviceKind::Ssd(ssd) = &spec.kind else { panic!("a flash drive") };
-    let mut drive = build(spec, assay_sim::Past::New);
+    let mut drive = build(spec, assay_sim::InitialState::New);
     if checked {
         drive.observe(Box::new(Checker::new(&ssd.nand, pages as u32)));
     }

@@ -48,7 +48,7 @@ fn the_capacity_is_what_disksim_counts_and_the_last_sector_can_be_read() {
         let DeviceKind::Hdd(hdd) = &spec.kind else { panic!("not a disk") };
         // The tracks hold what the model says, or up to 3 % more that the model does not count.
         assert!(hdd.raw() >= spec.capacity && hdd.raw().0 < spec.capacity.0 * 103 / 100, "{disk}");
-        let mut drive = build(&spec, assay_sim::Past::Filled);
+        let mut drive = build(&spec, assay_sim::InitialState::Filled);
         let (offset, length) = (spec.capacity - Bytes(512), Bytes(512));
         drive.submit(Nanos::ZERO, Request { tag: 0, op: Op::Read, offset, length, fua: false });
         let mut done = Vec::new();

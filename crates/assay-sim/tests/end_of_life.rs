@@ -72,7 +72,7 @@ struct Bed {
 impl Bed {
     fn new(spec: &DeviceSpec) -> Bed {
         let DeviceKind::Ssd(ssd) = &spec.kind else { panic!("a flash drive") };
-        let mut drive = build(spec, assay_sim::Past::New);
+        let mut drive = build(spec, assay_sim::InitialState::New);
         drive.observe(Box::new(Checker::new(&ssd.nand, PAGES as u32)));
         Bed { drive, now: Nanos::ZERO }
     }

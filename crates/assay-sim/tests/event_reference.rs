@@ -54,7 +54,7 @@ fn compare(
         let op = if write { Op::Write } else { Op::Read };
         Request { tag: 0, op, offset: Bytes(page * PAGE), length: Bytes(PAGE), fua: false }
     };
-    let mut drive = build(spec, assay_sim::Past::Filled);
+    let mut drive = build(spec, assay_sim::InitialState::Filled);
     let mut closed = Closed::new(DEPTH);
     closed.run(&mut *drive, aging, request, |_| ());
     drive.mark();

@@ -1,7 +1,7 @@
 //! What a drive is reckoned to take is not much below what it takes, so that a run that would not
 //! fit is refused and not ended by the system.
 
-use assay_sim::{Past, build, memory};
+use assay_sim::{InitialState, build, memory};
 use assay_spec::Bytes;
 use assay_spec::catalog::DEVICES;
 use assay_spec::decode::Source;
@@ -28,7 +28,7 @@ fn no_drive_takes_much_more_than_it_is_reckoned_to() {
             continue;
         }
         let before = resident();
-        let drive = build(&spec, Past::Filled);
+        let drive = build(&spec, InitialState::Filled);
         let took = resident().saturating_sub(before);
         drop(drive);
         let most = reckoned.0 + reckoned.0 / 4 + BESIDE;

@@ -343,7 +343,7 @@ impl Rig {
             read: HashMap::new(),
             erases: flash.map_or_else(|| u64::from(used(ssd)) * blocks, erases_of),
         }));
-        let mut drive = build(spec, assay_sim::Past::New);
+        let mut drive = build(spec, assay_sim::InitialState::New);
         drive.observe(Box::new(Shared(watch.clone())));
         if let Some(flash) = flash {
             assert!(drive.recover(flash), "it can");

@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use assay_sim::{Closed, Drive, Past, RandomWrites, build, can_be_steady};
+use assay_sim::{Closed, Drive, InitialState, RandomWrites, build, can_be_steady};
 use assay_spec::decode::Source;
 use assay_spec::device::{DeviceKind, DeviceSpec, FtlSpec, LogOpens, Logs, Pace, PageMapSpec};
 use assay_spec::seed::mix;
@@ -47,7 +47,7 @@ struct Bed {
 }
 
 impl Bed {
-    fn new(spec: &DeviceSpec, past: Past) -> Bed {
+    fn new(spec: &DeviceSpec, past: InitialState) -> Bed {
         let DeviceKind::Ssd(ssd) = &spec.kind else { panic!("flash") };
         let page = ssd.nand.page;
         let closed = Closed::new((spec.link.queue_depth as usize).min(32));
@@ -121,9 +121,9 @@ fn compare_within(
     past: u64,
     count: u64,
 ) {
-    let mut written = Bed::new(spec, Past::Filled);
+    let mut written = Bed::new(spec, InitialState::Filled);
     measured_of(kind, &mut written, 0, 0..past);
-    let mut built = Bed::new(spec, Past::Steady(kind));
+    let mut built = Bed::new(spec, InitialState::Steady(kind));
     built.drive.check();
     let (its, its_wa) = measured_of(kind, &mut built, reads, past..past + count);
     built.drive.check();
@@ -211,7 +211,7 @@ fn pages_in_the_cache_are_read_faster() {
     map.collection.pace = Pace::WholeBlock;
     let difference = (ssd.nand.read - ssd.nand.slc.expect("it has a cache").read).0;
     ssd.readahead = None;
-    let mut bed = Bed::new(&spec, Past::Steady(RandomWrites::UNIFORM));
+    let mut bed = Bed::new(&spec, InitialState::Steady(RandomWrites::UNIFORM));
     bed.closed = Closed::new(1);
     let (latencies, _) = measured(&mut bed, 100, 0..2_000);
     let slowest = latencies[latencies.len() - 1];
@@ -253,7 +253,8 @@ fn what_is_open_in_the_cache_is_programmed_as_that() {
         let slc = map.slc.as_mut().expect("it has a cache");
         (slc.size, slc.fixed) = (page * (8 * 4), page * (8 * 4));
         spec.capacity = page * pages;
-        let mut bed = Bed::new(&spec, Past::Steady(RandomWrites::UNIFORM.seeded(mix(seed))));
+        let mut bed =
+            Bed::new(&spec, InitialState::Steady(RandomWrites::UNIFORM.seeded(mix(seed))));
         measured(&mut bed, 0, 0..4_000);
         bed.drive.check();
     }
@@ -266,7 +267,7 @@ fn a_page_can_be_all_there_is() {
         let mut spec = small("ssd-l");
         let DeviceKind::Ssd(ssd) = &spec.kind else { panic!("flash") };
         spec.capacity = ssd.nand.page * pages;
-        let mut bed = Bed::new(&spec, Past::Steady(RandomWrites::UNIFORM));
+        let mut bed = Bed::new(&spec, InitialState::Steady(RandomWrites::UNIFORM));
         bed.drive.check();
         measured(&mut bed, 50, 0..200);
         bed.drive.check();
@@ -278,14 +279,14 @@ fn a_page_can_be_all_there_is() {
 fn what_was_written_in_order_takes_as_long() {
     for name in ["ssd-l", "mtron-mobi-16"] {
         let spec = small(name);
-        let mut written = Bed::new(&spec, Past::Filled);
+        let mut written = Bed::new(&spec, InitialState::Filled);
         let (page, pages) = (written.page, written.pages);
         let write = |i: u64| {
             let offset = page * (i % pages);
             Request { tag: 0, op: Op::Write, offset, length: page, fua: false }
         };
         written.closed.run(&mut *written.drive, 2 * pages, write, |_| ());
-        let mut built = Bed::new(&spec, Past::Filled);
+        let mut built = Bed::new(&spec, InitialState::Filled);
         let [its, own] = [&mut built, &mut written].map(|bed| measured(bed, 50, 0..10_000));
         assert!(distance(&its.0, &own.0) < 0.001 && (its.1 / own.1 - 1.0).abs() < 0.001);
     }
@@ -295,11 +296,11 @@ fn what_was_written_in_order_takes_as_long() {
 #[test]
 fn reading_in_order_takes_as_long() {
     let spec = small("reference-28");
-    let mut written = Bed::new(&spec, Past::Filled);
+    let mut written = Bed::new(&spec, InitialState::Filled);
     let before = in_order(&mut written);
     let past = 4 * written.pages;
     measured(&mut written, 0, 0..past);
-    let mut built = Bed::new(&spec, Past::Steady(RandomWrites::UNIFORM));
+    let mut built = Bed::new(&spec, InitialState::Steady(RandomWrites::UNIFORM));
     // First, what was written last is still on its way.
     in_order(&mut written);
     let (its, mean) = (in_order(&mut built), in_order(&mut written));
@@ -333,7 +334,7 @@ fn every_drive_goes_on() {
         }
         seen += 1;
         for past in [RandomWrites::UNIFORM, RandomWrites { hot: 0.1, heat: 0.9, seed: 7 }] {
-            let mut drive = build(&spec, Past::Steady(past));
+            let mut drive = build(&spec, InitialState::Steady(past));
             drive.check();
             let pages = spec.capacity.0 / page;
             let request = |i: u64| {

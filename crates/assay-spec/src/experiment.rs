@@ -17,7 +17,7 @@ mod workload;
 pub use crate::name::is_name;
 pub use factors::{Factor, FactorLevel, Factors, Point};
 pub use files::{
-    Between, Checkouts, Clients, FileWork, History, Made, Operation, Order, Records, Sync, Tree,
+    CacheReset, Checkouts, Clients, FileWork, History, Made, Operation, Order, Records, Sync, Tree,
     Walk,
 };
 pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};

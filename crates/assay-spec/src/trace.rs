@@ -106,7 +106,7 @@ pub struct TraceRecord {
     /// The requests in the log, by operation.
     pub requests: Vec<RequestCount>,
     /// What happened to requests on their way to the drive.
-    pub happened: Happened,
+    pub happened: PathCounts,
     /// The events that could not be paired or were left out, with the reason.
     pub unpaired: Vec<Unpaired>,
 }
@@ -166,7 +166,7 @@ pub struct RequestCount {
 /// What happened to requests on their way to the drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Happened {
+pub struct PathCounts {
     /// The requests that were queued alone and dispatched as part of another request.
     pub merged: u64,
     /// The requests that were queued whole and dispatched in parts.

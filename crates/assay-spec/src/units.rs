@@ -234,13 +234,13 @@ impl fmt::Display for Nanos {
 
 /// A power, in microwatts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Watts(pub u64);
+pub struct Microwatts(pub u64);
 
 /// An energy, in picojoules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Joules(pub u64);
+pub struct Picojoules(pub u64);
 
-impl Watts {
+impl Microwatts {
     /// Examples of powers, for messages.
     pub const EXPECTED: &str = "a power such as `5W` or `60mW`";
 
@@ -250,7 +250,7 @@ impl Watts {
     }
 }
 
-impl Joules {
+impl Picojoules {
     /// Examples of energies, for messages.
     pub const EXPECTED: &str = "an energy such as `0.6uJ`, `40nJ` or `1mJ`";
 
@@ -260,16 +260,16 @@ impl Joules {
     }
 }
 
-impl std::str::FromStr for Watts {
+impl std::str::FromStr for Microwatts {
     type Err = QuantityError;
-    fn from_str(s: &str) -> Result<Watts, QuantityError> {
-        parse_quantity(s, &[("uW", 1), ("mW", 1_000), ("W", 1_000_000)]).map(Watts)
+    fn from_str(s: &str) -> Result<Microwatts, QuantityError> {
+        parse_quantity(s, &[("uW", 1), ("mW", 1_000), ("W", 1_000_000)]).map(Microwatts)
     }
 }
 
-impl std::str::FromStr for Joules {
+impl std::str::FromStr for Picojoules {
     type Err = QuantityError;
-    fn from_str(s: &str) -> Result<Joules, QuantityError> {
+    fn from_str(s: &str) -> Result<Picojoules, QuantityError> {
         const UNITS: &[(&str, u64)] = &[
             ("pJ", 1),
             ("nJ", 1_000),
@@ -277,7 +277,7 @@ impl std::str::FromStr for Joules {
             ("mJ", 1_000_000_000),
             ("J", 1_000_000_000_000),
         ];
-        parse_quantity(s, UNITS).map(Joules)
+        parse_quantity(s, UNITS).map(Picojoules)
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// The assumptions for the cost of ownership.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Supposed {
+pub struct Assumptions {
     /// The years of use.
     pub years: f64,
     /// The share of the time that a drive is busy, 0 to 1.
@@ -84,7 +84,7 @@ pub struct Owned {
     /// The sources of the prices.
     pub source: String,
     /// The assumptions.
-    pub supposed: Supposed,
+    pub supposed: Assumptions,
     /// The name of the target that break-even prices refer to.
     pub reference: String,
     /// The targets with a price.
@@ -98,7 +98,7 @@ const DAYS: f64 = 365.0;
 
 /// Returns the cost of ownership of all targets with a price and of their cells. Break-even prices
 /// refer to the target `reference`.
-pub fn owned(run: &Run, costs: &Costs, supposed: &Supposed, reference: &str) -> Owned {
+pub fn owned(run: &Run, costs: &Costs, supposed: &Assumptions, reference: &str) -> Owned {
     let priced: Vec<&str> =
         run.targets().into_iter().filter(|t| costs.target(t).is_some()).collect();
     let targets = priced.iter().filter_map(|t| target(costs, supposed, t)).collect();
@@ -115,7 +115,7 @@ pub fn owned(run: &Run, costs: &Costs, supposed: &Supposed, reference: &str) -> 
     }
 }
 
-fn target(costs: &Costs, supposed: &Supposed, name: &str) -> Option<OwnedTarget> {
+fn target(costs: &Costs, supposed: &Assumptions, name: &str) -> Option<OwnedTarget> {
     let quote = costs.target(name)?;
     let ownership = ownership(costs, supposed, name);
     let mut unknown = Vec::new();
@@ -144,7 +144,7 @@ fn target(costs: &Costs, supposed: &Supposed, name: &str) -> Option<OwnedTarget>
 
 /// Returns the target as equal drives at the mean price of one, or `None` if a value that is needed
 /// is not known.
-fn ownership(costs: &Costs, supposed: &Supposed, name: &str) -> Option<Ownership> {
+fn ownership(costs: &Costs, supposed: &Assumptions, name: &str) -> Option<Ownership> {
     let quote = costs.target(name)?;
     let drives = quote.drives as f64;
     let (active, idle) = match supposed.kwh_price {
@@ -176,7 +176,7 @@ fn ownership(costs: &Costs, supposed: &Supposed, name: &str) -> Option<Ownership
 fn cell(
     run: &Run,
     costs: &Costs,
-    supposed: &Supposed,
+    supposed: &Assumptions,
     reference: &str,
     cell: &CellRecord,
 ) -> Option<OwnedCell> {

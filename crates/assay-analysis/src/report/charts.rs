@@ -2,7 +2,7 @@
 
 use super::axis::{self, Scale};
 use super::html::{escape, slug};
-use super::svg::{self, Axis, Bar, Ink, Line, Words};
+use super::svg::{self, Axis, Bar, ChartText, Ink, Line};
 
 use crate::load::Run;
 use crate::metric;
@@ -55,7 +55,7 @@ pub fn bandwidth(run: &Run) -> String {
             continue;
         }
         let list: Vec<String> = bars.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
-        let words = Words {
+        let words = ChartText {
             id: format!("bw-{}-{}", slug(experiment), slug(workload)),
             title: format!("Bandwidth, {workload}"),
             description: list.join(", "),
@@ -134,7 +134,7 @@ pub fn latency(run: &Run) -> String {
                 format!("{} median {}", c.target, p50.unwrap_or_default())
             })
             .collect();
-        let words = |kind: &str, title: &str| Words {
+        let words = |kind: &str, title: &str| ChartText {
             id: format!("{kind}-{id}"),
             title: format!("{title}, {workload}"),
             description: medians.join(", "),
@@ -198,7 +198,7 @@ pub fn over_time(run: &Run) -> String {
             let values = lines.iter().flat_map(|l| l.points.iter().map(|p| p.1));
             let y = Axis { scale: Scale::log_over(values), label, name };
             let names: Vec<&str> = lines.iter().map(|l| l.name.as_str()).collect();
-            let words = Words {
+            let words = ChartText {
                 id: format!("{kind}-{}-{}", slug(experiment), slug(workload)),
                 title: format!("{name} over time, {workload}"),
                 description: format!("A line for each target: {}", names.join(", ")),

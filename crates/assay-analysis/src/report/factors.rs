@@ -4,7 +4,7 @@ use super::axis::{self, Scale};
 use super::charts::figure;
 use super::finding_list::items;
 use super::html::{escape, slug};
-use super::svg::{self, Axis, Bar, Words};
+use super::svg::{self, Axis, Bar, ChartText};
 use super::tables::table;
 use crate::factors::{Crossed, all};
 use crate::finding::Finding;
@@ -70,7 +70,7 @@ fn mains(crossed: &Crossed<'_>, effects: &Effects) -> String {
         return String::new();
     }
     let list: Vec<String> = bars.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
-    let words = Words {
+    let words = ChartText {
         id: format!("factors-{}", slug(&crossed.id())),
         title: "Mean of each level".into(),
         description: list.join(", "),

@@ -2,7 +2,7 @@
 
 use super::axis::{self, Scale};
 use super::html::escape;
-use super::svg::{self, Axis, Ink, Line, Words};
+use super::svg::{self, Axis, ChartText, Ink, Line};
 
 /// The width of a picture in user units: a page of 1280 pixels less a margin.
 pub(super) const WIDTH: f64 = 1240.0;
@@ -149,7 +149,7 @@ pub fn distributions(title: &str, notes: &[String], samples: &[Sample; 2]) -> St
         label: axis::number,
         name: "share of requests at most this slow",
     };
-    let words = Words { id: "cdf".into(), title: title.into(), description: notes.join(" ") };
+    let words = ChartText { id: "cdf".into(), title: title.into(), description: notes.join(" ") };
     let chart = svg::lines(&words, x, y, &lines);
     let mut body = format!("<text class=\"head\" x=\"{MARGIN}\" y=\"30\">{}</text>", escape(title));
     let mut top = 30.0;

@@ -11,7 +11,7 @@ pub const WIDTH: f64 = 480.0;
 
 /// The description of a chart for those who do not see it.
 #[derive(Clone, Debug)]
-pub struct Words {
+pub struct ChartText {
     /// The id, unique on the page.
     pub id: String,
     /// The title.
@@ -97,7 +97,7 @@ impl Frame {
 }
 
 /// Returns the start of an SVG element with title and description.
-fn open(words: &Words, height: f64) -> String {
+fn open(words: &ChartText, height: f64) -> String {
     let (id, title) = (escape(&words.id), escape(&words.title));
     format!(
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
@@ -112,13 +112,13 @@ const PLOT: (Frame, f64) =
     (Frame { left: 76.0, top: 24.0, width: WIDTH - 102.0, height: 202.0 }, 270.0);
 
 /// Draws a chart of lines.
-pub fn lines(words: &Words, x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> String {
+pub fn lines(words: &ChartText, x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> String {
     marked_lines(words, x, y, lines, &[])
 }
 
 /// Draws a chart of lines with published values.
 pub fn marked_lines(
-    words: &Words,
+    words: &ChartText,
     x: Axis<'_>,
     y: Axis<'_>,
     lines: &[Line],
@@ -147,7 +147,7 @@ pub fn marked_lines(
 
 /// Draws a chart of single points: requests one by one.
 pub fn dots(
-    words: &Words,
+    words: &ChartText,
     x: Axis<'_>,
     y: Axis<'_>,
     (ink, points): (Ink, &[(f64, f64)]),
@@ -272,7 +272,7 @@ pub struct Bar {
 }
 
 /// Draws horizontal bars, with the names above them so that long ones fit.
-pub fn bars(words: &Words, x: Axis<'_>, bars: &[Bar]) -> String {
+pub fn bars(words: &ChartText, x: Axis<'_>, bars: &[Bar]) -> String {
     const ROW: f64 = 40.0;
     let height = bars.len() as f64 * ROW + 52.0;
     let f = Frame { left: 8.0, top: 4.0, width: WIDTH - 32.0, height: height - 52.0 };

@@ -5,7 +5,7 @@ use super::charts::figure;
 use super::html::escape;
 use super::html_template::HtmlTemplate;
 use super::svg::boxes::{BoxRow, box_plot, scatter};
-use super::svg::{self, Axis, Ink, Line, Words};
+use super::svg::{self, Axis, ChartText, Ink, Line};
 use super::{style, tables};
 use crate::text::trace as words;
 use crate::trace::{Direction, Span, Spread, Summary, cumulated, rates};
@@ -48,8 +48,8 @@ pub fn page(about: &About, summary: &Summary, rows: &[TraceRow]) -> String {
     page.page(&sections)
 }
 
-fn words_of(id: &str, title: &str, description: String) -> Words {
-    Words { id: id.to_owned(), title: title.to_owned(), description }
+fn words_of(id: &str, title: &str, description: String) -> ChartText {
+    ChartText { id: id.to_owned(), title: title.to_owned(), description }
 }
 
 fn seconds(summary: &Summary) -> Axis<'static> {
@@ -90,7 +90,7 @@ fn address(rows: &[TraceRow]) -> String {
 /// Draws requests as points over time and address, with a legend and a note; `None` if no request
 /// has an address. `words` makes the words of the chart from a description.
 pub(super) fn over_address(
-    words: impl FnOnce(String) -> Words,
+    words: impl FnOnce(String) -> ChartText,
     rows: &[TraceRow],
 ) -> Option<String> {
     let of = |op: Op| rows.iter().filter(move |row| row.op == op);

@@ -6,7 +6,7 @@
 
 use super::case::{Case, Fault};
 use assay_spec::array::parse_linux;
-use assay_spec::experiment::{Between, FileWork, Records, Sync};
+use assay_spec::experiment::{CacheReset, FileWork, Records, Sync};
 use assay_spec::units::human_size;
 use assay_spec::{Bytes, Op};
 
@@ -86,7 +86,7 @@ fn memory(case: &Case<'_>) -> Option<Bytes> {
 /// Returns the share that memory answers and the reason, if the file fits into memory. Used where
 /// the drives do not count their transfers.
 fn expected(case: &Case<'_>, work: &Records) -> Option<(f64, String)> {
-    let is_kept = work.operation.writes() || work.between == Between::Nothing;
+    let is_kept = work.operation.writes() || work.between == CacheReset::Nothing;
     (work.length < memory(case)? && is_kept)
         .then(|| (1.0, "nothing of the file was forgotten or made safe".to_owned()))
 }

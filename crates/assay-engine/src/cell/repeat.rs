@@ -9,7 +9,7 @@ use crate::measure::{Recorded, Recorder};
 use crate::run::directory::RunDirectory;
 use crate::target::Target;
 use crate::target::sim::SimTarget;
-use assay_sim::{Counters, Drive, Host, Past, RandomWrites};
+use assay_sim::{Counters, Drive, Host, InitialState, RandomWrites};
 use assay_spec::experiment::{
     Amount, Arrival, ErrorLimit, HostSpec, Scale, StartState, StreamSpec, WorkloadSpec,
 };
@@ -36,11 +36,11 @@ impl Repeat<'_> {
     }
 
     /// Returns the state in which a modelled drive begins.
-    pub(crate) fn past(&self) -> Past {
+    pub(crate) fn past(&self) -> InitialState {
         match self.workload.phases.start {
-            StartState::Fresh => Past::New,
-            StartState::Filled => Past::Filled,
-            StartState::Steady => Past::Steady(RandomWrites::UNIFORM.seeded(self.seed)),
+            StartState::Fresh => InitialState::New,
+            StartState::Filled => InitialState::Filled,
+            StartState::Steady => InitialState::Steady(RandomWrites::UNIFORM.seeded(self.seed)),
         }
     }
 
@@ -49,7 +49,7 @@ impl Repeat<'_> {
         &self,
         host: HostSpec,
         is_disk: bool,
-        build: impl FnOnce(Past) -> D,
+        build: impl FnOnce(InitialState) -> D,
     ) -> Result<RepeatRecord> {
         let drive = build(self.past());
         let elevator = if is_disk { host.elevator.hdd } else { host.elevator.ssd };

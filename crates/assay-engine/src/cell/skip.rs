@@ -2,7 +2,7 @@
 
 use crate::plan::{PlannedTarget, TargetKind};
 use assay_spec::Bytes;
-use assay_spec::experiment::{Between, FileWork, Operation, StartState, WorkloadSpec};
+use assay_spec::experiment::{CacheReset, FileWork, Operation, StartState, WorkloadSpec};
 
 /// Returns the reason why this workload cannot be measured on this target, if there is one.
 pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
@@ -82,7 +82,7 @@ fn meaningless(work: &FileWork, memory: Bytes) -> Option<String> {
     let FileWork::Records(records) = work else { return None };
     let cached = !records.is_direct
         && records.length <= memory
-        && records.between == Between::Nothing
+        && records.between == CacheReset::Nothing
         && matches!(records.operation, Operation::Read | Operation::Reread | Operation::RandomRead);
     let text = "it reads what is in the page cache, and that takes no time in the guest";
     cached.then(|| text.to_owned())

@@ -15,7 +15,7 @@ use crate::guest::memory::{may_fork, touch_stack};
 use crate::stop::{interrupted, is_interrupted};
 use assay_fs::Directory;
 use assay_linux::child::feed;
-use assay_spec::experiment::{Between, Checkouts, History, Made};
+use assay_spec::experiment::{CacheReset, Checkouts, History, Made};
 use assay_spec::{Bytes, Nanos, Op, seed};
 use git::{check_head, command, git, not_run, program};
 use std::io::{self, BufWriter, Write};
@@ -44,7 +44,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
     };
     git(command(&root), &["checkout", "--quiet", &tags[0].0])?;
     drop((above, made));
-    stage.forget(Between::Remount, &[])?;
+    stage.forget(CacheReset::Remount, &[])?;
     let over = AtomicBool::new(false);
     let above = stage.root()?;
     let made = above.below(HISTORY).map_err(|e| refused("a directory", &e))?;

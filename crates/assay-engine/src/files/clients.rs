@@ -11,7 +11,7 @@ use crate::guest::memory::touch_stack;
 use crate::measure::sample::Sample;
 use crate::stop::is_interrupted;
 use assay_fs::Directory;
-use assay_spec::experiment::{Between, Clients};
+use assay_spec::experiment::{CacheReset, Clients};
 use assay_spec::{Bytes, Nanos, Op};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -34,7 +34,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Clients) -> Result<Done> {
         lay_out_cold(&root, name, work.length, stage.work_dir.content)?;
     }
     drop(root);
-    stage.forget(Between::Remount, &[])?;
+    stage.forget(CacheReset::Remount, &[])?;
     let time = stage.work_dir.limit.unwrap_or(work.time).min(work.time);
     let root = &stage.root()?;
     let clock = stage.start();

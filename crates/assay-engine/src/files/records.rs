@@ -9,7 +9,7 @@ use crate::aligned::Aligned;
 use crate::error::Result;
 use crate::generate::Shuffled;
 use assay_fs::{Directory, Node, NodeKind};
-use assay_spec::experiment::{Between, Operation, Records, Sync};
+use assay_spec::experiment::{CacheReset, Operation, Records, Sync};
 use assay_spec::{Bytes, Op};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -28,7 +28,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Records) -> Result<Done> {
         if work.operation == Operation::Reread {
             read_all(&file).map_err(|e| refused("read", &e))?;
         }
-        if work.between == Between::Remount && stage.work_dir.remount.is_some() {
+        if work.between == CacheReset::Remount && stage.work_dir.remount.is_some() {
             drop(file);
             stage.forget(work.between, &[])?;
         } else {

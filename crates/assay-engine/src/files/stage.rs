@@ -7,7 +7,7 @@ use crate::measure::Recorder;
 use crate::measure::sample::Sample;
 use crate::stop::{interrupted, is_interrupted};
 use assay_fs::Directory;
-use assay_spec::experiment::Between;
+use assay_spec::experiment::CacheReset;
 use assay_spec::{Bytes, Nanos, Op};
 use std::fs::File;
 use std::io;
@@ -87,10 +87,10 @@ impl Stage<'_> {
 
     /// Drops from the page cache what `between` says: nothing, `files`, or all files by a remount.
     /// Drops `files` if a remount is not possible.
-    pub(super) fn forget(&self, between: Between, files: &[&File]) -> Result<()> {
+    pub(super) fn forget(&self, between: CacheReset, files: &[&File]) -> Result<()> {
         match (between, self.work_dir.remount) {
-            (Between::Nothing, _) => Ok(()),
-            (Between::Remount, Some(remount)) => remount(),
+            (CacheReset::Nothing, _) => Ok(()),
+            (CacheReset::Remount, Some(remount)) => remount(),
             _ => files.iter().try_for_each(|file| forget(file)),
         }
     }

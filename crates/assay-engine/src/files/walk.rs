@@ -7,7 +7,7 @@ use super::tree;
 use crate::error::Result;
 use crate::generate::Random;
 use assay_fs::{Directory, Entry, EntryKind};
-use assay_spec::experiment::{Between, Order, Walk};
+use assay_spec::experiment::{CacheReset, Order, Walk};
 use assay_spec::{Bytes, Op};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -36,7 +36,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
     }
     drop(root);
     if stage.work_dir.remount.is_some() {
-        stage.forget(Between::Remount, &[])?;
+        stage.forget(CacheReset::Remount, &[])?;
     }
     let root = stage.root()?.below(TREE).map_err(|e| refused("a directory", &e))?;
     let mut meter = stage.begin();

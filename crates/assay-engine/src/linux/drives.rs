@@ -6,7 +6,7 @@ use crate::plan::switch_caches_off;
 use crate::target::block::Image;
 use assay_linux::disks::{DiskSetup, Disks, TAGS_PER_PROCESS, Watch};
 use assay_linux::store::Store;
-use assay_sim::{Drive, Host, MemberSetup, Past};
+use assay_sim::{Drive, Host, InitialState, MemberSetup};
 use assay_spec::Bytes;
 use assay_spec::experiment::HostSpec;
 use assay_spec::linux::Settings;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Builds the models, and the drives that the guest sees on them.
 pub(super) fn drives<'w>(
     setup: &LinuxSetup,
-    past: Past,
+    past: InitialState,
     is_cached: bool,
     paths: &[PathBuf],
     images: &[Image],

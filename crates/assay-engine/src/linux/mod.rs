@@ -20,7 +20,7 @@ use assay_linux::console::Console;
 use assay_linux::disks::Traced;
 use assay_linux::guest::Job;
 use assay_linux::limits::Limits;
-use assay_sim::Past;
+use assay_sim::InitialState;
 use assay_spec::Bytes;
 use drives::drives;
 use setup::depth;
@@ -32,7 +32,7 @@ use traffic::DriveTraffic;
 /// The initial state of a guest's drives, and the limits of the guest.
 pub struct Start {
     /// The state in which its flash drives begin.
-    pub past: Past,
+    pub past: InitialState,
     /// Whether the write caches of its drives are on.
     pub cached: bool,
     /// Whether requests to the drives are counted only from the guest's signal on; otherwise they

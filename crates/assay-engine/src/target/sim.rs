@@ -116,7 +116,7 @@ mod tests {
     fn run(watched: bool) -> (Vec<Nanos>, Vec<(String, f64)>, Option<DriveSeries>) {
         let bundled = find(DEVICES, "ssd-m").unwrap();
         let spec = DeviceSpec::parse(Source { file: bundled.file, text: bundled.text }).unwrap();
-        let drive = assay_sim::build(&spec, assay_sim::Past::New);
+        let drive = assay_sim::build(&spec, assay_sim::InitialState::New);
         let mut sim =
             SimTarget::new(Host::new(drive, HostSpec::default(), ElevatorKind::default()));
         sim.begin_measure(watched);

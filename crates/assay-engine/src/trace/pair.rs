@@ -8,7 +8,7 @@
 
 use super::event::{Action, Event, Of};
 use super::open::{NEVER, OpenRequest, Table};
-use assay_spec::trace::{BLOCK, Happened, RequestCount, TraceRow, Unpaired};
+use assay_spec::trace::{BLOCK, PathCounts, RequestCount, TraceRow, Unpaired};
 use assay_spec::{Bytes, Nanos, Op};
 
 /// The requests of one device that are in flight, and counts of those that have ended.
@@ -21,7 +21,7 @@ pub struct Pairing {
     /// Dispatched requests.
     flying: Table,
     requests: [PairingCount; Op::ALL.len()],
-    happened: Happened,
+    happened: PathCounts,
     left: Left,
 }
 
@@ -225,7 +225,7 @@ impl Pairing {
 
     /// Returns the counts of requests, and of events that could not be paired. These include
     /// requests that are still in flight.
-    pub fn finish(self) -> (Vec<RequestCount>, Happened, Vec<Unpaired>) {
+    pub fn finish(self) -> (Vec<RequestCount>, PathCounts, Vec<Unpaired>) {
         let Left { without_beginning, empty, not_flying, commands, given_up } = self.left;
         let unpaired = [
             (

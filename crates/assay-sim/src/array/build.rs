@@ -10,14 +10,14 @@ use super::spares::Spares;
 use super::state::{Array, Cards, Recovery};
 use crate::build::build;
 use crate::drive::Drive;
-use crate::past::Past;
+use crate::initial_state::InitialState;
 use assay_spec::array::Level;
 use assay_spec::{Bytes, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
 impl ArraySetup {
     /// Builds the array of drives in the state `past`. Spares are new.
-    pub fn build(&self, past: Past) -> Array {
+    pub fn build(&self, past: InitialState) -> Array {
         let member = |(index, m): (usize, &MemberSetup)| {
             (m.drive.build(past.of_member(index)), m.controller)
         };
@@ -26,7 +26,7 @@ impl ArraySetup {
             let layout =
                 Layout::new(self.level, self.members.len(), self.chunk, self.member_capacity());
             let lost = layout.victims(self.failed).fold(0, |set, i| set | layout.lost_with(i));
-            let spare = |i: usize| self.members[i].drive.build(Past::New);
+            let spare = |i: usize| self.members[i].drive.build(InitialState::New);
             // `fail` takes spares from the end.
             let lost: Vec<usize> = each(lost).collect();
             let drives = lost.into_iter().rev().map(spare).collect();
@@ -48,7 +48,7 @@ impl ArraySetup {
 
 impl MemberDrive {
     /// Builds the drive or array in the state `past`.
-    pub fn build(&self, past: Past) -> Box<dyn Drive + Send> {
+    pub fn build(&self, past: InitialState) -> Box<dyn Drive + Send> {
         match self {
             MemberDrive::Device(spec) => build(spec, past),
             MemberDrive::Array(array) => Box::new(array.build(past)),

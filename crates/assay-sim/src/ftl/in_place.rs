@@ -80,7 +80,7 @@ impl Census for InPlace {
 #[cfg(test)]
 mod tests {
     use crate::build::build;
-    use crate::past::Past;
+    use crate::initial_state::InitialState;
     use assay_spec::catalog::{DEVICES, find};
     use assay_spec::decode::Source;
     use assay_spec::device::DeviceSpec;
@@ -93,7 +93,7 @@ mod tests {
 
     /// Returns the times, in ns, at which `requests`, submitted together, complete.
     fn together(requests: &[(Op, u64, u64)]) -> Vec<u64> {
-        let mut drive = build(&spec(), Past::New);
+        let mut drive = build(&spec(), InitialState::New);
         for (tag, (op, offset, length)) in (0..).zip(requests) {
             let (offset, length) = (Bytes(*offset), Bytes(*length));
             drive.submit(Nanos::ZERO, Request { tag, op: *op, offset, length, fua: false });
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn what_is_written_again_costs_nothing_more() {
         let requests = 20_000_u64;
-        let mut drive = build(&spec(), Past::New);
+        let mut drive = build(&spec(), InitialState::New);
         let (mut now, mut done) = (Nanos::ZERO, Vec::new());
         for i in 0..requests {
             let op = if i % 3 == 0 { Op::Read } else { Op::Write };

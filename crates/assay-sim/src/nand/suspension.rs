@@ -102,7 +102,8 @@ impl Nand {
         let index = self.arrays[array].op;
         let can_be = matches!(self.pool.get(index).kind, OpKind::Program | OpKind::Erase);
         let is_shorter = reads.ends_at > now + spec.suspend;
-        if !can_be || !is_shorter || reads.is_suspending || reads.admissions == spec.most {
+        if !can_be || !is_shorter || reads.is_suspending || reads.admissions == spec.max_admissions
+        {
             return;
         }
         reads.suspended = Some((index, reads.ends_at - now));
@@ -145,7 +146,7 @@ impl Nand {
         let Some(suspension) = &mut self.suspension else { return false };
         let reads = &mut suspension.arrays[array];
         if reads.admitted == 0 && reads.suspended.is_some() {
-            if reads.waiting.is_empty() || reads.admissions == suspension.spec.most {
+            if reads.waiting.is_empty() || reads.admissions == suspension.spec.max_admissions {
                 self.resume(array);
                 return true;
             }

@@ -21,8 +21,8 @@ use crate::ftl::in_place::InPlace;
 use crate::ftl::page::PageMap;
 use crate::ftl::page::steady::steady_map;
 use crate::ftl::{Ftl, erased_ever};
+use crate::initial_state::InitialState;
 use crate::nand::{Ecc, Nand};
-use crate::past::Past;
 use assay_spec::Bytes;
 use assay_spec::device::{BufferSpec, FlushSpec, FtlSpec, LinkSpec, SsdSpec};
 
@@ -31,15 +31,15 @@ pub(crate) fn build(
     spec: &SsdSpec,
     link: LinkSpec,
     capacity: Bytes,
-    past: Past,
+    past: InitialState,
 ) -> Box<dyn Drive + Send> {
     let logical = (capacity.0 / spec.nand.page.0) as u32;
     match spec.ftl {
         FtlSpec::Page(map) => {
             let ftl = match past {
-                Past::New => PageMap::new(&spec.nand, map, logical, 0, false),
-                Past::Filled => PageMap::new(&spec.nand, map, logical, 0, true),
-                Past::Steady(history) => steady_map(&spec.nand, map, logical, 0, history),
+                InitialState::New => PageMap::new(&spec.nand, map, logical, 0, false),
+                InitialState::Filled => PageMap::new(&spec.nand, map, logical, 0, true),
+                InitialState::Steady(history) => steady_map(&spec.nand, map, logical, 0, history),
             };
             let ftl = ftl.wearing_out(spec.endurance);
             let mut drive = assemble(ftl, spec, link, capacity);
@@ -48,9 +48,9 @@ pub(crate) fn build(
         }
         FtlSpec::Hybrid(hybrid) => {
             let ftl = match past {
-                Past::New => Hybrid::new(&spec.nand, hybrid, logical, false),
-                Past::Filled => Hybrid::new(&spec.nand, hybrid, logical, true),
-                Past::Steady(history) => build_steady(&spec.nand, hybrid, logical, history),
+                InitialState::New => Hybrid::new(&spec.nand, hybrid, logical, false),
+                InitialState::Filled => Hybrid::new(&spec.nand, hybrid, logical, true),
+                InitialState::Steady(history) => build_steady(&spec.nand, hybrid, logical, history),
             };
             let ftl = ftl.wearing_out(spec.endurance);
             Box::new(assemble(ftl, spec, link, capacity))

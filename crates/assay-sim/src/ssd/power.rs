@@ -4,7 +4,7 @@ use super::thermal::ThermalThrottle;
 use crate::nand::Nand;
 use assay_spec::Nanos;
 use assay_spec::device::{PowerSpec, SsdSpec};
-use assay_spec::units::Joules;
+use assay_spec::units::Picojoules;
 
 /// The meter of a drive's energy, with its throttling by temperature.
 pub(super) struct PowerMeter {
@@ -27,7 +27,8 @@ impl PowerMeter {
     fn operations(&self, nand: &Nand) -> f64 {
         let Some(power) = self.spec else { return 0.0 };
         let counts = &nand.counts;
-        let of = |counted: &[u64], each: Joules| counted.iter().sum::<u64>() as f64 * each.as_f64();
+        let of =
+            |counted: &[u64], each: Picojoules| counted.iter().sum::<u64>() as f64 * each.as_f64();
         of(&counts.reads, power.read)
             + of(&[nand.retry_counts().map_or(0, |(retries, _)| retries)], power.read)
             + of(&counts.programs, power.program)

@@ -52,7 +52,7 @@ fn drive_that_is(
     change(&mut device);
     let transfer = Bytes(PAGE).time_at(device.link.rate);
     let ssd = *ssd_of(&mut device);
-    let past = if filled { crate::Past::Filled } else { crate::Past::New };
+    let past = if filled { crate::InitialState::Filled } else { crate::InitialState::New };
     let mut drive = build(&ssd, device.link, device.capacity, past);
     drive.time_waits();
     (drive, transfer)
@@ -365,7 +365,7 @@ fn servers_count_what_is_under_way() {
             let ssd = *ssd;
             device.capacity = Bytes(ssd.nand.pages() * PAGE * 4 / 5);
             let pages = device.capacity.0 / PAGE;
-            let mut drive = crate::build(&device, crate::Past::Filled);
+            let mut drive = crate::build(&device, crate::InitialState::Filled);
             if is_observed {
                 drive.observe(Box::new(crate::timeline::Recorder::new(&device)));
             }

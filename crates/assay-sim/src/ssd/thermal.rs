@@ -135,7 +135,7 @@ impl ThermalThrottle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_spec::units::{Joules, Watts};
+    use assay_spec::units::{Microwatts, Picojoules};
 
     /// A body of 10 K/W and 20 J/K: its time constant is 200 s.
     fn thermal() -> ThermalThrottle {
@@ -145,10 +145,11 @@ mod tests {
             capacity: 20.0,
             limit: 70.0,
             resume: 60.0,
-            power: Watts(3_000_000),
+            power: Microwatts(3_000_000),
         };
-        let none = Joules(0);
-        let power = PowerSpec { idle: Watts(1_000_000), read: none, program: none, erase: none };
+        let none = Picojoules(0);
+        let power =
+            PowerSpec { idle: Microwatts(1_000_000), read: none, program: none, erase: none };
         ThermalThrottle::new(spec, power)
     }
 

@@ -19,7 +19,7 @@ fn spec(name: &str) -> DeviceSpec {
     let mut spec = DeviceSpec::parse(source).unwrap_or_else(|e| panic!("{e}"));
     if let DeviceKind::Ssd(ssd) = &mut spec.kind {
         let (suspend, resume) = (Nanos::from_micros(30), Nanos::from_micros(20));
-        ssd.nand.suspend = leaves.then_some(SuspendSpec { suspend, resume, most: 3 });
+        ssd.nand.suspend = leaves.then_some(SuspendSpec { suspend, resume, max_admissions: 3 });
     }
     spec
 }
@@ -36,7 +36,7 @@ struct Seen {
 fn watch(name: &str, count: u32, depth: u32, pages: u64, ops: &[Op]) -> Seen {
     let spec = spec(name);
     let recorder = Recorder::new(&spec);
-    let mut drive = build(&spec, crate::Past::Filled);
+    let mut drive = build(&spec, crate::InitialState::Filled);
     drive.observe(Box::new(recorder.clone()));
     recorder.begin();
     let (mut now, mut done) = (Nanos::ZERO, Vec::<Completion>::new());

@@ -6,13 +6,13 @@
 #![allow(dead_code)]
 
 use assay_sim::{
-    Accept, Activity, Cause, Checker, Drive, FlashCommand, Observed, Observer, Past, RandomWrites,
-    Stall, Work, build, can_be_steady,
+    Accept, Activity, Cause, Checker, Drive, FlashCommand, InitialState, Observed, Observer,
+    RandomWrites, Stall, Work, build, can_be_steady,
 };
 use assay_spec::device::ProgramTime;
 use assay_spec::device::*;
 use assay_spec::seed::mix;
-use assay_spec::units::{Joules, Watts};
+use assay_spec::units::{Microwatts, Picojoules};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 
 /// Requests of a drive, at most.
@@ -72,7 +72,7 @@ fn nand(d: &mut Draw<'_>) -> NandSpec {
     let suspend = SuspendSpec {
         suspend: Nanos(d.below(100_000)),
         resume: Nanos(d.below(50_000)),
-        most: 1 + d.below(6) as u32,
+        max_admissions: 1 + d.below(6) as u32,
     };
     NandSpec {
         channels: d.of(&[1, 2, 3]),
@@ -202,10 +202,10 @@ fn ecc(d: &mut Draw<'_>, nand: &NandSpec, wears: bool) -> Option<EccSpec> {
 /// A drive that is soon warm, and soon cool again.
 fn heat(d: &mut Draw<'_>) -> (Option<PowerSpec>, Option<ThermalSpec>) {
     let power = PowerSpec {
-        idle: Watts(d.below(1_000_000)),
-        read: Joules(d.below(1 << 26)),
-        program: Joules(d.below(1 << 28)),
-        erase: Joules(d.below(1 << 30)),
+        idle: Microwatts(d.below(1_000_000)),
+        read: Picojoules(d.below(1 << 26)),
+        program: Picojoules(d.below(1 << 28)),
+        erase: Picojoules(d.below(1 << 30)),
     };
     let idle = 25.0 + 10.0 * power.idle.as_f64();
     let thermal = ThermalSpec {
@@ -214,7 +214,7 @@ fn heat(d: &mut Draw<'_>) -> (Option<PowerSpec>, Option<ThermalSpec>) {
         capacity: 1e-3 * (1 + d.below(100)) as f64,
         limit: idle + 0.5 + d.below(40) as f64 / 10.0,
         resume: idle + 0.3,
-        power: Watts(power.idle.0 + 1_000 + d.below(2_000_000)),
+        power: Microwatts(power.idle.0 + 1_000 + d.below(2_000_000)),
     };
     d.of(&[(None, None), (None, None), (Some(power), None), (Some(power), Some(thermal))])
 }
@@ -586,9 +586,9 @@ pub fn random_drive(mut d: Draw<'_>) {
 pub fn random_plain_drive(mut d: Draw<'_>) -> bool {
     let (spec, grain) = plain_device(&mut d);
     run_both(d, &spec, grain);
-    let mut observed = build(&spec, Past::New);
+    let mut observed = build(&spec, InitialState::New);
     observed.observe(Box::new(Blind));
-    steps(&mut *observed) > steps(&mut *build(&spec, Past::New))
+    steps(&mut *observed) > steps(&mut *build(&spec, InitialState::New))
 }
 
 /// Sees nothing.
@@ -621,21 +621,21 @@ fn run_both(mut d: Draw<'_>, spec: &DeviceSpec, grain: u64) {
     }
     let mut requests = requests(&mut d, spec);
     requests.iter_mut().for_each(|(gap, _)| *gap = coarse(*gap, grain));
-    let mut drive = build(spec, Past::New);
+    let mut drive = build(spec, InitialState::New);
     drive.time_waits();
     let pages = (spec.capacity.0 / ssd.nand.page.0) as u32;
     let checker = Checker::new(&ssd.nand, pages).power_fail_safe(is_safe(ssd));
     let tags = requests.iter().map(|(_, request)| *request).collect();
     drive.observe(Box::new(Witness::new(checker, spec, ssd.nand.page, tags)));
     let checked = run(&mut *drive, &requests, Nanos::ZERO, 40);
-    let mut other = build(spec, Past::New);
+    let mut other = build(spec, InitialState::New);
     other.time_waits();
     let strided = run(&mut *other, &requests, Nanos(d.below(300_000)), 1000);
     let differs = checked.iter().zip(&strided).find(|(a, b)| a != b);
     assert_eq!(differs, None, "unobserved, and advanced otherwise");
     assert_eq!(drive.counters(), other.counters(), "and told");
     if can_be_steady(spec).is_ok() {
-        let past = Past::Steady(RandomWrites { hot: 0.1, heat: 0.7, seed: d.below(1000) });
+        let past = InitialState::Steady(RandomWrites { hot: 0.1, heat: 0.7, seed: d.below(1000) });
         let mut steady = build(spec, past);
         steady.time_waits();
         steady.check();

@@ -57,7 +57,7 @@ impl Score {
 
 /// Service times of the modelled disk, in milliseconds.
 pub fn replay(paths: &Paths, trace: &[Line]) -> Vec<f64> {
-    let mut drive = build(&device(paths), assay_sim::Past::Filled);
+    let mut drive = build(&device(paths), assay_sim::InitialState::Filled);
     let (mut now, mut done) = (Nanos::ZERO, Vec::new());
     let mut serve = |line: &Line| {
         drive.submit(now, line.request);

@@ -68,7 +68,7 @@ pub struct SuspendSpec {
     /// The time that it costs to continue the operation.
     pub resume: Nanos,
     /// The largest number of times that reads are admitted before a suspended operation ends.
-    pub most: u32,
+    pub max_admissions: u32,
 }
 
 /// A block that is used with one bit a cell: it holds less and is faster.
@@ -198,7 +198,7 @@ fn decode_suspend(
     Ok(Some(SuspendSpec {
         suspend: seen(values.time(s, "nand", "suspend")?),
         resume: values.time(s, "nand", "resume")?,
-        most: values.count(s, "nand", "suspensions", 1..65_536)?,
+        max_admissions: values.count(s, "nand", "suspensions", 1..65_536)?,
     }))
 }
 
@@ -267,7 +267,7 @@ mod tests {
         };
         assert_eq!(suspend(&[]), Ok(None));
         let all = [("suspend", "\"20us\""), ("resume", "\"5us\""), ("suspensions", "4")];
-        let spec = SuspendSpec { suspend: Nanos(20_000), resume: Nanos(5_000), most: 4 };
+        let spec = SuspendSpec { suspend: Nanos(20_000), resume: Nanos(5_000), max_admissions: 4 };
         assert_eq!(suspend(&all), Ok(Some(spec)));
         for without in 0..3 {
             let mut some = all.to_vec();

@@ -3,29 +3,29 @@
 use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
-use crate::units::{Joules, Watts};
+use crate::units::{Microwatts, Picojoules};
 
 /// The power that is always drawn, and the additional energy of each operation in the chips, the
 /// buses and the parts of the controller that work for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerSpec {
     /// The power that the drive always draws.
-    pub idle: Watts,
+    pub idle: Microwatts,
     /// The energy of each page read from the cells.
-    pub read: Joules,
+    pub read: Picojoules,
     /// The energy of each page programmed, whatever its number of bits a cell.
-    pub program: Joules,
+    pub program: Picojoules,
     /// The energy of each block erased.
-    pub erase: Joules,
+    pub erase: Picojoules,
 }
 
 /// The largest energy of an operation: 1 J.
-const MOST: Joules = Joules(1_000_000_000_000);
+const MOST: Picojoules = Picojoules(1_000_000_000_000);
 
 pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Option<PowerSpec>> {
     let Some(mut s) = top.optional_section("power", "power")? else { return Ok(None) };
     let mut energy = |s: &mut Section<'_>, key| {
-        let each: Joules = values.quantity(s, "power", key, Joules::EXPECTED)?;
+        let each: Picojoules = values.quantity(s, "power", key, Picojoules::EXPECTED)?;
         if each > MOST {
             let message = format!("`power.{key}` is more than a joule for one operation");
             let e = s.error(Kind::OutOfRange, s.span_of(key), message, "at most `1J`");
@@ -36,7 +36,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
     let (read, program) = (energy(&mut s, "read")?, energy(&mut s, "program")?);
     let erase = energy(&mut s, "erase")?;
     let spec = PowerSpec {
-        idle: values.quantity(&mut s, "power", "idle", Watts::EXPECTED)?,
+        idle: values.quantity(&mut s, "power", "idle", Microwatts::EXPECTED)?,
         read,
         program,
         erase,
@@ -67,10 +67,10 @@ mod tests {
             }
         };
         let expected = PowerSpec {
-            idle: Watts(65_000),
-            read: Joules(640_000),
-            program: Joules(2_000),
-            erase: Joules(1_500_000_000),
+            idle: Microwatts(65_000),
+            read: Picojoules(640_000),
+            program: Picojoules(2_000),
+            erase: Picojoules(1_500_000_000),
         };
         assert_eq!(power("65mW", "0.64uJ"), Ok(Some(expected)));
         let wrong = [

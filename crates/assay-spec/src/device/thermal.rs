@@ -4,7 +4,7 @@ use super::power::PowerSpec;
 use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
-use crate::units::Watts;
+use crate::units::Microwatts;
 
 /// A body that is warmed by the power of the drive and cooled by its surroundings, and a limit
 /// above which the drive draws less power.
@@ -21,11 +21,11 @@ pub struct ThermalSpec {
     /// The temperature at which throttling ends, in °C.
     pub resume: f64,
     /// The largest mean power of the throttled drive.
-    pub power: Watts,
+    pub power: Microwatts,
 }
 
 /// The smallest power above idle that a throttled drive must have for its operations.
-const LEAST: Watts = Watts(1_000);
+const LEAST: Microwatts = Microwatts(1_000);
 
 pub(super) fn decode(
     top: &mut Section<'_>,
@@ -44,7 +44,7 @@ pub(super) fn decode(
         capacity: values.number(&mut s, at, "capacity", 0.01, 100_000.0)?,
         limit: values.number(&mut s, at, "limit", -40.0, 200.0)?,
         resume: values.number(&mut s, at, "resume", -40.0, 200.0)?,
-        power: values.quantity(&mut s, at, "power", Watts::EXPECTED)?,
+        power: values.quantity(&mut s, at, "power", Microwatts::EXPECTED)?,
     };
     let impossible = |key, message: String, hint: &str| {
         Err(with_hint(s.error(Kind::Impossible, s.key_span_of(key), message, ""), hint))
@@ -105,7 +105,7 @@ mod tests {
             }
         };
         let spec = with(&power, "80", "70.5", "\"2W\"").expect("it can").expect("it is there");
-        assert_eq!((spec.limit, spec.resume, spec.power), (80.0, 70.5, Watts(2_000_000)));
+        assert_eq!((spec.limit, spec.resume, spec.power), (80.0, 70.5, Microwatts(2_000_000)));
         for (power, limit, resume, throttled, said) in [
             (&*power, "80", "80", "\"2W\"", "throttled and not"),
             (&power, "80", "35", "\"2W\"", "35.0 °C warm"),

@@ -32,7 +32,7 @@ pub struct Records {
     /// The time at which written data is synced. The duration of the sync counts.
     pub sync: Sync,
     /// What happens between laying out the file and measuring.
-    pub between: Between,
+    pub between: CacheReset,
     /// Whether the work bypasses the page cache.
     pub is_direct: bool,
     /// Whether the work tells the kernel in which order records come.
@@ -85,7 +85,7 @@ pub enum Sync {
 
 /// What happens between laying out a file and measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Between {
+pub enum CacheReset {
     /// The file system is unmounted and mounted again; outside a guest the same as `Drop`.
     Remount,
     /// The cached pages of the file are dropped.
@@ -289,9 +289,9 @@ fn records(s: &mut Section<'_>, operation: Operation) -> Decoded<Records> {
         _ => Sync::End,
     };
     let between = match s.optional_choice("between", &["remount", "drop", "nothing"])? {
-        Some(1) => Between::Drop,
-        Some(2) => Between::Nothing,
-        _ => Between::Remount,
+        Some(1) => CacheReset::Drop,
+        Some(2) => CacheReset::Nothing,
+        _ => CacheReset::Remount,
     };
     let is_direct = s.boolean("direct", false)?;
     let is_advised = s.boolean("advise", false)?;

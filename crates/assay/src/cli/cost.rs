@@ -6,7 +6,7 @@ use super::pricing::Pricing;
 use super::saved;
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json};
-use assay_analysis::cost::{Costs, Supposed, owned};
+use assay_analysis::cost::{Assumptions, Costs, owned};
 use assay_analysis::load::Run;
 use assay_analysis::text;
 use assay_spec::diagnostic::closest;
@@ -111,7 +111,7 @@ pub fn main(options: CostOptions) -> Outcome {
     })?;
     let reference = reference(&options, &run, &costs)?;
     let list = costs.prices.list.as_ref();
-    let supposed = Supposed {
+    let supposed = Assumptions {
         years: options.years,
         busy: options.busy,
         kwh_price: options.kwh_price.or(list.and_then(|l| l.energy_per_kwh)),

@@ -54,7 +54,7 @@ impl Pricing {
             let any = prices.is_some_and(|p| targets.iter().any(|t| p.quote(t).is_some()));
             return Ok(any.then_some(base));
         }
-        self.put_over(&mut base, started)?;
+        self.apply_to(&mut base, started)?;
         self.check_effect(&base, targets)?;
         Ok(Some(base))
     }
@@ -69,13 +69,13 @@ impl Pricing {
             return Ok(());
         }
         let mut base = record.prices.take().unwrap_or_default();
-        self.put_over(&mut base, &assay_engine::machine::utc_now())?;
+        self.apply_to(&mut base, &assay_engine::machine::utc_now())?;
         self.check_effect(&base, &record.targets)?;
         record.prices = Some(base);
         Ok(())
     }
 
-    fn put_over(&self, base: &mut PricesRecord, now: &str) -> Result<(), Failure> {
+    fn apply_to(&self, base: &mut PricesRecord, now: &str) -> Result<(), Failure> {
         if let Some(name) = &self.prices {
             *base = PricesRecord { list: Some(read_list(name)?), given: Vec::new() };
         }

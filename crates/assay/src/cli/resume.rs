@@ -2,7 +2,7 @@
 //! interruption.
 
 use super::options::Common;
-use super::run::tell_what_is_left;
+use super::run::report_cells_left;
 use super::signals::watch_for_interrupt;
 use super::subject::load;
 use super::{report, saved};
@@ -56,6 +56,6 @@ pub fn main(options: ResumeOptions) -> Outcome {
     let ended = run.measure(&directory, saved.cells, &progress);
     progress.clear();
     let cells = ended.map_err(|e| saved::pointing_to_resume(&directory, e))?;
-    tell_what_is_left(path, &run, cells.len(), &options.common);
+    report_cells_left(path, &run, cells.len(), &options.common);
     report::finish(&directory, &options.common, None)
 }

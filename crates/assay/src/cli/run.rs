@@ -180,12 +180,12 @@ pub fn measure(run: &mut Run, path: &Path, common: &Common) -> Result<RunDirecto
     });
     progress.clear();
     let (directory, cells) = ended?;
-    tell_what_is_left(path, run, cells.len(), common);
+    report_cells_left(path, run, cells.len(), common);
     Ok(directory)
 }
 
 /// Says what the budget was too small for.
-pub(super) fn tell_what_is_left(directory: &Path, run: &Run, done: usize, common: &Common) {
+pub(super) fn report_cells_left(directory: &Path, run: &Run, done: usize, common: &Common) {
     let left = run.record.plan.len() - done;
     if left > 0 && !common.quiet {
         talk(&format!(

@@ -7,7 +7,7 @@ use crate::metric;
 use crate::report::axis::{self, Scale};
 use crate::report::charts::style;
 use crate::report::html::escape;
-use crate::report::svg::{self, Axis, Bar, Ink, Line, Mark, Words};
+use crate::report::svg::{self, Axis, Bar, ChartText, Ink, Line, Mark};
 use crate::stats::Estimate;
 use crate::sweep::{Parameter, Point, Sweep};
 use assay_spec::histogram::midpoint;
@@ -54,9 +54,9 @@ impl<'a> Context<'a> {
         title: &'static str,
         target: Option<&str>,
         description: String,
-    ) -> Words {
+    ) -> ChartText {
         let of = target.map_or(String::new(), |t| format!(" of {t}"));
-        Words {
+        ChartText {
             id: crate::report::html::slug(&format!("{}-{}{of}", self.number, title)),
             title: format!("{}: {}{of}", self.number, title),
             description,

@@ -1,6 +1,6 @@
 //! Box plots, and charts of points of several kinds.
 
-use super::{Axis, Frame, Ink, PLOT, WIDTH, Words, grid, open, spots, vertical_grid};
+use super::{Axis, ChartText, Frame, Ink, PLOT, WIDTH, grid, open, spots, vertical_grid};
 use crate::report::html::escape;
 use crate::trace::Spread;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub struct BoxRow<'a> {
 /// Draws horizontal boxes from quartile to quartile, with the median as a line, whiskers to the
 /// last value within 1.5 boxes, points at the smallest and the largest value, and a ring at the
 /// mean.
-pub fn box_plot(words: &Words, x: Axis<'_>, rows: &[BoxRow<'_>]) -> String {
+pub fn box_plot(words: &ChartText, x: Axis<'_>, rows: &[BoxRow<'_>]) -> String {
     const ROW: f64 = 46.0;
     let height = rows.len() as f64 * ROW + 52.0;
     let f = Frame { left: 12.0, top: 4.0, width: WIDTH - 36.0, height: height - 52.0 };
@@ -73,7 +73,7 @@ const POINTS: usize = 20_000;
 /// are that are drawn separately. If there are too many points, neighbours are drawn as one: always
 /// the same ones, and no isolated point is left out.
 pub fn scatter(
-    words: &Words,
+    words: &ChartText,
     x: Axis<'_>,
     y: Axis<'_>,
     kinds: &[(Ink, Vec<(f64, f64)>)],

@@ -94,7 +94,7 @@ pub(super) fn answers(run: &Run, target: &str, study: &str) -> Vec<Finding> {
 fn finding(run: &Run, target: &str, question: &Question) -> Finding {
     let mut ask =
         Ask { run, target, own: question.experiment, evidence: Vec::new(), used: Vec::new() };
-    let answer = match unasked(run, target, question) {
+    let answer = match why_not_measured(run, target, question) {
         Some(why) => Err(why),
         None => (question.answer)(&mut ask),
     };
@@ -117,7 +117,7 @@ fn finding(run: &Run, target: &str, question: &Question) -> Finding {
 }
 
 /// Returns why the run cannot answer a question if no experiment about it names the target.
-fn unasked(run: &Run, target: &str, question: &Question) -> Option<String> {
+fn why_not_measured(run: &Run, target: &str, question: &Question) -> Option<String> {
     let about = |experiment: &str, of: &str| experiment == question.experiment && of == target;
     let planned = run.record.plan.iter().any(|p| about(&p.experiment, &p.target));
     if planned || run.cells.iter().any(|c| about(&c.experiment, &c.target)) {

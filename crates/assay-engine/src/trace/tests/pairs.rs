@@ -1,7 +1,7 @@
 //! Tests of pairing events to requests.
 
 use super::*;
-use assay_spec::trace::Happened;
+use assay_spec::trace::PathCounts;
 
 #[test]
 fn a_request_has_all_its_times() {
@@ -20,7 +20,7 @@ fn a_request_has_all_its_times() {
     assert_eq!(rows, [row(times, Op::Read, 800, 8)]);
     assert_eq!((record.start_ns, record.length_ns), (100, 500));
     assert_eq!(unpaired(&record), []);
-    assert_eq!(record.happened, Happened::default());
+    assert_eq!(record.happened, PathCounts::default());
     let counts: Vec<(&str, u64)> =
         record.events.iter().map(|c| (c.action.as_str(), c.count)).collect();
     let expected = [("Q", 1), ("G", 1), ("D", 1), ("C", 1), ("P", 2), ("U", 1), ("I", 1)];

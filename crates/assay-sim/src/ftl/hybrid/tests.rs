@@ -33,7 +33,7 @@ fn drive_that(
     (layer.blocks_per_log, layer.log_opens, layer.merge_together) = (1, LogOpens::Empty, 1);
     change(layer);
     ssd.nand.suspend = leaves;
-    build(&ssd, device.link, device.capacity, crate::Past::Filled)
+    build(&ssd, device.link, device.capacity, crate::InitialState::Filled)
 }
 
 /// Writes a page of a superblock alone, a second after the last: how long it takes.
@@ -50,7 +50,7 @@ fn write(drive: &mut dyn Drive, now: &mut Nanos, superblock: u64, page: u64) -> 
 
 #[test]
 fn reads_go_before_programs_that_can_be_left() {
-    let leaves = SuspendSpec { suspend: Nanos(20_000), resume: Nanos(10_000), most: 4 };
+    let leaves = SuspendSpec { suspend: Nanos(20_000), resume: Nanos(10_000), max_admissions: 4 };
     let took = [None, Some(leaves)].map(|leaves| {
         let mut drive = drive_that(leaves, |_| {});
         let mut now = Nanos::ZERO;

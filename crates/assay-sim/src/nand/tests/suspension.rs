@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 /// 20 us until the array can be read, 10 to go on, twice at most.
 fn leaving() -> NandSpec {
-    let suspend = SuspendSpec { suspend: us(20), resume: us(10), most: 2 };
+    let suspend = SuspendSpec { suspend: us(20), resume: us(10), max_admissions: 2 };
     NandSpec { suspend: Some(suspend), ..spec() }
 }
 
@@ -145,7 +145,7 @@ fn an_old_copy_that_is_being_erased_is_not_read() {
 #[test]
 fn an_erase_does_not_overtake_a_read_of_its_block() {
     let mut bed = programming(leaving());
-    let least = SuspendSpec { suspend: us(20), resume: us(10), most: 1 };
+    let least = SuspendSpec { suspend: us(20), resume: us(10), max_admissions: 1 };
     let mut once = programming(NandSpec { suspend: Some(least), ..spec() });
     for bed in [&mut bed, &mut once] {
         bed.until(us(500)).read(ppa(0, 4), HOST, tok(2));

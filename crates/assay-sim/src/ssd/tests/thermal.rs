@@ -5,22 +5,22 @@ use crate::Closed;
 use crate::drive::Drive;
 use assay_spec::device::{DeviceSpec, PowerSpec, ThermalSpec};
 use assay_spec::seed::mix;
-use assay_spec::units::{Joules, Watts};
+use assay_spec::units::{Microwatts, Picojoules};
 use assay_spec::{Bytes, Nanos, Op, Request};
 
 /// 35 °C alone, and a degree more for each 50 mJ; 200 uJ a page programmed.
 fn warm(device: &mut DeviceSpec) {
     let ssd = ssd_of(device);
-    let erase = Joules(1_000_000_000);
-    let (read, program) = (Joules(20_000_000), Joules(200_000_000));
-    ssd.power = Some(PowerSpec { idle: Watts(1_000_000), read, program, erase });
+    let erase = Picojoules(1_000_000_000);
+    let (read, program) = (Picojoules(20_000_000), Picojoules(200_000_000));
+    ssd.power = Some(PowerSpec { idle: Microwatts(1_000_000), read, program, erase });
     ssd.thermal = Some(ThermalSpec {
         ambient: 25.0,
         resistance: 10.0,
         capacity: 0.05,
         limit: 50.0,
         resume: 45.0,
-        power: Watts(1_800_000),
+        power: Microwatts(1_800_000),
     });
 }
 

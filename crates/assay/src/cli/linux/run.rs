@@ -3,7 +3,7 @@
 //! The output and the exit status of the command become those of this program. The requests to the
 //! drives stay in a run directory: `command.json` and `log/drives.parquet`.
 
-use super::shell::Lent;
+use super::shell::LentTerminal;
 use crate::cli::options::Common;
 use crate::cli::run::{default_directory, parse_size};
 use crate::cli::signals::{end_on_signals, watch_for_every_end, watch_for_interrupt};
@@ -17,7 +17,7 @@ use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{GuestOutcome, Job, StorageSetup, Task};
 use assay_linux::limits::Limits;
-use assay_sim::Past;
+use assay_sim::InitialState;
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::linux::{SCHEDULERS, Settings};
 use assay_spec::{Bytes, Nanos};
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The values of `--clock`: the ways in which a guest and its clock exchange times.
-const WAYS: [&str; 2] = ["shared", "messages"];
+const CLOCK_WAYS: [&str; 2] = ["shared", "messages"];
 
 /// Options of `assay linux run`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ pub struct LinuxRunOptions {
     write: Option<PathBuf>,
     /// How the guest's clock is kept: in shared memory, or by messages, as kernels before 6.12
     /// need it; the same times, half as fast
-    #[arg(long, default_value = WAYS[0], value_name = "WAY", value_parser = WAYS)]
+    #[arg(long, default_value = CLOCK_WAYS[0], value_name = "WAY", value_parser = CLOCK_WAYS)]
     clock: String,
     /// A shell for whoever sits here instead of a command; time stands still while it waits for one
     #[arg(long, conflicts_with = "command")]
@@ -145,7 +145,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
     end_on_signals();
     // The output of a shell was shown while the guest ran.
     if !options.shell {
-        hand_on(texts).map_err(|e| not_written(&e))?;
+        copy_output(texts).map_err(|e| not_written(&e))?;
     }
     recorded?;
     directory.check_path()?;
@@ -167,7 +167,7 @@ fn live(
     limits: Limits,
     log: LogWriter,
 ) -> Result<Guest, Failure> {
-    let lent = options.shell.then(Lent::take).transpose()?;
+    let lent = options.shell.then(LentTerminal::take).transpose()?;
     let is_the_kernels = setup.spec.settings.historical().is_none();
     let storage = StorageSetup {
         rotational: assay_engine::linux::rotational(setup),
@@ -180,17 +180,17 @@ fn live(
     };
     let job = Job::new(storage, task);
     let start = Start {
-        past: if options.fresh { Past::New } else { Past::Filled },
+        past: if options.fresh { InitialState::New } else { InitialState::Filled },
         cached: true,
         watches_itself: false,
         limits,
-        schedule: match options.clock == WAYS[0] {
+        schedule: match options.clock == CLOCK_WAYS[0] {
             true => Schedule::Shared,
             false => Schedule::Messages,
         },
         images: options.image.clone(),
         write: options.write.clone(),
-        console: lent.as_ref().map(Lent::console).transpose()?,
+        console: lent.as_ref().map(LentTerminal::console).transpose()?,
     };
     Ok(run_guest(setup, &job, start, Some(log))?)
 }
@@ -253,7 +253,7 @@ fn left_by(guest: &Guest, name: &str) -> std::io::Result<File> {
 
 /// Copies the command's stdout and stderr to those of this program. A reader that has gone away is
 /// no error.
-fn hand_on([output, errors]: [std::io::Result<File>; 2]) -> std::io::Result<()> {
+fn copy_output([output, errors]: [std::io::Result<File>; 2]) -> std::io::Result<()> {
     copy(output, &mut std::io::stdout().lock())?;
     copy(errors, &mut std::io::stderr().lock())
 }

@@ -10,26 +10,26 @@ use std::fs::File;
 use std::sync::OnceLock;
 
 /// The numbers of rows and columns if the size of the terminal is not known, or there is none.
-const UNSEEN: (u16, u16) = (24, 80);
+const DEFAULT_SIZE: (u16, u16) = (24, 80);
 
 /// The settings of the terminal when it was lent, for the handler of signals.
 static BEFORE: OnceLock<Termios> = OnceLock::new();
 
 /// The stdin and stdout of this program, lent to the guest's shell.
-pub(super) struct Lent {
+pub(super) struct LentTerminal {
     /// The terminal's settings before it was lent; `None` if stdin is no terminal.
     before: Option<Termios>,
 }
 
-impl Lent {
+impl LentTerminal {
     /// Puts the terminal into raw mode, so that the guest gets the keys as they are pressed. The
     /// terminal gets its old settings back when the value is dropped, or a signal ends the program.
     ///
     /// # Errors
     /// If the terminal cannot be put into raw mode.
-    pub(super) fn take() -> Result<Lent, Failure> {
+    pub(super) fn take() -> Result<LentTerminal, Failure> {
         let stdin = std::io::stdin();
-        let Ok(before) = tcgetattr(stdin.as_fd()) else { return Ok(Lent { before: None }) };
+        let Ok(before) = tcgetattr(stdin.as_fd()) else { return Ok(LentTerminal { before: None }) };
         BEFORE.get_or_init(|| before.clone());
         before_death(|| {
             BEFORE.get().inspect(|before| give_back(before, OptionalActions::Now));
@@ -37,7 +37,7 @@ impl Lent {
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(stdin.as_fd(), OptionalActions::Flush, &raw).map_err(|e| refused(e.into()))?;
-        Ok(Lent { before: Some(before) })
+        Ok(LentTerminal { before: Some(before) })
     }
 
     /// Returns a console of duplicates of stdin and stdout.
@@ -53,13 +53,13 @@ impl Lent {
     /// Returns the type and the size of the terminal. The type is `dumb` if stdin is no terminal.
     pub(super) fn terminal(&self) -> Terminal {
         let size = tcgetwinsize(std::io::stdin().as_fd()).map(|size| (size.ws_row, size.ws_col));
-        let size = size.ok().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or(UNSEEN);
+        let size = size.ok().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or(DEFAULT_SIZE);
         let kind = std::env::var("TERM").ok().filter(|_| self.before.is_some());
         Terminal { kind: kind.unwrap_or_else(|| "dumb".to_owned()), size }
     }
 }
 
-impl Drop for Lent {
+impl Drop for LentTerminal {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             give_back(before, OptionalActions::Flush);

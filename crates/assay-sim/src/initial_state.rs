@@ -5,7 +5,7 @@ use assay_spec::seed::mix;
 
 /// The state in which a flash drive is built; other drives ignore it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Past {
+pub enum InitialState {
     /// Nothing is written.
     New,
     /// Everything was written from start to end, again and again.
@@ -15,11 +15,13 @@ pub enum Past {
     Steady(RandomWrites),
 }
 
-impl Past {
+impl InitialState {
     /// Returns the past of member `index` of an array with this past: the members' seeds differ.
-    pub fn of_member(self, index: usize) -> Past {
+    pub fn of_member(self, index: usize) -> InitialState {
         match self {
-            Past::Steady(writes) => Past::Steady(writes.seeded(mix(writes.seed ^ !(index as u64)))),
+            InitialState::Steady(writes) => {
+                InitialState::Steady(writes.seeded(mix(writes.seed ^ !(index as u64))))
+            }
             past => past,
         }
     }
