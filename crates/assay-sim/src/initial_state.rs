@@ -16,13 +16,14 @@ pub enum InitialState {
 }
 
 impl InitialState {
-    /// Returns the past of member `index` of an array with this past: the members' seeds differ.
+    /// Returns the initial state of member `index` of an array in this state: the members' seeds
+    /// differ.
     pub fn of_member(self, index: usize) -> InitialState {
         match self {
             InitialState::Steady(writes) => {
                 InitialState::Steady(writes.seeded(mix(writes.seed ^ !(index as u64))))
             }
-            past => past,
+            state => state,
         }
     }
 }

@@ -182,12 +182,15 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// Returns the text with its line feeds escaped as [`visible`] escapes other characters. A name
 /// from a file that a message quotes would otherwise end its line, and begin one that looks like an
-/// error or a hint of this program.
+/// error or a hint of this program. The last words of a guest, which are marked as such, keep their
+/// lines.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    match text.contains('\n') {
-        true => Cow::Owned(text.replace('\n', r"\u{a}")),
-        false => Cow::Borrowed(text),
+    const GUEST: &str = "\n  guest: ";
+    if !text.contains('\n') {
+        return Cow::Borrowed(text);
     }
+    let parts: Vec<String> = text.split(GUEST).map(|part| part.replace('\n', r"\u{a}")).collect();
+    Cow::Owned(parts.join(GUEST))
 }
 
 /// The numbers of characters at the beginning and at the end of an overlong line that are shown.
@@ -242,6 +245,10 @@ mod tests {
 
     #[test]
     fn what_a_message_quotes_begins_no_line() {
+        assert_eq!(
+            one_line("ended\n  guest: a\nb\n  guest: c"),
+            "ended\n  guest: a\\u{a}b\n  guest: c"
+        );
         let (name, hint) = ("a\r\nerror[x]: b\nhint: c", "rename `d\nhint: e`");
         let shown = visible(&Failure::usage(name, hint).to_string()).into_owned();
         let lines =
