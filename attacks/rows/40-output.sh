@@ -66,6 +66,11 @@ row D9.22 "report where report.html is the user's" report_thesis
 report_partial() { finished; for n in report.partial cells.partial findings.partial .report.html; do echo mine >run/$n; victim run/$n; done
   ends 0 "$assay" report run --quiet; }
 row D9.23 "report beside the user's report.partial" report_partial
+cells_lost() { finished; rm run/cells.csv; if [ "$1" = link ]; then mv run/cells.json kept; ln -s nowhere run/cells.json; "$assay" report run --quiet >.out 2>.err && fail "it reports no cells"; return 0; fi
+  need strace; victim run/cells.json; strace -f -o /dev/null -P "$PWD/run/cells.json" -e trace=statx,newfstatat -e inject=statx,newfstatat:error=EIO:when=1 "$assay" report run --quiet >.out 2>.err || true
+  [ ! -e run/cells.csv ] || [ "$(wc -l <run/cells.csv)" -gt 1 ] || fail "a table without cells"; }
+row D9.31 "report where cells.json is a symlink to nothing" cells_lost link
+row D9.32 "report where the file system fails to say whether cells.json is there" cells_lost error
 report_plain() { need_root; mkdir m; mount -t ramfs none m || skip "no ramfs"; undo "umount -l $PWD/m"
   "$assay" run read.toml --quiet --out m/run --only sim:ssd-m >/dev/null; ends 0 "$assay" report m/run --quiet
   for n in cells.csv report.html; do echo mine >>"m/run/$n"; victim "m/run/$n"; done; ends 3 "$assay" report m/run --quiet; says force; }

@@ -120,6 +120,11 @@ suspended() { timed 20s; during timed.toml new --size 8MiB; kill -TSTP $run; sle
   kill -INT $run; run_ends 130; }
 row L1.8 "Ctrl-Z does not suspend a run that holds a lease" suspended
 
+moved_target() { image i 16; noise n 8; dd if=n of=i bs=1M seek=8 conv=notrunc status=none; attach i --sizelimit 8388608; read_first; sed -i 's/"4s"/"6s"/' first.toml; need python3
+  during first.toml "$device" --write "$device"; victim i; python3 -c 'import fcntl, sys
+f = open(sys.argv[1], "rb"); b = bytearray(232); fcntl.ioctl(f, 0x4C05, b); b[24:32] = (8 << 20).to_bytes(8, "little"); fcntl.ioctl(f, 0x4C04, b)' "$device"; stopped; }
+row L1.29 "the target, a loop device, comes to lie on other bytes of its file while it is measured" moved_target
+
 # U4: memory that is shared with the target.
 # (Python's own mmap keeps a descriptor.)
 map='def share(flags, rights):
@@ -292,3 +297,8 @@ row U11.5 "as the image of a guest" erofs_image '$PWD/i' : i
 row U11.6 "the same, and it has another name by now" erofs_image '$PWD/i' 'mv i j' j
 erofs_beside() { erofs "$PWD/i"; image j 8; attach j; ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
 row U11.7 "another file beside it" erofs_beside
+erofs_extra() { need_root; need mkfs.erofs python3; mkdir s m; noise s/mine 1; mkfs.erofs --blobdev=blob --chunksize=4096 i s >/dev/null 2>&1 || skip "no --blobdev"; truncate -s 8M blob
+  python3 -c 'import ctypes, sys
+c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, b"device=" + sys.argv[2].encode()) != 0)' "$PWD/i" "$PWD/blob" || skip "no EROFS from files"
+  undo "umount -l $PWD/m"; victim blob; attach blob --offset 4194304; writes "$device"; says "may be what is mounted"; }
+row U11.8 "a loop device over zeros of the extra file of an EROFS" erofs_extra

@@ -11,6 +11,7 @@ mod summary;
 use crate::error::{Error, Result};
 use crate::plan::{PlannedTarget, TargetKind, switch_caches_off};
 use crate::run::directory::RunDirectory;
+use crate::stop::is_interrupted;
 use crate::target::null::NullTarget;
 use crate::target::uring::{UringOptions, UringTarget};
 use assay_sim::build;
@@ -177,7 +178,7 @@ fn run_on(
                 spec.set_write_cache(false);
             }
             let is_disk = matches!(spec.kind, DeviceKind::Hdd(_));
-            repeat.run_model(host, is_disk, |past| build(&spec, past))
+            repeat.run_model(host, is_disk, |past| Some(build(&spec, past)))
         }
         TargetKind::Array(setup) => {
             let mut setup = setup.clone();
@@ -185,7 +186,7 @@ fn run_on(
                 switch_caches_off(&mut setup);
             }
             let is_disk = setup.has_disk();
-            repeat.run_model(host, is_disk, |past| setup.build(past))
+            repeat.run_model(host, is_disk, |past| setup.build_unless(past, &is_interrupted))
         }
         TargetKind::Linux(setup) => run_linux(repeat, setup, experiment),
         TargetKind::Directory(path) => run_in_directory(repeat, path),

@@ -85,8 +85,12 @@ pub struct Directory(Scratch);
 
 impl Directory {
     fn new() -> Result<Directory> {
-        // A Unix socket's path is at most 107 bytes long.
-        let base = Some(std::env::temp_dir()).filter(|d| d.as_os_str().len() < 60);
+        // A Unix socket's path is at most 107 bytes long, and the guest has a /dev of its own.
+        let is_fit = |d: &PathBuf| {
+            let real = d.canonicalize().unwrap_or_default();
+            d.as_os_str().len() < 60 && !real.starts_with("/dev")
+        };
+        let base = Some(std::env::temp_dir()).filter(is_fit);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
         let made = Scratch::new(&base, "assay-linux", |_| true);
         made.map(Directory).map_err(|e| {

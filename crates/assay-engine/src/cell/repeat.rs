@@ -7,6 +7,7 @@ use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
 use crate::run::directory::RunDirectory;
+use crate::stop::interrupted;
 use crate::target::Target;
 use crate::target::sim::SimTarget;
 use assay_sim::{Counters, Drive, Host, InitialState, RandomWrites};
@@ -44,14 +45,15 @@ impl Repeat<'_> {
         }
     }
 
-    /// Runs the repeat on a modelled drive behind its host.
+    /// Runs the repeat on a modelled drive behind its host. `build` returns `None` if the user has
+    /// interrupted it.
     pub(crate) fn run_model<D: Drive>(
         &self,
         host: HostSpec,
         is_disk: bool,
-        build: impl FnOnce(InitialState) -> D,
+        build: impl FnOnce(InitialState) -> Option<D>,
     ) -> Result<RepeatRecord> {
-        let drive = build(self.past());
+        let drive = build(self.past()).ok_or_else(interrupted)?;
         let elevator = if is_disk { host.elevator.hdd } else { host.elevator.ssd };
         let mut sim = SimTarget::new(Host::new(drive, host, elevator));
         let watched = self.directory.is_some();

@@ -3,6 +3,7 @@
 use super::setup::{LinuxSetup, depth, rotational, wears_out};
 use crate::error::{Error, Result};
 use crate::plan::switch_caches_off;
+use crate::stop::{interrupted, is_interrupted};
 use crate::target::block::Image;
 use assay_linux::disks::{DiskSetup, Disks, TAGS_PER_PROCESS, Watch};
 use assay_linux::store::Store;
@@ -10,7 +11,7 @@ use assay_sim::{Drive, Host, InitialState, MemberSetup};
 use assay_spec::Bytes;
 use assay_spec::experiment::HostSpec;
 use assay_spec::linux::Settings;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Builds the models, and the drives that the guest sees on them.
 pub(super) fn drives<'w>(
@@ -47,39 +48,47 @@ pub(super) fn drives<'w>(
     let shared = !all.controllers.is_empty() || settings.costs();
     let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
     let models: Vec<Box<dyn Drive>> = match shared {
-        true => vec![hosted(Box::new(all.build(past)))],
+        true => {
+            let array = all.build_unless(past, &is_interrupted).ok_or_else(interrupted)?;
+            vec![hosted(Box::new(array))]
+        }
         false => {
-            let build = |(i, m): (usize, &MemberSetup)| hosted(m.drive.build(past.of_member(i)));
-            all.members.iter().enumerate().map(build).collect()
+            let build = |(i, m): (usize, &MemberSetup)| match is_interrupted() {
+                true => Err(interrupted()),
+                false => Ok(hosted(m.drive.build(past.of_member(i)))),
+            };
+            all.members.iter().enumerate().map(build).collect::<Result<_>>()?
         }
     };
     let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {
         let capacity = if shared { least } else { *size };
         let capacity = settings.partition.map_or(capacity, |part| part.min(capacity));
-        let store = match images.get(index) {
-            Some(image) => {
-                let no_file = |e| {
-                    let message = "an image cannot be opened twice";
-                    Error::environment("linux-image", message, "close some files").caused_by(e)
-                };
-                let file = image.file.try_clone().map_err(no_file)?;
-                Store::in_file(file, &paths[index], capacity)?
-            }
-            None => Store::in_memory(capacity).map_err(|e| {
-                let hint = "free some, or keep the contents in files: `--image`";
-                Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)
-            })?,
-        };
+        let image = images.get(index).map(|image| (image, paths[index].as_path()));
         Ok(DiskSetup {
             model: if shared { 0 } else { index },
             base: if shared { least * index as u64 } else { Bytes::ZERO },
             capacity,
             discards: settings.discard && is_flash[index],
             wears_out: wears_out(&all.members[index].drive),
-            store,
+            store: store(image, capacity)?,
         })
     };
     let disks = sizes.iter().enumerate().map(disk).collect::<Result<Vec<DiskSetup>>>()?;
     let disks = Disks::new(models, disks, watch);
     Ok(if elevator.is_some() { disks.by_process() } else { disks })
+}
+
+/// Opens the contents of a drive: in an image at a path, or in memory.
+fn store(image: Option<(&Image, &Path)>, capacity: Bytes) -> Result<Store> {
+    let Some((image, path)) = image else {
+        return Store::in_memory(capacity).map_err(|e| {
+            let hint = "free some, or keep the contents in files: `--image`";
+            Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)
+        });
+    };
+    let file = image.file.try_clone().map_err(|e| {
+        let message = "an image cannot be opened twice";
+        Error::environment("linux-image", message, "close some files").caused_by(e)
+    })?;
+    Ok(Store::in_file(file, path, capacity)?)
 }

@@ -210,10 +210,9 @@ impl Machine {
         })
     }
 
-    /// Returns the use that any file can have that holds a file system: a mount whose file has lost
-    /// its name.
+    /// Returns the use that any file can have: a mount has a file that no table names.
     pub(crate) fn use_of_any_file(&self) -> Option<Usage> {
-        let mount = mounts::without_its_file(&self.mounts)?;
+        let mount = mounts::with_unknown_file(&self.mounts)?;
         let text = format!("may be what is mounted at {}", mount.point.display());
         Some(Usage { text, is_program: false })
     }

@@ -6,6 +6,7 @@ use super::writers::processes;
 use assay_fs::DeviceNumber;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the mounts of all namespaces that this process may look into; those of its own and of
@@ -47,20 +48,36 @@ impl Mount {
     /// Returns the file that it lies on without a loop device, by the name that it had when it was
     /// mounted: EROFS since Linux 6.12, programs with FUSE.
     pub(super) fn file(&self) -> Option<Store> {
+        Store::at(&self.path_of_file()?)
+    }
+
+    /// Returns the path by which this process reaches that file.
+    fn path_of_file(&self) -> Option<PathBuf> {
         let below_root = self.source.strip_prefix("/").ok().filter(|_| self.number.major == 0)?;
         let path = Path::new("/proc").join(&self.process).join("root").join(below_root);
-        Store::at(&path).filter(|store| store.device().is_none())
+        path.is_file().then_some(path)
     }
 }
 
-/// Returns a mount that lies on a file that no table's name leads to any more, if there is one.
-pub(super) fn without_its_file(mounts: &[Mount]) -> Option<&Mount> {
+/// Returns a mount that has a file that no table names: its name has moved, or the file system in
+/// it has further files (`device=` of EROFS).
+pub(super) fn with_unknown_file(mounts: &[Mount]) -> Option<&Mount> {
     let on_files =
         || mounts.iter().filter(|mount| mount.kind == "erofs" && mount.number.major == 0);
-    let has_name = |mount: &Mount| {
-        on_files().filter(|other| other.number == mount.number).any(|other| other.file().is_some())
+    let is_known = |mount: &Mount| {
+        let same = on_files().filter(|other| other.number == mount.number);
+        same.filter_map(|other| other.path_of_file()).any(|path| is_alone(&path))
     };
-    on_files().find(|mount| !has_name(mount))
+    on_files().find(|mount| !is_known(mount))
+}
+
+/// Returns `true` if the EROFS in the file at `path` lies in that file alone.
+fn is_alone(path: &Path) -> bool {
+    /// Where the superblock has the number of extra devices, in two bytes.
+    const EXTRA_DEVICES: u64 = 1024 + 86;
+    let mut count = [1; 2];
+    let read = fs::File::open(path).and_then(|file| file.read_exact_at(&mut count, EXTRA_DEVICES));
+    read.is_ok() && count == [0; 2]
 }
 
 /// Returns all members of the mounted btrfs file systems that have a member among `devices`.

@@ -1,6 +1,8 @@
 //! The reasons why a device must not be written to, whatever the options are.
 
 use super::in_use::Machine;
+use super::stack::{foundation_of, loops};
+use super::store::{Extent, Store};
 use super::sysfs::Device;
 use crate::error::Error;
 use std::time::Duration;
@@ -29,13 +31,38 @@ pub(crate) fn refusal(device: &Device) -> Option<Error> {
     refusal_on(Machine::read, device)
 }
 
-/// Returns why `device`, which this run has opened exclusively when it had `partitions`, must not
-/// be written to any more.
-pub(crate) fn new_refusal(device: &Device, partitions: &[Device]) -> Option<Error> {
+/// A device as it was when this run opened it exclusively.
+pub(crate) struct Claimed {
+    pub(crate) device: Device,
+    partitions: Vec<Device>,
+    /// What it lies on.
+    foundation: Vec<Extent>,
+}
+
+impl Claimed {
+    /// Returns `device` as it is.
+    pub(crate) fn of(device: Device) -> Claimed {
+        let (partitions, foundation) = (device.partitions(), foundation(&device));
+        Claimed { device, partitions, foundation }
+    }
+}
+
+fn foundation(device: &Device) -> Vec<Extent> {
+    foundation_of(Extent::all(Store::Device(device.number)), &loops())
+}
+
+/// Returns why the device must not be written to any more.
+pub(crate) fn new_refusal(claimed: &Claimed) -> Option<Error> {
+    let Claimed { device, partitions, foundation: before } = claimed;
     let is_new = |part: &Device| partitions.iter().all(|known| known.number != part.number);
     if let Some(part) = device.partitions().into_iter().find(is_new) {
         let message = format!("{} has got the partition {}", device.title(), part.name);
         let hint = "somebody else uses the device: end that, and begin anew";
+        return Some(Error::environment("device-mounted", message, hint));
+    }
+    if foundation(device) != *before {
+        let message = format!("{} has come to lie on other bytes", device.title());
+        let hint = "somebody else has changed the device: begin anew";
         return Some(Error::environment("device-mounted", message, hint));
     }
     refusal_on(|| Machine::read().without_what_is_in_flight(), device)

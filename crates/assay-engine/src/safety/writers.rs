@@ -14,7 +14,7 @@ use assay_fs::DeviceNumber;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use rustix::io::Errno;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -53,8 +53,9 @@ pub(crate) fn writers() -> Writers {
         let directory = Path::new("/proc").join(&process);
         let mut known = Vec::new();
         let mut open = OpenDescriptors::default();
-        for thread in threads(&directory) {
-            open_in(&thread, &mut known, &mut open);
+        match threads(&directory) {
+            Ok(threads) => threads.iter().for_each(|t| open_in(t, &mut known, &mut open)),
+            Err(e) => open.is_hidden |= !is_gone(&e),
         }
         mapped_in(&directory, &mut known);
         open.is_hidden &= process != FIRST;
@@ -92,15 +93,24 @@ fn numbers(directory: &Path) -> impl Iterator<Item = String> + use<> {
 
 /// Returns the `/proc` directories of those threads of a process that do not share the descriptors
 /// of an earlier thread: mostly only that of the first thread.
-fn threads(process: &Path) -> Vec<PathBuf> {
+///
+/// # Errors
+/// If they cannot be listed.
+fn threads(process: &Path) -> io::Result<Vec<PathBuf>> {
     let tasks = process.join("task");
+    fs::read_dir(&tasks)?;
     let mut found: Vec<libc::pid_t> = Vec::new();
     for number in numbers(&tasks).filter_map(|name| name.parse().ok()) {
         if !found.iter().any(|other| share_descriptors(*other, number)) {
             found.push(number);
         }
     }
-    found.into_iter().map(|number| tasks.join(number.to_string())).collect()
+    Ok(found.into_iter().map(|number| tasks.join(number.to_string())).collect())
+}
+
+/// Returns `true` for the error of a look at a process, thread or descriptor that has ended since.
+fn is_gone(e: &io::Error) -> bool {
+    e.kind() == ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH)
 }
 
 /// Returns `true` if kcmp(2) says that two threads share a table of descriptors.
@@ -122,21 +132,32 @@ struct OpenDescriptors {
 /// Adds files that a thread has open for writing.
 fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>, open: &mut OpenDescriptors) {
     let listed = fs::read_dir(thread.join("fd"));
-    open.is_hidden |= listed.as_ref().is_err_and(|e| e.kind() == ErrorKind::PermissionDenied);
-    for entry in listed.into_iter().flatten().flatten() {
-        let about = || {
-            let path = thread.join("fdinfo").join(entry.file_name());
-            String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+    open.is_hidden |= listed.as_ref().is_err_and(|e| !is_gone(e));
+    for entry in listed.into_iter().flatten() {
+        let Ok(entry) = entry else {
+            open.is_hidden = true;
+            continue;
         };
-        match look(&entry.path()) {
-            Looked::Store(seen) if writes(&about()) => known.push((seen, "is open for writing in")),
-            Looked::Socket => open.in_flight |= waiting(&about()) > 0,
+        let looked = look(&entry.path());
+        if matches!(looked, Looked::Other) {
+            continue;
+        }
+        let about = match fs::read(thread.join("fdinfo").join(entry.file_name())) {
+            Ok(about) => String::from_utf8_lossy(&about).into_owned(),
+            Err(e) => {
+                open.is_hidden |= !is_gone(&e);
+                continue;
+            }
+        };
+        match looked {
+            Looked::Store(seen) if writes(&about) => known.push((seen, "is open for writing in")),
+            Looked::Socket => open.in_flight |= waiting(&about) > 0,
             Looked::Hidden => open.is_hidden = true,
             Looked::Nameless => {
-                let ring = registered(&about());
+                let ring = registered(&about);
                 known.extend(ring.into_iter().map(|seen| (seen, "is open in an io_uring of")));
             }
-            _ => {}
+            Looked::Store(_) | Looked::Other => {}
         }
     }
 }
@@ -216,7 +237,7 @@ fn look(link: &Path) -> Looked {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     let found = match statx(CWD, link, AtFlags::STATX_DONT_SYNC, mask) {
         Ok(found) => found,
-        Err(Errno::ACCESS | Errno::PERM) => return Looked::Hidden,
+        Err(Errno::ACCESS | Errno::PERM | Errno::NOMEM | Errno::NFILE) => return Looked::Hidden,
         Err(_) => return Looked::Other,
     };
     let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
@@ -351,7 +372,7 @@ mod tests {
                 });
             }
             let left = [is_ready.recv().unwrap(), is_ready.recv().unwrap()];
-            let found = threads(&own);
+            let found = threads(&own).unwrap();
             over.wait();
             assert_eq!((left, found.len()), ([true; 2], 2));
         });

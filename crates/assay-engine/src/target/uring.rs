@@ -214,7 +214,7 @@ impl UringTarget {
         if let Err(error) = entered {
             // A timeout or a signal ends the wait; a lack of memory passes, and unsent requests
             // stay queued for the next call. Any other error means that the ring is used wrongly.
-            let passing = [libc::ETIME, libc::EINTR, libc::EAGAIN, libc::EBUSY];
+            let passing = [libc::ETIME, libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM];
             let passes = error.raw_os_error().is_some_and(|code| passing.contains(&code));
             assert!(passes, "io_uring_enter: {error}");
         }

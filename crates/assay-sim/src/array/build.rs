@@ -17,11 +17,21 @@ use std::collections::{BTreeMap, VecDeque};
 
 impl ArraySetup {
     /// Builds the array of drives in the state `past`. Spares are new.
+    ///
+    /// # Panics
+    /// Never: nothing stops it.
     pub fn build(&self, past: InitialState) -> Array {
+        self.build_unless(past, &|| false).expect("nothing stops it")
+    }
+
+    /// Builds the array as [`ArraySetup::build`] does. Many large drives take a while: returns
+    /// `None` if `is_stopped` returns `true` before all are built.
+    pub fn build_unless(&self, past: InitialState, is_stopped: &dyn Fn() -> bool) -> Option<Array> {
         let member = |(index, m): (usize, &MemberSetup)| {
-            (m.drive.build(past.of_member(index)), m.controller)
+            let drive = m.drive.build_unless(past.of_member(index), is_stopped)?;
+            Some((drive, m.controller))
         };
-        let members = self.members.iter().enumerate().map(member).collect();
+        let members = self.members.iter().enumerate().map(member).collect::<Option<Vec<_>>>()?;
         let spares = self.rebuild.map(|rebuild| {
             let layout =
                 Layout::new(self.level, self.members.len(), self.chunk, self.member_capacity());
@@ -42,7 +52,7 @@ impl ArraySetup {
                 array.run_to(Nanos::ZERO, false);
             }
         }
-        array
+        Some(array)
     }
 }
 
@@ -52,6 +62,18 @@ impl MemberDrive {
         match self {
             MemberDrive::Device(spec) => build(spec, past),
             MemberDrive::Array(array) => Box::new(array.build(past)),
+        }
+    }
+
+    fn build_unless(
+        &self,
+        past: InitialState,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Option<Box<dyn Drive + Send>> {
+        match self {
+            _ if is_stopped() => None,
+            MemberDrive::Device(spec) => Some(build(spec, past)),
+            MemberDrive::Array(array) => Some(Box::new(array.build_unless(past, is_stopped)?)),
         }
     }
 }

@@ -112,7 +112,8 @@ fn list(common: &Common) -> Outcome {
         let path = d.path.display().to_string();
         let size = human_size(d.size);
         let model = d.model.as_deref().unwrap_or("");
-        lines.push(format!("  {path:<width$}  {size:>10}  {model:<20} {}", d.may));
+        let may = d.may.to_string();
+        lines.push(format!("  {path:<width$}  {size:>10}  {model:<20} {}", one_line(&may)));
     }
     if real.is_empty() {
         lines.push("  none".to_owned());

@@ -5,6 +5,7 @@ use assay_analysis::load::{LoadError, Run};
 use assay_engine::read::{self, Unread};
 use assay_engine::run::RunDirectory;
 use assay_engine::{Error, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Opens the directory of a run with `open`.
@@ -33,8 +34,11 @@ pub fn read_at(place: &Path, directory: &Path) -> Result<Run, Failure> {
     let run = text("run.json", read::RUN_MAX)?;
     // A run that was killed before its first cell has no `cells.json`, which is a valid state.
     let none = r#"{"schema":1,"cells":[]}"#.to_owned();
-    let cells =
-        if place.join("cells.json").exists() { text("cells.json", read::CELLS_MAX)? } else { none };
+    let found = place.join("cells.json").symlink_metadata();
+    let cells = match found.is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+        true => none,
+        false => text("cells.json", read::CELLS_MAX)?,
+    };
     Run::from_json(&run, &cells).map_err(|e| match e {
         LoadError::Json { file, message, .. } => damaged(directory, file, &message),
         LoadError::Prices(what) => {
