@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 /// Options of `assay claims`.
 #[derive(Debug, clap::Args)]
 pub struct ClaimsOptions {
-    /// Study whose claims to show [default: all]
+    /// Show only the claims of this study [default: all]
     study: Option<String>,
-    /// Run directory to hold them against [default: the latest below `runs`]
+    /// Run directory to compare the claims with [default: the latest below `runs`]
     directory: Option<PathBuf>,
     #[command(flatten)]
     common: Common,

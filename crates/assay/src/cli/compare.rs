@@ -21,7 +21,7 @@ pub struct CompareOptions {
     /// Study or experiment file to run on the targets
     #[arg(long, value_name = "STUDY|FILE", default_value = "quick")]
     work: String,
-    /// Only this workload of it
+    /// Only this workload of the study or file
     #[arg(long, value_name = "W")]
     workload: Option<String>,
     #[command(flatten)]

@@ -30,22 +30,22 @@ pub struct CostOptions {
     /// Price of a kWh, in the currency of the prices [default: the list's]
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     kwh_price: Option<f64>,
-    /// Energy of the building per energy of the machines
+    /// Energy of the building divided by the energy of the machines
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = factor)]
     pue: f64,
-    /// Slot, rack and machine, for each drive and year
+    /// Price of slot, rack and machine, for each drive and year
     #[arg(long, value_name = "AMOUNT", default_value_t = 0.0, value_parser = amount)]
     slot_price: f64,
-    /// What is written to a target in a day, e.g. `50GB`
+    /// Data written to a target in a day, e.g. `50GB`
     #[arg(long, value_name = "SIZE", value_parser = size)]
     writes: Option<Bytes>,
-    /// Write amplification of the work over that of the makers' ratings
+    /// Write amplification of the work divided by that of the makers' ratings
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = wear)]
     wear: f64,
     /// Price of a GB of memory, in the currency of the prices [default: the list's]
     #[arg(long, value_name = "AMOUNT", value_parser = positive)]
     memory_price: Option<f64>,
-    /// Target that break-even prices are against [default: the first with a price]
+    /// Target that break-even prices refer to [default: the first with a price]
     #[arg(long, value_name = "TARGET")]
     against: Option<String>,
     #[command(flatten)]

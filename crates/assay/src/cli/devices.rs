@@ -21,7 +21,7 @@ pub struct DevicesOptions {
     /// source
     name: Option<String>,
     /// Print the device file of a disk that DiskSim has parameters for (`FILE.diskspecs`; the model
-    /// and the seek curve it names must lie beside it)
+    /// and the seek curve that it names must be in the same directory)
     #[arg(long, value_name = "FILE.diskspecs", conflicts_with = "name")]
     import_disksim: Option<PathBuf>,
     #[command(flatten)]

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// Options of `assay explain`.
 #[derive(Debug, clap::Args)]
 pub struct ExplainOptions {
-    /// A word (`p99`, `drift`), an error (`device-mounted`), a claim (`S-03`); none: lists all
+    /// A word (`p99`, `drift`), an error (`device-mounted`) or a claim (`S-03`) [default: list all]
     #[arg(value_name = "WORD")]
     words: Vec<String>,
     #[command(flatten)]

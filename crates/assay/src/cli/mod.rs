@@ -26,7 +26,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A laboratory for storage devices: finds out what a drive does, what is inside, what it is worth.
+/// A laboratory for storage devices: finds out what a drive does, how it works inside, and what it
+/// is worth.
 #[derive(Debug, Parser)]
 #[command(name = "assay", version, max_term_width = 100)]
 struct Cli {
@@ -38,23 +39,24 @@ struct Cli {
 enum Verb {
     /// Run a study (`quick`) or an experiment file
     Run(run::RunOptions),
-    /// Drive models with their sources; block devices of this machine and what may be done to them
+    /// List drive models with their sources, and block devices of this machine with what assay may
+    /// do to them
     Devices(devices::DevicesOptions),
-    /// Same work, several targets or saved runs, with effect sizes
+    /// Compare several targets under the same work, or saved runs, with effect sizes
     Compare(compare::CompareOptions),
-    /// The ledger: what was published beside what was measured
+    /// Show the ledger: published claims beside measurements
     Claims(claims::ClaimsOptions),
-    /// What a run's targets cost over years, break-even prices, the five-minute rule
+    /// Show the cost of a run's targets over years, break-even prices, the five-minute rule
     Cost(cost::CostOptions),
     /// Write the page of a run again, or print its tables
     Report(report::ReportOptions),
-    /// Go on with an interrupted run
+    /// Continue an interrupted run
     Resume(resume::ResumeOptions),
-    /// The method and source behind a number, a claim or an error
+    /// Explain the method and source behind a number, a claim or an error
     Explain(explain::ExplainOptions),
-    /// The real Linux kernel in virtual time on modelled drives
+    /// Build and run the real Linux kernel in virtual time on modelled drives
     Linux(linux::LinuxOptions),
-    /// Block traces: blktrace and blkparse, read and shown
+    /// Import and show block traces of blktrace and blkparse
     Trace(trace::TraceOptions),
 }
 

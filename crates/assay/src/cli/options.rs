@@ -9,10 +9,10 @@ pub struct Common {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
-    /// No progress and no talk
+    /// Print no progress and no messages
     #[arg(long, short)]
     pub quiet: bool,
-    /// Say what time, memory and writing it would take, and do nothing
+    /// Print the time, memory and writing that the command would take, and do nothing
     #[arg(long)]
     pub plan: bool,
 }
@@ -23,20 +23,20 @@ pub struct Running {
     /// Directory of the run [default: runs/STUDY-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Seed of everything random
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
-    /// Allow writing to this existing device or file; repeats its path
+    /// Allow writing to this existing device or file; PATH is the path of the target
     #[arg(long, value_name = "PATH")]
     pub write: Option<String>,
-    /// Allow destroying what is on the device with this serial number, as `assay devices` shows it
+    /// Allow destroying the data on the device with this serial number, as `assay devices` shows it
     #[arg(long, value_name = "SERIAL")]
     pub destroy: Option<String>,
-    /// Create a file target that does not exist, this large
+    /// Create a file target that does not exist, with this size
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub size: Option<String>,
-    /// Time for all of it, e.g. `10m`: phases on real targets are cut to fit, and what does not
-    /// begin in time is left
+    /// Time for the whole run, e.g. `10m`: phases on real targets are cut to fit, and cells that
+    /// cannot begin in time are left out
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Threads for modelled drives [default: all processors]

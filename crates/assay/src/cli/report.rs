@@ -34,7 +34,7 @@ pub struct ReportOptions {
     /// Print every metric of every cell as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Replace a page or table that assay did not write, or that was changed since
+    /// Replace a page or table that assay did not write, or that was changed after assay wrote it
     #[arg(long)]
     force: bool,
     #[command(flatten)]

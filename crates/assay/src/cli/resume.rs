@@ -18,10 +18,11 @@ use std::path::PathBuf;
 pub struct ResumeOptions {
     /// The run directory
     directory: PathBuf,
-    /// Allow writing to this device again, if it tells nothing that shows it to be the same
+    /// Allow writing to this device again, if nothing about it shows that it is the same device
     #[arg(long, value_name = "PATH")]
     write: Option<String>,
-    /// Allow destroying what has come onto the device with this serial number since the run began
+    /// Allow destroying data that others have written to the device with this serial number since
+    /// the run began
     #[arg(long, value_name = "SERIAL")]
     destroy: Option<String>,
     #[command(flatten)]

@@ -23,28 +23,28 @@ use std::time::Instant;
 pub struct RunOptions {
     /// A study (`quick`) or an experiment file (`slow.toml`)
     subject: String,
-    /// Targets to measure beside the experiment's own: `sim:NAME`, `raid5(sim:NAME*4)`, `null`, a
-    /// file, a block device
+    /// Targets to measure in addition to the experiment's own: `sim:NAME`, `raid5(sim:NAME*4)`,
+    /// `null`, a file, a block device
     #[arg(long, value_name = "T,T…")]
     on: Vec<String>,
     /// Targets to measure instead of the experiment's own
     #[arg(long, value_name = "T,T…", conflicts_with = "on")]
     only: Vec<String>,
-    /// Files, memory and partitions in so much of the document's size, where the experiment has a
-    /// `scale` of its own; e.g. `1/4`
+    /// Size of files, memory and partitions relative to the document's, e.g. `1/4`; for experiments
+    /// with a `scale` of their own
     #[arg(long, value_name = "F", conflicts_with = "full")]
     scale: Option<String>,
-    /// Check out the tags of this git repository where an experiment makes a history for itself
+    /// Check out the tags of this git repository instead of a generated history
     #[arg(long, value_name = "PATH")]
     repo: Option<PathBuf>,
-    /// The document's own size, `--scale 1`, and its repeats
+    /// Use the document's own sizes (`--scale 1`) and its number of repeats
     #[arg(long)]
     full: bool,
-    /// Repeats of every cell, each with its own seed; 1 to 1000
+    /// Number of repeats of every cell, each with its own seed; 1 to 1000
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
-    /// All combinations of an experiment's `[factors]`, not one factor at a time
+    /// Measure all combinations of an experiment's `[factors]`, not one factor at a time
     #[arg(long)]
     factorial: bool,
     #[command(flatten)]

@@ -23,32 +23,33 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[group(id = "timeline")]
 pub struct TimelineOptions {
-    /// Show what each part of this modelled drive (`sim:ssd-m`, `sim:FILE.toml`) does when
+    /// Show the operations of each part of this modelled drive (`sim:ssd-m`, `sim:FILE.toml`) over
+    /// time
     #[arg(long = "timeline", value_name = "TARGET", conflicts_with = "words")]
     pub target: Option<String>,
-    /// How many requests
+    /// Number of requests
     #[arg(long, value_name = "N", default_value_t = 100, requires = "target",
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     requests: u32,
     /// `rnd-rd`, `rnd-wr`, `seq-rd`, `seq-wr`, `mixed`, or a workload of an experiment
-    /// (`FILE.toml#NAME`) [default: rnd-wr; of a disk: rnd-rd]
+    /// (`FILE.toml#NAME`) [default: rnd-wr; for a disk: rnd-rd]
     #[arg(long, value_name = "WORKLOAD", requires = "target")]
     workload: Option<String>,
-    /// Requests in flight, up to what the drive takes [default: the workload's, or 8]
+    /// Requests in flight, up to the limit of the drive [default: the workload's, or 8]
     #[arg(long, value_name = "N", requires = "target",
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Option<u32>,
-    /// Requests that come before, unseen: they fill logs, spare blocks and caches
+    /// Number of earlier requests that are not shown: they fill logs, spare blocks and caches
     #[arg(long, value_name = "N", default_value_t = 0, requires = "target",
         value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     skip: u32,
-    /// Seed of everything random
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, requires = "target")]
     seed: u64,
-    /// Draw it into this file instead of printing the requests
+    /// Draw the timeline into this file instead of printing the requests
     #[arg(long, value_name = "FILE.svg", requires = "target")]
     out: Option<PathBuf>,
-    /// Replace a file of that name that assay did not draw
+    /// Replace a file of this name that assay did not draw
     #[arg(long, requires = "out")]
     force: bool,
 }

@@ -22,7 +22,7 @@ pub struct LinuxBuildOptions {
     /// Take the source from this file instead of fetching it with apt
     #[arg(long, value_name = "TARBALL")]
     source: Option<PathBuf>,
-    /// Processes that compile [default: one a processor]
+    /// Number of processes that compile [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     #[command(flatten)]

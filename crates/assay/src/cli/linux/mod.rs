@@ -18,7 +18,7 @@ pub struct LinuxOptions {
 enum LinuxVerb {
     /// Build the kernel, once, into the cache directory
     Build(build::LinuxBuildOptions),
-    /// Whether the kernel is built and can run here
+    /// Show whether the kernel is built and can run here
     Status(status::LinuxStatusOptions),
     /// Run a command in the guest, on modelled drives
     Run(Box<run::LinuxRunOptions>),

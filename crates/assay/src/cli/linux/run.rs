@@ -32,44 +32,44 @@ const CLOCK_WAYS: [&str; 2] = ["shared", "messages"];
 /// Options of `assay linux run`.
 #[derive(Debug, clap::Args)]
 pub struct LinuxRunOptions {
-    /// A modelled drive, which the guest has as /dev/vda; again for /dev/vdb …
+    /// A modelled drive, which is /dev/vda in the guest; may be given again for /dev/vdb …
     #[arg(long, required = true, value_name = "MODEL")]
     drive: Vec<String>,
     #[command(flatten)]
     machine: MachineOptions,
-    /// End the guest when it is this old, in its own time
+    /// End the guest after this time on its own clock
     #[arg(long, default_value = "744h", value_name = "TIME")]
     limit: String,
-    /// End the guest when it has computed so long and its clock stood still
+    /// End the guest after it has computed for this real time while its clock stood still
     #[arg(long, default_value = "120s", value_name = "TIME")]
     watchdog: String,
-    /// Keep what is on the first drive in this file, which is made if there is none; again for the
-    /// second …
+    /// Keep the contents of the first drive in this file, which is made if there is none; may be
+    /// given again for the second drive …
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
-    /// Let the guest change this image, which exists and which assay did not make; repeats its path
+    /// Let the guest change this existing image, which assay did not make; FILE is as in --image
     #[arg(long, value_name = "FILE", requires = "image")]
     write: Option<PathBuf>,
-    /// How the guest's clock is kept: in shared memory, or by messages, as kernels before 6.12
-    /// need it; the same times, half as fast
+    /// Way to keep the guest's clock: in shared memory, or by messages, which kernels before 6.12
+    /// need; messages give the same times and are half as fast
     #[arg(long, default_value = CLOCK_WAYS[0], value_name = "WAY", value_parser = CLOCK_WAYS)]
     clock: String,
-    /// A shell for whoever sits here instead of a command; time stands still while it waits for one
+    /// Run an interactive shell instead of a command; time stands still while it waits for input
     #[arg(long, conflicts_with = "command")]
     shell: bool,
-    /// The drives have never been written
+    /// Use drives that have never been written
     #[arg(long)]
     fresh: bool,
     /// Directory for the log of the drives [default: runs/linux-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Say what time, memory and writing it would take, and do nothing
+    /// Print the time, memory and writing that the command would take, and do nothing
     #[arg(long)]
     plan: bool,
-    /// Do not say how long it took
+    /// Do not print the time that the command took
     #[arg(long, short)]
     quiet: bool,
-    /// The command and its words
+    /// The command and its arguments
     #[arg(last = true, required_unless_present = "shell")]
     command: Vec<String>,
 }
@@ -80,14 +80,14 @@ struct MachineOptions {
     /// Memory of the guest
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
     memory: String,
-    /// The elevator before each drive: none, mq-deadline, bfq, kyber; of 2009: noop, deadline,
+    /// Elevator before each drive: none, mq-deadline, bfq, kyber; those of 2009: noop, deadline,
     /// anticipatory, cfq
     #[arg(long, default_value = "none", value_name = "NAME")]
     scheduler: String,
-    /// What the machine needs between a completion and the next request
+    /// The machine's time between a completion and the next request
     #[arg(long, default_value = "0us", value_name = "TIME")]
     host: String,
-    /// Drives of flash take discards
+    /// Let flash drives accept discards
     #[arg(long)]
     discard: bool,
 }

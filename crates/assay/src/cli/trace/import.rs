@@ -23,10 +23,10 @@ pub struct TraceImportOptions {
     /// standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// The device whose requests are meant, as blkparse writes it
+    /// The device whose requests to import, as blkparse writes it
     #[arg(long, value_name = "MAJOR,MINOR")]
     device: Option<String>,
-    /// Directory to make [default: runs/trace-TIME]
+    /// Directory to create [default: runs/trace-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]

@@ -14,9 +14,9 @@ pub struct TraceOptions {
 
 #[derive(Debug, clap::Subcommand)]
 enum TraceVerb {
-    /// Read a trace of blktrace, or text of blkparse, into a log of its requests
+    /// Convert a trace of blktrace, or text of blkparse, into a log of its requests
     Import(import::TraceImportOptions),
-    /// What an imported trace, or the request log of any run, shows: tables and a page
+    /// Show an imported trace, or the request log of any run: tables and a page
     Show(show::TraceShowOptions),
 }
 

@@ -20,13 +20,13 @@ pub struct TraceShowOptions {
     /// The directory of an imported trace, or a request log (`runs/…/log/….parquet`)
     #[arg(value_name = "DIR|FILE")]
     subject: PathBuf,
-    /// Where to write the page [default: trace.html in DIR; of a FILE, none]
+    /// File for the page [default: trace.html in DIR; for a FILE, none]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Replace a file of that name that assay did not write
+    /// Replace a file of this name that assay did not write
     #[arg(long)]
     force: bool,
-    /// Only the requests of this process; in a run's log of this job, or drive
+    /// Only the requests of this process; in a run's log, of this job or drive
     #[arg(long, value_name = "N")]
     job: Option<u32>,
     /// Only requests that ended at this time of the trace or later
