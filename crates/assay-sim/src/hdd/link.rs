@@ -28,6 +28,7 @@ impl LinkRate {
     }
 
     /// Returns the time that the link takes for `sectors` sectors.
+    #[inline]
     pub(super) fn time(self, sectors: u64) -> Nanos {
         self.per_sector * sectors
     }
@@ -54,6 +55,7 @@ impl DiskLink {
     }
 
     /// Moves `sectors` from `ready` on, or when the link is free; returns the start and the end.
+    #[inline]
     pub(super) fn transfer(&mut self, ready: Nanos, sectors: u64) -> (Nanos, Nanos) {
         let start = ready.max(self.free);
         self.free = start + self.time(sectors);

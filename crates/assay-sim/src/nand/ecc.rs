@@ -83,6 +83,7 @@ impl Ecc {
 
     /// Counts the attempts beyond the first of a read of `page`; returns the time that they take,
     /// or `None` if there are none.
+    #[inline]
     pub(super) fn time_retries(&mut self, page: u32, block: u32) -> Option<Nanos> {
         let enough = self.attempts(page, block);
         let retries = enough.unwrap_or(self.spec.retries);

@@ -80,6 +80,7 @@ impl PendingErases {
     }
 
     /// Returns the block of group `number`.
+    #[inline]
     pub(super) fn block(&self, number: u32) -> u32 {
         self.groups[number as usize].block
     }

@@ -23,6 +23,7 @@ pub(super) fn clear_bits(words: &mut [u64], first: u64, count: u64) {
 }
 
 /// Sets `count` bits from `first` on.
+#[inline]
 pub(super) fn set_bits(words: &mut [u64], first: u64, count: u64) {
     let (mut index, end) = (first, first + count);
     while index < end {

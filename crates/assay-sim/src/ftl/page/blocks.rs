@@ -35,12 +35,14 @@ impl Blocks {
     }
 
     /// Returns the blocks of `plane`.
+    #[inline]
     pub(super) fn range(&self, plane: u32) -> std::ops::Range<usize> {
         let first = (plane * self.per_plane) as usize;
         first..first + self.per_plane as usize
     }
 
     /// Returns the blocks of `plane` for a victim policy. A victim must have `least` stale pages.
+    #[inline]
     pub(super) fn candidates(&self, plane: u32, least: u16) -> Candidates<'_> {
         Candidates {
             stale: &self.stale[self.range(plane)],
@@ -53,6 +55,7 @@ impl Blocks {
     }
 
     /// Closes block `full` unless it is `NONE`, and resets the stale count of `block`, which opens.
+    #[inline]
     pub(super) fn turn_over(&mut self, full: u32, block: u32) {
         if full != NONE {
             self.closings += 1;

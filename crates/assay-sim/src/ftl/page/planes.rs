@@ -43,6 +43,7 @@ pub(super) struct Open {
 
 impl Open {
     /// Returns how many pages of the block, which has `pages`, are written or will never be.
+    #[inline]
     pub(super) fn written(&self, pages: u32) -> u32 {
         self.next + pages - self.end
     }
@@ -79,6 +80,7 @@ impl PlaneTable {
     }
 
     /// Returns the number of blocks that are free or will be.
+    #[inline]
     pub(super) fn empty_blocks(&self) -> usize {
         self.free.len() + self.emptied.len()
     }
@@ -86,6 +88,7 @@ impl PlaneTable {
     /// Returns `true` if emptied blocks should be freed before another block is emptied: they are
     /// worth more than incomplete programs cost, or no other block is free. A single one that waits
     /// for the collector's own program becomes free when the next victim has filled that.
+    #[inline]
     pub(super) fn wants_emptied(&self) -> bool {
         let count = self.emptied.len();
         self.collecting.is_none() && (count > 1 || (count == 1 && self.free.len() == 0))
@@ -93,6 +96,7 @@ impl PlaneTable {
 
     /// Returns `true` if the next moved page needs a block, and the only empty ones wait for
     /// gathered pages.
+    #[inline]
     pub(super) fn is_out_of_room(&self) -> bool {
         self.free.len() == 0 && !self.emptied.is_empty() && self.collect.next == self.collect.end
     }
@@ -146,6 +150,7 @@ pub(super) struct Move {
 
 impl Collecting {
     /// Counts a host page, and returns the number of moves that are due with it.
+    #[inline]
     pub(super) fn due(&mut self) -> u32 {
         // A block without stale pages, emptied to level wear, gains nothing: all moves are due at
         // once.
@@ -156,6 +161,7 @@ impl Collecting {
     }
 
     /// Returns the number of pages that may still have to be moved.
+    #[inline]
     pub(super) fn left(&self) -> u32 {
         self.valid - self.moved
     }

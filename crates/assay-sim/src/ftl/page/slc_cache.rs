@@ -66,11 +66,13 @@ impl SlcCache {
     }
 
     /// Returns the number of pages of a block in the cache.
+    #[inline]
     pub(super) fn pages(&self) -> u32 {
         self.pages
     }
 
     /// Returns `true` if `block` is in the cache.
+    #[inline]
     pub(super) fn has(&self, block: u32) -> bool {
         self.is_in[block as usize]
     }

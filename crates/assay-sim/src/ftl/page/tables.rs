@@ -152,6 +152,7 @@ impl Tables {
     }
 
     /// Closes block `full` unless it is `NONE`, and opens `block` with all bits set.
+    #[inline]
     pub(super) fn turn_over(&mut self, full: u32, block: u32) {
         self.blocks.turn_over(full, block);
         let first = u64::from(block) * u64::from(self.pages_per_block);
@@ -177,12 +178,14 @@ impl Tables {
     }
 
     /// Returns `true` if `plane` has fewer free blocks than it should.
+    #[inline]
     pub(super) fn is_low(&self, plane: &PlaneTable) -> bool {
         plane.empty_blocks() < self.collection.reserve_blocks as usize + self.kept_free()
     }
 
     /// Queues `plane` for its turn to collect if it is low and collection is over the drive. Called
     /// when it has taken a free block.
+    #[inline]
     pub(super) fn note_due(&mut self, plane: &mut PlaneTable) {
         if self.collection.over_drive && !plane.is_due && self.is_low(plane) {
             plane.is_due = true;
@@ -206,11 +209,13 @@ impl Tables {
     }
 
     /// Returns `true` if `block` is in the SLC cache.
+    #[inline]
     pub(super) fn is_slc(&self, block: u32) -> bool {
         self.cache.as_ref().is_some_and(|cache| cache.has(block))
     }
 
     /// Returns the number of pages of a block with one bit a cell.
+    #[inline]
     pub(super) fn slc_pages(&self) -> u32 {
         self.cache.as_ref().map_or(self.pages_per_block, SlcCache::pages)
     }
