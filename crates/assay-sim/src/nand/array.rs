@@ -151,6 +151,7 @@ impl Nand {
     }
 
     /// Reports the step or steps of `op` on its array to the observer.
+    #[cold]
     fn notify_array_step(&mut self, op: &Op, start: Nanos, end: Nanos) {
         let Some(observer) = &mut self.observer else { return };
         let mut notify = |step, page, start, end| {

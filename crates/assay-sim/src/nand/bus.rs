@@ -5,6 +5,7 @@ use super::observe::{Observed, Operation, Step};
 use super::ops::{NO_OP, OpKind};
 use super::{FlashEvent, Nand, Token};
 use crate::events::Queue;
+use assay_spec::Nanos;
 
 impl Nand {
     /// Requests the bus for the transfer of operation `index` of `plane`.
@@ -33,20 +34,21 @@ impl Nand {
         };
         let end = self.events.after(queue, self.geometry.channel_slot(channel), duration);
         self.counts.channel_busy += duration;
-        if let Some(observer) = &mut self.observer {
-            let op = self.pool.get(index);
-            let step = if op.kind == OpKind::Read { Step::TransferOut } else { Step::TransferIn };
-            let (cause, plane, page) = (op.cause, op.ppa.plane, op.ppa.page);
-            let start = self.events.now();
-            observer.observe(Observed::Operation(Operation {
-                step,
-                cause,
-                plane,
-                page,
-                start,
-                end,
-            }));
+        if self.observer.is_some() {
+            self.notify_transfer(index, end);
         }
+    }
+
+    /// Reports the transfer of operation `index`, which ends at `end`, to the observer.
+    #[cold]
+    fn notify_transfer(&mut self, index: u32, end: Nanos) {
+        let Some(observer) = &mut self.observer else { return };
+        let op = self.pool.get(index);
+        let step = if op.kind == OpKind::Read { Step::TransferOut } else { Step::TransferIn };
+        let (cause, plane, page) = (op.cause, op.ppa.plane, op.ppa.page);
+        let start = self.events.now();
+        let operation = Operation { step, cause, plane, page, start, end };
+        observer.observe(Observed::Operation(operation));
     }
 
     /// Handles the end of the transfer on `channel` and begins the next one.

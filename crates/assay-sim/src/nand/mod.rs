@@ -187,6 +187,13 @@ impl Nand {
     /// Reports `command` to the observer and to the model of bit errors.
     #[inline]
     fn notify_command(&mut self, cause: Cause, command: FlashCommand) {
+        if self.observer.is_some() || self.ecc.is_some() {
+            self.notify_followers(cause, command);
+        }
+    }
+
+    #[inline(never)]
+    fn notify_followers(&mut self, cause: Cause, command: FlashCommand) {
         if let Some(observer) = &mut self.observer {
             observer.observe(Observed::Command(cause, command));
         }
