@@ -125,6 +125,12 @@ moved_target() { image i 16; noise n 8; dd if=n of=i bs=1M seek=8 conv=notrunc s
 f = open(sys.argv[1], "rb"); b = bytearray(232); fcntl.ioctl(f, 0x4C05, b); b[24:32] = (8 << 20).to_bytes(8, "little"); fcntl.ioctl(f, 0x4C04, b)' "$device"; stopped; }
 row L1.29 "the target, a loop device, comes to lie on other bytes of its file while it is measured" moved_target
 
+uncounted() { zeros; local switch=/sys/block/${device#/dev/}/queue/iostats; [ -e "${switch%/queue*}/mq" ] || skip "no request queue"; echo 0 >"$switch" || skip "no switch"; undo "echo 1 >$switch"
+  writes "$device"; says iostats; }
+row L1.30 "the kernel does not count what is written to the target" uncounted
+uncounted_later() { write_first; zeros; local switch=/sys/block/${device#/dev/}/queue/iostats; during twice.toml "$device" --write "$device"; echo 0 >"$switch" || skip "no switch"; undo "echo 1 >$switch"; stopped; }
+row L1.31 "nor from some time on" uncounted_later
+
 # U4: memory that is shared with the target.
 # (Python's own mmap keeps a descriptor.)
 map='def share(flags, rights):

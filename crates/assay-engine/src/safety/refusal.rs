@@ -96,7 +96,7 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
         };
         return Some(Error::environment("device-mounted", message, hint));
     }
-    if let Some(error) = unknown_users(machine, &name) {
+    if let Some(error) = unknown_users(machine, &name).or_else(|| uncounted(device)) {
         return Some(error);
     }
     if device.is_read_only() || device.disk().is_read_only() {
@@ -105,6 +105,19 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
         return Some(Error::environment("device-readonly", message, hint));
     }
     None
+}
+
+/// Returns the error for a device whose writes, or those to what it lies on, are not counted.
+fn uncounted(device: &Device) -> Option<Error> {
+    let below = foundation(device).into_iter().filter_map(|extent| extent.store.device());
+    let found = below.filter_map(Device::find).find(Device::has_no_counts)?.disk();
+    let message = format!(
+        "nobody can say who else writes to {}: the kernel does not count writes to {}",
+        device.title(),
+        found.title()
+    );
+    let hint = format!("switch that on: `echo 1 >/sys/block/{}/queue/iostats`", found.name);
+    Some(Error::environment("users-unknown", message, hint))
 }
 
 /// Returns why it is unknown who else uses the device `name`, if it is.

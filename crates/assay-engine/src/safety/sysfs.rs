@@ -176,6 +176,13 @@ impl Device {
         of_kernel.or_else(|| line(fs::read_to_string(record).ok()?, "E:ID_PART_ENTRY_UUID="))
     }
 
+    /// Returns `true` if the kernel counts nothing, because somebody has switched that off. Drivers
+    /// without request queues do not have the switch.
+    pub(crate) fn has_no_counts(&self) -> bool {
+        let disk = self.disk();
+        disk.dir.join("mq").exists() && disk.text("queue/iostats").is_some_and(|on| on == "0")
+    }
+
     /// Returns the sectors written and discarded, by all users. The kernel counts a request before
     /// it reports its completion.
     pub(crate) fn written(&self) -> Option<Written> {
