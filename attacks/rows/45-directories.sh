@@ -185,3 +185,9 @@ kernels() { need_root; mounted none k -t "$1"; undo "rmdir k/out/log k/out/serie
 for kind in cgroup2 mqueue proc sysfs; do
   row X21 "output in the objects of the kernel: $kind" kernels $kind
 done
+
+foreign_above() { need_root; need git; history; chown nobody d; ends 3 "$assay" run f.toml --quiet --out out --on ./d; says "another user may change"; [ -z "$(ls -A d)" ] || fail "left: $(ls -A d)"; }
+row V11 "checkouts by root in a directory that another user may rename things in" foreign_above
+foreign_tmp() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; mkdir t; chown nobody t
+  ends 3 env TMPDIR="$PWD/t" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- true; says "another user may change"; [ -z "$(ls -A t)" ] || fail "left: $(ls -A t)"; }
+row V12 "a guest of root with its directory where another user may rename things" foreign_tmp

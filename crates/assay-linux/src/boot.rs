@@ -13,7 +13,7 @@ use crate::clock::Schedule;
 use crate::console::Console;
 use crate::disks::Disks;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, tool_path};
+use crate::kernel::{Kernel, changeable_by_others, tool_path};
 use crate::limits::Limits;
 use crate::machine::{Machine, Sockets};
 use crate::program::{Program, REGION};
@@ -92,6 +92,12 @@ impl Directory {
         };
         let base = Some(std::env::temp_dir()).filter(is_fit);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
+        // Sockets, and what the kernel opens, are found by their names.
+        if let Some(open) = changeable_by_others(&base) {
+            let message = format!("another user may change {}", open.display());
+            let hint = "let `TMPDIR` name a directory that only root can change, such as /tmp";
+            return Err(Error::new("linux-system", message, hint));
+        }
         let made = Scratch::new(&base, "assay-linux", |_| true);
         made.map(Directory).map_err(|e| {
             let message = format!("no directory can be made in {}", base.display());

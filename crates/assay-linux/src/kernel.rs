@@ -71,15 +71,21 @@ pub fn find() -> Result<Kernel> {
 /// Checks that root runs only what no other user can have put there: the kernel and all directories
 /// above it belong to root, and no one else may write to them.
 fn check_owner(kernel: &Path) -> Result<()> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    let kernel = kernel.canonicalize().map_err(|e| Error::system("the kernel", e))?;
-    let Some(open) = kernel.ancestors().find(|path| others_may_change(path)) else { return Ok(()) };
+    let Some(open) = changeable_by_others(kernel) else { return Ok(()) };
     let message = format!("another user may change {}", open.display());
     let hint = "root runs a kernel that only root can write: `ASSAY_CACHE=DIR assay linux build` \
                 makes one, or take the others' rights with `chown root` and `chmod go-w`";
     Err(Error::new("linux-not-built", message, hint))
+}
+
+/// Returns what a user other than root may change of `path` and the directories above it, if root
+/// asks. What root uses by its name, nobody else should be able to exchange.
+pub fn changeable_by_others(path: &Path) -> Option<PathBuf> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let Ok(real) = path.canonicalize() else { return Some(path.to_owned()) };
+    real.ancestors().find(|path| others_may_change(path)).map(Path::to_owned)
 }
 
 /// Returns `true` if a user other than root may change `path`, or replace what lies in it. In a

@@ -15,6 +15,7 @@ use crate::guest::memory::{may_fork, touch_stack};
 use crate::stop::{interrupted, is_interrupted};
 use assay_fs::Directory;
 use assay_linux::child::feed;
+use assay_linux::kernel::changeable_by_others;
 use assay_spec::experiment::{CacheReset, Checkouts, History, Made};
 use assay_spec::{Bytes, Nanos, Op, seed};
 use git::{check_head, command, git, not_run, program};
@@ -32,6 +33,12 @@ pub(super) const LOG: &str = "log";
 /// Makes or clones the history, then checks out its tags.
 pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
     let above = stage.root()?;
+    // git finds its repository by a name again and again.
+    if let Some(open) = changeable_by_others(&above.path()).filter(|_| may_fork()) {
+        let message = format!("another user may change {}, where git would work", open.display());
+        let hint = "name a directory that only root can change, or run as that user";
+        return Err(Error::environment("directory-unusable", message, hint));
+    }
     let made = above.make_all(Path::new(HISTORY)).map_err(|e| refused("a directory", &e))?;
     let root = made.path();
     let tags = match &work.history {
