@@ -51,9 +51,13 @@ pub(crate) fn loops() -> Vec<Loop> {
     Device::all().into_iter().filter_map(of).collect()
 }
 
-/// Returns the names and attributes of all attached loop devices. They are cheap to read, and
-/// change with every attach, detach, or change of a range.
+/// Returns the names of all devices and partitions, and the attributes of attached loop devices.
+/// They are cheap to read, and change with every attach, detach, change of a range, or partition.
 pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
+    let all = std::fs::read_dir("/sys/class/block").into_iter().flatten().flatten();
+    let mut names: Vec<Vec<u8>> = all.map(|e| e.file_name().into_encoded_bytes()).collect();
+    names.sort();
+    let names = names.into_iter().map(|name| [name, Vec::new(), Vec::new(), Vec::new()]);
     let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_encoded_bytes();
@@ -62,7 +66,7 @@ pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
         let file = name.starts_with(b"loop").then(|| read("backing_file"))?.ok()?;
         Some([name, file, read("offset").ok()?, read("sizelimit").ok()?])
     };
-    entries.filter_map(of).collect()
+    names.chain(entries.filter_map(of)).collect()
 }
 
 /// Asks the driver for the file or device behind a loop device. The answer is right even if the

@@ -130,6 +130,17 @@ impl Ways {
         })
     }
 
+    /// Returns `true` if the kernel counts the writes of all ways.
+    pub(crate) fn are_counted(&self) -> bool {
+        let is_counted = |way: &WritePath| match way {
+            WritePath::Device(device) | WritePath::OtherPath(device) | WritePath::Below(device) => {
+                !device.has_no_counts()
+            }
+            WritePath::Disk(_) | WritePath::File(_) => true,
+        };
+        self.all.iter().all(is_counted)
+    }
+
     /// Returns the paths of what lies below the device, where assay's own writes change the counts.
     pub(crate) fn below(&self) -> Vec<PathBuf> {
         let path = |way: &WritePath| match way {

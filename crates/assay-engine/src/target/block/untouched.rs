@@ -30,12 +30,12 @@ impl Opened {
     pub(crate) fn check_untouched(&self) -> Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((ways, before)) = &*written else { return Ok(()) };
-        if ways.count().is_as(before) {
+        if ways.count().is_as(before) && ways.are_counted() {
             return Ok(());
         }
         let message = format!(
-            "something else changed {}, its partitions, or the file or disk that it lies on, after \
-             assay had looked at it and before assay wrote",
+            "something else changed {}, its partitions, or the file or disk that it lies on, or \
+             how writes are counted, after assay had looked at it and before assay wrote",
             self.identity.path.display()
         );
         Err(taken(message))
@@ -47,13 +47,14 @@ impl Opened {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((ways, before)) = &mut *written else { return Ok(()) };
         let now = ways.count();
-        let is_own = ways.are_own(before, &now, own);
+        let is_own = ways.are_own(before, &now, own) && ways.are_counted();
         *before = now;
         if is_own {
             return Ok(());
         }
         let message = format!(
-            "something else wrote to {}, its partitions or its disk while assay wrote to it",
+            "something else wrote to {}, its partitions or its disk while assay wrote to it, or \
+             switched the count of writes off",
             self.identity.path.display()
         );
         Err(taken(message))
