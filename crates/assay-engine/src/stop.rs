@@ -35,7 +35,8 @@ pub fn is_interrupted() -> bool {
     STOP.load(Ordering::Relaxed) != GO_ON
 }
 
-/// Returns the error for a phase that was asked to end.
+/// Returns the error for a phase that was asked to end. Where a run can be resumed, its caller has
+/// a better hint.
 pub fn interrupted() -> Error {
     if STOP.load(Ordering::Relaxed) == ANOTHER_WRITER {
         let what = WHAT.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -45,10 +46,6 @@ pub fn interrupted() -> Error {
     }
     Error {
         kind: ErrorKind::Interrupted,
-        ..Error::usage(
-            "interrupted",
-            "interrupted",
-            "resume the run: it goes on with the first cell that is not finished",
-        )
+        ..Error::usage("interrupted", "interrupted", "run the command again")
     }
 }

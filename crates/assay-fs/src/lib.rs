@@ -10,10 +10,12 @@ mod device;
 mod directory;
 mod draft;
 mod node;
+mod owner;
 mod scratch;
 
 pub use device::DeviceNumber;
 pub use directory::{Directory, Entry, EntryKind};
 pub use draft::{Draft, Replace, is_draft};
 pub use node::{InodeId, Node, NodeKind, random_name, remove};
+pub use owner::changeable_by_others;
 pub use scratch::{Makes, Scratch};

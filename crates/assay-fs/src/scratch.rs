@@ -97,7 +97,7 @@ impl Scratch {
     /// Removes the directory.
     ///
     /// # Errors
-    /// If it is still there. The error names the first of what is left in it, and why.
+    /// If it is still there. The error names a file that stays in it, and the reason.
     pub fn close(mut self) -> io::Result<()> {
         self.remove()
     }
@@ -112,7 +112,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nobody is left to whom an error could be returned.
+        // A drop has no way to return an error.
         let _ = self.remove();
     }
 }

@@ -74,8 +74,8 @@ pub fn output(command: &mut Command, stop: impl Fn(u64) -> bool) -> std::io::Res
     Ok(Output { status, stdout, stderr })
 }
 
-/// Runs a program to its end with what `write` writes as its stdin. Returns its status and what
-/// `write` returned. Kills the program if `stop` returns `true`. Without `stop` it only waits, so
+/// Runs a program to its end; `write` writes its stdin. Returns its status and the result of
+/// `write`. Kills the program if `stop` returns `true`. Without `stop` it only waits, so
 /// that a guest's time is the program's alone.
 ///
 /// # Errors
@@ -160,9 +160,9 @@ impl Group {
         self.0.wait()
     }
 
-    /// Kills the program and what it has started, and waits until they have ended, so that they
-    /// write nothing more. For what it has started it waits a second at most: if nobody takes their
-    /// status, they stay.
+    /// Kills the program and the processes that it has started, and waits until they have ended, so
+    /// that they write nothing more. Waits a second at most for the other processes: they stay in
+    /// the table if nobody takes their status.
     fn kill(&mut self) {
         let Some(group) = Pid::from_raw(self.0.id() as i32) else { return };
         let _ = kill_process_group(group, Signal::KILL);

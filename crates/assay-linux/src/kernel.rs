@@ -1,7 +1,7 @@
 //! The built kernel: finds it, and checks that this machine can run it.
 
 use crate::error::{Error, Result};
-use std::os::unix::fs::MetadataExt;
+use assay_fs::changeable_by_others;
 use std::path::{Path, PathBuf};
 
 /// The largest size of the processor's floating-point and vector registers that the kernel is
@@ -76,25 +76,6 @@ fn check_owner(kernel: &Path) -> Result<()> {
     let hint = "root runs a kernel that only root can write: `ASSAY_CACHE=DIR assay linux build` \
                 makes one, or take the others' rights with `chown root` and `chmod go-w`";
     Err(Error::new("linux-not-built", message, hint))
-}
-
-/// Returns what a user other than root may change of `path` and the directories above it, if root
-/// asks. What root uses by its name, nobody else should be able to exchange.
-pub fn changeable_by_others(path: &Path) -> Option<PathBuf> {
-    if !rustix::process::geteuid().is_root() {
-        return None;
-    }
-    let Ok(real) = path.canonicalize() else { return Some(path.to_owned()) };
-    real.ancestors().find(|path| others_may_change(path)).map(Path::to_owned)
-}
-
-/// Returns `true` if a user other than root may change `path`, or replace what lies in it. In a
-/// directory with the sticky bit everyone may add files, but replace only their own.
-fn others_may_change(path: &Path) -> bool {
-    let Ok(found) = std::fs::metadata(path) else { return true };
-    let writers = if found.gid() == 0 { 0o002 } else { 0o022 };
-    let is_sticky = found.is_dir() && found.mode() & 0o1000 != 0;
-    found.uid() != 0 || found.mode() & writers != 0 && !is_sticky
 }
 
 /// Checks that this machine can run the kernel.

@@ -348,7 +348,8 @@ fn the_places_that_a_newcomer_should_guess_exist() {
     none(paths.iter().filter(|path| !is_there(path)).map(|path| (*path).to_owned()).collect());
 }
 
-/// Only a study's own files, and the list of all, name it: what it alone needs lies there.
+/// Code for one study or drive belongs in the files of that study or drive; other code works for
+/// all of them.
 #[test]
 fn general_code_names_no_study_and_no_drive() {
     let own = ["catalog.rs", "studies", "tests", "tests.rs", "steady_tests.rs", "sample.rs"];

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct ClosedWriters {
     queue: OwnedFd,
-    /// The names of what is watched, by number.
+    /// The paths of the watched devices and files, by the kernel's number of the watch.
     names: Vec<(i32, PathBuf)>,
 }
 
 impl ClosedWriters {
-    /// Begins to watch what is at `paths`.
+    /// Begins to watch the devices and files at `paths`.
     ///
     /// # Errors
     /// If the kernel gives no watch: `fs.inotify` limits their number.

@@ -77,10 +77,15 @@ impl Machine {
         self.obstacle.as_deref()
     }
 
+    /// Returns the device `number` and all extents that it lies on.
+    pub(crate) fn foundation(&self, number: DeviceNumber) -> Vec<Extent> {
+        foundation_of(Extent::all(Store::Device(number)), &self.loops)
+    }
+
     /// Returns the devices that share bytes with `number` but are not claimed by an exclusive open
     /// of it: those directly behind loop devices, and other paths to its disks.
     pub(crate) fn unclaimed_with(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
-        let under = foundation_of(Extent::all(Store::Device(number)), &self.loops);
+        let under = self.foundation(number);
         let behind = |extent: &Extent| {
             let of = self.loops.iter().find(|l| Store::Device(l.device.number) == extent.store)?;
             of.behind.as_ref()?.store.device()
@@ -143,7 +148,7 @@ impl Machine {
             if !found.insert(number) {
                 continue;
             }
-            for under in foundation_of(Extent::all(Store::Device(number)), &self.loops) {
+            for under in self.foundation(number) {
                 match under.store {
                     Store::Device(number) => waiting.push(number),
                     Store::File(system, _) => waiting.extend(self.mounted_from(system)),
@@ -156,10 +161,21 @@ impl Machine {
     /// Returns `true` if `device`, or anything it lies on, belongs to the disks of the system.
     pub(crate) fn is_system(&self, device: &Device) -> bool {
         let system = self.system();
-        let start = Extent::all(Store::Device(device.number));
-        let mut under = foundation_of(start, &self.loops);
-        under.extend(self.other_paths(&under));
-        under.iter().filter_map(|e| e.store.device()).any(|number| system.contains(&number))
+        self.devices_below(device).iter().any(|number| system.contains(number))
+    }
+
+    /// Returns the first of `device` and the devices that it lies on whose writes the kernel does
+    /// not count.
+    pub(crate) fn uncounted(&self, device: &Device) -> Option<Device> {
+        let below = self.devices_below(device).into_iter().filter_map(Device::find);
+        below.map(|device| device.disk()).find(Device::has_no_counts)
+    }
+
+    /// Returns `device`, all devices that it lies on, and the other paths to their disks.
+    fn devices_below(&self, device: &Device) -> Vec<DeviceNumber> {
+        let mut below = self.foundation(device.number);
+        below.extend(self.other_paths(&below));
+        below.iter().filter_map(|extent| extent.store.device()).collect()
     }
 
     /// Returns a use of the bytes of the device `number` by somebody else, if there is one.

@@ -1,8 +1,7 @@
 //! The reasons why a device must not be written to, whatever the options are.
 
 use super::in_use::Machine;
-use super::stack::{foundation_of, loops};
-use super::store::{Extent, Store};
+use super::store::Extent;
 use super::sysfs::Device;
 use crate::error::Error;
 use std::time::Duration;
@@ -28,52 +27,55 @@ pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Erro
 
 /// Returns why `device` must not be written to, whatever the options are, or `None` if it may be.
 pub(crate) fn refusal(device: &Device) -> Option<Error> {
-    refusal_on(Machine::read, device)
+    patiently(|| refusal_and_cause(&Machine::read(), device))
 }
 
 /// A device as it was when this run opened it exclusively.
 pub(crate) struct Claimed {
     pub(crate) device: Device,
     partitions: Vec<Device>,
-    /// What it lies on.
+    /// The extents that it lies on.
     foundation: Vec<Extent>,
 }
 
 impl Claimed {
     /// Returns `device` as it is.
     pub(crate) fn of(device: Device) -> Claimed {
-        let (partitions, foundation) = (device.partitions(), foundation(&device));
-        Claimed { device, partitions, foundation }
+        let foundation = Machine::devices_alone().foundation(device.number);
+        Claimed { partitions: device.partitions(), foundation, device }
+    }
+
+    /// Returns why the device must not be written to any more, or `None` if it still may be.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        patiently(|| {
+            let machine = Machine::read().without_what_is_in_flight();
+            let changed = self.change(&machine).map(|error| (error, false));
+            changed.or_else(|| refusal_and_cause(&machine, &self.device))
+        })
+    }
+
+    /// Returns the error if somebody else has changed the device, by the tables in `machine`.
+    fn change(&self, machine: &Machine) -> Option<Error> {
+        let name = self.device.title();
+        let is_new = |part: &Device| self.partitions.iter().all(|old| old.number != part.number);
+        let message = if let Some(part) = self.device.partitions().into_iter().find(is_new) {
+            format!("{name} has got the partition {}", part.name)
+        } else if machine.foundation(self.device.number) != self.foundation {
+            format!("{name} has come to lie on other bytes")
+        } else {
+            return None;
+        };
+        let hint = "somebody else has changed the device: end that use, and begin anew";
+        Some(Error::environment("device-mounted", message, hint))
     }
 }
 
-fn foundation(device: &Device) -> Vec<Extent> {
-    foundation_of(Extent::all(Store::Device(device.number)), &loops())
-}
-
-/// Returns why the device must not be written to any more.
-pub(crate) fn new_refusal(claimed: &Claimed) -> Option<Error> {
-    let Claimed { device, partitions, foundation: before } = claimed;
-    let is_new = |part: &Device| partitions.iter().all(|known| known.number != part.number);
-    if let Some(part) = device.partitions().into_iter().find(is_new) {
-        let message = format!("{} has got the partition {}", device.title(), part.name);
-        let hint = "somebody else uses the device: end that, and begin anew";
-        return Some(Error::environment("device-mounted", message, hint));
-    }
-    if foundation(device) != *before {
-        let message = format!("{} has come to lie on other bytes", device.title());
-        let hint = "somebody else has changed the device: begin anew";
-        return Some(Error::environment("device-mounted", message, hint));
-    }
-    refusal_on(|| Machine::read().without_what_is_in_flight(), device)
-}
-
-fn refusal_on(read: impl Fn() -> Machine, device: &Device) -> Option<Error> {
-    patiently(|| {
-        let machine = read();
-        let usage = machine.use_of_device(device.number);
-        Some((refusal_now(&machine, device)?, usage.is_some_and(|usage| usage.is_program)))
-    })
+/// Returns why `device` must not be written to, by the tables in `machine`, and whether a program
+/// is the cause.
+fn refusal_and_cause(machine: &Machine, device: &Device) -> Option<(Error, bool)> {
+    let error = refusal_now(machine, device)?;
+    let usage = machine.use_of_device(device.number);
+    Some((error, usage.is_some_and(|usage| usage.is_program)))
 }
 
 /// Returns why `device` must not be written to, by the tables in `machine`.
@@ -96,7 +98,7 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
         };
         return Some(Error::environment("device-mounted", message, hint));
     }
-    if let Some(error) = unknown_users(machine, &name).or_else(|| uncounted(device)) {
+    if let Some(error) = unknown_users(machine, &name).or_else(|| uncounted(machine, device)) {
         return Some(error);
     }
     if device.is_read_only() || device.disk().is_read_only() {
@@ -107,10 +109,9 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
     None
 }
 
-/// Returns the error for a device whose writes, or those to what it lies on, are not counted.
-fn uncounted(device: &Device) -> Option<Error> {
-    let below = foundation(device).into_iter().filter_map(|extent| extent.store.device());
-    let found = below.filter_map(Device::find).find(Device::has_no_counts)?.disk();
+/// Returns the error for a device whose writes, or those to a device below it, are not counted.
+fn uncounted(machine: &Machine, device: &Device) -> Option<Error> {
+    let found = machine.uncounted(device)?;
     let message = format!(
         "nobody can say who else writes to {}: the kernel does not count writes to {}",
         device.title(),

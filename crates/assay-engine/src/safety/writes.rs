@@ -23,9 +23,11 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// The ways to the bytes of a device; the first is the device itself.
+/// The ways to the bytes of a device.
 #[derive(Debug)]
 pub(crate) struct Ways {
+    device: Device,
+    /// All of them; the first is the device itself.
     all: Vec<WritePath>,
     /// The open devices whose page caches are written back before a count.
     devices: Vec<File>,
@@ -46,9 +48,14 @@ enum WritePath {
     File(Node),
 }
 
-/// The mark of each way, in the order of the ways; `None` for a way without one.
+/// A count of the writes by all ways.
 #[derive(Debug)]
-pub(crate) struct WriteCount(Vec<Option<Mark>>);
+pub(crate) struct WriteCount {
+    /// The mark of each way, in the order of the ways; `None` for a way without one.
+    marks: Vec<Option<Mark>>,
+    /// Whether the kernel counts the writes to the device and to all devices below it.
+    is_complete: bool,
+}
 
 /// A value that changes with each write by a way.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,11 +66,11 @@ enum Mark {
 }
 
 impl Ways {
-    /// Finds the ways to the bytes of `device`.
-    pub(crate) fn to(device: &Device) -> Ways {
+    /// Finds the ways to the bytes of `target`.
+    pub(crate) fn to(target: &Device) -> Ways {
         let machine = Machine::devices_alone();
         let mut ways = Vec::new();
-        let mut next = Some(device.clone());
+        let mut next = Some(target.clone());
         while let Some(device) = next.take() {
             let disk = device.disk();
             ways.push(match ways.is_empty() {
@@ -96,7 +103,7 @@ impl Ways {
             WritePath::File(_) => Vec::new(),
         });
         let devices = devices.filter_map(|device| File::open(device.node()).ok()).collect();
-        Ways { all: ways, devices }
+        Ways { device: target.clone(), all: ways, devices }
     }
 
     /// Writes page caches back and reads the marks of all ways.
@@ -109,39 +116,32 @@ impl Ways {
             is_shared |= depth > 0 && way.store().is_some_and(|s| machine.loops_on(s) > 1);
             if is_shared { None } else { way.mark() }
         };
-        WriteCount(self.all.iter().enumerate().map(count).collect())
+        let marks = self.all.iter().enumerate().map(count).collect();
+        WriteCount { marks, is_complete: machine.uncounted(&self.device).is_none() }
     }
 
     /// Returns `true` if `now` shows no other writes since `before` than `own` bytes that assay
-    /// wrote or discarded; `None` stands for an unknown number.
+    /// wrote or discarded; `None` stands for an unknown number. An incomplete count shows nothing.
     pub(crate) fn are_own(
         &self,
         before: &WriteCount,
         now: &WriteCount,
         own: Option<Bytes>,
     ) -> bool {
-        let marks = before.0.iter().zip(&now.0);
-        self.all.iter().zip(marks).all(|(way, (before, now))| match (way, before, now) {
+        let marks = before.marks.iter().zip(&now.marks);
+        let mut ways = self.all.iter().zip(marks);
+        let is_own = ways.all(|(way, (before, now))| match (way, before, now) {
             (_, None, _) | (_, _, None) | (WritePath::Below(_) | WritePath::File(_), ..) => true,
             (WritePath::Device(_), Some(Mark::Written(before)), Some(Mark::Written(now))) => {
                 own.is_none_or(|own| now.since(*before) <= own)
             }
             (_, before, now) => before == now,
-        })
+        });
+        is_own && now.is_complete
     }
 
-    /// Returns `true` if the kernel counts the writes of all ways.
-    pub(crate) fn are_counted(&self) -> bool {
-        let is_counted = |way: &WritePath| match way {
-            WritePath::Device(device) | WritePath::OtherPath(device) | WritePath::Below(device) => {
-                !device.has_no_counts()
-            }
-            WritePath::Disk(_) | WritePath::File(_) => true,
-        };
-        self.all.iter().all(is_counted)
-    }
-
-    /// Returns the paths of what lies below the device, where assay's own writes change the counts.
+    /// Returns the paths of the devices and the file below the device. assay's own writes change
+    /// their counts.
     pub(crate) fn below(&self) -> Vec<PathBuf> {
         let path = |way: &WritePath| match way {
             WritePath::Below(device) => Some(device.node()),
@@ -181,10 +181,12 @@ impl WritePath {
 }
 
 impl WriteCount {
-    /// Returns `true` if no way shows a write between `before` and this count of the same ways.
+    /// Returns `true` if this count is complete, and no way shows a write between `before` and this
+    /// count of the same ways.
     pub(crate) fn is_as(&self, before: &WriteCount) -> bool {
-        let mut pairs = self.0.iter().zip(&before.0);
-        pairs.all(|(now, before)| now.is_none() || before.is_none() || now == before)
+        let mut pairs = self.marks.iter().zip(&before.marks);
+        let is_same = pairs.all(|(now, before)| now.is_none() || before.is_none() || now == before);
+        is_same && self.is_complete
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::loss::check_contents;
-use crate::safety::refusal::{Claimed, new_refusal, refusal, unknown_users};
+use crate::safety::refusal::{Claimed, refusal, unknown_users};
 use crate::safety::sysfs::Device;
 use assay_fs::{DeviceNumber, Node, NodeKind};
 use rustix::fs::OFlags;
@@ -94,7 +94,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     // What is examined from here on is what will be written.
     let claimed = Claimed::of(device);
     check_contents(&claimed.device, &opened.file, intent)?;
-    let watch = watched(path, &opened.below(), move || new_refusal(&claimed))?;
+    let watch = watched(path, &opened.below(), move || claimed.refusal())?;
     let opened = Opened { watch, ..opened };
     opened.check_untouched()?;
     Ok(opened)

@@ -13,7 +13,7 @@ pub(super) struct ClockLink {
     pub(super) is_shared: bool,
     /// The time at which the kernel wants to run, if it said so in a message.
     pub(super) request: Option<Nanos>,
-    /// The time up to which the kernel may run without asking, as it was last told.
+    /// The kernel was last told that it may run without asking until this time.
     pub(super) freed: Nanos,
     /// Whether the kernel waits to be told to run.
     pub(super) is_waiting: bool,

@@ -37,7 +37,7 @@ pub(super) struct DiskCounts {
     pub(super) destaged: u64,
 }
 
-/// The arm and the cache, and what they do.
+/// The arm and the cache.
 pub(super) struct Media {
     pub(super) arm: Arm,
     pub(super) cache: Cache,

@@ -1,4 +1,4 @@
-//! Begins the erases that wait, when what they wait for is over (`pending_erases.rs`).
+//! Begins waiting erases when the operations before them have ended (`pending_erases.rs`).
 
 use super::observe::FlashCommand;
 use super::ops::{NO_OP, OpKind};

@@ -1,4 +1,4 @@
-//! What is to be run: a study or an experiment file, as the options change it.
+//! Finds the study or reads the experiment file to run, and changes it as the options say.
 
 use crate::output::Failure;
 use assay_analysis::expr::Expr;
@@ -11,7 +11,7 @@ use assay_spec::experiment::{Expectation, Experiment, SCALE_EXPECTED, Scale};
 use assay_spec::record::ExperimentRecord;
 use std::path::Path;
 
-/// What is to be run, before any target is opened.
+/// The experiments to run, before any target is opened.
 pub struct Subject {
     /// Study or file.
     pub study: String,

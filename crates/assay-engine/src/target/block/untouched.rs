@@ -20,7 +20,7 @@ impl Opened {
         Opened { written: Mutex::new(Some((ways, count))), ..self }
     }
 
-    /// Returns the paths of what lies below the device.
+    /// Returns the paths of the devices and the file below the device.
     pub(super) fn below(&self) -> Vec<PathBuf> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.as_ref().map(|(ways, _)| ways.below()).unwrap_or_default()
@@ -30,7 +30,7 @@ impl Opened {
     pub(crate) fn check_untouched(&self) -> Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((ways, before)) = &*written else { return Ok(()) };
-        if ways.count().is_as(before) && ways.are_counted() {
+        if ways.count().is_as(before) {
             return Ok(());
         }
         let message = format!(
@@ -47,7 +47,7 @@ impl Opened {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((ways, before)) = &mut *written else { return Ok(()) };
         let now = ways.count();
-        let is_own = ways.are_own(before, &now, own) && ways.are_counted();
+        let is_own = ways.are_own(before, &now, own);
         *before = now;
         if is_own {
             return Ok(());

@@ -162,8 +162,8 @@ fn move_anywhere(map: &mut PageMap, nand: &mut Nand, plane: usize, next: &Move) 
     nand.program_from(to, next.cause, next.from, &[read]);
 }
 
-/// Returns the first page of a block, by its index, from which on all pages are erased and no
-/// program has begun.
+/// Returns the index in its block of the first page that the next program can use: it and all later
+/// pages are erased, and no program of them has begun.
 fn first_erased(flash: &Flash, first: u32, pages: u32, nand: &Nand) -> u32 {
     let is_used = |index: &u32| flash.pages[(first + index) as usize] != Found::Erased;
     let used = (0..pages).rev().find(is_used).map_or(0, |index| index + 1);
