@@ -9,7 +9,7 @@ pub(super) fn fill(text: &str, find: LookUp<'_>) -> String {
     let mut out = String::new();
     for piece in pieces(text) {
         match piece {
-            Piece::ChartText(words) => out += words,
+            Piece::Text(words) => out += words,
             Piece::Number { expression, unit } => {
                 let number = reckoned(expression, find).map(|base| base / unit_size(unit));
                 out += &number.map_or_else(|_| "–".into(), short);
@@ -35,7 +35,7 @@ pub(super) fn reckoned(text: &str, find: LookUp<'_>) -> Result<f64, String> {
 
 /// A piece of a text: words or a number.
 pub(super) enum Piece<'a> {
-    ChartText(&'a str),
+    Text(&'a str),
     Number { expression: &'a str, unit: &'a str },
 }
 
@@ -44,16 +44,16 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut all = Vec::new();
     let mut rest = text;
     while let Some((before, inside, after)) = bracket(rest) {
-        all.push(Piece::ChartText(&rest[..before]));
+        all.push(Piece::Text(&rest[..before]));
         match inside.rsplit_once(';') {
             Some((expression, unit)) => {
                 all.push(Piece::Number { expression: expression.trim(), unit: unit.trim() });
             }
-            None => all.push(Piece::ChartText(&rest[before..after])),
+            None => all.push(Piece::Text(&rest[before..after])),
         }
         rest = &rest[after..];
     }
-    all.push(Piece::ChartText(rest));
+    all.push(Piece::Text(rest));
     all
 }
 

@@ -286,7 +286,7 @@ fn every_number_of_a_bundled_text_has_its_unit() {
         let pieces = inset::pieces(&claim.found).into_iter();
         let in_prose = pieces.filter_map(|piece| match piece {
             inset::Piece::Number { expression, unit } => Some((expression, unit)),
-            inset::Piece::ChartText(_) => None,
+            inset::Piece::Text(_) => None,
         });
         let measured = claim.values.iter().filter_map(|v| Some((v.measure.as_deref()?, &*v.unit)));
         for (expression, unit) in in_prose.chain(measured) {

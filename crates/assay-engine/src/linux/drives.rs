@@ -53,11 +53,11 @@ pub(super) fn drives<'w>(
             vec![hosted(Box::new(array))]
         }
         false => {
-            let build = |(i, m): (usize, &MemberSetup)| match is_interrupted() {
-                true => Err(interrupted()),
-                false => Ok(hosted(m.drive.build(past.of_member(i)))),
+            let build = |(i, m): (usize, &MemberSetup)| {
+                Some(hosted(m.drive.build_unless(past.of_member(i), &is_interrupted)?))
             };
-            all.members.iter().enumerate().map(build).collect::<Result<_>>()?
+            let models = all.members.iter().enumerate().map(build);
+            models.collect::<Option<_>>().ok_or_else(interrupted)?
         }
     };
     let disk = |(index, size): (usize, &Bytes)| -> Result<DiskSetup> {

@@ -11,7 +11,7 @@ use super::state::{Array, Cards, Recovery};
 use crate::build::build;
 use crate::drive::Drive;
 use crate::initial_state::InitialState;
-use assay_spec::array::Level;
+use assay_spec::array::{Level, Rebuild};
 use assay_spec::{Bytes, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,16 +32,10 @@ impl ArraySetup {
             Some((drive, m.controller))
         };
         let members = self.members.iter().enumerate().map(member).collect::<Option<Vec<_>>>()?;
-        let spares = self.rebuild.map(|rebuild| {
-            let layout =
-                Layout::new(self.level, self.members.len(), self.chunk, self.member_capacity());
-            let lost = layout.victims(self.failed).fold(0, |set, i| set | layout.lost_with(i));
-            let spare = |i: usize| self.members[i].drive.build(InitialState::New);
-            // `fail` takes spares from the end.
-            let lost: Vec<usize> = each(lost).collect();
-            let drives = lost.into_iter().rev().map(spare).collect();
-            Spares { rebuild, drives }
-        });
+        let spares = match self.rebuild {
+            Some(rebuild) => Some(self.spares(rebuild, is_stopped)?),
+            None => None,
+        };
         let mut array = over(self.level, self.chunk, members, spares);
         let controllers = self.controllers.iter().cloned().map(Controller::new).collect();
         array.cards = Cards { controllers, front: self.front };
@@ -54,18 +48,24 @@ impl ArraySetup {
         }
         Some(array)
     }
+
+    /// Builds new drives for those that fail.
+    fn spares(&self, rebuild: Rebuild, is_stopped: &dyn Fn() -> bool) -> Option<Spares> {
+        let layout =
+            Layout::new(self.level, self.members.len(), self.chunk, self.member_capacity());
+        let lost = layout.victims(self.failed).fold(0, |set, i| set | layout.lost_with(i));
+        let build = |i: usize| self.members[i].drive.build_unless(InitialState::New, is_stopped);
+        // `fail` takes spares from the end.
+        let lost: Vec<usize> = each(lost).collect();
+        let drives = lost.into_iter().rev().map(build).collect::<Option<_>>()?;
+        Some(Spares { rebuild, drives })
+    }
 }
 
 impl MemberDrive {
-    /// Builds the drive or array in the state `past`.
-    pub fn build(&self, past: InitialState) -> Box<dyn Drive + Send> {
-        match self {
-            MemberDrive::Device(spec) => build(spec, past),
-            MemberDrive::Array(array) => Box::new(array.build(past)),
-        }
-    }
-
-    fn build_unless(
+    /// Builds the drive or array in the state `past`. Returns `None` if `is_stopped` returns `true`
+    /// before all drives are built.
+    pub fn build_unless(
         &self,
         past: InitialState,
         is_stopped: &dyn Fn() -> bool,

@@ -4,10 +4,10 @@ use super::{access, answers};
 use crate::finding::Finding;
 use crate::load::{Run, sample};
 use crate::sweep::{self, Parameter};
-
-const STUDY: &str = "sigmetrics09";
 use assay_spec::record::{CellRecord, ExperimentRecord, FirstRecord};
 use assay_spec::{Nanos, Op, catalog};
+
+const STUDY: &str = "sigmetrics09";
 
 /// Returns latencies in ns that lie around a latency in µs and differ a little, as measured ones
 /// do.
