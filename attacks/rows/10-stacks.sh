@@ -62,12 +62,14 @@ row S4 "the partition beside a mounted one is free, and the mounted one unchange
 idle_partitions() { partitioned; victim i; writes "$device"; }
 row S5 "a disk with partitions that nobody uses" idle_partitions
 
+# The kernel may swap to every other page meanwhile.
+same_header() { cmp -s header <(head -c 4096 i) || fail "the header of the swap area was changed"; }
 swap_on() { image i 4; need mkswap swapon; mkswap -q i >/dev/null; chmod 600 i; "$@"; }
-swap_device() { swap_on attach i; swapon "$device" || skip "no swap"; undo "swapoff $device"; victim i
-  writes "$device" --destroy "${device#/dev/}"; }
+swap_device() { swap_on attach i; swapon "$device" || skip "no swap"; undo "swapoff $device"
+  head -c 4096 i >header; writes "$device" --destroy "${device#/dev/}"; same_header; }
 row S6 "active swap" swap_device
-swap_by_other_loop() { swap_on attach i; swapon "$device" || skip "no swap"; undo "swapoff $device"; victim i
-  attach i; writes "$device" --destroy "${device#/dev/}"; }
+swap_by_other_loop() { swap_on attach i; swapon "$device" || skip "no swap"; undo "swapoff $device"
+  head -c 4096 i >header; attach i; writes "$device" --destroy "${device#/dev/}"; same_header; }
 row S7 "a second loop device on active swap" swap_by_other_loop
 
 namespaced_setup() { need unshare; image i 16; ext4 i; attach i; mkdir m

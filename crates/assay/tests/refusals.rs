@@ -132,12 +132,12 @@ fn active_swap() {
     let image = image(dir.path(), 4 * MIB);
     let Some(_) = tool("mkswap", &[image.to_str().unwrap()]) else { return };
     let Some(device) = Loop::new(&image, &[]) else { return };
-    let before = hash(&image);
+    let before = swap_header(&image);
     let Some(swap) = Swap::new(&device.0) else { return };
     refused(dir.path(), &device.0, &[], "device-mounted", "swap");
     drop(swap);
     refused(dir.path(), &device.0, &[], "device-signature", "swap");
-    assert_eq!(hash(&image), before);
+    assert_eq!(swap_header(&image), before);
 }
 
 /// The device node that `/` is mounted from, by its number.
