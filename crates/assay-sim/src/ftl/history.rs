@@ -86,12 +86,12 @@ impl<F: Ftl> FtlHarness<F> {
             self.end();
         }
         self.step += count;
-        self.nand.counts.programmed() as f64 / count as f64
+        self.nand.chips.counts.programmed() as f64 / count as f64
     }
 
     /// Handles the events of the chips until none is left.
     fn end(&mut self) {
-        while let Some((queue, slot)) = self.nand.events.pop(Nanos::NEVER) {
+        while let Some((queue, slot)) = self.nand.chips.events.pop(Nanos::NEVER) {
             self.nand.on_event(queue, slot, &mut self.flash_events);
         }
         self.flash_events.clear();

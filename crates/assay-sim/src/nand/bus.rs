@@ -1,13 +1,12 @@
-//! The channels: arbitration of the bus, and the end of a transfer.
+//! The channels: arbitration of the bus.
 
-use super::counts::CollectionWait;
+use super::chips::Chips;
 use super::observe::{Observed, Operation, Step};
 use super::ops::{NO_OP, OpKind};
-use super::{FlashEvent, Nand, Token};
 use crate::events::Queue;
 use assay_spec::Nanos;
 
-impl Nand {
+impl Chips {
     /// Requests the bus for the transfer of operation `index` of `plane`.
     #[inline]
     pub(super) fn transfer(&mut self, plane: u32, index: u32) {
@@ -28,7 +27,7 @@ impl Nand {
     #[inline]
     fn drive_channel(&mut self, channel: usize, index: u32) {
         self.channels[channel].now = index;
-        let (queue, duration) = match self.has_multi_page() {
+        let (queue, duration) = match self.multi_page.is_some() {
             true => self.transfer_time(index),
             false => (Queue::Transfer, self.chip.page_transfer),
         };
@@ -51,8 +50,10 @@ impl Nand {
         observer.observe(Observed::Operation(operation));
     }
 
-    /// Handles the end of the transfer on `channel` and begins the next one.
-    pub(super) fn on_transfer_done(&mut self, channel: usize, flash_events: &mut Vec<FlashEvent>) {
+    /// Ends the transfer on `channel`, begins the next one, and returns the operation whose
+    /// transfer has ended.
+    #[inline]
+    pub(super) fn end_transfer(&mut self, channel: usize) -> u32 {
         let c = &mut self.channels[channel];
         let (index, next) = (c.now, c.first);
         if next == NO_OP {
@@ -61,45 +62,6 @@ impl Nand {
             c.first = self.pool.get(next).next;
             self.drive_channel(channel, next);
         }
-        let op = self.pool.get_mut(index);
-        let (plane, token) = (op.ppa.plane, op.token);
-        if op.kind == OpKind::Program {
-            op.loaded = true;
-            let held = op.held;
-            if self.has_multi_page() {
-                self.program_loaded(index);
-            }
-            if token != Token::NONE {
-                flash_events.push(FlashEvent::Loaded(token));
-                if token.is_behind_collection() {
-                    self.counts.end_collection_wait(CollectionWait::Program, self.events.now());
-                }
-            }
-            return if held { self.loaded_while_held(index) } else { self.confirm(plane) };
-        }
-        if token != Token::NONE {
-            flash_events.push(FlashEvent::Read(token));
-            if token.is_behind_collection() {
-                self.counts.end_collection_wait(CollectionWait::Read, self.events.now());
-            }
-        }
-        if self.suspension.is_none() || !self.on_priority_transferred(plane, index) {
-            self.planes[plane as usize].register = NO_OP;
-            self.move_sensed(plane);
-        }
-        self.end(index);
-        self.serve_plane(plane);
-    }
-
-    /// Moves a sensed page that waits on the array of `plane` to the plane's free cache register.
-    fn move_sensed(&mut self, plane: u32) {
-        let array = self.planes[plane as usize].array as usize;
-        let (index, waits) = (self.arrays[array].op, self.arrays[array].waits);
-        if waits && !self.has_priority_read(array) && self.pool.get(index).ppa.plane == plane {
-            (self.arrays[array].op, self.arrays[array].waits) = (NO_OP, false);
-            self.planes[plane as usize].register = index;
-            self.transfer(plane, index);
-            self.serve_array(array);
-        }
+        index
     }
 }

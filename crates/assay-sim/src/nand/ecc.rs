@@ -25,12 +25,12 @@ pub(crate) struct Ecc {
     /// The codewords of a page.
     codewords: f64,
     /// By block: the number of its erases.
-    pub(super) erases: Vec<u32>,
+    erases: Vec<u32>,
     /// By erases: the chances, in units of 2⁻⁶⁴, that 0, 1, 2 ... retries suffice; empty until
     /// computed.
     chances: Vec<Vec<u64>>,
     /// Physical pages whose data is lost.
-    pub(super) lost: HashSet<u32>,
+    lost: HashSet<u32>,
     /// Read attempts beyond the first since the last mark.
     pub retries: u64,
     /// Reads that failed in all attempts, since the last mark.
@@ -90,6 +90,34 @@ impl Ecc {
         self.retries += u64::from(retries);
         self.given_up += u64::from(enough.is_none());
         (retries > 0).then(|| self.spec.retry * u64::from(retries))
+    }
+
+    /// Counts an erase of `block`.
+    pub(super) fn count_erase(&mut self, block: u32) {
+        self.erases[block as usize] += 1;
+    }
+
+    /// Sets the numbers of erases to those that are found, block by block, after a power failure.
+    pub(super) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
+        self.erases.iter_mut().zip(erases).for_each(|(own, erases)| *own = erases);
+    }
+
+    /// Returns `true` if the numbers of erases equal `erases`, by block.
+    pub(super) fn has_erases(&self, erases: &[u32]) -> bool {
+        self.erases.iter().zip(erases).all(|(a, b)| a == b)
+    }
+
+    /// Notes that the data of physical page `page` is lost, or that it is not.
+    pub(super) fn set_lost(&mut self, page: u32, is_lost: bool) {
+        match is_lost {
+            true => self.lost.insert(page),
+            false => self.lost.remove(&page),
+        };
+    }
+
+    /// Returns `true` if the data of physical page `page` was made of lost data.
+    pub(super) fn is_lost(&self, page: u32) -> bool {
+        self.lost.contains(&page)
     }
 
     /// Sets a mark: counts begin at zero from now on.

@@ -12,16 +12,15 @@
 //! *Invariants.* An array, a register and a channel serve one operation at a time. A plane's array
 //! operations begin in the order of its queue.
 
-mod array;
 mod bus;
 mod cells;
 mod checker;
 mod chip;
+mod chips;
 mod commands;
 mod counts;
+mod dispatch;
 mod ecc;
-mod erase;
-mod fast_path;
 mod gather;
 mod geometry;
 mod multi_page;
@@ -29,9 +28,7 @@ pub mod observe;
 mod ops;
 mod pending_erases;
 mod plane_fast_path;
-mod priority_reads;
 mod record;
-mod retries;
 mod suspension;
 mod token;
 
@@ -42,56 +39,16 @@ pub(crate) use ecc::Ecc;
 use crate::events::{Events, Queue};
 use assay_spec::Nanos;
 use assay_spec::device::NandSpec;
-use chip::Chip;
-use counts::{CollectionWait, Counts};
-use geometry::Geometry;
+use chips::Chips;
+use counts::CollectionWait;
 pub(crate) use geometry::Ppa;
-use multi_page::MultiPage;
 pub use observe::{Cause, FlashCommand, Observed, Observer, Operation, Step};
-use ops::{NO_OP, Pool};
+use ops::NO_OP;
 use pending_erases::PendingErases;
 use plane_fast_path::PlaneFastPath;
-use priority_reads::Suspension;
 pub use record::Record;
+use suspension::Suspension;
 pub(crate) use token::{FlashEvent, Token, Waiter};
-
-/// A plane: its queue of operations that have not begun, its register, array and channel.
-struct Plane {
-    /// The first operation of the queue, or `NO_OP`.
-    head: u32,
-    /// The last operation of the queue; meaningless if `head` is `NO_OP`.
-    tail: u32,
-    /// The operation whose data is in the register that the bus reaches.
-    register: u32,
-    array: u32,
-    channel: u32,
-    /// The number of operations of collection that wait on this plane or are under way.
-    collecting: u32,
-}
-
-/// A cell array.
-#[derive(Clone, Debug)]
-struct CellArray {
-    /// The operation under way, or the read whose sensed page waits for a register.
-    op: u32,
-    /// Programs of other planes in the same multi-plane program.
-    joined: Vec<u32>,
-    /// Whether the array holds a sensed page that waits for its plane's register.
-    waits: bool,
-    /// The index, within the planes of the array, of the plane served first when the array falls
-    /// idle.
-    turn: u32,
-}
-
-/// A bus.
-struct Channel {
-    /// The operation whose page it transfers, or `NO_OP`.
-    now: u32,
-    /// The first operation that waits for it, or `NO_OP`.
-    first: u32,
-    /// The last operation that waits for it; meaningless if `first` is `NO_OP`.
-    last: u32,
-}
 
 /// Held programs that will begin together.
 struct Batch {
@@ -100,106 +57,136 @@ struct Batch {
     loading: usize,
 }
 
-/// The flash chips of a drive.
+/// The flash of a drive: chips, buses, and the operations that wait for them.
 pub(crate) struct Nand {
-    pub geometry: Geometry,
-    /// The events of the whole drive.
-    pub events: Events,
-    planes: Vec<Plane>,
-    arrays: Vec<CellArray>,
-    channels: Vec<Channel>,
-    pool: Pool,
+    pub chips: Chips,
     batches: Vec<Batch>,
-    /// Programs of several pages, if the chips have them.
-    multi_page: Option<MultiPage>,
     erases: PendingErases,
-    /// The model of bit errors and read retries, if the drive has one.
-    ecc: Option<Box<Ecc>>,
     /// The fast path for planes that do one operation at a time; only without an observer.
     fast_path: Option<Box<PlaneFastPath>>,
     /// Priority reads and suspended operations, if the chips can suspend.
     suspension: Option<Box<Suspension>>,
-    chip: Chip,
-    pub counts: Counts,
-    /// The observer of all commands and steps, if there is one.
-    observer: Option<Box<dyn Observer>>,
 }
 
 impl Nand {
     /// Builds the chips of `spec`; the drive around them has the first `first_slot` event slots.
     pub(crate) fn new(spec: &NandSpec, first_slot: usize) -> Nand {
-        let geometry = Geometry::new(spec, first_slot);
-        let plane = |index: u32| Plane {
-            head: NO_OP,
-            tail: NO_OP,
-            register: NO_OP,
-            array: geometry.array(index) as u32,
-            channel: geometry.channel(index) as u32,
-            collecting: 0,
-        };
-        let array = CellArray { op: NO_OP, joined: Vec::new(), waits: false, turn: 0 };
-        let channel = || Channel { now: NO_OP, first: NO_OP, last: NO_OP };
+        let chips = Chips::new(spec, first_slot);
+        let suspension = |how| Box::new(Suspension::new(how, spec, &chips.geometry));
         Nand {
-            events: Events::new(first_slot + (spec.channels + spec.planes()) as usize),
-            planes: (0..spec.planes()).map(plane).collect(),
-            arrays: vec![array; geometry.arrays()],
-            channels: (0..spec.channels).map(|_| channel()).collect(),
-            pool: Pool::new(),
             batches: Vec::new(),
-            multi_page: MultiPage::new(spec),
             erases: PendingErases::new(spec),
-            ecc: None,
             fast_path: None,
-            suspension: spec.suspend.map(|how| Box::new(Suspension::new(how, spec, &geometry))),
-            chip: Chip::new(spec),
-            counts: Counts::new(),
-            observer: None,
-            geometry,
+            suspension: spec.suspend.map(suspension),
+            chips,
         }
+    }
+
+    /// Switches to the fast path if the chips allow it and there is neither an observer nor a model
+    /// of bit errors. Call before the first request, and only for a drive whose operations wait for
+    /// nothing but their turn on the plane, and that itself waits for the cells, not for registers.
+    pub(crate) fn use_plane_fast_path(&mut self, spec: &NandSpec) {
+        if PlaneFastPath::fit(spec) && self.chips.observer.is_none() && self.chips.ecc.is_none() {
+            let fast_path = PlaneFastPath::new(&self.chips);
+            self.chips.events = Events::new(fast_path.slots());
+            self.fast_path = Some(Box::new(fast_path));
+        }
+    }
+
+    /// Returns `true` if the fast path is in use.
+    #[cfg(test)]
+    pub(crate) fn uses_plane_fast_path(&self) -> bool {
+        self.fast_path.is_some()
     }
 
     /// Sends every command and step to `observer`, and leaves the fast path. Call before the first
     /// request.
     pub(crate) fn observe(&mut self, observer: Box<dyn Observer>) {
         self.fast_path = None;
-        self.observer = Some(observer);
+        self.chips.observer = Some(observer);
     }
 
     /// Returns the observer, if there is one. The parts around the flash report to it, too.
     #[inline]
     pub(crate) fn observer(&mut self) -> Option<&mut (dyn Observer + 'static)> {
-        self.observer.as_deref_mut()
+        self.chips.observer.as_deref_mut()
+    }
+
+    /// Returns the present time.
+    #[inline]
+    pub(crate) fn now(&self) -> Nanos {
+        self.chips.events.now()
+    }
+
+    /// Returns `true` if reads may have bit errors.
+    #[inline]
+    pub(crate) fn has_ecc(&self) -> bool {
+        self.chips.ecc.is_some()
+    }
+
+    /// Makes reads have the bit errors of `ecc` from now on.
+    pub(crate) fn set_ecc(&mut self, ecc: Ecc) {
+        self.chips.ecc = Some(Box::new(ecc));
+    }
+
+    /// Sets the numbers of erases to those that are found, block by block, after a power failure.
+    pub(crate) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
+        if let Some(ecc) = &mut self.chips.ecc {
+            ecc.set_erases(erases);
+        }
+    }
+
+    /// Returns `true` if the erases known here equal `erases`, by block, or there are no bit
+    /// errors.
+    pub(crate) fn has_erases(&self, erases: &[u32]) -> bool {
+        self.chips.ecc.as_ref().is_none_or(|ecc| ecc.has_erases(erases))
+    }
+
+    /// Returns `true` if the data that `ppa` holds, or is to hold, cannot be read any more.
+    pub(crate) fn is_lost(&mut self, ppa: Ppa) -> bool {
+        self.chips.is_lost(ppa)
+    }
+
+    /// Notes that the data to be programmed to `ppa` is lost, or a part of it.
+    pub(crate) fn note_lost(&mut self, ppa: Ppa) {
+        self.chips.ecc.iter_mut().for_each(|ecc| ecc.set_lost(ppa.page, true));
+    }
+
+    /// Returns the read attempts beyond the first and the failed reads since the last mark, or
+    /// `None` if there are no bit errors.
+    pub(crate) fn retry_counts(&self) -> Option<(u64, u64)> {
+        self.chips.ecc.as_ref().map(|ecc| (ecc.retries, ecc.given_up))
+    }
+
+    /// Returns the suspensions since the last mark, or `None` if the chips cannot suspend.
+    pub(crate) fn suspensions(&self) -> Option<u64> {
+        self.suspension.as_ref().map(|suspension| suspension.count())
     }
 
     /// Returns `true` if no operation is under way or waiting.
     pub(crate) fn is_idle(&self) -> bool {
-        self.pool.pending == 0
+        self.chips.pool.pending == 0
+    }
+
+    /// Returns `true` if `plane` has no operation under way or waiting.
+    pub(crate) fn is_plane_idle(&self, plane: u32) -> bool {
+        if let Some(fast_path) = &self.fast_path {
+            return fast_path.is_idle(plane);
+        }
+        let p = &self.chips.planes[plane as usize];
+        let has_readers = |s: &Suspension| s.has_waiting(p.array as usize);
+        p.head == NO_OP
+            && p.register == NO_OP
+            && self.is_array_idle(plane)
+            && !self.suspension.as_deref().is_some_and(has_readers)
     }
 
     /// Returns `true` if no array and no channel is busy. Operations may wait even then, for
     /// operations that have not been requested.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.arrays.iter().all(|a| a.op == NO_OP)
-            && self.channels.iter().all(|c| c.now == NO_OP)
+        self.chips.arrays.iter().all(|a| a.op == NO_OP)
+            && self.chips.channels.iter().all(|c| c.now == NO_OP)
             && self.fast_path.as_ref().is_none_or(|fast_path| fast_path.are_idle())
-    }
-
-    /// Reports `command` to the observer and to the model of bit errors.
-    #[inline]
-    fn notify_command(&mut self, cause: Cause, command: FlashCommand) {
-        if self.observer.is_some() || self.ecc.is_some() {
-            self.notify_followers(cause, command);
-        }
-    }
-
-    #[inline(never)]
-    fn notify_followers(&mut self, cause: Cause, command: FlashCommand) {
-        if let Some(observer) = &mut self.observer {
-            observer.observe(Observed::Command(cause, command));
-        }
-        if self.ecc.is_some() {
-            self.note_command(&command);
-        }
     }
 
     /// Handles the event of `slot`, which was in `queue`.
@@ -210,31 +197,33 @@ impl Nand {
         slot: usize,
         flash_events: &mut Vec<FlashEvent>,
     ) {
-        if self.fast_path.is_some() {
-            return self.on_plane_done(slot, flash_events);
+        if let Some(fast_path) = &mut self.fast_path {
+            return fast_path.on_event(&mut self.chips, slot, flash_events);
         }
         match queue {
             // Transfers of several pages and operations on pages with one bit a cell are in
             // `Queue::Other`.
             Queue::Transfer => {
-                self.on_transfer_done(self.geometry.channel_of_slot(slot), flash_events);
+                self.on_transfer_done(self.chips.geometry.channel_of_slot(slot), flash_events);
             }
-            Queue::Other if self.geometry.is_channel_slot(slot) => {
-                self.on_transfer_done(self.geometry.channel_of_slot(slot), flash_events);
+            Queue::Other if self.chips.geometry.is_channel_slot(slot) => {
+                self.on_transfer_done(self.chips.geometry.channel_of_slot(slot), flash_events);
             }
-            Queue::Sense => self.on_sensed(self.geometry.array_of_slot(slot)),
+            Queue::Sense => self.on_sensed(self.chips.geometry.array_of_slot(slot)),
             Queue::Other => {
-                self.on_other_array_event(self.geometry.array_of_slot(slot), flash_events);
+                self.on_other_array_event(self.chips.geometry.array_of_slot(slot), flash_events);
             }
-            _ => self.on_array_done(self.geometry.array_of_slot(slot), flash_events),
+            _ => self.on_array_done(self.chips.geometry.array_of_slot(slot), flash_events),
         }
     }
 
     /// Handles the end of a step of `array` that was in `Queue::Other`.
     fn on_other_array_event(&mut self, array: usize, flash_events: &mut Vec<FlashEvent>) {
-        if self.is_suspending(array) {
-            self.on_suspended(array);
-        } else if self.is_sensed(array) {
+        if let Some(suspension) = &mut self.suspension
+            && suspension.is_suspending(array)
+        {
+            suspension.on_suspended(&mut self.chips, array);
+        } else if self.chips.is_sensed(array) {
             self.on_sensed(array);
         } else {
             self.on_array_done(array, flash_events);
@@ -243,9 +232,9 @@ impl Nand {
 
     /// Returns the busy time of all arrays and of all channels from the last mark until now.
     pub(crate) fn busy(&self) -> [Nanos; 2] {
-        let counted = [self.counts.array_busy, self.counts.channel_busy];
+        let counted = [self.chips.counts.array_busy, self.chips.counts.channel_busy];
         match &self.fast_path {
-            Some(fast_path) => fast_path.busy(counted, self.events.now()),
+            Some(fast_path) => fast_path.busy(counted, self.chips.events.now()),
             None => {
                 let ahead = self.ahead();
                 [0, 1].map(|i| counted[i] - ahead[i])
@@ -258,10 +247,14 @@ impl Nand {
     fn ahead(&self) -> [Nanos; 2] {
         let left = self.suspension.as_ref().map_or(Nanos::ZERO, |suspension| suspension.left());
         let mut ahead = [left, Nanos::ZERO];
-        for (slot, at) in
-            self.events.pending().filter(|(slot, _)| *slot >= self.geometry.channel_slot(0))
+        for (slot, at) in self
+            .chips
+            .events
+            .pending()
+            .filter(|(slot, _)| *slot >= self.chips.geometry.channel_slot(0))
         {
-            ahead[usize::from(self.geometry.is_channel_slot(slot))] += at - self.events.now();
+            ahead[usize::from(self.chips.geometry.is_channel_slot(slot))] +=
+                at - self.chips.events.now();
         }
         ahead
     }
@@ -269,12 +262,13 @@ impl Nand {
     /// Returns number and time of the host's waits behind collection until `now`: of reads, of
     /// programs.
     pub(crate) fn waited_behind(&self, now: Nanos) -> [(u64, Nanos); 2] {
-        [CollectionWait::Read, CollectionWait::Program].map(|wait| self.counts.waited(wait, now))
+        [CollectionWait::Read, CollectionWait::Program]
+            .map(|wait| self.chips.counts.waited(wait, now))
     }
 
     /// Sets a mark: counts and busy times begin at zero from now on.
     pub(crate) fn mark(&mut self) {
-        let now = self.events.now();
+        let now = self.chips.events.now();
         let ahead = match &mut self.fast_path {
             Some(fast_path) => {
                 fast_path.mark(now);
@@ -282,9 +276,9 @@ impl Nand {
             }
             None => self.ahead(),
         };
-        self.counts.mark(now, ahead);
-        self.ecc.iter_mut().for_each(|ecc| ecc.mark());
-        self.suspension.iter_mut().for_each(|suspension| suspension.count = 0);
+        self.chips.counts.mark(now, ahead);
+        self.chips.ecc.iter_mut().for_each(|ecc| ecc.mark());
+        self.suspension.iter_mut().for_each(|suspension| suspension.mark());
     }
 }
 

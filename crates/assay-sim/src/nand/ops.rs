@@ -132,6 +132,28 @@ impl Pool {
         self.free = index;
     }
 
+    /// Makes operation `index` wait for `others`, behind the operations that wait for all of them
+    /// already. The caller counts the waits.
+    #[inline]
+    pub(super) fn wait_for(&mut self, index: u32, others: &[u32]) {
+        for other in others {
+            match self.get(*other).first_waiter {
+                NO_OP => self.get_mut(*other).first_waiter = index,
+                first => return self.join_those_waiting(index, first),
+            }
+        }
+    }
+
+    /// Appends operation `index` to the list of waiting operations that begins with `first`.
+    #[cold]
+    fn join_those_waiting(&mut self, index: u32, first: u32) {
+        let mut last = first;
+        while self.get(last).next_waiter != NO_OP {
+            last = self.get(last).next_waiter;
+        }
+        self.get_mut(last).next_waiter = index;
+    }
+
     /// Returns operation `index`.
     #[inline]
     pub(super) fn get(&self, index: u32) -> &Op {

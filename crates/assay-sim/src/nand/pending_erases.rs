@@ -2,38 +2,51 @@
 //! program that replaced a page of the block has ended, on whatever plane. If the power fails
 //! before that, the old pages are still needed.
 
-use super::ops::NO_OP;
+use super::geometry::Ppa;
+use super::ops::{NO_OP, Pool};
 use assay_spec::device::NandSpec;
 use std::collections::VecDeque;
 
 /// The programs that replace pages of a block, have not ended, and are not before its erase on its
 /// plane anyway; and the erase, once it is requested. Later writes to the block begin a new group.
-pub(super) struct EraseGroup {
+#[derive(Clone, Copy, Debug)]
+struct EraseGroup {
     /// The block whose pages are replaced.
-    pub(super) block: u32,
+    block: u32,
     /// The number of programs that have not ended.
-    pub(super) programs: u32,
+    programs: u32,
     /// The erase of the block, or `NO_OP` if it has not been requested.
-    pub(super) erase: u32,
+    erase: u32,
+}
+
+/// An erase whose block has no page left that another program must replace first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadyErase {
+    /// It is in the queue of this plane.
+    InQueue(u32),
+    /// It waits until its plane is idle.
+    WhenIdle(u32),
+    /// It is in no queue.
+    Unqueued(u32),
 }
 
 /// The erases that wait, and the groups of programs that must end before blocks may be erased.
 pub(super) struct PendingErases {
     /// Whether a block is erased only after the programs that replaced its pages are in the cells.
-    pub(super) follow_replacers: bool,
+    follow_replacers: bool,
     /// By plane: erases to begin when the plane has nothing else to do.
-    pub(super) queues: Vec<VecDeque<u32>>,
+    queues: Vec<VecDeque<u32>>,
     /// The number of erases in `queues`, and of those of the groups in `outside`.
-    pub(super) left: usize,
+    left: usize,
     /// By block: the number of its group, or `NO_OP` if there is none or the erase has been
     /// requested.
-    pub(super) by_block: Vec<u32>,
+    by_block: Vec<u32>,
     /// The groups, by number.
-    pub(super) groups: Vec<EraseGroup>,
+    groups: Vec<EraseGroup>,
     /// The free numbers in `groups`.
-    pub(super) free: Vec<u32>,
+    free: Vec<u32>,
     /// The groups whose erase has been requested and is not in its plane's queue.
-    pub(super) outside: Vec<u32>,
+    outside: Vec<u32>,
 }
 
 impl PendingErases {
@@ -50,10 +63,21 @@ impl PendingErases {
         }
     }
 
+    /// Delays erases from now on until the programs that replaced pages of the block have ended.
+    pub(super) fn start_following(&mut self) {
+        self.follow_replacers = true;
+    }
+
     /// Returns `true` if a block is erased only after the programs that replaced its pages.
     #[inline]
     pub(super) fn follow_replacers(&self) -> bool {
         self.follow_replacers
+    }
+
+    /// Returns `true` if erases wait outside of the planes' queues.
+    #[inline]
+    pub(super) fn are_left(&self) -> bool {
+        self.left > 0
     }
 
     /// Returns `true` if an erase may enter a plane's queue before an operation that comes later.
@@ -79,9 +103,86 @@ impl PendingErases {
         number
     }
 
-    /// Returns the block of group `number`.
+    /// Puts `erase` of `block` behind the programs that replace its pages. Returns `false` if there
+    /// are none.
     #[inline]
-    pub(super) fn block(&self, number: u32) -> u32 {
-        self.groups[number as usize].block
+    pub(super) fn delay(&mut self, erase: u32, block: u32) -> bool {
+        let number = std::mem::replace(&mut self.by_block[block as usize], NO_OP);
+        if number == NO_OP {
+            return false;
+        }
+        self.groups[number as usize].erase = erase;
+        self.outside.push(number);
+        self.left += 1;
+        true
+    }
+
+    /// Leaves `erase` for when `plane` is idle.
+    pub(super) fn leave(&mut self, erase: u32, plane: u32) {
+        self.queues[plane as usize].push_back(erase);
+        self.left += 1;
+    }
+
+    /// Notes that a program of group `number` has ended; returns `true` if it was the last.
+    #[inline]
+    pub(super) fn on_programmed(&mut self, number: u32) -> bool {
+        let group = &mut self.groups[number as usize];
+        group.programs -= 1;
+        group.programs == 0
+    }
+
+    /// Frees group `number`, whose programs have ended, and returns its erase, if it has been
+    /// requested.
+    pub(super) fn free(&mut self, number: u32, pool: &mut Pool) -> Option<ReadyErase> {
+        self.free.push(number);
+        let EraseGroup { block, erase, .. } = self.groups[number as usize];
+        if erase == NO_OP {
+            self.by_block[block as usize] = NO_OP;
+            return None;
+        }
+        let op = pool.get_mut(erase);
+        let when_idle = std::mem::take(&mut op.held);
+        let Some(at) = self.outside.iter().position(|n| *n == number) else {
+            op.waits -= 1;
+            return Some(ReadyErase::InQueue(op.ppa.plane));
+        };
+        self.outside.remove(at);
+        self.left -= 1;
+        Some(if when_idle { ReadyErase::WhenIdle(erase) } else { ReadyErase::Unqueued(erase) })
+    }
+
+    /// Returns `true` if erases wait until `plane` is idle.
+    pub(super) fn wait_for_idle(&self, plane: u32) -> bool {
+        !self.queues[plane as usize].is_empty()
+    }
+
+    /// Takes the first erase that waits until `plane` is idle.
+    pub(super) fn take_first(&mut self, plane: u32) -> Option<u32> {
+        let erase = self.queues[plane as usize].pop_front()?;
+        self.left -= 1;
+        Some(erase)
+    }
+
+    /// Takes the erase of the block that begins with `ppa` from those that wait outside the queue,
+    /// for a queue in which it waits for its replacers.
+    #[cold]
+    pub(super) fn take(&mut self, ppa: Ppa, pool: &mut Pool) -> Option<u32> {
+        let is_it = |index: &u32| pool.get(*index).ppa.page == ppa.page;
+        let queue = &mut self.queues[ppa.plane as usize];
+        let index = match queue.iter().position(is_it) {
+            Some(at) => queue.remove(at)?,
+            None => {
+                let erase = |n: &u32| self.groups[*n as usize].erase;
+                let at = self.outside.iter().position(|number| is_it(&erase(number)))?;
+                let index = erase(&self.outside[at]);
+                self.outside.remove(at);
+                pool.get_mut(index).waits = 1;
+                pool.pending += 1;
+                index
+            }
+        };
+        self.left -= 1;
+        debug_assert_eq!(pool.get(index).next, NO_OP, "it is in no queue");
+        Some(index)
     }
 }

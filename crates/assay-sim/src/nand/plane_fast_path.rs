@@ -7,15 +7,15 @@
 //! all requests for the bus before its own are known, and the bus is granted in their order; if the
 //! operation did wait, its end is put off.
 //!
-//! The result equals that of `array.rs` and `bus.rs`, to the nanosecond, in fewer events. Observers
-//! need every step, so an observed drive does not use the fast path. Tests compare both ways on
-//! random drives (`tests/random_drives.rs`).
+//! The result equals that of `dispatch.rs` and `bus.rs`, to the nanosecond, in fewer events.
+//! Observers need every step, so an observed drive does not use the fast path. Tests compare both
+//! ways on random drives (`tests/random_drives.rs`).
 
-use super::chip::Chip;
-use super::geometry::Geometry;
+use super::chips::Chips;
+use super::counts::CollectionWait;
 use super::observe::Cause;
 use super::ops::OpKind;
-use super::token::Token;
+use super::token::{FlashEvent, Token};
 use crate::events::{Events, Moment, Queue};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
@@ -23,35 +23,35 @@ use std::collections::VecDeque;
 
 /// An operation of a plane.
 #[derive(Clone, Copy)]
-pub(super) struct FastOp {
+struct FastOp {
     /// The token in the events of the operation.
-    pub(super) token: Token,
+    token: Token,
     /// The time that the operation takes on the array.
-    pub(super) time: Nanos,
-    pub(super) kind: OpKind,
-    pub(super) cause: Cause,
+    time: Nanos,
+    kind: OpKind,
+    cause: Cause,
 }
 
 /// A plane: its queue and the operation under way.
-pub(super) struct FastPlane {
+struct FastPlane {
     /// The operations that have not begun.
-    pub(super) queue: VecDeque<FastOp>,
+    queue: VecDeque<FastOp>,
     /// The number of its bus.
-    pub(super) bus: u32,
+    bus: u32,
     /// The operation under way.
-    pub(super) now: Option<FastOp>,
+    now: Option<FastOp>,
     /// The time of the copies right before the program under way, if they share its event.
-    pub(super) copies: Option<Nanos>,
+    copies: Option<Nanos>,
     /// When the operation under way requests the bus, or ends if it does not need the bus.
-    pub(super) bus_request_at: Nanos,
+    bus_request_at: Nanos,
     /// When the transfer of the operation under way ends, once the bus has been granted.
-    pub(super) transfer_end: Option<Nanos>,
+    transfer_end: Option<Nanos>,
     /// The number of operations of collection that wait on this plane or are under way.
-    pub(super) collecting: u32,
+    collecting: u32,
 }
 
 /// A bus.
-pub(super) struct Bus {
+struct Bus {
     /// When the last granted transfer ends.
     free: Nanos,
     /// The planes that will request the bus and when, in that order.
@@ -60,22 +60,22 @@ pub(super) struct Bus {
 
 /// All planes and buses of a drive on the fast path.
 pub(super) struct PlaneFastPath {
-    pub(super) planes: Vec<FastPlane>,
-    pub(super) buses: Vec<Bus>,
+    planes: Vec<FastPlane>,
+    buses: Vec<Bus>,
     /// The first event slot of planes that read and send a page, ordered by bus.
-    pub(super) first_sending: usize,
+    first_sending: usize,
     /// The first event slot of planes for all other operations.
-    pub(super) first: usize,
+    first: usize,
     /// By plane: the number of its slot for sending.
-    pub(super) slot_of_plane: Vec<u32>,
+    slot_of_plane: Vec<u32>,
     /// By number of the slot for sending: its plane.
-    pub(super) plane_of_slot: Vec<u32>,
+    plane_of_slot: Vec<u32>,
     /// The busy times, before the last mark, of arrays and buses with operations then under way.
-    pub(super) marked: [Nanos; 2],
+    marked: [Nanos; 2],
     /// The time to transfer a page over the bus.
-    pub(super) page_transfer: Nanos,
+    page_transfer: Nanos,
     /// The time to program a fast page.
-    pub(super) program: Nanos,
+    program: Nanos,
 }
 
 impl PlaneFastPath {
@@ -89,9 +89,9 @@ impl PlaneFastPath {
             && spec.read > Nanos::ZERO
     }
 
-    /// Builds the planes and buses of chips with this arrangement, all idle.
-    pub(super) fn new(geometry: &Geometry, chip: &Chip, buses: usize) -> PlaneFastPath {
-        let planes = geometry.planes();
+    /// Builds the planes and buses of `chips`, all idle.
+    pub(super) fn new(chips: &Chips) -> PlaneFastPath {
+        let (geometry, planes) = (&chips.geometry, chips.geometry.planes());
         let mut plane_of_slot: Vec<u32> = (0..planes).collect();
         plane_of_slot.sort_by_key(|plane| geometry.channel(*plane));
         let mut slot_of_plane = vec![0; plane_of_slot.len()];
@@ -108,14 +108,103 @@ impl PlaneFastPath {
         let bus = |_| Bus { free: Nanos::ZERO, asking: VecDeque::new() };
         PlaneFastPath {
             planes: (0..planes).map(fast_plane).collect(),
-            buses: (0..buses).map(bus).collect(),
+            buses: (0..chips.channels.len()).map(bus).collect(),
             first_sending: geometry.channel_slot(0),
             first: geometry.channel_slot(0) + planes as usize,
             slot_of_plane,
             plane_of_slot,
             marked: [Nanos::ZERO; 2],
-            page_transfer: chip.page_transfer,
-            program: chip.program[0],
+            page_transfer: chips.chip.page_transfer,
+            program: chips.chip.program[0],
+        }
+    }
+
+    /// Returns the number of event slots, with those of the drive around the planes.
+    pub(super) fn slots(&self) -> usize {
+        self.first + self.planes.len()
+    }
+
+    /// Queues an operation that takes its array `time` on `plane`.
+    #[inline]
+    pub(super) fn serve(
+        &mut self,
+        chips: &mut Chips,
+        kind: OpKind,
+        plane: u32,
+        cause: Cause,
+        token: Token,
+        time: Nanos,
+    ) {
+        chips.pool.pending += 1;
+        self.planes[plane as usize].collecting += u32::from(cause.collects());
+        let mut token = token;
+        if cause == Cause::Host && self.is_collection_ahead(plane, &chips.events) {
+            token = token.behind_collection();
+            if kind == OpKind::Read {
+                let alone = chips.chip.read + chips.chip.page_transfer;
+                let begin = chips.events.now() + alone;
+                chips.counts.begin_collection_wait(CollectionWait::Read, begin);
+            }
+        }
+        let fast_plane = &mut self.planes[plane as usize];
+        fast_plane.queue.push_back(FastOp { token, time, kind, cause });
+        if fast_plane.now.is_none() {
+            self.begin(plane, &mut chips.events);
+        }
+    }
+
+    /// Queues a copy of `time` on `plane`, merged with the copy right before it for the same cause.
+    #[inline(always)]
+    pub(super) fn serve_copy(&mut self, chips: &mut Chips, plane: u32, cause: Cause, time: Nanos) {
+        match self.planes[plane as usize].queue.back_mut() {
+            Some(last) if last.kind == OpKind::Copy && last.cause == cause => last.time += time,
+            _ => self.serve(chips, OpKind::Copy, plane, cause, Token::NONE, time),
+        }
+    }
+
+    /// Handles the event of `slot`: ends the operation of its plane, or puts the end off.
+    #[inline]
+    pub(super) fn on_event(
+        &mut self,
+        chips: &mut Chips,
+        slot: usize,
+        flash_events: &mut Vec<FlashEvent>,
+    ) {
+        let plane = match slot.checked_sub(self.first) {
+            Some(plane) => plane as u32,
+            None => self.plane_of_slot[slot - self.first_sending],
+        };
+        let Some(FastOp { token, time, kind, cause }) = self.end(plane, slot, &mut chips.events)
+        else {
+            return;
+        };
+        let fast_plane = &mut self.planes[plane as usize];
+        chips.pool.pending -= 1;
+        fast_plane.collecting -= u32::from(cause.collects());
+        chips.counts.array_busy += time;
+        if let Some(copies) = fast_plane.copies.take() {
+            chips.pool.pending -= 1;
+            fast_plane.collecting -= 1;
+            chips.counts.array_busy += copies;
+        }
+        match kind {
+            OpKind::Read => {
+                chips.counts.channel_busy += chips.chip.page_transfer;
+                if token != Token::NONE {
+                    flash_events.push(FlashEvent::Read(token));
+                }
+            }
+            OpKind::Program => {
+                chips.counts.channel_busy += chips.chip.page_transfer;
+                if token != Token::NONE {
+                    flash_events.push(FlashEvent::Programmed(token, plane));
+                }
+            }
+            OpKind::Copy | OpKind::Erase => {}
+        }
+        self.begin(plane, &mut chips.events);
+        if kind == OpKind::Read && token != Token::NONE && token.is_behind_collection() {
+            chips.counts.end_collection_wait(CollectionWait::Read, chips.events.now());
         }
     }
 
@@ -137,7 +226,7 @@ impl PlaneFastPath {
 
     /// Returns `true` if collection is before an operation that is requested of `plane` now.
     #[inline]
-    pub(super) fn is_collection_ahead(&self, plane: u32, events: &Events) -> bool {
+    fn is_collection_ahead(&self, plane: u32, events: &Events) -> bool {
         let fast_plane = &self.planes[plane as usize];
         fast_plane.collecting > 0 && {
             let over = fast_plane.copies.is_some()
@@ -148,7 +237,7 @@ impl PlaneFastPath {
 
     /// Begins the next operation of `plane`, which is idle.
     #[inline]
-    pub(super) fn begin(&mut self, plane: u32, events: &mut Events) {
+    fn begin(&mut self, plane: u32, events: &mut Events) {
         let (now, slot) = (events.now(), self.first + plane as usize);
         let fast_plane = &mut self.planes[plane as usize];
         let Some(mut op) = fast_plane.queue.pop_front() else { return };
@@ -223,7 +312,7 @@ impl PlaneFastPath {
     /// Ends the operation of `plane`, whose event has come, and returns it. If the operation had to
     /// wait for the bus, puts its end off and returns `None`.
     #[inline]
-    pub(super) fn end(&mut self, plane: u32, slot: usize, events: &mut Events) -> Option<FastOp> {
+    fn end(&mut self, plane: u32, slot: usize, events: &mut Events) -> Option<FastOp> {
         let fast_plane = &self.planes[plane as usize];
         let op = fast_plane.now?;
         if matches!(op.kind, OpKind::Read | OpKind::Program) {

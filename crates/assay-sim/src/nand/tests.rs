@@ -69,13 +69,13 @@ impl Bed {
     /// Lets everything up to `until` happen.
     fn until(&mut self, until: Nanos) -> &mut Nand {
         let mut flash_events = Vec::new();
-        while let Some((queue, slot)) = self.nand.events.pop(until) {
+        while let Some((queue, slot)) = self.nand.chips.events.pop(until) {
             self.nand.on_event(queue, slot, &mut flash_events);
-            let now = self.nand.events.now();
+            let now = self.nand.now();
             self.seen.extend(flash_events.drain(..).map(|n| (n, now)));
         }
         if until != Nanos::NEVER {
-            self.nand.events.pass(until);
+            self.nand.chips.events.pass(until);
         }
         &mut self.nand
     }
@@ -259,7 +259,7 @@ fn copy_back_and_erase_use_no_bus() {
     bed.nand.read(ppa(2, 0), HOST, tok(2));
     assert_eq!(bed.when(Read(tok(2))), us(150));
     assert_eq!(bed.when(Read(behind(1))), us(2 * 950 + 3000 + 150));
-    let (collect, counts) = (Cause::Collect as usize, &bed.nand.counts);
+    let (collect, counts) = (Cause::Collect as usize, &bed.nand.chips.counts);
     assert_eq!((counts.reads[collect], counts.programs[collect]), (2, 2));
     assert_eq!((counts.erases[collect], counts.reads[HOST as usize]), (1, 2));
     assert_eq!(bed.nand.busy(), [us(2 * 950 + 3000 + 100), us(200)]);
@@ -277,7 +277,7 @@ fn an_erase_that_can_wait_begins_when_its_plane_is_idle() {
         assert_eq!(bed.when(FlashEvent::Read(tok(2))), done);
         bed.until(Nanos::NEVER);
         let erased = if done < end { done + us(3000) } else { done };
-        assert_eq!(bed.nand.events.now(), erased);
+        assert_eq!(bed.nand.now(), erased);
         assert!(bed.nand.is_idle());
     }
 }
@@ -293,7 +293,7 @@ fn a_block_is_erased_before_it_is_written() {
     let written = us(1000 + 3000 + 1000);
     assert_eq!(bed.when(FlashEvent::Programmed(tok(2), 0)), written);
     bed.until(Nanos::NEVER);
-    assert_eq!(bed.nand.events.now(), written + us(3000));
+    assert_eq!(bed.nand.now(), written + us(3000));
 }
 
 #[test]

@@ -88,7 +88,7 @@ pub(super) fn assemble<F: Ftl>(ftl: F, spec: &SsdSpec, link: LinkSpec, capacity:
     };
     let idle = IdleTimer::new(&spec.ftl, cache.as_ref().and_then(WriteBackCache::idle));
     let mut nand = flash(spec, ftl.erases());
-    nand.counts.set_erased_before(erased_ever(&ftl));
+    nand.chips.counts.set_erased_before(erased_ever(&ftl));
     let addressing = Addressing::new(capacity, page);
     let may_miss_map = matches!(spec.ftl, FtlSpec::Page(map) if map.map_cache.is_some());
     Ssd {

@@ -12,9 +12,9 @@ pub(super) fn flash_counters(nand: &Nand) -> Vec<(String, f64)> {
     let sum = |per_cause: &[u64]| per_cause.iter().sum::<u64>() as f64;
     let [array, channels] = nand.busy();
     vec![
-        ("pages_read".to_owned(), sum(&nand.counts.reads)),
-        ("pages_programmed".to_owned(), sum(&nand.counts.programs)),
-        ("blocks_erased".to_owned(), sum(&nand.counts.erases)),
+        ("pages_read".to_owned(), sum(&nand.chips.counts.reads)),
+        ("pages_programmed".to_owned(), sum(&nand.chips.counts.programs)),
+        ("blocks_erased".to_owned(), sum(&nand.chips.counts.erases)),
         ("array_busy_ns".to_owned(), array.0 as f64),
         ("channel_busy_ns".to_owned(), channels.0 as f64),
     ]
@@ -39,9 +39,9 @@ pub(super) fn write_amplification(nand: &Nand, host_pages: u64) -> Vec<(String, 
         return Vec::new();
     }
     let host = host_pages as f64;
-    let mut all = vec![("wa".to_owned(), nand.counts.programmed() as f64 / host)];
+    let mut all = vec![("wa".to_owned(), nand.chips.counts.programmed() as f64 / host)];
     for (cause, word) in Cause::ALL {
-        let programs = nand.counts.programs[cause as usize];
+        let programs = nand.chips.counts.programs[cause as usize];
         if programs > 0 {
             all.push((format!("wa_{word}"), programs as f64 / host));
         }

@@ -75,7 +75,7 @@ impl<F: Ftl> Ssd<F> {
     /// Handles the next event, if it is not after `until`; returns `false` if there is none.
     #[inline]
     fn step(&mut self, until: Nanos) -> bool {
-        let Some((queue, slot)) = self.nand.events.pop(until) else { return false };
+        let Some((queue, slot)) = self.nand.chips.events.pop(until) else { return false };
         match queue {
             Queue::Firmware => self.on_firmware_done(),
             Queue::Link => self.on_link_done(),
@@ -111,8 +111,8 @@ impl<F: Ftl> Ssd<F> {
         }
         let is_whole = self.addressing.is_whole(&request);
         let number = self.requests.add(request, pages, is_whole);
-        self.idle.stop(&mut self.nand.events);
-        if self.firmware.queue(number, self.nand.events.now()) {
+        self.idle.stop(&mut self.nand.chips.events);
+        if self.firmware.queue(number, self.nand.now()) {
             self.begin_command();
         }
     }
@@ -121,13 +121,13 @@ impl<F: Ftl> Ssd<F> {
     #[inline]
     fn begin_command(&mut self) {
         let pause = self.power.throttle(&self.nand);
-        self.firmware.begin(pause, &mut self.nand.events);
+        self.firmware.begin(pause, &mut self.nand.chips.events);
     }
 
     /// Dispatches the first request of the firmware's queue and starts the next.
     #[inline]
     fn on_firmware_done(&mut self) {
-        let Some(number) = self.firmware.end(self.nand.events.now()) else { return };
+        let Some(number) = self.firmware.end(self.nand.now()) else { return };
         let request = &self.requests[number].request;
         let first = self.addressing.page_at(request.offset);
         report_command(&mut self.nand, request, first, self.firmware.command());
@@ -150,7 +150,7 @@ impl<F: Ftl> Ssd<F> {
             }
             Op::Trim => {
                 let pages = self.requests[number].pages.clone();
-                self.map_save.push(WaitsForMap::Trim(number, pages), self.nand.events.now());
+                self.map_save.push(WaitsForMap::Trim(number, pages), self.nand.now());
             }
         }
     }
@@ -158,7 +158,7 @@ impl<F: Ftl> Ssd<F> {
     /// Ends the transfer on the link, starts the next, and passes write data on.
     #[inline]
     fn on_link_done(&mut self) {
-        let Some(done) = self.link.end(&self.requests, &mut self.nand.events) else { return };
+        let Some(done) = self.link.end(&self.requests, &mut self.nand.chips.events) else { return };
         let flight = &self.requests[done.number];
         let time = || self.link.time(done, &self.requests);
         report_transfer(&mut self.nand, &flight.request, done.page, time);
@@ -176,7 +176,7 @@ impl<F: Ftl> Ssd<F> {
             _ if self.cache.is_some() => self.add_to_cache(done),
             true => {
                 let staged = self.waiting_write(staged);
-                self.map_save.push(WaitsForMap::Page(staged), self.nand.events.now());
+                self.map_save.push(WaitsForMap::Page(staged), self.nand.now());
             }
             false => self.stage_page(staged),
         }
@@ -188,12 +188,12 @@ impl<F: Ftl> Ssd<F> {
     /// Begins a transfer over the host link, or queues it.
     #[inline]
     fn transfer(&mut self, transfer: LinkTransfer) {
-        self.link.transfer(transfer, &self.requests, &mut self.nand.events);
+        self.link.transfer(transfer, &self.requests, &mut self.nand.chips.events);
     }
 
     /// Flushes the cache or starts background work after an idle time.
     fn on_idle_timer(&mut self) {
-        let due = self.idle.expire(&mut self.nand.events);
+        let due = self.idle.expire(&mut self.nand.chips.events);
         if due.flush {
             self.flush_all();
         }
@@ -236,13 +236,13 @@ impl<F: Ftl> Ssd<F> {
 
     #[inline]
     fn answer(&mut self, number: u32, error: i32) {
-        self.requests.end(number, self.nand.events.now(), error);
+        self.requests.end(number, self.nand.now(), error);
         if self.requests.is_empty() {
-            self.idle.start(&mut self.nand.events);
+            self.idle.start(&mut self.nand.chips.events);
         }
     }
 
-    /// Number and time of the waits of each cause until `now`.
+    /// Returns number and time of the waits of each cause until `now`.
     fn stalled(&self, now: Nanos) -> [(u64, Nanos); Stall::COUNT] {
         let [reads, writes] = self.nand.waited_behind(now);
         let (save, miss) = (self.map_save.waited(now), self.map_misses.waited(now));
@@ -262,7 +262,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Resets the counts at a mark; waits under way count from now.
     fn mark_stalls(&mut self) {
-        let now = self.nand.events.now();
+        let now = self.nand.now();
         self.firmware.mark_waits(now);
         self.link.mark_waits(now);
         self.writes.mark_waits(now);
@@ -281,32 +281,32 @@ impl<F: Ftl> Drive for Ssd<F> {
         if self.requests.is_full() {
             return Accept::QueueFull;
         }
-        while self.nand.events.is_due(now) {
+        while self.nand.chips.events.is_due(now) {
             self.step(now);
         }
-        self.nand.events.pass(now);
+        self.nand.chips.events.pass(now);
         self.accept(request);
         Accept::Accepted
     }
 
     fn next_event(&self) -> Option<Nanos> {
         // Answers wait until `advance` fetches them.
-        self.requests.first_completion().or_else(|| self.nand.events.next())
+        self.requests.first_completion().or_else(|| self.nand.chips.events.next())
     }
 
     fn advance(&mut self, to: Nanos, completions: &mut Vec<Completion>) {
         while self.step(to) {}
-        self.nand.events.pass(to.max(self.nand.events.now()));
+        self.nand.chips.events.pass(to.max(self.nand.now()));
         self.requests.hand_over(completions);
     }
 
     fn run(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         while self.requests.first_completion().is_none() && self.step(until) {}
         if self.requests.first_completion().is_none() && until != Nanos::NEVER {
-            self.nand.events.pass(until);
+            self.nand.chips.events.pass(until);
         }
         self.requests.hand_over(completions);
-        self.nand.events.now()
+        self.nand.now()
     }
 }
 
@@ -323,7 +323,7 @@ impl<F: Ftl> Counters for Ssd<F> {
             all.extend(counters::wear(self.ftl.erases()));
         }
         if self.firmware.times_waits() {
-            all.extend(counters::stall_counters(self.stalled(self.nand.events.now())));
+            all.extend(counters::stall_counters(self.stalled(self.nand.now())));
         }
         all.extend(self.ftl.counters());
         all
@@ -356,7 +356,8 @@ impl<F: Ftl> Inspect for Ssd<F> {
 
     fn check(&self) {
         self.ftl.check();
-        assert_eq!(erased_ever(&self.ftl), self.nand.counts.erased_ever(), "erases of all blocks");
+        let counted = self.nand.chips.counts.erased_ever();
+        assert_eq!(erased_ever(&self.ftl), counted, "erases of all blocks");
         assert!(self.nand.has_erases(self.ftl.erases()), "wrong bits go by other erases");
         self.buffer.check();
         if let Some(cache) = &self.cache {
@@ -376,14 +377,14 @@ impl<F: Ftl> PowerCut for Ssd<F> {
             return now;
         }
         self.save_what_survives();
-        self.nand.events.now().max(now)
+        self.nand.now().max(now)
     }
 
     fn recover(&mut self, flash: &Flash) -> bool {
         self.nand.set_erases(flash.blocks.iter().map(|block| block.erases));
         let can = self.ftl.recover(&mut self.nand, flash);
-        let since = self.nand.counts.erases.iter().sum::<u64>();
-        self.nand.counts.set_erased_before(erased_ever(&self.ftl) - since);
+        let since = self.nand.chips.counts.erases.iter().sum::<u64>();
+        self.nand.chips.counts.set_erased_before(erased_ever(&self.ftl) - since);
         can
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn report_transfer(
 
 #[cold]
 fn report(nand: &mut Nand, activity: Activity, request: &Request, first: u32, time: Nanos) {
-    let end = nand.events.now();
+    let end = nand.now();
     let (tag, first) = (Some(request.tag), Some(u64::from(first)));
     let work = Work { activity, tag, first, start: end - time, end };
     if let Some(observer) = nand.observer() {

@@ -26,7 +26,7 @@ impl PowerMeter {
     /// Returns the energy that flash operations have drawn since the last mark, in joules.
     fn operations(&self, nand: &Nand) -> f64 {
         let Some(power) = self.spec else { return 0.0 };
-        let counts = &nand.counts;
+        let counts = &nand.chips.counts;
         let of =
             |counted: &[u64], each: Picojoules| counted.iter().sum::<u64>() as f64 * each.as_f64();
         of(&counts.reads, power.read)
@@ -47,7 +47,7 @@ impl PowerMeter {
     #[cold]
     fn throttle_by_temperature(&mut self, nand: &Nand) -> Nanos {
         let drawn = self.operations(nand);
-        self.thermal.as_mut().map_or(Nanos::ZERO, |t| t.throttle(nand.events.now(), drawn))
+        self.thermal.as_mut().map_or(Nanos::ZERO, |t| t.throttle(nand.now(), drawn))
     }
 
     /// Warms the drive by the operations requested since the last call. Call after each event.
@@ -55,22 +55,22 @@ impl PowerMeter {
     pub(super) fn update_temperature(&mut self, nand: &Nand) {
         if self.thermal.is_some() {
             let drawn = self.operations(nand);
-            self.thermal.iter_mut().for_each(|t| t.warm_up(nand.events.now(), drawn));
+            self.thermal.iter_mut().for_each(|t| t.warm_up(nand.now(), drawn));
         }
     }
 
     /// Sets a mark: counts begin at zero from now on. Call before the mark of the flash.
     pub(super) fn mark(&mut self, nand: &Nand) {
-        self.marked = nand.events.now();
+        self.marked = nand.now();
         let drawn = self.operations(nand);
-        self.thermal.iter_mut().for_each(|t| t.mark(nand.events.now(), drawn));
+        self.thermal.iter_mut().for_each(|t| t.mark(nand.now(), drawn));
     }
 
     /// Returns the counters with their names: energy and mean power since the last mark, and the
     /// temperatures.
     pub(super) fn counters(&self, nand: &Nand) -> Vec<(String, f64)> {
         let Some(power) = self.spec else { return Vec::new() };
-        let (now, drawn) = (nand.events.now(), self.operations(nand));
+        let (now, drawn) = (nand.now(), self.operations(nand));
         let time = (now - self.marked).as_secs_f64();
         let energy = power.idle.as_f64() * time + drawn;
         let mut all = vec![("energy_j".to_owned(), energy)];

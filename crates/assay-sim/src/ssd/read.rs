@@ -55,7 +55,7 @@ impl<F: Ftl> Ssd<F> {
             WaitsForMap::Page(staged) if self.buffer.serves_reads() && !staged.is_part => {
                 self.transfer(transfer)
             }
-            _ => self.map_save.push(WaitsForMap::Read(transfer), self.nand.events.now()),
+            _ => self.map_save.push(WaitsForMap::Read(transfer), self.nand.now()),
         }
         true
     }
@@ -132,7 +132,7 @@ impl<F: Ftl> Ssd<F> {
         let Some(ahead) = &mut self.readahead else { return };
         let follows = |page: u32| {
             let ppas = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
-            ppas.is_some_and(|(before, ppa)| self.nand.geometry.follows(before, ppa))
+            ppas.is_some_and(|(before, ppa)| self.nand.chips.geometry.follows(before, ppa))
         };
         if !ahead.may_go_on(self.addressing.pages(), follows) {
             return;
@@ -146,7 +146,7 @@ impl<F: Ftl> Ssd<F> {
             let back = missing.end.wrapping_sub(offset + 1);
             let page = if is_backward { back } else { missing.start + offset };
             let ppa = self.ftl.locate(page);
-            let is_there = ppa.is_none_or(|ppa| self.nand.is_buffered(ppa));
+            let is_there = ppa.is_none_or(|ppa| self.nand.chips.is_buffered(ppa));
             let Some(ahead) = &mut self.readahead else { return };
             let token = Token::new(Waiter::ReadAhead(ahead.put(page, is_there)), page);
             let is_known = is_there || !self.map_misses.may_miss();
@@ -194,13 +194,13 @@ impl<F: Ftl> Ssd<F> {
                 return false;
             }
         }
-        self.map_misses.push(map_page, entry_use, self.nand.events.now());
+        self.map_misses.push(map_page, entry_use, self.nand.now());
         true
     }
 
     /// Continues the accesses that waited for `map_page`, which has been read.
     pub(super) fn on_map_page_read(&mut self, map_page: u32) {
-        for entry_use in self.map_misses.take(map_page, self.nand.events.now()) {
+        for entry_use in self.map_misses.take(map_page, self.nand.now()) {
             let page = entry_use.page();
             self.ftl.cache_entry(page);
             match entry_use {

@@ -17,7 +17,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn fetch_write_data(&mut self) {
         if self.map_save.is_under_way() && self.buffer.slots().is_none() {
             if !self.writes.is_empty() {
-                self.map_save.hold_back(self.nand.events.now());
+                self.map_save.hold_back(self.nand.now());
             }
             return;
         }
@@ -47,8 +47,8 @@ impl<F: Ftl> Ssd<F> {
                 }
                 if !self.buffer.reserve() {
                     self.requests[number].next = page;
-                    self.writes.begin_wait(self.nand.events.now());
-                    self.writes.want_drain(self.nand.has_multi_page());
+                    self.writes.begin_wait(self.nand.now());
+                    self.writes.want_drain(self.nand.chips.has_multi_page());
                     // A page of an incomplete stripe holds a slot, so it must not wait forever.
                     return self.ftl.release_stripe(&mut self.nand);
                 }
@@ -76,7 +76,7 @@ impl<F: Ftl> Ssd<F> {
     /// Fetches a page of a write from the host.
     #[inline]
     fn fetch_from_host(&mut self, transfer: LinkTransfer) {
-        self.writes.end_wait(self.nand.events.now());
+        self.writes.end_wait(self.nand.now());
         self.transfer(transfer);
     }
 
@@ -159,7 +159,7 @@ impl<F: Ftl> Ssd<F> {
             return;
         }
         let merges = is_part && !self.is_buffered(page);
-        let is_on_flash = |ppa| !self.nand.is_buffered(ppa);
+        let is_on_flash = |ppa| !self.nand.chips.is_buffered(ppa);
         if merges && self.ftl.locate(page).is_some_and(is_on_flash) {
             // The rest of a partly written page is read first; `on_rest_read` continues.
             self.buffer.begin_merge(page);
@@ -202,13 +202,13 @@ impl<F: Ftl> Ssd<F> {
         if is_awaited || !self.writes.is_empty() {
             self.ftl.release_stripe(&mut self.nand);
         }
-        self.writes.want_drain(self.nand.has_multi_page());
+        self.writes.want_drain(self.nand.chips.has_multi_page());
     }
 
     /// Returns `true` if a request waits for a page that may wait in a multi-page program.
     #[inline]
     fn is_awaited_multi_page(&self, token: Token) -> bool {
-        self.nand.has_multi_page() && token.waits_for_cells()
+        self.nand.chips.has_multi_page() && token.waits_for_cells()
     }
 
     /// Handles the end of a flash operation.
@@ -272,13 +272,13 @@ impl<F: Ftl> Ssd<F> {
         self.map_save.end_page();
         if !self.map_save.is_under_way() {
             self.ftl.on_trims_recorded();
-            self.map_save.release(self.nand.events.now());
+            self.map_save.release(self.nand.now());
             if self.map_save.pages_in_queue() == self.buffer.unprogrammed() {
                 self.writes.note_map_save();
             }
         }
         while !self.map_save.is_under_way()
-            && let Some(operation) = self.map_save.pop(self.nand.events.now())
+            && let Some(operation) = self.map_save.pop(self.nand.now())
         {
             match operation {
                 WaitsForMap::Page(staged) => {
@@ -345,7 +345,7 @@ impl<F: Ftl> Ssd<F> {
         }
         self.flush_all();
         self.ftl.release_stripe(&mut self.nand);
-        self.writes.want_drain(self.nand.has_multi_page());
+        self.writes.want_drain(self.nand.chips.has_multi_page());
         if self.buffer.unprogrammed() > 0 {
             return false;
         }
@@ -385,7 +385,7 @@ impl<F: Ftl> Ssd<F> {
     pub(super) fn save_what_survives(&mut self) {
         // Acts like a flush. The firmware's queue is dropped; transfers on the link still arrive.
         self.firmware.clear();
-        self.idle.stop(&mut self.nand.events);
+        self.idle.stop(&mut self.nand.chips.events);
         // A recording under way may lack later trims.
         self.writes.set_recorded(false);
         self.writes.want_record();

@@ -170,9 +170,9 @@ impl Tables {
         self.blocks.stale[block] = 0;
         if let Some(cache) = &mut self.cache {
             cache.leave(plane, job.block);
-            nand.use_as_slc(job.block, false);
+            nand.chips.use_as_slc(job.block, false);
         }
-        let waits = nand.is_buffered_from(job.block);
+        let waits = nand.chips.is_buffered_from(job.block);
         match waits {
             true => plane.emptied.push((job.block, job.cause)),
             false => self.free(plane, nand, job.block, job.cause),
@@ -240,7 +240,7 @@ impl Tables {
             && !plane.wants_emptied()
             // A victim must gain at least what an incomplete program may waste: else this would
             // never end.
-            && self.start_worth(plane, nand.pages_per_program())
+            && self.start_worth(plane, nand.chips.pages_per_program())
     }
 
     /// Queues the next move or erase on `plane` if it is idle. Returns `false` if none is due.

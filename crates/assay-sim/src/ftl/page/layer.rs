@@ -11,7 +11,7 @@ impl Ftl for PageMap {
     #[inline]
     fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool {
         let Some(ppa) = self.locate(page) else { return false };
-        if nand.is_buffered(ppa) {
+        if nand.chips.is_buffered(ppa) {
             return false;
         }
         nand.read(ppa, cause, token);
@@ -121,7 +121,7 @@ impl Trim for PageMap {
 
 impl Deferred for PageMap {
     fn program_gathered(&mut self, nand: &mut Nand) {
-        if nand.has_multi_page() {
+        if nand.chips.has_multi_page() {
             self.planes.iter_mut().for_each(|plane| self.tables.pad(plane, nand));
             self.free_emptied(nand);
         }
@@ -141,7 +141,7 @@ impl Deferred for PageMap {
                 asked |= self.tables.collect_in_background(plane, nand);
             }
         }
-        if nand.has_multi_page() {
+        if nand.chips.has_multi_page() {
             self.free_emptied(nand);
             // Over the drive all planes would pad their programs, for nothing if no write comes.
             let planes = if self.tables.collection.over_drive { 0 } else { self.planes.len() };

@@ -184,14 +184,14 @@ impl PageMap {
             self.tables.set_block_mode(nand, ppa);
         }
         // Within a plane the queue's order is enough, unless pages are gathered for their program.
-        let old =
-            old.filter(|old| self.tables.plane_of(*old) != ppa.plane || nand.has_multi_page());
-        let block = old.map_or(NONE, |old| nand.geometry.block(old));
+        let old = old
+            .filter(|old| self.tables.plane_of(*old) != ppa.plane || nand.chips.has_multi_page());
+        let block = old.map_or(NONE, |old| nand.chips.geometry.block(old));
         nand.program_with(ppa, cause, token, reads, block);
-        if is_safe && nand.has_multi_page() {
+        if is_safe && nand.chips.has_multi_page() {
             self.free_emptied(nand);
         }
-        if self.tables.collection.over_drive || nand.has_multi_page() {
+        if self.tables.collection.over_drive || nand.chips.has_multi_page() {
             nand.erase_on_idle_planes();
         }
         ppa.plane
@@ -239,7 +239,7 @@ impl PageMap {
             let Some(number) = cached_map.due() else { return };
             let page = cached_map.page(number);
             let is_whole = cached_map.written(number);
-            let old = self.locate(page).filter(|ppa| !is_whole && !nand.is_buffered(*ppa));
+            let old = self.locate(page).filter(|ppa| !is_whole && !nand.chips.is_buffered(*ppa));
             let read = old.map(|ppa| nand.read(ppa, Cause::Map, Token::NONE));
             let token = Token::new(Waiter::MapMiss, page);
             self.put(nand, page, Cause::Map, token, read.as_slice());

@@ -10,8 +10,9 @@ use crate::nand::{Cause, Nand, Ppa};
 impl PageMap {
     /// Frees the emptied blocks whose pages have been given to the chips since the last call.
     pub(super) fn free_emptied(&mut self, nand: &mut Nand) {
-        let is_new = std::mem::replace(&mut self.multi_page_programs, nand.multi_page_programs())
-            != nand.multi_page_programs();
+        let is_new =
+            std::mem::replace(&mut self.multi_page_programs, nand.chips.multi_page_programs())
+                != nand.chips.multi_page_programs();
         if self.tables.is_safe && is_new {
             self.planes.iter_mut().for_each(|plane| self.tables.free_emptied(plane, nand));
         }
@@ -41,7 +42,7 @@ impl PageMap {
         let own = Ppa { plane: p.index, page: next };
         !may_wait
             && !self.tables.collection.over_drive
-            && p.emptied.iter().any(|(block, _)| !nand.is_buffered_before(*block, own))
+            && p.emptied.iter().any(|(block, _)| !nand.chips.is_buffered_before(*block, own))
     }
 }
 
@@ -50,7 +51,7 @@ impl Tables {
     pub(super) fn free_emptied(&mut self, plane: &mut PlaneTable, nand: &mut Nand) {
         let mut index = 0;
         while let Some((block, cause)) = plane.emptied.get(index).copied() {
-            if nand.is_buffered_from(block) {
+            if nand.chips.is_buffered_from(block) {
                 index += 1;
                 continue;
             }
@@ -71,10 +72,10 @@ impl Tables {
             if open.next == open.end || !has_room || !nand.program_short(plane.index, page) {
                 continue;
             }
-            let unit = nand.program_unit(page);
+            let unit = nand.chips.program_unit(page);
             let skipped = unit - open.next % unit;
             self.make_void(page, skipped);
-            nand.counts.programs[Cause::Pad as usize] += u64::from(skipped);
+            nand.chips.counts.programs[Cause::Pad as usize] += u64::from(skipped);
             let open = if is_host { &mut plane.host } else { &mut plane.collect };
             *open = Open { next: open.next + skipped, ..*open };
         }

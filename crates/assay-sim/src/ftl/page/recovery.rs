@@ -91,7 +91,7 @@ fn find_blocks(map: &mut PageMap, nand: &mut Nand, flash: &Flash, plane: usize) 
     let mut empty: Vec<(u32, bool)> = Vec::new();
     for block in range.start as u32..range.end as u32 {
         let pages = block * per_block..(block + 1) * per_block;
-        nand.use_as_slc(block, false);
+        nand.chips.use_as_slc(block, false);
         tables.blocks.erases[block as usize] = flash.blocks[block as usize].erases;
         match pages.clone().any(|p| tables.p2l[p as usize] != NONE) {
             true => used.push(block),
@@ -105,7 +105,7 @@ fn find_blocks(map: &mut PageMap, nand: &mut Nand, flash: &Flash, plane: usize) 
     let shared = tables.collection.frontiers == Frontiers::One;
     for block in used {
         let found = flash.blocks[block as usize];
-        nand.use_as_slc(block, found.is_slc);
+        nand.chips.use_as_slc(block, found.is_slc);
         if let (Some(cache), true) = (&mut tables.cache, found.is_slc) {
             cache.enter(plane, block);
         }
@@ -167,7 +167,7 @@ fn move_anywhere(map: &mut PageMap, nand: &mut Nand, plane: usize, next: &Move) 
 fn first_erased(flash: &Flash, first: u32, pages: u32, nand: &Nand) -> u32 {
     let is_used = |index: &u32| flash.pages[(first + index) as usize] != Found::Erased;
     let used = (0..pages).rev().find(is_used).map_or(0, |index| index + 1);
-    used.next_multiple_of(nand.program_unit(first))
+    used.next_multiple_of(nand.chips.program_unit(first))
 }
 
 /// Counts the valid pages of `block`: those that are mapped, and those still `to_come`.

@@ -107,7 +107,7 @@ impl SlcCache {
     /// Sets the mode of the cached blocks on the chips, for a drive that does not begin empty.
     pub(super) fn set_block_modes(&self, nand: &mut Nand) {
         let cached = (0..).zip(&self.is_in).filter(|(_, is_in)| **is_in);
-        cached.for_each(|(block, _)| nand.use_as_slc(block, true));
+        cached.for_each(|(block, _)| nand.chips.use_as_slc(block, true));
     }
 
     /// Checks the cache counts of each plane, and that cached blocks are used only in part. Panics

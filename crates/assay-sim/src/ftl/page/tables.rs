@@ -225,7 +225,7 @@ impl Tables {
     pub(super) fn set_block_mode(&self, nand: &mut Nand, ppa: Ppa) {
         if ppa.page.is_multiple_of(self.pages_per_block) {
             let block = ppa.page / self.pages_per_block;
-            nand.use_as_slc(block, self.is_slc(block));
+            nand.chips.use_as_slc(block, self.is_slc(block));
         }
     }
 }

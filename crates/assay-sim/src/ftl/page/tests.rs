@@ -75,7 +75,7 @@ fn write(map: &mut PageMap, nand: &mut Nand, page: u32) {
 
 /// Everything asked of the flash happens.
 fn settle(nand: &mut Nand) {
-    while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
+    while let Some((queue, slot)) = nand.chips.events.pop(Nanos::NEVER) {
         nand.on_event(queue, slot, &mut Vec::new());
     }
     assert!(nand.is_idle());
@@ -163,7 +163,7 @@ fn sequential_overwriting_moves_nothing_and_changes_nothing() {
         (0..5000).for_each(|i| {
             write(&mut map, &mut nand, i % 500);
         });
-        assert_eq!(nand.counts.programmed(), 5000, "write amplification 1");
+        assert_eq!(nand.chips.counts.programmed(), 5000, "write amplification 1");
         assert!(free(&map) <= built && built <= free(&map).map(|f| f + 1), "{built:?}");
         map.check();
     }
@@ -177,7 +177,7 @@ fn spread_collection_is_never_urgent_under_random_writes() {
     for step in 0..200_000_u64 {
         write(&mut map, &mut nand, (mix(step) % (4 * 90 * 64)) as u32);
     }
-    assert!(nand.counts.erases[Cause::Collect as usize] > 1000);
+    assert!(nand.chips.counts.erases[Cause::Collect as usize] > 1000);
     assert_eq!(map.tables.urgent, 0);
     map.check();
 }
@@ -254,12 +254,12 @@ fn a_block_collected_over_the_drive_is_striped_over_all_planes() {
     let time = |over_drive| {
         let (mut map, mut nand) = twenty_planes(over_drive);
         write(&mut map, &mut nand, 0);
-        assert_eq!(nand.counts.programs[Cause::Collect as usize], 122);
-        assert_eq!(nand.counts.erases[Cause::Collect as usize], 1);
+        assert_eq!(nand.chips.counts.programs[Cause::Collect as usize], 122);
+        assert_eq!(nand.chips.counts.erases[Cause::Collect as usize], 1);
         settle(&mut nand);
         map.check();
         let moved: Vec<u32> = map.planes.iter().map(|p| p.collect.next % 128).collect();
-        (moved, nand.events.now())
+        (moved, nand.now())
     };
     let (moved, over_drive) = time(true);
     assert!(moved.iter().all(|n| (6..=7).contains(n)), "{moved:?}");
@@ -285,7 +285,7 @@ fn spread_over_the_drive_is_never_urgent_under_random_writes() {
         }
         assert_eq!(map.tables.urgent, 0);
         map.check();
-        nand.counts.programmed() as f64 / 200_000.0
+        nand.chips.counts.programmed() as f64 / 200_000.0
     };
     let (local, drive) = (amplification(false), amplification(true));
     assert!((drive / local - 1.0).abs() < 0.05, "{local} in the plane, {drive} over the drive");
@@ -331,19 +331,19 @@ fn run_down() -> (PageMap, Nand) {
             break;
         }
     }
-    assert_eq!(nand.counts.erases, [0; Cause::COUNT]);
+    assert_eq!(nand.chips.counts.erases, [0; Cause::COUNT]);
     (map, nand)
 }
 
 /// How long it takes until a page for `cause` is in the cells.
 fn time_to_put(map: &mut PageMap, nand: &mut Nand, page: u32, cause: Cause) -> Nanos {
-    let begin = nand.events.now();
+    let begin = nand.now();
     map.put(nand, page, cause, Token::new(Waiter::Request(0), page), &[]);
     let mut flash_events = Vec::new();
-    while let Some((queue, slot)) = nand.events.pop(Nanos::NEVER) {
+    while let Some((queue, slot)) = nand.chips.events.pop(Nanos::NEVER) {
         nand.on_event(queue, slot, &mut flash_events);
         if flash_events.iter().any(|event| matches!(event, FlashEvent::Programmed(..))) {
-            return nand.events.now() - begin;
+            return nand.now() - begin;
         }
     }
     panic!("it is programmed");
@@ -389,6 +389,6 @@ fn the_map_is_saved_with_the_page_that_makes_it_due() {
         settle(&mut nand);
         assert_eq!(due, u32::from(page % 16 == 15), "page {page}");
     }
-    assert_eq!(nand.counts.programs[Cause::Map as usize], 3, "all entries are in one page");
+    assert_eq!(nand.chips.counts.programs[Cause::Map as usize], 3, "all entries are in one page");
     map.check();
 }

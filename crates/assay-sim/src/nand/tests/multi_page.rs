@@ -20,9 +20,9 @@ fn pages_wait_for_the_last_of_their_program_and_are_one() {
     (0..2).for_each(|page| bed.nand.program(at(page), HOST, tok(page), NO_OP));
     bed.until(us(5000));
     assert!(bed.seen.is_empty() && bed.nand.is_idle(), "nothing is on the chip");
-    assert!(bed.nand.is_buffered(at(1)) && !bed.nand.is_buffered(at(2)));
+    assert!(bed.nand.chips.is_buffered(at(1)) && !bed.nand.chips.is_buffered(at(2)));
     bed.nand.program(at(2), HOST, tok(2), NO_OP);
-    assert!(!bed.nand.is_buffered(at(1)));
+    assert!(!bed.nand.chips.is_buffered(at(1)));
     // Three pages over the bus, and one program.
     let end = us(5000 + 300 + 900);
     bed.until(end - Nanos(1));
@@ -30,7 +30,7 @@ fn pages_wait_for_the_last_of_their_program_and_are_one() {
     bed.until(end);
     let all = [0, 1, 2].map(|token| (Programmed(tok(token), 0), end));
     assert_eq!(bed.seen, all);
-    assert_eq!(bed.nand.counts.programs[HOST as usize], 3);
+    assert_eq!(bed.nand.chips.counts.programs[HOST as usize], 3);
 }
 
 #[test]
@@ -61,14 +61,14 @@ fn moved_pages_are_programmed_when_all_of_them_have_come() {
 #[test]
 fn one_bit_a_cell_is_faster_and_one_page_a_program() {
     let mut bed = Bed::new(three());
-    bed.nand.use_as_slc(0, true);
+    bed.nand.chips.use_as_slc(0, true);
     bed.nand.program(at(0), HOST, tok(1), NO_OP);
     assert_eq!(bed.when(Programmed(tok(1), 0)), us(100 + 200));
     bed.nand.read(at(0), HOST, tok(2));
     assert_eq!(bed.when(Read(tok(2))), us(300 + 20 + 100));
     // What has been asked for stays what it is.
     bed.nand.read(at(1), HOST, tok(3));
-    bed.nand.use_as_slc(0, false);
+    bed.nand.chips.use_as_slc(0, false);
     bed.nand.read(at(2), HOST, tok(4));
     assert_eq!(bed.when(Read(tok(3))), us(420 + 20 + 100));
     assert_eq!(bed.when(Read(tok(4))), us(540 + 50 + 100));

@@ -118,7 +118,7 @@ fn of_a_page_that_is_being_moved_the_old_copy_is_read() {
     bed.nand.copy_back(ppa(0, 4), ppa(0, 8), Cause::Collect);
     bed.nand.erase(ppa(0, 4), Cause::Collect);
     bed.until(us(1500)).read(ppa(0, 8), HOST, tok(2));
-    assert_eq!((bed.when(Read(tok(2))), bed.nand.events.now()), (us(1950 + 150), us(2100 + 3000)));
+    assert_eq!((bed.when(Read(tok(2))), bed.nand.now()), (us(1950 + 150), us(2100 + 3000)));
     // Of a page that is written there afterwards nothing is there yet.
     let mut bed = programming(leaving());
     bed.nand.copy_back(ppa(0, 4), ppa(0, 8), Cause::Collect);
@@ -173,7 +173,7 @@ fn an_erase_waits_for_a_read_that_is_not_let_in_yet() {
     bed.nand.erase(ppa(0, 4), HOST);
     bed.nand.erase(ppa(0, 8), HOST);
     assert_eq!((bed.when(Read(tok(2))), bed.when(Read(tok(3)))), (us(1150), us(1300)));
-    assert_eq!(bed.nand.events.now(), us(1300 + 2 * 3000));
+    assert_eq!(bed.nand.now(), us(1300 + 2 * 3000));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn what_has_its_turn_is_left_for_those_that_came_meanwhile() {
     bed.nand.erase(ppa(0, 8), HOST);
     assert_eq!((bed.when(Read(tok(2))), bed.when(Read(tok(3)))), (us(1150), us(1300)));
     assert_eq!(bed.nand.suspensions(), Some(1));
-    assert_eq!(bed.nand.events.now(), us(1200 + 10 + 3000));
+    assert_eq!(bed.nand.now(), us(1200 + 10 + 3000));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn an_erase_for_idle_time_waits_for_such_a_read_too() {
     bed.nand.erase_when_idle(ppa(0, 8), HOST);
     assert_eq!((bed.when(Read(tok(2))), bed.when(Read(tok(3)))), (us(1150), us(1300)));
     // The second is sensed from 1150 to 1200; what the erases do is begun then.
-    assert_eq!(bed.nand.events.now(), us(1200 + 2 * 3000));
+    assert_eq!(bed.nand.now(), us(1200 + 2 * 3000));
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_page_of_the_map_that_somebody_waits_for_goes_first_too() {
     bed.nand.read(ppa(0, 5), Cause::Map, Token::NONE);
     assert_eq!(bed.when(Read(tok(2))), us(670));
     // The other one is the drive's own.
-    assert_eq!(bed.nand.events.now(), us(1080 + 150));
+    assert_eq!(bed.nand.now(), us(1080 + 150));
 }
 
 /// Whether something was gone on with or left, on which plane, from when to when.
